@@ -3,11 +3,11 @@
 /// The arrived packets of a sequence that starts at 0.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Arrivals {
-    /// First packet that has not arrived.
+    /// First packet that has not arrived (`next`).
     next: i32,
-    /// Packets above it that have arrived, as `left..right`: disjoint, not touching, in order.
+    /// Packets above `next` that have arrived, as `left..right`: disjoint, not adjacent, in order.
     above: Vec<(i32, i32)>,
-    /// The number of these packets.
+    /// The number of packets in `above`.
     held: u32,
 }
 
@@ -16,7 +16,7 @@ pub(crate) struct Arrivals {
 pub(crate) enum Arrival {
     /// It is a duplicate.
     Again,
-    /// It lies above a hole.
+    /// It lies above a hole, a missing packet.
     Above,
     /// It was the first missing packet: this many packets are newly in order.
     InOrder(u32),
@@ -25,7 +25,7 @@ pub(crate) enum Arrival {
 impl Arrivals {
     #[inline]
     pub(crate) fn take(&mut self, seq: i32) -> Arrival {
-        // Almost every packet: there is no hole, and it is the next.
+        // The common case: there is no hole, and this is the next packet.
         if seq == self.next && self.above.is_empty() {
             self.next += 1;
             return Arrival::InOrder(1);
@@ -64,7 +64,7 @@ impl Arrivals {
         self.next
     }
 
-    /// The blocks above it, from below.
+    /// The blocks above [`Self::next`], lowest first.
     pub(crate) fn above(&self) -> &[(i32, i32)] {
         &self.above
     }
@@ -74,12 +74,12 @@ impl Arrivals {
         self.held
     }
 
-    /// `index` is that of the first block that ends after `seq`.
+    /// Whether `seq` has arrived. `index` is that of the first block that ends after `seq`.
     fn has_at(&self, index: usize, seq: i32) -> bool {
         seq < self.next || self.above.get(index).is_some_and(|block| block.0 <= seq)
     }
 
-    /// `index` is that of the first block that ends after `seq`, which lies in none.
+    /// Adds `seq`, which lies in no block. `index` is that of the first block that ends after `seq`.
     fn insert(&mut self, index: usize, seq: i32) {
         self.held += 1;
         let joins_left = index > 0 && self.above[index - 1].1 == seq;

@@ -1,15 +1,15 @@
 //! The loss policy of ctcp-2019 (Composite TCP), on top of the SACK sender.
 //!
-//! At the third duplicate ACK: if the SACK blocks show one hole only and the RTT is not above its mean, the loss is random.
-//! It is resent, window and `ssthresh` stay, and there is no recovery; each further duplicate sends one new packet, so that
-//! the flight keeps its size. Otherwise the sender recovers as SACK does.
+//! At the third duplicate ACK: if the SACK blocks show one hole only and the RTT is not above its mean, the loss is random. The
+//! sender retransmits the packet, keeps window and `ssthresh`, and enters no recovery. Each further duplicate ACK sends one new
+//! packet, so that the flight keeps its size. Otherwise the sender recovers as SACK does.
 //!
-//! Differs from the paper in: by default it looks at the third duplicate ACK only. The paper says that a second gap later in the
-//! same window ends the belief in a random loss, which is [`HoleTest::WholeWindow`]. The paper's Table 2 rejects neither: its 12102
-//! packets lie in the prediction intervals of both, its gains of 43.1 and 130.1 % are much nearer to the whole window, and
-//! Figure 5 at 1 % of errors alone is nearer to the default; there 103.5 % lie just outside of what the whole window predicts. The
-//! experiments show the two as equals. Which RTT is compared and what duplicates do while the hole is being filled the paper
-//! leaves open: [`CompositeOptions`].
+//! Differs from the paper in: by default it looks at the third duplicate ACK only. According to the paper, a second hole later in
+//! the same window shows that the loss is not random; that reading is [`HoleTest::WholeWindow`]. The paper's figures do not
+//! decide between the two. Its 12102 packets in Table 2 lie in the prediction intervals of both. Its gains of 43.1 and 130.1 %
+//! are much nearer to `WholeWindow`. In Figure 5, only the point at 1 % of errors (103.5 %) is nearer to the default, and lies
+//! just outside the prediction of `WholeWindow`. The experiments treat both as equals. The paper also leaves open which RTT is
+//! compared, and what duplicate ACKs do until the hole is filled: see [`CompositeOptions`].
 
 use anabranch_cc::{Cause, Evidence, classify};
 
@@ -21,9 +21,9 @@ use crate::sacked::Sacked;
 #[derive(Clone, Debug)]
 pub(crate) struct Composite {
     options: CompositeOptions,
-    /// A random loss is being filled, without recovery.
+    /// A random loss was retransmitted and is not yet acknowledged; there is no recovery.
     filling: bool,
-    /// The last fine RTT in seconds, and its mean with weight 1/8; only [`RttTest::Fine`] looks at them.
+    /// The last fine-grained RTT in seconds, and its mean with weight 1/8. Only [`RttTest::Fine`] reads them.
     rtt_latest: f64,
     rtt_smoothed: f64,
 }

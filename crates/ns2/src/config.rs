@@ -32,11 +32,12 @@ pub enum Agent {
 /// The module's variables, and the papers' parts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FastOptions {
-    /// Packets to keep queued; below that many the window is updated (`alpha_`).
+    /// Packets to keep queued. If fewer are queued, the window is updated (`alpha_`).
     pub alpha: f64,
-    /// From this many on it is updated, too (`beta_`): with `beta` at or below `alpha`, always.
+    /// If this many or more are queued, the window is updated, too (`beta_`). With `beta` at or below `alpha` it is always
+    /// updated.
     pub beta: f64,
-    /// Share of the way to the target that an update goes (`gamma_`).
+    /// Share of the distance to the target that one update covers (`gamma_`).
     pub gamma: f64,
     /// Queueing delay in seconds below which the window increases multiplicatively (`mi_threshold_`).
     pub mi_threshold: f64,
@@ -86,10 +87,10 @@ impl FastOptions {
         "loss",
     ];
 
-    /// The options for settings of a law of the FAST family, as far as they are among [`Self::PARAMETERS`].
+    /// The options for the settings of a law of the FAST family. Settings outside [`Self::PARAMETERS`] are ignored.
     ///
     /// # Panics
-    /// If they use loss trials, which ns-2's agent does not have.
+    /// If the settings use random-loss trials, which ns-2's agent does not have.
     pub fn from_settings(settings: &FastSettings) -> Self {
         let Goal { alpha, beta, gamma } = settings.goal;
         Self {
@@ -114,29 +115,29 @@ impl FastOptions {
 pub enum BaseRtt {
     /// Never: the minimum of all samples.
     Min,
-    /// When a longer route is detected (rrfast-2017), and the treatment of avgRTT then.
+    /// When a longer route is detected (rrfast-2017). The second value says what happens to avgRTT then.
     Reroute(base_rtt::Rule, Average),
 }
 
 /// The growth of the window after a recovery.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Refill {
-    /// As always, once in two RTTs.
+    /// As outside recovery: once in two RTTs.
     PerRtt,
-    /// By the ACK until the path is full again (emfast-2019).
+    /// With each ACK, until the path is full again (CCaFR of emfast-2019).
     Ccafr(refill::Rule),
 }
 
 /// The response of the window to a loss.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LossPolicy {
-    /// It is halved.
+    /// The window is halved.
     Halve,
-    /// None if the loss is random (ctcp-2019).
+    /// No response if the loss is random (ctcp-2019).
     Composite(CompositeOptions),
 }
 
-/// Differences of old versions of ns.
+/// Options of New Reno in which versions of ns-2 differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewRenoOptions {
     /// Restart the retransmission timer only for the first partial ACK of an episode (ns-2's `newreno_changes1_`, the
@@ -167,12 +168,13 @@ impl Default for VegasOptions {
     }
 }
 
-/// The readings of ctcp-2019: its text leaves three choices open. `experiments/ctcp-2019/readings.toml` has the results of each.
+/// The readings of ctcp-2019, whose text leaves three choices open. `experiments/ctcp-2019/readings.toml` has the results of
+/// each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompositeOptions {
     /// Which SACK pattern says "random".
     pub holes: HoleTest,
-    /// Which RTT confirms it.
+    /// Which RTT confirms that the loss is random.
     pub rtt: RttTest,
     /// The reaction to duplicate ACKs after a loss classified as random.
     pub send: SendRule,
@@ -184,25 +186,26 @@ impl Default for CompositeOptions {
     }
 }
 
-/// Which SACK pattern says that a loss is random.
+/// Which SACK pattern classifies a loss as random.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HoleTest {
-    /// Every pattern does.
+    /// No pattern is tested: every loss may be random.
     Ignored,
-    /// One packet only is missing at the third duplicate ACK.
+    /// Exactly one packet is missing at the third duplicate ACK.
     AtThirdDuplicate,
-    /// The same, and a second hole later in the same window revokes it: the sender halves its window and recovers as SACK does.
+    /// As `AtThirdDuplicate`, but a second hole later in the same window revokes it: the sender halves its window and recovers as
+    /// SACK does.
     WholeWindow,
 }
 
 /// Which RTT confirms that a loss is random.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RttTest {
-    /// Every RTT does.
+    /// No RTT is tested: every loss may be random.
     Ignored,
     /// The last sample of the coarse clock is at most the smoothed one, in whole ticks.
     Coarse,
-    /// The RTT of the last ACK of new data, measured finely, is at most its mean with weight 1/8.
+    /// The fine-grained RTT of the last ACK of new data is at most its mean with weight 1/8.
     Fine,
 }
 
@@ -211,9 +214,9 @@ pub enum RttTest {
 pub enum SendRule {
     /// No packet is sent until the hole is filled.
     Nothing,
-    /// Delivered packets are replaced, also beyond the receiver's window.
+    /// Each packet that was delivered is replaced by a new one, even beyond the receiver's window.
     ReplaceDelivered,
-    /// Each further one sends one new packet, if the receiver's window has room for it.
+    /// Each further duplicate ACK sends one new packet, if the receiver's window has room for it.
     OnePerDuplicate,
 }
 
@@ -226,7 +229,7 @@ pub struct SenderConfig {
     pub payload: u32,
     /// Receiver's window in packets (`window_`): the bound on the congestion window and the first `ssthresh`.
     pub window: f64,
-    /// Congestion window after the SYN is acknowledged (`windowInit_`).
+    /// Congestion window after the ACK of the SYN (`windowInit_`).
     pub window_initial: f64,
     /// Lower bound of the retransmission timeout (`minrto_`).
     pub rto_min: SimSpan,
@@ -256,7 +259,7 @@ impl SenderConfig {
         }
     }
 
-    /// Bytes on the wire of a data packet.
+    /// Bytes on the wire of a data packet, headers included.
     pub fn packet_size(&self) -> u32 {
         match self.agent {
             Agent::Vegas(_) => self.payload,
@@ -266,13 +269,13 @@ impl SenderConfig {
 }
 
 impl Agent {
-    /// The count of numbers that the creation of such an agent draws from ns-2's default stream: each agent resets its clock's
-    /// phase once, Vegas and FAST twice. The start of the simulation resets every agent once more.
+    /// How many numbers the creation of this agent draws from ns-2's default random stream. Each agent draws the phase of its
+    /// clock once, Vegas and FAST twice. The start of the simulation draws each phase once more.
     pub fn draws_at_creation(&self) -> usize {
         if matches!(self, Self::Vegas(_) | Self::Fast(_)) { 2 } else { 1 }
     }
 
-    /// Whether the papers' scripts give it a sink that reports SACK blocks.
+    /// Whether the papers' scripts use a sink with SACK blocks for this agent.
     pub fn wants_sack(&self) -> bool {
         matches!(self, Self::Sack | Self::Fack | Self::Linux | Self::Composite(_) | Self::Fast(_))
     }
@@ -283,8 +286,8 @@ impl Agent {
 pub struct SinkConfig {
     /// Whether ACKs carry SACK blocks (`Agent/TCPSink/Sack1`).
     pub sack: bool,
-    /// The longest delay of an ACK in wait for a second packet (`interval_` of the `DelAck` sinks); `None` acknowledges each packet
-    /// at once.
+    /// How long the ACK of a packet may wait for a second packet (`interval_` of the `DelAck` sinks). `None` acknowledges each
+    /// packet at once.
     pub delay: Option<SimSpan>,
 }
 

@@ -1,7 +1,7 @@
 //! The part that all one-way TCP senders of ns-2 share (its `TcpAgent`): sequence numbers, window, timer, output.
 //!
-//! Everything is counted in packets. There is no handshake: a 40-byte SYN is packet 0, sent when the flow starts. The window
-//! is 1 until it is acknowledged.
+//! All counts are in packets. There is no handshake: packet 0 is a 40-byte SYN, sent when the flow starts. The window is 1 until
+//! the SYN is acknowledged.
 
 use std::collections::VecDeque;
 
@@ -13,29 +13,29 @@ use crate::counters::Counters;
 use crate::packet::{Kind, Packet, SackBlocks};
 use crate::rtt::{Deviation, RttEstimator};
 
-/// Headers of TCP and IP in bytes (ns-2's `tcpip_base_hdr_size_`): what a SYN and an ACK without blocks weigh.
+/// Bytes of the headers of TCP and IP (ns-2's `tcpip_base_hdr_size_`): the size of a SYN, and of an ACK without SACK blocks.
 pub const HEADER: u32 = 40;
 
-/// Third duplicate ACK: fast retransmit (`numdupacks_`).
+/// Duplicate ACKs that trigger fast retransmit (`numdupacks_`).
 pub(crate) const DUPLICATES: i32 = 3;
 
-/// ns-2 knows no endless source: this many packets (`TCP_MAXSEQ`) stand for one.
+/// Packets of an endless source (`TCP_MAXSEQ`): ns-2's sources are all finite.
 const ENDLESS: i32 = 1 << 30;
 
-/// Upper bound of the retransmission timeout (`maxrto_`); twice that in the Linux agent.
+/// Upper bound of the retransmission timeout (`maxrto_`). The Linux agent doubles it.
 const RTO_MAX: SimSpan = SimSpan::from_secs(60);
 
-/// Why the window last changed other than by ACKs (`last_cwnd_action_`).
+/// Why the window last changed, other than by growth on ACKs (`last_cwnd_action_`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LastAction {
     None,
     FastRetransmit,
     Timeout,
-    /// Fast recovery was left.
+    /// Fast recovery ended.
     Recovered,
 }
 
-/// The effect of a reduction on the window; all but the last two also change `ssthresh`.
+/// The effect of a reduction on the window. All but the last two also change `ssthresh`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reduction {
     /// `ssthresh` and window to half.
@@ -52,15 +52,15 @@ pub(crate) enum Reduction {
 pub(crate) struct Core {
     pub(crate) config: SenderConfig,
     pub(crate) now: SimTime,
-    /// The same in seconds by ns-2's clock, if that is known: see [`Core::clock`].
+    /// `now` in seconds by ns-2's float clock, if that is known: see [`Core::clock`].
     pub(crate) float_now: Option<f64>,
-    /// Next packet to send (`t_seqno_`); a timeout pulls it back.
+    /// Next packet to send (`t_seqno_`); a timeout moves it back.
     pub(crate) next: i32,
     /// First packet that the application has not produced (`curseq_`).
     pub(crate) produced: i32,
     /// Highest cumulative ACK (`highest_ack_`), -1 before the first.
     pub(crate) highest_ack: i32,
-    /// The same, but frozen during the recovery of some agents (`last_ack_`).
+    /// As `highest_ack`, but some agents freeze it during recovery (`last_ack_`).
     pub(crate) last_ack: i32,
     /// Cumulative ACK before the last one (`prev_highest_ack_`).
     pub(crate) previous_ack: i32,
@@ -70,25 +70,25 @@ pub(crate) struct Core {
     pub(crate) recover: i32,
     pub(crate) duplicates: i32,
     pub(crate) window: f64,
-    /// By how much duplicate ACKs inflate the window of the Reno family (`dupwnd_`), 0 elsewhere.
+    /// Packets by which duplicate ACKs inflate the window of the Reno family (`dupwnd_`); 0 in other agents.
     pub(crate) inflation: i32,
-    /// An integer, as in ns-2.
+    /// Slow start threshold, an integer as in ns-2.
     pub(crate) ssthresh: i32,
-    /// Packets of the receiver's buffer that this sender may fill: `window_`, of several paths the part of this one.
+    /// Packets of the receiver's buffer that this sender may fill: `window_`, or with several paths this path's share.
     pub(crate) share: f64,
-    /// Highest packet for which the receiver has room, where other paths fill its buffer too.
+    /// Highest packet that the receiver has room for, if other paths fill its buffer, too.
     pub(crate) edge: Option<i32>,
     pub(crate) last_action: LastAction,
     pub(crate) rtt: RttEstimator,
-    /// The packet that is being timed and when it left (`rtt_active_`, `rtt_seq_`, `rtt_ts_`).
+    /// The packet whose RTT is measured, and when it was sent (`rtt_active_`, `rtt_seq_`, `rtt_ts_`).
     timed: Option<(i32, SimTime)>,
-    /// Highest packet that was ever timed: none is timed twice (Karn).
+    /// Highest packet that was ever timed. No packet is timed twice (Karn's algorithm).
     timed_max: i32,
     pub(crate) rto_deadline: SimTime,
-    /// When the first packet was sent (`firstsent_`), or the last attempt of it, in seconds.
+    /// When the first packet was sent last, in seconds (`firstsent_`).
     first_sent: f64,
     window_initial: f64,
-    /// First transmissions of `highest_ack + 1 ..= max_seq`.
+    /// Times of first transmission of `highest_ack + 1 ..= max_seq`.
     first_sent_at: VecDeque<SimTime>,
     first_sent_base: i32,
     pub(crate) counters: Counters,
@@ -132,7 +132,7 @@ impl Core {
         }
     }
 
-    /// The application produces `packets` more, or an endless supply.
+    /// The application produces `packets` more, or an endless supply if `None`.
     pub(crate) fn produce(&mut self, packets: Option<i32>) {
         self.produced = match packets {
             Some(packets) => self.produced.saturating_add(packets).min(ENDLESS),
@@ -140,19 +140,19 @@ impl Core {
         };
     }
 
-    /// The application has produced everything before packet `end`, or an endless supply.
+    /// The application has produced everything before packet `end`, or an endless supply if `None`.
     pub(crate) fn supply(&mut self, end: Option<i32>) {
         self.produced = end.unwrap_or(ENDLESS).min(ENDLESS);
     }
 
-    /// The SYN, if there is one, takes a number of its own before the application's data.
+    /// Reserves a sequence number for the SYN, if there is one, before the application's data.
     pub(crate) fn produce_syn(&mut self) {
         if self.config.syn {
             self.produced = self.produced.saturating_add(1).min(ENDLESS);
         }
     }
 
-    /// Bytes on the wire of packet `seq`: a SYN is a bare header, and without one ns-2 forgets the header of packet 0.
+    /// Bytes on the wire of packet `seq`. A SYN is a bare header. If there is no SYN, ns-2 does not count the header of packet 0.
     pub(crate) fn size_of(&self, seq: i32) -> u32 {
         match seq {
             0 if self.config.syn => HEADER,
@@ -161,17 +161,17 @@ impl Core {
         }
     }
 
-    /// The application stops: what was never sent is not sent any more (`advance 0`).
+    /// The application stops: data that was not yet sent is discarded (`advance 0`).
     pub(crate) fn stop(&mut self) {
         self.produced = self.max_seq;
     }
 
-    /// Window in whole packets, inflated and bounded by the receiver's.
+    /// Window in whole packets: inflated by duplicate ACKs, bounded by the receiver's window.
     pub(crate) fn usable_window(&self) -> i32 {
         (self.window as i32 + self.inflation).min(self.receiver_window())
     }
 
-    /// The same with its fraction (`windowd()`).
+    /// As [`Self::usable_window`], with the fraction (`windowd()`).
     pub(crate) fn precise_window(&self) -> f64 {
         (self.window + f64::from(self.inflation)).min(self.share)
     }
@@ -193,7 +193,7 @@ impl Core {
         };
     }
 
-    /// Reduces window and `ssthresh` (`slowdown`), starting from the window `precise`, of which `whole` packets are usable.
+    /// Reduces window and `ssthresh` (`slowdown`). The window before is `precise`, of which `whole` packets are usable.
     pub(crate) fn reduce_from(&mut self, reduction: Reduction, precise: f64, whole: i32) {
         let half = if self.config.precise_halving { precise / 2.0 } else { f64::from(whole / 2) };
         if matches!(reduction, Reduction::Halve | Reduction::HalveAndRestart) {
@@ -204,7 +204,7 @@ impl Core {
             Reduction::HalveAndRestart | Reduction::Restart => 1.0,
             Reduction::Initial => f64::from(self.window_initial as i32),
         };
-        // Only `ssthresh` has a floor: a window of one packet that is halved sends nothing until it is timed out.
+        // Only `ssthresh` has a floor. If a window of one packet is halved, nothing is sent until the timer fires.
         self.ssthresh = self.ssthresh.max(2);
         self.counters.window_cuts += 1;
     }
@@ -214,7 +214,7 @@ impl Core {
         self.reduce_from(reduction, precise, precise as i32);
     }
 
-    /// Sends packet `seq`, new or again (`output`).
+    /// Sends packet `seq`, for the first time or again (`output`).
     pub(crate) fn output(&mut self, seq: i32) {
         let size = self.size_of(seq);
         if seq == 0 && self.max_seq == -1 {
@@ -227,12 +227,12 @@ impl Core {
         }
     }
 
-    /// Puts packet `seq` on the wire and keeps the books, without touching the timer.
+    /// Puts packet `seq` on the wire and updates the counters. The timer stays as it is.
     pub(crate) fn emit(&mut self, seq: i32, size: u32) {
         self.counters.sent_packets += 1;
         self.counters.sent_bytes += u64::from(size);
         let first_sent_at = if seq > self.max_seq {
-            // A jump (after packets that only the receiver's report of them made known) leaves no hole in the deque.
+            // `seq` jumps if the peer acknowledged packets that this sender did not know of. The deque must have no gap, so fill it.
             while self.first_sent_base + (self.first_sent_at.len() as i32) < seq {
                 self.first_sent_at.push_back(self.now);
             }
@@ -259,7 +259,7 @@ impl Core {
         });
     }
 
-    /// Sends what the window allows (`send_much` of the agents without SACK), at most `burst` packets if that is not 0.
+    /// Sends what the window allows (`send_much` of the agents without SACK), at most `burst` packets; 0 is no limit.
     pub(crate) fn send_much(&mut self, burst: u32) {
         self.note_first();
         let mut sent = 0;
@@ -273,7 +273,7 @@ impl Core {
         }
     }
 
-    /// Limited transmit (RFC 3042): one new packet on the first and second duplicate ACK (`send_one`).
+    /// Limited transmit (RFC 3042): whether the first and second duplicate ACK may each send one new packet (`send_one`).
     pub(crate) fn may_send_one(&self) -> bool {
         self.next <= self.highest_ack + self.receiver_window()
             && self.next < self.produced
@@ -287,15 +287,15 @@ impl Core {
         }
     }
 
-    /// Before anything is sent: remembers when the first packet is.
+    /// Records the time of the first packet. Called before anything is sent.
     pub(crate) fn note_first(&mut self) {
         if self.next == 0 {
             self.first_sent = self.seconds();
         }
     }
 
-    /// Seconds since the first packet was sent (`vegastime()`, `fasttime()`). The laws that read it compare times that are
-    /// equal on paper, so that it is computed from ns-2's own float where that is known.
+    /// Seconds since the first packet was sent (`vegastime()`, `fasttime()`). Some laws compare times that are equal in exact
+    /// arithmetic. So the value is computed from ns-2's own float clock where that is known.
     pub(crate) fn clock(&self) -> f64 {
         self.seconds() - self.first_sent
     }
@@ -312,7 +312,7 @@ impl Core {
         self.rto_deadline = SimTime::NEVER;
     }
 
-    /// Restarts the timer after an ACK of `seq` if anything is left to wait for (`newtimer`).
+    /// Restarts the timer after an ACK of `seq` if packets are outstanding (`newtimer`).
     pub(crate) fn restart_timer(&mut self, seq: i32) {
         if self.next > seq || seq < self.max_seq || self.window < 1.0 {
             self.set_timer();
@@ -321,7 +321,7 @@ impl Core {
         }
     }
 
-    /// Restarts the timer after a loss and stops timing a packet (`reset_rtx_timer`).
+    /// Restarts the timer after a loss and stops the RTT measurement in progress (`reset_rtx_timer`).
     pub(crate) fn restart_timer_after_loss(&mut self, back_off: BackOff) {
         if back_off == BackOff::Double {
             self.rtt.back_off();
@@ -330,12 +330,12 @@ impl Core {
         self.timed = None;
     }
 
-    /// Resumes sending behind the last ACK: everything in flight is taken for lost.
+    /// Goes back to the packet after the last ACK: everything in flight is taken for lost.
     pub(crate) fn go_back(&mut self) {
         self.next = self.highest_ack + 1;
     }
 
-    /// An ACK of new data: sequence numbers, RTT, timer (`newack`).
+    /// An ACK of new data: updates sequence numbers, RTT and timer (`newack`).
     pub(crate) fn new_ack(&mut self, ack: &Packet) {
         self.duplicates = 0;
         self.last_ack = ack.seq;
@@ -351,7 +351,7 @@ impl Core {
         self.restart_timer(ack.seq);
     }
 
-    /// If `seq` acknowledges the timed packet: when it left. Timing ends.
+    /// If `seq` acknowledges the timed packet, returns when that was sent, and ends the timing.
     pub(crate) fn timed_by(&mut self, seq: i32) -> Option<SimTime> {
         let (timed, sent) = self.timed?;
         (seq >= timed).then(|| {
@@ -360,7 +360,8 @@ impl Core {
         })
     }
 
-    /// Measures the RTT finely, and whose window is the limit, for the report only: no ns-2 agent but Vegas looks at it.
+    /// Measures the fine-grained RTT, and counts whether the receiver's window is the limit. Only the report reads these: Vegas
+    /// is the only ns-2 agent with a fine-grained RTT.
     pub(crate) fn note_rtt(&mut self, ack: &Packet) {
         self.counters.rtt_samples += 1;
         self.counters.rtt_sum = self.counters.rtt_sum.saturating_add(self.now.since(ack.echo));
@@ -368,7 +369,7 @@ impl Core {
         self.counters.window_limited_acks += u64::from(is_limited);
     }
 
-    /// Drops the first transmission times of what `highest_ack` covers.
+    /// Drops the first transmission times of the packets up to `highest_ack`.
     pub(crate) fn forget_acked(&mut self) {
         while self.first_sent_base <= self.highest_ack {
             self.first_sent_at.pop_front();
@@ -381,7 +382,7 @@ impl Core {
         self.window = self.window.max(1.0);
         self.recover = self.max_seq;
         if self.highest_ack == -1 && self.window_initial > 1.0 {
-            // The SYN was lost: no large initial window then (`bugfix_ss_`).
+            // The SYN was lost, so there is no large initial window (`bugfix_ss_`).
             self.window_initial = 1.0;
         }
         if self.highest_ack == self.max_seq {
@@ -406,7 +407,7 @@ impl Core {
     }
 }
 
-/// Whether a restart of the timer doubles it.
+/// Whether a restart of the timer doubles the timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BackOff {
     Keep,

@@ -5,11 +5,11 @@ use anabranch_units::SimSpan;
 /// Counters of a sender since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Packets sent, again or not, the SYN included (`ndatapack_`).
+    /// Packets sent, retransmissions and the SYN included (`ndatapack_`).
     pub sent_packets: u64,
     /// Bytes on the wire of the packets sent.
     pub sent_bytes: u64,
-    /// Packets sent again (`nrexmitpack_`).
+    /// Packets retransmitted (`nrexmitpack_`).
     pub retransmitted_packets: u64,
     /// Reductions of the window (`ncwndcuts_`).
     pub window_cuts: u64,
@@ -17,10 +17,10 @@ pub struct Counters {
     pub timeouts: u64,
     /// Losses that Composite TCP classified as random.
     pub random_losses: u64,
-    /// RTTs measured: one per ACK of new data.
+    /// RTT samples: one per ACK of new data.
     pub rtt_samples: u64,
-    /// The sum of the measured RTTs.
+    /// The sum of the RTT samples.
     pub rtt_sum: SimSpan,
-    /// Of these ACKs, those at which the receiver's window allowed no more than the congestion window did.
+    /// ACKs of new data at which the receiver's window was at most the congestion window.
     pub window_limited_acks: u64,
 }

@@ -1,13 +1,13 @@
-//! `Agent/TCP/Fack`: recovery steered by the *forward* ACK, the highest packet that the receiver is known to have
-//! (Mathis & Mahdavi 1996).
+//! `Agent/TCP/Fack`: recovery controlled by the *forward* ACK, the highest packet that the receiver is known to have (Mathis &
+//! Mahdavi 1996).
 //!
-//! What is in flight is what was sent above the forward ACK, plus what was resent. Three packets between the cumulative and
-//! the forward ACK are a loss. Holes are resent while the flight is below the window; a packet that was resent and is still
-//! missing when something sent after it arrives stops all sending until the timer fires.
+//! In flight are the packets sent above the forward ACK, plus the retransmitted ones. A loss is detected when three packets lie
+//! between the cumulative and the forward ACK. Holes are retransmitted while the flight is below the window. If a retransmitted
+//! packet is still missing when a packet sent after it arrives, nothing is sent until the timer fires.
 //!
-//! Differs from the paper in: ns-2's version drops the window to one packet on a loss and slow-starts to the halved
-//! threshold through the recovery; its *rampdown* is off by default and not built here; every ACK that is not in order
-//! feeds the RTT estimator, retransmissions included, and ends the back-off only through the timed packet.
+//! Differs from the paper in: on a loss, ns-2's version sets the window to one packet, and during recovery it slow-starts to the
+//! halved threshold. Its *rampdown* is off by default and not implemented here. Every ACK that is not in order gives an RTT
+//! sample, those of retransmissions included. Such an ACK ends the back-off only if it acknowledges the timed packet.
 
 use std::collections::VecDeque;
 
@@ -22,7 +22,7 @@ pub(crate) struct Fack {
     stalled: bool,
     /// Highest packet that the receiver is known to have.
     forward_ack: i32,
-    /// Resent packets thought to be in flight (`retran_data_`).
+    /// Retransmitted packets thought to be in flight (`retran_data_`).
     resent: i32,
 }
 
@@ -80,7 +80,7 @@ impl Fack {
         }
     }
 
-    /// An ACK that leaves holes, or one in recovery (`oldack`), and the forward ACK that it tells.
+    /// Handles an ACK that leaves holes, or any ACK in recovery (`oldack`), and updates the forward ACK.
     fn on_out_of_order(&mut self, core: &mut Core, ack: &Packet) {
         core.last_ack = ack.seq;
         core.highest_ack = ack.seq;
@@ -106,7 +106,7 @@ impl Fack {
     }
 
     pub(crate) fn on_timeout(&mut self, core: &mut Core) {
-        // Recovery, if it is under way, goes on.
+        // If a recovery is in progress, it continues.
         core.last_ack = core.last_ack.max(core.highest_ack);
         self.forget();
         core.last_action = LastAction::Timeout;
@@ -151,7 +151,7 @@ impl Fack {
     }
 }
 
-/// One entry a packet, from the first unacknowledged one to the highest sacked one.
+/// One entry per packet, from the first unacknowledged one to the highest sacked one.
 #[derive(Clone, Debug, Default)]
 struct Scoreboard {
     first: i32,
@@ -162,7 +162,7 @@ struct Scoreboard {
 struct Entry {
     sacked: bool,
     resent: bool,
-    /// Next packet to send when this one was resent: if anything from there on arrives, the resent one is lost again.
+    /// The next new packet when this one was retransmitted. If that one or a later one arrives first, the retransmission is lost.
     next_when_resent: i32,
 }
 
@@ -171,7 +171,7 @@ impl Scoreboard {
         self.entries.clear();
     }
 
-    /// Takes the blocks of an ACK; returns how many resent packets it accounts for.
+    /// Processes the blocks of an ACK. Returns how many retransmitted packets it acknowledges.
     fn update(&mut self, acked: i32, sack: &SackBlocks) -> i32 {
         let mut accounted = 0;
         while self.first <= acked
@@ -197,7 +197,8 @@ impl Scoreboard {
         accounted
     }
 
-    /// Whether a resent packet is still missing although something sent after it has arrived. It may be resent once more.
+    /// Whether a retransmitted packet is still missing although a packet sent after it has arrived. It may then be retransmitted
+    /// once more.
     fn lost_again(&mut self, sack: &SackBlocks) -> bool {
         let mut lost = false;
         for &(_, right) in sack.as_slice() {

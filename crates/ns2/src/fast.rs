@@ -1,25 +1,26 @@
-//! `Agent/TCP/Fast`: FAST TCP as the CUBIN module v1.1.3 for ns-2 has it, and the parts that the papers add.
+//! `Agent/TCP/Fast`: FAST TCP as in the CUBIN module v1.1.3 for ns-2, with the extensions of the papers.
 //!
 //! ```text
 //! each ACK of new data:   baseRTT ← min(baseRTT, rtt);  avgRTT ← avgRTT + (rtt − avgRTT)/256
 //! avgRTT − baseRTT small: w ← w + 1
-//! every second RTT:       w ← (1 − gamma) w + gamma (old · baseRTT/avgRTT + alpha)        old: in flight when the packet left
-//! third duplicate ACK:    w ← w/2, then recovery as SACK's, in which the law rests
+//! every second RTT:       w ← (1 − gamma) w + gamma (old · baseRTT/avgRTT + alpha)        old: in flight when the packet was sent
+//! third duplicate ACK:    w ← w/2, then recovery as SACK's, during which the law is suspended
 //! timeout:                w ← 2
 //! ```
 //!
-//! The law is `anabranch_cc::law::fast`; here is what the module makes of it. It differs from fast-2006 in:
-//! * The SYN is a sample: it weighs 40 bytes, so baseRTT is less than any data packet can reach, and some packets count as
-//!   queued for ever. That is why a small alpha stalls below capacity.
-//! * An increase is cut to whole packets and handed out by the ACK, a decrease is applied at once: the resting window is a
-//!   band that is left two packets short of alpha when it is reached from below.
-//! * The RTT of a packet that was sent twice is avgRTT itself.
-//! * In recovery the oldest packet is resent first once it is older than two RTTs. By a slip of one it looks at the packet
-//!   *before* the hole, which was acknowledged and therefore looks very old: every recovery resends one packet that the
-//!   receiver has.
+//! The law is `anabranch_cc::law::fast`; this file is the module's version of it. It differs from fast-2006 in:
+//! * The SYN gives an RTT sample. It has only 40 bytes, so baseRTT is less than any data packet can reach, and some packets
+//!   always count as queued. That is why a small alpha stays below capacity.
+//! * An increase is cut to whole packets and spread over the ACKs; a decrease is applied at once. So the equilibrium is a band of
+//!   windows. If the window reaches it from below, it stops two packets short of alpha.
+//! * For a packet that was sent twice, the RTT sample is avgRTT itself.
+//! * In recovery, the oldest packet is retransmitted first once it is older than two RTTs. By an off-by-one error the module
+//!   looks at the packet *before* the hole. That was acknowledged, and therefore looks very old: every recovery retransmits one
+//!   packet that the receiver has.
 //! * A timeout does not back off the timer, and there is no slow start.
-//! * After the first timeout, duplicates that began no recovery (the losses are older than the timeout) are taken for an inflated
-//!   window: at the next ACK of new data the window becomes what is in flight, and so does `old` of every packet in it.
+//! * After the first timeout, duplicate ACKs that began no recovery (as the losses are older than the timeout) are taken for an
+//!   inflated window. The next ACK of new data sets the window to the number of packets in flight, and also sets `old` of each of
+//!   these packets to it.
 
 use anabranch_cc::law::fast::base_rtt::{Reroute, Route};
 use anabranch_cc::law::fast::module::{BASE_TO_SPREAD, Round, Steps, target};
@@ -40,9 +41,9 @@ pub(crate) struct Fast {
     recovery: PipeRecovery,
     composite: Option<Composite>,
     sent: Flights,
-    /// Seconds; the module's times count from the first packet. `None` before the first ACK.
+    /// RTTs in seconds. Times count from the first packet, as in the module. `None` before the first ACK.
     rtts: Option<Rtts>,
-    /// When the window was last updated or not to be (`cwnd_update_time`).
+    /// When an update of the window was last due, whether it changed the window or not (`cwnd_update_time`).
     updated: f64,
     round: Round,
     steps: Steps,
@@ -51,7 +52,7 @@ pub(crate) struct Fast {
     /// Highest ACK of new data outside recovery (`last_natural_ack_number_`).
     natural_ack: i32,
     resets: u64,
-    /// Whether the timer has ever expired (`newcwnd_` is 0 from then on, and before above any window).
+    /// Whether the timer has ever fired. `newcwnd_` is 0 from then on; before, it is above any window.
     has_timed_out: bool,
 }
 
@@ -62,7 +63,7 @@ struct Rtts {
     latest: f64,
 }
 
-/// The state of each packet in flight, by its number modulo the receiver's window.
+/// The state of each packet in flight. The index is the packet's number modulo the receiver's window.
 #[derive(Clone, Debug)]
 struct Flights {
     places: Vec<Flight>,
@@ -162,7 +163,7 @@ impl Fast {
         if core.last_ack == 0 {
             core.window = core.initial_window();
         }
-        // The loss policy of ctcp-2019 leaves duplicates without a recovery on purpose.
+        // Under the loss policy of ctcp-2019, duplicate ACKs that begin no recovery are intended.
         if core.duplicates > DUPLICATES && self.has_timed_out && self.composite.is_none() {
             core.next = core.next.max(ack.seq);
             core.window = f64::from(core.next - ack.seq + 1);
@@ -184,12 +185,12 @@ impl Fast {
         self.natural_ack = ack.seq;
     }
 
-    /// baseRTT, avgRTT and what is in flight (`fast_est`).
+    /// Updates baseRTT, avgRTT and the packets in flight (`fast_est`).
     fn estimate(&mut self, core: &Core, ack: &Packet, rtt: f64, now: f64) {
         let Some(rtts) = &mut self.rtts else { return };
         rtts.base = rtts.base.min(rtt);
         self.sent.in_flight = f64::from(core.next - ack.seq - core.duplicates);
-        // Written as the module writes it: in equilibrium the last bits of avgRTT count.
+        // The arithmetic follows the module's, operation by operation: in equilibrium the last bits of avgRTT matter.
         let scale = self.sent.in_flight / 3.0;
         rtts.average = if scale > 256.0 {
             ((scale - 1.0) * rtts.average + rtt) / scale
@@ -200,7 +201,7 @@ impl Fast {
         if let BaseRtt::Reroute(rule, average) = &self.options.base
             && self.reroute.on_rtt(now, rtt, rtts.base, rule) == Route::Longer
         {
-            // avgRTT starts anew with baseRTT: below it, it would look like an empty queue for 256 samples.
+            // avgRTT restarts with baseRTT. A lower avgRTT would look like an empty queue for 256 samples.
             rtts.base = rtt;
             if *average == Average::Restarted {
                 rtts.average = rtt;
@@ -210,10 +211,10 @@ impl Fast {
         self.sent.average = rtts.average;
     }
 
-    /// The law (`fast_cc`).
+    /// The window law (`fast_cc`).
     fn control(&mut self, core: &mut Core, rtt: f64, old: f64, now: f64) {
         let Some(rtts) = self.rtts else { return };
-        // The golden prototype of CCaFR leaves the module's rounds alone until the first gap.
+        // The authors' prototype of CCaFR does not update the module's rounds before the first hole.
         if self.ccafr.mode() != Mode::FirstSeries {
             self.round.on_ack(now, rtt);
         }
@@ -317,7 +318,7 @@ impl Flights {
         seq.rem_euclid(self.places.len() as i32) as usize
     }
 
-    /// The state of packet `acked`; removes everything after `natural_ack` up to it.
+    /// Returns the state of packet `acked`, and removes all after `natural_ack` up to it.
     fn take(&mut self, natural_ack: i32, acked: i32) -> Flight {
         let flight = self.places[self.index(acked)];
         for seq in natural_ack + 1..=acked {

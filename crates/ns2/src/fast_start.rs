@@ -1,11 +1,11 @@
 //! `Agent/TCP/FS`: Tahoe with fast start (Padmanabhan & Katz 1998).
 //!
-//! Tahoe: the third duplicate ACK halves `ssthresh`, drops the window to one packet and resumes behind the last ACK. After an
-//! idle time longer than the timeout, fast start goes on with nearly the old window instead of slow start.
+//! Tahoe: the third duplicate ACK halves `ssthresh`, sets the window to one packet, and sends again from the last ACK on. After
+//! an idle time longer than the timeout, fast start continues with nearly the old window instead of slow start.
 //!
-//! Differs from the paper in: ns-2's `Agent/TCP/FS` is Tahoe unless one asks for Reno or New Reno, and its fast loss recovery
-//! and reset timer are off; what remains for a source that is never idle is Tahoe with limited transmit. A reset of the
-//! timer on leaving fast start and the low priority of its packets are therefore not built here.
+//! Differs from the paper in: ns-2's `Agent/TCP/FS` is Tahoe unless a script selects Reno or New Reno, and its fast loss recovery
+//! and reset timer are off. For a source that is never idle, this is Tahoe with limited transmit. So the reset of the timer at
+//! the end of fast start and the low priority of its packets are not implemented here.
 
 use anabranch_units::SimTime;
 
@@ -67,8 +67,8 @@ impl FastStart {
         core.send_much(burst);
     }
 
-    /// After an idle time with nothing outstanding: a window that is safe to resume with, half of it in slow start, one less
-    /// otherwise.
+    /// After an idle time with nothing outstanding: the window with which it is safe to resume. That is half the window in slow
+    /// start, else one packet less.
     fn resume(&self, core: &mut Core) {
         let idle = core.now.since(self.last_received);
         if idle > core.rtt.idle_threshold() && core.max_seq == core.highest_ack && core.window > 1.0 {

@@ -1,22 +1,22 @@
-//! The TCP agents of ns-2.35 that the papers compared with, and its SCTP, number for number.
+//! The TCP agents of ns-2.35 with which the papers compared, and its SCTP, both exact to the packet.
 //!
-//! The TCP agents are one-way: a [`Sender`] sends packets, a [`Sink`] answers them, everything is counted in packets from 0 and
-//! there is no handshake. The papers' numbers come from ns-2's quirks (a 10 ms clock whose phase is drawn at random, a SYN
-//! that is packet 0, a window that is checked as an integer, ACKs without delay), so each quirk is kept and named where it
-//! stands. The measure is exactness: `cargo xtask oracle` compares every packet with ns-2 itself.
+//! The TCP agents are one-way: a [`Sender`] sends packets and a [`Sink`] acknowledges them. Everything is counted in packets from
+//! 0, and there is no handshake. The papers' numbers depend on ns-2's quirks: a 10 ms clock with a random phase, a SYN that is
+//! packet 0, a window compared as an integer, ACKs without delay. Each quirk is reproduced, and described in the file that has
+//! it. The aim is exact equality: `cargo xtask oracle` compares every packet with ns-2 itself.
 //!
 //! From the top:
 //!
 //! * [`Sender`] and [`Sink`] are what a simulator drives: `handle`, `handle_timeout`, `poll_transmit`, `poll_timeout`.
-//!   [`Streams`] stand in front of a sink.
+//!   [`Streams`] can be put in front of a sink.
 //! * [`config`] is what a script can set.
-//! * `reno`, `newreno`, `sack`, `fack`, `vegas`, `fast_start`, `linux`, `fast` hold one agent each, `composite` the loss policy that
-//!   ctcp-2019 puts on `sack`, `mfast` the receiver that mfast-2019 puts on FAST's. The textbook laws they follow are those of
+//! * `reno`, `newreno`, `sack`, `fack`, `vegas`, `fast_start`, `linux` and `fast` hold one agent each. `composite` is the loss
+//!   policy that ctcp-2019 adds to `sack`, `mfast` the receiver that mfast-2019 adds to FAST. Their textbook laws are those of
 //!   `anabranch_cc`.
-//! * `core` is what they share, `recovery` what those with SACK do, `rtt` the clock, `sacked` (of `ranges`) and `linux_scoreboard` the scoreboards,
-//!   `arrivals` what a sink knows.
-//! * [`multihome`] is FAST over several paths: the agent `fast` on each, one receiver.
-//! * [`sctp`] is the SCTP of ns-2.35, whose endpoints send and receive, over one path or several.
+//! * `core` is what all agents share, `recovery` what those with SACK share, `rtt` the RTT estimator with its coarse clock.
+//!   `sacked` (made of `ranges`) and `linux_scoreboard` are the scoreboards, `arrivals` is a sink's set of arrived packets.
+//! * [`multihome`] is FAST over several paths: one `fast` agent per path, and one receiver.
+//! * [`sctp`] is the SCTP of ns-2.35. Its endpoints both send and receive, over one path or several.
 //! * [`random`] is ns-2's default random stream.
 
 mod arrivals;

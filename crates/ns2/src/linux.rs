@@ -1,13 +1,13 @@
 //! `Agent/TCP/Linux` without `select_ca`: the loss recovery of Linux 2.6 around ns-2's own window law.
 //!
-//! The ACK runs through Linux' states (open, recovery, loss); what is in flight is counted from a scoreboard that marks each
-//! packet in flight, sacked, lost or resent; a loss halves the window while *rate halving* lets a packet out for every second
-//! ACK until the flight has come down.
+//! ACKs are handled by Linux' states (open, recovery, loss). A scoreboard marks each packet as in flight, sacked, lost or resent,
+//! and gives the number in flight. A loss halves the window. *Rate halving* then sends one packet for every second ACK until the
+//! flight has come down.
 //!
-//! The window law is that of the other agents, of which Linux sees the whole packets. `window_` is only its first `ssthresh`:
-//! nothing bounds the window by it afterwards. That, not its quality, is why it outruns the others where there is no queue.
+//! The window law is that of the other agents; Linux uses only its whole packets. `window_` is the first `ssthresh` and bounds
+//! the window no further. For this reason, not for a better law, this agent is faster than the others on paths without a queue.
 //!
-//! Differs from Linux in: no reordering detection, no undo, no F-RTO, no delayed window reduction state.
+//! Differs from Linux in: there is no reordering detection, no undo, no F-RTO, and no delayed window reduction state (CWR).
 
 use crate::config::SenderConfig;
 use crate::core::{BackOff, Core, LastAction, Reduction};
@@ -18,7 +18,7 @@ use crate::packet::Packet;
 pub(crate) struct Linux {
     scoreboard: Scoreboard,
     state: State,
-    /// The window and `ssthresh` that Linux sees, in whole packets (`snd_cwnd`, `snd_ssthresh`).
+    /// The window and `ssthresh` as Linux has them, in whole packets (`snd_cwnd`, `snd_ssthresh`).
     window: i32,
     ssthresh: i32,
     /// Packets in flight that rate halving allows (`next_pkts_in_flight_`).
@@ -32,7 +32,7 @@ enum State {
     Loss,
 }
 
-/// After recovery the window lets out at most this many packets at once (`tcp_max_burst`).
+/// Packets that the window may send at once after recovery (`tcp_max_burst`).
 const BURST_MAX: i32 = 3;
 
 impl Linux {
@@ -47,7 +47,7 @@ impl Linux {
     }
 
     pub(crate) fn on_ack(&mut self, core: &mut Core, ack: &Packet) {
-        // Of what was not sent, or acknowledged before.
+        // An ACK of packets that were not sent, or below the last ACK, is ignored.
         if ack.seq + 1 > core.next || ack.seq < core.highest_ack {
             return;
         }
@@ -67,7 +67,7 @@ impl Linux {
             core.rtt.end_back_off();
             core.rtt.sample(sent, core.now);
         }
-        // There is always a next packet above the ACK, so the timer always runs.
+        // The next packet is always above the ACK, so the timer always runs.
         core.set_timer();
         let dubious = !new_data || report.sacked || self.state != State::Open;
         if new_data && (!dubious || self.state != State::Recovery) {
@@ -80,7 +80,7 @@ impl Linux {
         self.send_much(core, core.config.burst_max);
     }
 
-    /// An ACK that is not plain progress (`tcp_fastretrans_alert`).
+    /// Handles an ACK that signals loss or comes in recovery (`tcp_fastretrans_alert`).
     fn on_dubious(&mut self, core: &mut Core, report: Report) {
         if self.state != State::Open && core.highest_ack >= core.recover {
             self.scoreboard.clear();
@@ -154,7 +154,8 @@ impl Linux {
         core.next - (core.highest_ack + 1) - self.scoreboard.out_of_network()
     }
 
-    /// Linux takes over the window (`load_to_linux`); while rate halving is above it, that follows instead.
+    /// Copies the window into Linux' variables (`load_to_linux`). While rate halving allows more than the window, it copies into
+    /// `allowed` instead.
     fn load(&mut self, core: &Core) {
         self.ssthresh = core.ssthresh;
         let window = core.window as i32;

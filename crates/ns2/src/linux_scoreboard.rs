@@ -1,7 +1,7 @@
 //! The scoreboard of ns-2's Linux agent: runs of packets, each in flight, sacked, lost or resent.
 //!
-//! A packet counts as lost when one at least four above it is sacked; a resent one again when something sent after it, or a
-//! packet resent at least four later, arrives.
+//! A packet counts as lost when a packet at least four above it is sacked. A resent packet counts as lost again when a packet
+//! sent after it arrives, or a packet whose retransmission is at least four later.
 
 use crate::packet::SackBlocks;
 
@@ -10,7 +10,7 @@ use crate::packet::SackBlocks;
 pub(crate) struct Report {
     /// Packets were newly sacked.
     pub(crate) sacked: bool,
-    /// Packets were newly found lost.
+    /// Packets were newly marked as lost.
     pub(crate) lost: bool,
 }
 
@@ -24,7 +24,7 @@ pub(crate) struct Scoreboard {
     forward_ack: i32,
     lost: i32,
     sacked: i32,
-    /// Number of the next retransmission, and of the last one that is known to have arrived.
+    /// Number of the next retransmission, and of the last one that is known to have arrived (`resend_acked`).
     resend_next: i32,
     resend_acked: i32,
 }
@@ -41,14 +41,14 @@ enum State {
     InFlight,
     Sacked,
     Lost,
-    /// A run of one: the next packet to send when it was resent, and the number of its retransmission.
+    /// A run of one packet. `next` is the next new packet when this one was resent, `number` counts retransmissions.
     Resent {
         next: i32,
         number: i32,
     },
 }
 
-/// `dupack_threshold`, and one more.
+/// `dupack_threshold` plus one.
 const THRESHOLD: i32 = 3 + 1;
 
 impl Default for Scoreboard {
@@ -73,7 +73,7 @@ impl Scoreboard {
         self.lost + self.sacked
     }
 
-    /// Takes an ACK.
+    /// Processes an ACK.
     pub(crate) fn update(&mut self, acked: i32, sack: &SackBlocks) -> Report {
         let mut report = Report::default();
         let mut thorough = self.advance(acked);
@@ -81,7 +81,7 @@ impl Scoreboard {
             self.clear();
             thorough = false;
         }
-        // Blocks in order; one that begins below the ACK reports a duplicate.
+        // The blocks in ascending order. A block that begins below the ACK reports a duplicate.
         let mut blocks = [(0, 0); SackBlocks::MAX];
         let mut count = 0;
         for &block in sack.as_slice().iter().filter(|block| block.0 >= acked) {
@@ -107,8 +107,8 @@ impl Scoreboard {
         report
     }
 
-    /// One pass over the runs: marks what `blocks` sack and what is lost, merges runs, and extends the board to the highest
-    /// sacked packet. Without `thorough` it stops at the last block.
+    /// Passes over the runs once: marks what `blocks` sack and what is lost, merges runs, and extends the scoreboard to the
+    /// highest sacked packet. Unless `thorough`, it stops at the last block.
     fn walk(&mut self, blocks: &[(i32, i32)], mut thorough: bool, report: &mut Report) {
         let mut block = 0;
         let mut index = 0;
@@ -142,7 +142,7 @@ impl Scoreboard {
                         report.sacked = true;
                     }
                 }
-                // Behind a split the rest of the run may end below the block.
+                // After a split, the rest of the run may end below the block.
                 if blocks.get(block).is_none_or(|&(left, _)| left > self.runs[index].last) {
                     report.lost |= self.detect_loss(index);
                 }
@@ -164,7 +164,7 @@ impl Scoreboard {
         }
     }
 
-    /// Marks the run lost, or the part of it that is. Returns whether that is news.
+    /// Marks the run, or a part of it, as lost. Returns whether anything was newly marked.
     fn detect_loss(&mut self, index: usize) -> bool {
         let threshold = self.forward_ack - THRESHOLD;
         let run = self.runs[index];
@@ -187,7 +187,7 @@ impl Scoreboard {
         news
     }
 
-    /// Removes what is acknowledged cumulatively. Returns whether that told of a later retransmission's arrival.
+    /// Removes the packets that are cumulatively acknowledged. Returns whether this shows that a later retransmission arrived.
     fn advance(&mut self, acked: i32) -> bool {
         let mut told = false;
         let mut gone = 0;
@@ -224,7 +224,7 @@ impl Scoreboard {
         self.next_lost.map(|index| self.runs[index].first)
     }
 
-    /// Notes that the packet of [`Scoreboard::next_lost`] is resent while `next` is the next new one.
+    /// Records that the packet of [`Scoreboard::next_lost`] is resent, while `next` is the next new packet.
     pub(crate) fn mark_resent(&mut self, next: i32) {
         let Some(index) = self.next_lost else { return };
         if self.runs[index].last > self.runs[index].first {
@@ -235,7 +235,7 @@ impl Scoreboard {
         self.resend_next += 1;
     }
 
-    /// After a timeout: everything from `first` to before `next` that is not sacked is lost.
+    /// After a timeout: marks every packet in `first..next` that is not sacked as lost.
     pub(crate) fn mark_all_lost(&mut self, first: i32, next: i32) {
         let last = self.runs.last().map_or(first - 1, |run| run.last);
         if last + 1 < next {

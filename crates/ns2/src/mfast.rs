@@ -1,23 +1,22 @@
-//! MFast's receiver: one connection with up to 255 streams, each handed over in an order of its own.
+//! MFast's receiver: one connection with up to 255 streams, each delivered in its own order.
 //!
 //! ```text
-//! SSN = ESSN of SID:  hand over the packet and what follows it in its stream;  ESSN ← first that is missing there
+//! SSN = ESSN of SID:  deliver the packet and those that follow it in its stream;  ESSN ← first packet missing in the stream
 //! SSN > ESSN of SID:  keep the packet in the receiver's buffer
-//! SEQ = ESEQ:         ESEQ ← first that is missing of the connection
+//! SEQ = ESEQ:         ESEQ ← first packet missing in the connection
 //! SEQ > ESEQ:         report the packet in a SACK block
 //! answer:             ESEQ, SID, ESSN of SID
 //! ```
-//!
-//! Citation: mfast-2019 sec. IV, Procedure 1. Its sender is FAST's: what is new is at the receiver, so every packet and every
-//! acknowledgement leaves when FAST's would.
+//! Citation: mfast-2019 sec. IV, Procedure 1. Its sender is FAST's. Only the receiver is new, so every packet and every
+//! acknowledgement is sent when FAST would send it.
 //!
 //! Differs from the paper in:
-//! * The stream header is not carried, it only weighs its four bytes. The paper's source sends a packet of each stream in turn,
-//!   so both ends know the header from the sequence number ([`StreamHeader::round_robin`]).
-//! * An ACK's SID and ESSN are told to whoever asks ([`Delivery`]) and are not on the wire: nothing in the sender depends on
-//!   them, and ns-2's ACK would outgrow its 40 bytes.
+//! * The stream header is not carried; only its four bytes count. The paper's source sends a packet of each stream in turn, so
+//!   both ends derive the header from the sequence number ([`StreamHeader::round_robin`]).
+//! * An ACK's SID and ESSN are in [`Delivery`], not on the wire: nothing in the sender depends on them, and ns-2's ACK would
+//!   exceed its 40 bytes.
 //! * The SSN is not taken modulo 2^24.
-//! * A buffer has an end. A packet that finds no room is not received at all, and not acknowledged; the paper does not say.
+//! * The buffer is finite. A packet that finds no room counts as not received and is not acknowledged. The paper does not say.
 
 use std::num::NonZeroU8;
 
@@ -31,24 +30,25 @@ pub const STREAM_HEADER: u32 = 4;
 pub struct StreamHeader {
     /// The stream (SID), from 1.
     pub stream: u8,
-    /// The packet's number in it (SSN), from 0.
+    /// The packet's number in the stream (SSN), from 0.
     pub ssn: i32,
 }
 
 impl StreamHeader {
-    /// The header of packet `seq` from a source that serves its streams in turn. The SYN, packet 0, is in none.
+    /// The header of packet `seq` from a source that serves its streams in turn. `None` for the SYN, packet 0, which is in no
+    /// stream.
     pub fn round_robin(seq: i32, streams: NonZeroU8) -> Option<Self> {
         let index = seq.checked_sub(1).filter(|&index| index >= 0)?;
         let streams = i32::from(streams.get());
-        // The remainder is below 255, so the stream is at most that.
+        // The remainder is below 255, so the stream is at most 255.
         Some(Self { stream: (index % streams) as u8 + 1, ssn: index / streams })
     }
 }
 
-/// The streams of MFast's receiver and their buffer, beside a [`Sink`](crate::Sink), which keeps ESEQ and answers.
+/// The streams of MFast's receiver and their buffer. It stands beside a [`Sink`](crate::Sink), which keeps ESEQ and acknowledges.
 #[derive(Clone, Debug)]
 pub struct Streams {
-    /// The ESSN of each stream, and packets above it.
+    /// Per stream, its ESSN and the packets that arrived above it.
     streams: Vec<Arrivals>,
     count: NonZeroU8,
     buffer_max: u32,
@@ -61,9 +61,9 @@ pub struct Streams {
 pub enum Taken {
     /// The SYN, which belongs to no stream.
     Syn,
-    /// Its stream has accepted it.
+    /// The stream has accepted the packet.
     Data(Delivery),
-    /// The buffer is full: the sink must not see the packet.
+    /// The buffer is full: the sink must not get the packet.
     NoRoom,
 }
 
@@ -72,21 +72,21 @@ pub enum Taken {
 pub struct Delivery {
     /// Its stream, from 1.
     pub stream: u8,
-    /// Packets of this stream that are newly deliverable; zero if the packet waits.
+    /// Packets of this stream that are newly deliverable; zero if the packet must wait.
     pub packets: u32,
-    /// First packet of the stream that is missing (ESSN): what an ACK of the paper says beside ESEQ.
+    /// First packet missing in the stream (ESSN): the paper's ACK carries it beside ESEQ.
     pub essn: i32,
 }
 
 impl Streams {
-    /// As many streams, with nothing in them. The buffer has room for `buffer_max` packets; the window that the receiver
-    /// advertises is as large, so a sender that keeps to it never finds it full.
+    /// `count` streams with nothing received. The buffer has room for `buffer_max` packets. The receiver advertises a window of
+    /// the same size, so a sender that obeys it never finds the buffer full.
     pub fn new(count: NonZeroU8, buffer_max: u32) -> Self {
         let streams = vec![Arrivals::default(); usize::from(count.get())];
         Self { streams, count, buffer_max, held: 0, held_max: 0 }
     }
 
-    /// Packet `seq` arrived. To be called before the sink sees it.
+    /// Packet `seq` arrived. Call this before the sink handles the packet.
     pub fn take(&mut self, seq: i32) -> Taken {
         let Some(header) = StreamHeader::round_robin(seq, self.count) else { return Taken::Syn };
         let stream = &mut self.streams[usize::from(header.stream - 1)];
@@ -118,14 +118,14 @@ impl Streams {
 mod tests {
     use super::*;
 
-    /// Streams that have seen the SYN.
+    /// Streams that have received the SYN.
     fn streams(count: u8, buffer_max: u32) -> Streams {
         let mut streams = Streams::new(NonZeroU8::new(count).unwrap(), buffer_max);
         assert_eq!(streams.take(0), Taken::Syn);
         streams
     }
 
-    /// Stream and packets of what each arrival hands over.
+    /// Per arrival, the stream and the number of packets delivered.
     fn delivered(streams: &mut Streams, seqs: &[i32]) -> Vec<(u8, u32)> {
         let mut deliver = |&seq: &i32| match streams.take(seq) {
             Taken::Data(delivery) => (delivery.stream, delivery.packets),
@@ -134,7 +134,7 @@ mod tests {
         seqs.iter().map(&mut deliver).collect()
     }
 
-    /// Packets 1 to 6 of two streams: 1, 3, 5 and 2, 4, 6. Packet 2 is lost, so 4 and 6 wait for it and stream 1 goes on.
+    /// Packets 1 to 6 of two streams: 1, 3, 5 and 2, 4, 6. Packet 2 is lost, so 4 and 6 wait for it and stream 1 continues.
     #[test]
     fn a_hole_stops_its_own_stream_only() {
         let mut streams = streams(2, 10);
@@ -144,7 +144,7 @@ mod tests {
         assert_eq!((streams.held_packets(), streams.held_packets_max()), (0, 2));
     }
 
-    /// [mfast-2019] Procedure 1, lines 8, 14 and 21: ack.SSN is the ESSN of the stream whatever came.
+    /// [mfast-2019] Procedure 1, lines 8, 14 and 21: ack.SSN is the stream's ESSN, whatever packet arrived.
     #[test]
     fn the_answer_names_stream_and_essn() {
         let mut streams = streams(2, 10);
@@ -155,7 +155,7 @@ mod tests {
         assert_eq!([1, 4, 4, 2, 2].map(essn), [(1, 1), (2, 0), (2, 0), (2, 2), (2, 2)]);
     }
 
-    /// With one stream there is one order: what waits is what lies above the hole.
+    /// With one stream there is one order: the packets that wait are those above the hole.
     #[test]
     fn one_stream_is_plain_tcp() {
         let mut streams = streams(1, 10);
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(streams.held_packets_max(), 2);
     }
 
-    /// Two fit and a third does not. What is there already and what fills a hole need no room.
+    /// Two packets fit, a third does not. A duplicate and a packet that fills the hole need no room.
     #[test]
     fn a_full_buffer_takes_no_more() {
         let mut streams = streams(1, 2);

@@ -1,10 +1,10 @@
-//! `Agent/TCP/Newreno`: Reno that stays in fast recovery until everything sent before it is acknowledged.
+//! `Agent/TCP/Newreno`: Reno that stays in fast recovery until everything sent before recovery is acknowledged.
 //!
-//! A *partial* ACK, of new data below the recovery point, resends the next hole at once and deflates the window by what it
-//! acknowledged (RFC 6582). The retransmission timer restarts with the first partial ACK only ("impatient"), or with each
-//! (old ns, [`NewRenoOptions::impatient`]).
+//! A *partial* ACK acknowledges new data below the recovery point. It retransmits the next hole at once and deflates the window
+//! by what it acknowledged (RFC 6582). The retransmission timer restarts with the first partial ACK only ("impatient"), or with
+//! each one (old ns-2); see [`NewRenoOptions::impatient`].
 //!
-//! Differs from RFC 6582 in: recovery ends with the full ACK at the halved window, without a look at the flight.
+//! Differs from RFC 6582 in: the full ACK ends recovery at the halved window, whatever the flight is.
 
 use crate::config::NewRenoOptions;
 use crate::core::{BackOff, Core, DUPLICATES, LastAction, Reduction};
@@ -52,7 +52,7 @@ impl NewReno {
         if core.duplicates == 0 {
             core.send_much(core.config.burst_max);
         } else if core.duplicates >= DUPLICATES {
-            // Two packets at most on one ACK during recovery.
+            // During recovery, an ACK sends at most two packets.
             core.send_much(2);
         }
     }
@@ -62,8 +62,8 @@ impl NewReno {
             self.partial_seen = true;
             core.restart_timer(ack.seq);
         }
-        // [RFC 6582] 3.2 step 3: deflate by what was acknowledged, and put one packet back. The inflation stays above zero,
-        // for it also says that this is fast recovery.
+        // [RFC 6582] 3.2 step 3: deflate by what was acknowledged, and add one packet. The inflation stays above zero, as it also
+        // marks fast recovery.
         let acked = ack.seq - core.last_ack;
         if core.inflation > acked {
             core.inflation -= acked - 1;
@@ -77,7 +77,7 @@ impl NewReno {
         core.next = core.next.max(ack.seq + 1);
         core.forget_acked();
         core.note_rtt(ack);
-        // The timed packet ends its timing, but its RTT is not used.
+        // This ACK ends the timing of the timed packet, but the RTT is not used.
         if core.timed_by(ack.seq).is_some() {
             core.rtt.end_back_off();
         }

@@ -5,18 +5,18 @@ use anabranch_units::SimTime;
 /// A data packet or an acknowledgement of a one-way ns-2 agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// Data packet or acknowledgement.
+    /// Whether this is a data packet or an acknowledgement.
     pub kind: Kind,
     /// Bytes on the wire, headers included.
     pub size: u32,
-    /// Sequence number of the data packet, counted in packets from 0, or the highest in-order packet that is acknowledged
-    /// (-1 before the first).
+    /// In a data packet its sequence number, counted in packets from 0. In an ACK the highest packet received in order, -1 before
+    /// the first.
     pub seq: i32,
     /// When the packet was sent (ns-2's `ts_`).
     pub sent_at: SimTime,
-    /// When a packet of this sequence number was sent for the first time: what the papers measure delay from.
+    /// When a packet with this sequence number was first sent: the papers measure delay from here.
     pub first_sent_at: SimTime,
-    /// In an ACK, the `sent_at` of the packet that it answers (ns-2's `ts_echo_`).
+    /// In an ACK, the `sent_at` of the packet that it acknowledges (ns-2's `ts_echo_`).
     pub echo: SimTime,
     /// In an ACK of a SACK sink, the blocks above the cumulative acknowledgement.
     pub sack: SackBlocks,
@@ -43,7 +43,7 @@ impl SackBlocks {
     /// ns-2's `maxSackBlocks_`: three fit beside a timestamp option.
     pub const MAX: usize = 3;
 
-    /// Appends a block; a fourth is not taken.
+    /// Appends a block; a fourth block is ignored.
     pub fn push(&mut self, left: i32, right: i32) {
         debug_assert!(left < right, "a SACK block holds at least one packet: {left}..{right}");
         if (self.len as usize) < Self::MAX {

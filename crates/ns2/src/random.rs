@@ -1,9 +1,9 @@
 //! ns-2's default random stream: L'Ecuyer's combined multiple recursive generator MRG32k3a (Operations Research 47(1), 1999).
 //!
-//! ns-2 draws the phase of every sender's coarse clock from it, and an error model without a stream of its
-//! own draws from it too. A run that shall equal one of ns-2 needs the same numbers in the same order.
+//! ns-2 draws the phase of every sender's coarse clock from it. So does an error model without its own stream. A run that is to
+//! equal one of ns-2 needs the same numbers in the same order.
 
-/// The generator, at any point of its period of 2^191.
+/// The state of the generator. Its period is 2^191.
 #[derive(Clone, Debug)]
 pub struct Mrg32k3a {
     first: [u64; 3],
@@ -15,17 +15,17 @@ const M1: u64 = 4_294_967_087;
 const M2: u64 = 4_294_944_443;
 
 impl Mrg32k3a {
-    /// The seed that ns-2 gives its default stream before a script says `ns-random`.
+    /// The seed of ns-2's default stream if the script does not call `ns-random`.
     pub const DEFAULT_SEED: u32 = 1;
 
-    /// The stream that `ns-random seed` selects: all six words of the state are the seed. Zero, for which the recurrence
-    /// would stand still (ns-2 takes the clock instead), is read as [`Self::DEFAULT_SEED`].
+    /// The stream that `ns-random seed` selects: all six words of the state are the seed. Zero, which the recurrence cannot leave
+    /// (ns-2 takes the clock instead), is read as [`Self::DEFAULT_SEED`].
     pub fn new(seed: u32) -> Self {
         let word = u64::from(if seed == 0 { Self::DEFAULT_SEED } else { seed });
         Self { first: [word; 3], second: [word; 3] }
     }
 
-    /// The next number, strictly between 0 and 1, with 32 bits.
+    /// The next number, strictly between 0 and 1, with a resolution of 32 bits.
     pub fn uniform(&mut self) -> f64 {
         // [L'Ecuyer99] x(n) = (1403580 x(n-2) - 810728 x(n-3)) mod m1; the subtraction is written as an addition.
         let x = (1_403_580 * self.first[1] + 810_728 * (M1 - self.first[0])) % M1;
@@ -38,7 +38,7 @@ impl Mrg32k3a {
         difference as f64 * 2.328306549295728e-10
     }
 
-    /// The lowest bit of the next number as a whole one below 2^31 (ns-2's `Random::random() & 1`).
+    /// The lowest bit of the next draw as an integer below 2^31 (ns-2's `Random::random() & 1`).
     pub fn coin(&mut self) -> bool {
         (self.uniform() * f64::from(1_u32 << 31)) as u32 % 2 == 1
     }

@@ -1,11 +1,11 @@
 //! Sets of packets as intervals.
 
-/// Disjoint intervals that do not touch, in order; each `left..right`.
+/// Disjoint intervals that are not adjacent, in order; each is `left..right`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ranges(Vec<(i32, i32)>);
 
 impl Ranges {
-    /// The intervals, from below.
+    /// The intervals, lowest first.
     pub(crate) fn as_slice(&self) -> &[(i32, i32)] {
         &self.0
     }

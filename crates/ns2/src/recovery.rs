@@ -1,11 +1,11 @@
-//! Recovery by SACK scoreboard and an estimate of the packets in the pipe, as ns-2's SACK and FAST senders do it.
+//! Recovery by a SACK scoreboard and an estimate of the packets in the pipe, as in ns-2's SACK and FAST senders.
 //!
-//! In recovery each ACK takes a packet out of the *pipe*, and while the pipe holds less than the window a hole is resent, or a new
-//! packet sent if there is none. Recovery ends when what was sent before it is acknowledged (Fall & Floyd 1996).
+//! In recovery each ACK takes a packet out of the *pipe*. While the pipe holds less than the window, a hole is retransmitted, or
+//! a new packet is sent if there is no hole. Recovery ends when everything sent before it is acknowledged (Fall & Floyd 1996).
 //!
-//! Differs from RFC 6675 in: the pipe is counted, not derived from the scoreboard; a partial ACK takes two packets out of
-//! it; the scoreboard is forgotten after a timeout and duplicates are ignored until the next ACK of new data; the cumulative
-//! ACK that limits the window is frozen during recovery.
+//! Differs from RFC 6675 in: the pipe is a counter, not derived from the scoreboard. A partial ACK takes two packets out of it.
+//! After a timeout the scoreboard is discarded, and duplicates are ignored until the next ACK of new data. The cumulative ACK
+//! that limits the window is frozen during recovery.
 
 use crate::core::{BackOff, Core, LastAction, Reduction};
 use crate::packet::Packet;
@@ -14,10 +14,10 @@ use crate::sacked::Sacked;
 #[derive(Clone, Debug)]
 pub(crate) struct PipeRecovery {
     pub(crate) scoreboard: Sacked,
-    /// A timeout happened and nothing new has been acknowledged since (`timeout_`).
+    /// A timeout happened, and no new data has been acknowledged since (`timeout_`).
     after_timeout: bool,
     recovering: bool,
-    /// Packets thought to be in flight, in recovery (`pipe_`).
+    /// Packets thought to be in flight during recovery (`pipe_`).
     pipe: i32,
 }
 
@@ -28,11 +28,11 @@ pub(crate) enum Progress {
     Recovered,
 }
 
-/// The part of sending in which the agents differ.
+/// The part of sending in which the two agents differ.
 pub(crate) trait Outlet {
     /// Whether there may be something to send.
     fn has_data(&self, core: &Core) -> bool;
-    /// A packet that goes before holes and new ones.
+    /// A packet to send before holes and new packets.
     fn overdue(&self, core: &Core, scoreboard: &Sacked) -> Option<i32>;
     fn output(&mut self, core: &mut Core, seq: i32);
 }
@@ -46,21 +46,21 @@ impl PipeRecovery {
         self.recovering
     }
 
-    /// Everything is acknowledged: the scoreboard starts anew.
+    /// Everything is acknowledged: clears the scoreboard.
     pub(crate) fn clear(&mut self) {
         self.after_timeout = false;
         self.scoreboard.clear();
     }
 
-    /// Takes a duplicate ACK outside recovery; true if it tells something new, which makes it count.
+    /// Processes a duplicate ACK outside recovery. True if it reports something new; only then it counts.
     pub(crate) fn on_duplicate(&mut self, core: &Core, ack: &Packet) -> bool {
         !self.after_timeout && self.scoreboard.update(core.highest_ack, &ack.sack)
     }
 
-    /// Halves the window and counts the pipe. The caller sends the first hole.
+    /// Halves the window and sets the pipe. The caller sends the first hole.
     pub(crate) fn begin(&mut self, core: &mut Core) {
         core.recover = core.max_seq;
-        // Packets that the duplicates report have left the pipe.
+        // The packets that the duplicate ACKs report have left the pipe.
         self.pipe = core.max_seq - core.highest_ack - core.duplicates;
         core.restart_timer_after_loss(BackOff::Keep);
         self.recovering = true;
@@ -68,7 +68,7 @@ impl PipeRecovery {
         core.reduce(Reduction::Halve);
     }
 
-    /// An ACK in recovery.
+    /// Processes an ACK in recovery.
     pub(crate) fn on_ack(&mut self, core: &mut Core, ack: &Packet) -> Progress {
         self.pipe -= 1;
         if ack.seq >= core.recover {
@@ -79,7 +79,7 @@ impl PipeRecovery {
             return Progress::Recovered;
         }
         if ack.seq > core.highest_ack {
-            // A partial ACK: the window stays where it was, `last_ack` is frozen.
+            // A partial ACK: the window's left edge stays, as `last_ack` is frozen.
             core.highest_ack = ack.seq;
             core.forget_acked();
             core.note_rtt(ack);
@@ -93,7 +93,7 @@ impl PipeRecovery {
         Progress::Recovering
     }
 
-    /// A timeout: what was known is forgotten.
+    /// A timeout: discards the scoreboard.
     pub(crate) fn on_timeout(&mut self, core: &mut Core) {
         core.duplicates = 0;
         core.last_ack = core.last_ack.max(core.highest_ack);
@@ -102,7 +102,7 @@ impl PipeRecovery {
         self.after_timeout = true;
     }
 
-    /// Sends what window and pipe allow, at most `burst` packets if that is not 0.
+    /// Sends what window and pipe allow, at most `burst` packets; 0 is no limit.
     pub(crate) fn send_much(&mut self, core: &mut Core, burst: u32, outlet: &mut impl Outlet) {
         core.note_first();
         let mut sent = 0;

@@ -1,10 +1,10 @@
 //! `Agent/TCP/Reno`: fast retransmit and fast recovery by window inflation.
 //!
-//! The third duplicate ACK halves the window and resends the first unacknowledged packet; it and each further one inflate the
-//! window by a packet, and the next ACK of new data ends recovery, whatever it acknowledges.
+//! The third duplicate ACK halves the window and retransmits the first unacknowledged packet. It and each further duplicate
+//! inflate the window by one packet. The next ACK of new data ends recovery, whatever it acknowledges.
 //!
-//! Differs from RFC 5681 in: a second fast retransmit within one window of data is refused unless the last loss was found
-//! that way too (ns-2's `bugFix_`); limited transmit is on; the inflated window is what is halved.
+//! Differs from RFC 5681 in: within one window of data there is no second fast retransmit, unless the last loss was found by fast
+//! retransmit, too (ns-2's `bugFix_`). Limited transmit is on. A halving starts from the inflated window.
 
 use crate::core::{BackOff, Core, DUPLICATES, LastAction, Reduction};
 use crate::packet::Packet;
@@ -63,7 +63,7 @@ pub(crate) fn time_out(core: &mut Core) {
     core.time_out();
 }
 
-/// When the SYN is acknowledged the window becomes the initial one (`delay_growth_`).
+/// When the SYN is acknowledged, the window becomes the initial window (`delay_growth_`).
 pub(crate) fn open_after_syn(core: &mut Core) {
     if core.last_ack == 0 {
         core.window = core.initial_window();

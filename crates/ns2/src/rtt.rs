@@ -1,16 +1,16 @@
-//! The round-trip-time estimator of ns-2's one-way TCP: Jacobson's, on a coarse clock, in fixed point.
+//! The RTT estimator of ns-2's one-way TCP: Jacobson's, with a coarse clock, in fixed point.
 //!
-//! The clock ticks every 10 ms. Without the timestamp option (ns-2's default) an RTT is the number of ticks that a packet and
-//! its acknowledgement saw, so it depends on where between two ticks the packet left: the *phase* of the sender's clock,
-//! which ns-2 draws at random for each agent. The smoothed RTT has three binary places and its deviation two; the timeout is
-//! a whole number of ticks.
+//! The clock ticks every 10 ms. Without the timestamp option (ns-2's default), an RTT sample is the number of ticks between a
+//! packet and its acknowledgement. So it depends on where between two ticks the packet was sent, that is, on the *phase* of the
+//! sender's clock. ns-2 draws the phase of each agent at random. The smoothed RTT has three fractional bits and its deviation
+//! two. The timeout is a whole number of ticks.
 
 use anabranch_units::{SimSpan, SimTime};
 
 /// The tick of the coarse clock (`tcpTick_`).
 pub const TICK: SimSpan = SimSpan::from_millis(10);
 
-/// The estimator, its back-off and the timeout they give.
+/// The estimator, its back-off, and the resulting timeout.
 #[derive(Clone, Debug)]
 pub(crate) struct RttEstimator {
     phase: SimSpan,
@@ -19,7 +19,7 @@ pub(crate) struct RttEstimator {
     deviation: Deviation,
     /// The last sample in ticks, at least 1 once there is one.
     rtt: i32,
-    /// Eight times the smoothed RTT in ticks; 0 before the first sample and after a back-off beyond 8.
+    /// Eight times the smoothed RTT in ticks; 0 before the first sample and after a back-off by more than 8.
     srtt: i32,
     /// Four times the mean deviation in ticks.
     rttvar: i32,
@@ -28,10 +28,10 @@ pub(crate) struct RttEstimator {
     backoff: i32,
 }
 
-/// The update of the mean deviation by a sample below the mean.
+/// How a sample below the mean updates the mean deviation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Deviation {
-    /// As one above it (Jacobson).
+    /// Like a sample above it (Jacobson).
     Symmetric,
     /// With an eighth of the weight, as Linux does, so that a falling RTT does not lengthen the timeout.
     Damped,
@@ -47,7 +47,7 @@ impl RttEstimator {
         Self { phase, rto_min, rto_max, deviation, rtt: 0, srtt: 0, rttvar, rto: Self::RTO_INITIAL, backoff: 1 }
     }
 
-    /// Takes the RTT of a packet that left at `sent` and was acknowledged at `now`.
+    /// Adds the RTT of a packet that was sent at `sent` and acknowledged at `now`.
     pub(crate) fn sample(&mut self, sent: SimTime, now: SimTime) {
         let clock = |at: SimTime| (at + self.phase).ticks() / TICK.ticks();
         self.rtt = ((clock(now) - clock(sent)) as i32).max(1);
@@ -70,9 +70,9 @@ impl RttEstimator {
         self.rto = TICK * u64::from(ticks.max(0).unsigned_abs());
     }
 
-    /// The retransmission timeout, backed off and within its bounds.
+    /// The retransmission timeout, with back-off, within its bounds.
     pub(crate) fn timeout(&self) -> SimSpan {
-        // The lower bound applies before the back-off (ns-2's `rfc2988_`), and two ticks are always waited.
+        // The lower bound applies before the back-off (ns-2's `rfc2988_`). The timeout is at least two ticks.
         let backed_off = self.rto.max(self.rto_min).saturating_mul(u64::from(self.backoff.unsigned_abs()));
         backed_off.min(self.rto_max).max(TICK * 2)
     }
@@ -83,7 +83,8 @@ impl RttEstimator {
             self.backoff <<= 1;
         }
         if self.backoff > 8 {
-            // So far backed off, the mean is no longer believed: it becomes deviation, and the next sample starts anew.
+            // After so much back-off the mean is no longer trusted: it is added to the deviation, and the next sample starts
+            // anew.
             self.rttvar += self.srtt >> 3;
             self.srtt = 0;
         }
@@ -99,12 +100,12 @@ impl RttEstimator {
         self.rtt
     }
 
-    /// The smoothed RTT in whole ticks, its binary places cut off.
+    /// The smoothed RTT in whole ticks, rounded down.
     pub(crate) fn srtt_ticks(&self) -> i32 {
         self.srtt >> 3
     }
 
-    /// ns-2's `((t_srtt_ >> 3) + t_rttvar_) * tcp_tick_`, the idle time after which Fast Start starts.
+    /// ns-2's `((t_srtt_ >> 3) + t_rttvar_) * tcp_tick_`: the idle time after which fast start begins.
     pub(crate) fn idle_threshold(&self) -> SimSpan {
         TICK * u64::from(((self.srtt >> 3) + self.rttvar).max(0).unsigned_abs())
     }
@@ -124,7 +125,7 @@ mod tests {
 
     #[test]
     fn a_sample_counts_the_ticks_between_leaving_and_acknowledgement() {
-        // 24 ms cross two ticks or three, by the phase.
+        // 24 ms span two or three ticks, depending on the phase.
         for (phase_ms, ticks) in [(0, 2), (5, 2), (6, 3), (9, 3)] {
             let mut estimator = estimator(SimSpan::from_millis(phase_ms));
             estimator.sample(at_ms(100), at_ms(124));

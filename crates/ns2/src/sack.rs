@@ -1,7 +1,7 @@
 //! `Agent/TCP/Sack1`: SACK with the pipe algorithm; Composite TCP on top of it.
 //!
-//! The third duplicate ACK that reports something new halves the window and resends the first hole; from there on
-//! [`crate::recovery`] takes over.
+//! The third duplicate ACK that reports something new halves the window and retransmits the first hole. Then [`crate::recovery`]
+//! takes over.
 
 use crate::composite::{Composite, Verdict};
 use crate::config::CompositeOptions;
@@ -57,7 +57,7 @@ impl Sack {
                 core.output(core.last_ack + 1);
             }
             Some(Verdict::StillRandom) => {}
-            // A second hole takes back what the third duplicate decided. The first one is on its way already.
+            // A second hole revokes the decision of the third duplicate ACK. The first hole was already retransmitted.
             Some(Verdict::Congestion) if core.duplicates > DUPLICATES => {
                 self.recovery.begin(core);
                 self.send_much(core, core.config.burst_max);
@@ -94,7 +94,7 @@ impl Sack {
     }
 }
 
-/// Sends holes, then new packets.
+/// Sends holes, then new packets; no packet has priority.
 struct Plain;
 
 impl Outlet for Plain {

@@ -6,7 +6,7 @@ use crate::ranges::Ranges;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sacked {
     blocks: Ranges,
-    /// First packet above the cumulative ACK, when the scoreboard was last updated.
+    /// First packet above the cumulative ACK at the last update of the scoreboard.
     base: i32,
     /// First packet that has not been resent in this episode.
     resend_from: i32,
@@ -23,8 +23,8 @@ impl Sacked {
         self.resend_from = -1;
     }
 
-    /// Takes the blocks of an ACK; `acked` is the highest cumulative one. Returns whether it told anything new, which is what
-    /// makes it count as a duplicate.
+    /// Processes the blocks of an ACK; `acked` is the highest cumulative ACK. Returns whether the blocks reported anything new:
+    /// only then the ACK counts as a duplicate.
     pub(crate) fn update(&mut self, acked: i32, sack: &SackBlocks) -> bool {
         let before = self.packets();
         let mut changed = false;
@@ -48,7 +48,7 @@ impl Sacked {
                 return Some(self.resend_from);
             }
             if right >= self.resend_from {
-                // Packets after the last block are no hole.
+                // Packets after the last block are not in a hole.
                 if index + 1 == blocks.len() {
                     return None;
                 }
@@ -59,13 +59,13 @@ impl Sacked {
         None
     }
 
-    /// Notes that `seq` was resent.
+    /// Records that `seq` was resent.
     pub(crate) fn mark_resent(&mut self, seq: i32) {
         self.resend_from = self.resend_from.max(seq + 1);
     }
 
-    /// `from` if nothing at or before it is sacked, else the first packet after what is sacked from there on; `None` if
-    /// nothing is sacked at all (`GetNextUnacked`).
+    /// `from` if no packet up to it is sacked, else the first packet from there on that is not sacked. `None` if nothing is
+    /// sacked at all (`GetNextUnacked`).
     pub(crate) fn first_missing_from(&self, from: i32) -> Option<i32> {
         let &(left, right) = self.blocks.as_slice().iter().find(|block| block.1 >= from)?;
         Some(if left > from { from } else { right })

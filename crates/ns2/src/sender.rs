@@ -1,4 +1,4 @@
-//! A sender: one of the agents around the core they share, with the four methods of a host.
+//! A sender: one of the agents with the common core, driven by the four methods of a host.
 
 use anabranch_units::{SimSpan, SimTime};
 
@@ -35,27 +35,27 @@ enum Variant {
     Fast(Box<Fast>),
 }
 
-/// The variables that a trace shows.
+/// The current variables of a sender, for traces.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gauges {
     /// Congestion window in packets.
     pub window: f64,
     /// Slow start threshold in packets.
     pub ssthresh: f64,
-    /// Last RTT, of FAST as it is, of the others in whole ticks of the coarse clock.
+    /// Last RTT: exact in FAST, in whole ticks of the coarse clock in the other agents.
     pub rtt: SimSpan,
-    /// Smoothed RTT, of FAST its avgRTT, of the others in whole ticks of the coarse clock.
+    /// Smoothed RTT: avgRTT in FAST, in whole ticks of the coarse clock in the other agents.
     pub rtt_smoothed: SimSpan,
-    /// Least RTT, of the agents that keep one.
+    /// Minimum RTT, in agents that keep one.
     pub rtt_base: Option<SimSpan>,
-    /// Packets sent and not yet acknowledged, cumulatively.
+    /// Packets sent and not yet cumulatively acknowledged.
     pub in_flight: i32,
-    /// Detected reroutes: as [`Sender::reroutes`].
+    /// Detected reroutes; see [`Sender::reroutes`].
     pub reroutes: u64,
 }
 
 impl Counters {
-    /// The sum of both.
+    /// The sum of two counters.
     #[must_use]
     pub(crate) fn plus(&self, other: &Self) -> Self {
         Self {
@@ -89,7 +89,7 @@ impl Sender {
         Self { core: Core::new(config), variant }
     }
 
-    /// The application produces `packets` more, or as many as can be sent; what fits the window leaves now.
+    /// The application produces `packets` more, or an endless supply if `None`. What fits the window is sent now.
     pub fn produce(&mut self, now: SimTime, packets: Option<u32>) {
         self.core.now = now;
         self.core.produce(packets.map(|packets| i32::try_from(packets).unwrap_or(i32::MAX)));
@@ -103,7 +103,7 @@ impl Sender {
         self.send();
     }
 
-    /// The present in seconds by ns-2's own clock, a float; to be told before everything else, or never.
+    /// The current time in seconds by ns-2's own float clock. Call it before every other call, or never.
     pub fn handle_clock(&mut self, seconds: f64) {
         self.core.float_now = Some(seconds);
     }
@@ -124,14 +124,14 @@ impl Sender {
         }
     }
 
-    /// The time of [`Sender::poll_timeout`] has come.
+    /// Handles the timeout that [`Sender::poll_timeout`] announced.
     pub fn handle_timeout(&mut self, now: SimTime) {
         let core = &mut self.core;
         if core.rto_deadline > now {
             return;
         }
         core.now = now;
-        // A timer that fires is idle until it is set again, which sending does.
+        // A timer that fired is idle until sending sets it again.
         core.rto_deadline = SimTime::NEVER;
         match &mut self.variant {
             Variant::Reno(reno) => reno.on_timeout(core),
@@ -150,7 +150,7 @@ impl Sender {
         self.core.poll_transmit()
     }
 
-    /// When [`Sender::handle_timeout`] wants to be called.
+    /// When [`Sender::handle_timeout`] must be called.
     pub fn poll_timeout(&self) -> SimTime {
         self.core.rto_deadline
     }
@@ -160,7 +160,7 @@ impl Sender {
         &self.core.config
     }
 
-    /// Highest packet sent, -1 before the first: the papers' "delivered packets" (`maxseq_`).
+    /// Highest packet sent, -1 before the first (`maxseq_`): the papers' "delivered packets".
     pub fn max_seq(&self) -> i32 {
         self.core.max_seq
     }
@@ -175,7 +175,7 @@ impl Sender {
         self.core.counters
     }
 
-    /// The number of times that FAST with the rule of rrfast-2017 detected a longer route.
+    /// How often FAST with the rule of rrfast-2017 detected a longer route.
     pub fn reroutes(&self) -> u64 {
         match &self.variant {
             Variant::Fast(fast) => fast.resets(),
@@ -183,7 +183,7 @@ impl Sender {
         }
     }
 
-    /// Its present variables.
+    /// The current variables.
     pub fn gauges(&self) -> Gauges {
         let core = &self.core;
         let ticks = |ticks: i32| TICK * u64::from(ticks.max(0).unsigned_abs());
@@ -207,7 +207,7 @@ impl Sender {
         }
     }
 
-    /// Whether more room would let it send: it does not count duplicates.
+    /// Whether the agent would send if it had more room: its duplicate count is zero.
     pub(crate) fn may_send(&self) -> bool {
         self.core.duplicates == 0 || matches!(&self.variant, Variant::Fast(fast) if fast.is_recovering())
     }

@@ -1,9 +1,9 @@
 //! The sinks: `Agent/TCPSink`, its `DelAck` and its `Sack1` variants.
 //!
-//! A sink acknowledges the highest packet up to which it has everything, and echoes the timestamp of the packet that advanced
-//! it. The Sack1 sink adds up to three blocks of what it has above: first the one that the packet just belongs to, then the
-//! ones it reported last. Each weighs eight bytes. A delaying sink lets the first of two packets in order wait, but not the
-//! SYN nor one that fills a hole.
+//! A sink acknowledges the highest packet up to which it has everything, and echoes the timestamp of the packet that advanced it.
+//! The Sack1 sink adds up to three SACK blocks of eight bytes: first the block of the packet that just arrived, then the blocks
+//! reported last. A DelAck sink delays the ACK of the first of two packets in order. It does not delay the ACK of the SYN, or of
+//! a packet that fills a hole.
 
 use anabranch_units::{SimSpan, SimTime};
 
@@ -19,12 +19,12 @@ pub struct Sink {
     arrivals: Arrivals,
     /// Highest packet that has arrived.
     highest: i32,
-    /// The most packets that were above a hole at one time.
+    /// Most packets that were above a hole at one time.
     held_max: u32,
     echo: SimTime,
     last_acked: i32,
     reports: Reports,
-    /// The packet whose ACK waits, and until when.
+    /// The packet whose ACK is delayed, and until when.
     waiting: Option<(i32, SimTime)>,
     received: Received,
     out: Option<Packet>,
@@ -39,17 +39,17 @@ pub(crate) struct Reports {
 /// Counters of a sink.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Received {
-    /// Packets that arrived, again or not.
+    /// Packets that arrived, duplicates included.
     pub packets: u64,
     /// Bytes on the wire of these packets.
     pub bytes: u64,
     /// Packets that arrived for the first time.
     pub unique_packets: u64,
-    /// Of these, packets that came after one with a higher number ([rfc-4737] sec. 3.3), such as a lost one that was sent again.
+    /// Unique packets that arrived after one with a higher number ([rfc-4737] sec. 3.3), such as a retransmitted one.
     pub reordered_packets: u64,
-    /// Sum of their delays, each from its first transmission.
+    /// Sum of the delays of unique packets, each measured from its first transmission.
     pub delay_sum: SimSpan,
-    /// The highest number that has come.
+    /// The highest sequence number that has arrived.
     seq_max: i32,
 }
 
@@ -73,7 +73,7 @@ impl Sink {
     /// A data packet arrived.
     pub fn handle(&mut self, now: SimTime, packet: &Packet) {
         let seq = packet.seq;
-        // The echo is of the last packet that was at or before the one expected, if it is not older than the last echo.
+        // The echo is the timestamp of the last packet at or below the expected one, if that is not older than the last echo.
         if packet.sent_at >= self.echo && seq <= self.last_acked + 1 {
             self.echo = packet.sent_at;
         }
@@ -92,7 +92,7 @@ impl Sink {
         self.acknowledge(now, seq, duplicate);
     }
 
-    /// The time of [`Sink::poll_timeout`] has come.
+    /// Handles the timeout that [`Sink::poll_timeout`] announced.
     pub fn handle_timeout(&mut self, now: SimTime) {
         if let Some((seq, deadline)) = self.waiting
             && deadline <= now
@@ -107,7 +107,7 @@ impl Sink {
         self.out.take()
     }
 
-    /// When [`Sink::handle_timeout`] wants to be called.
+    /// When [`Sink::handle_timeout`] must be called.
     pub fn poll_timeout(&self) -> SimTime {
         self.waiting.map_or(SimTime::NEVER, |(_, deadline)| deadline)
     }
@@ -177,12 +177,12 @@ impl Received {
 }
 
 impl Reports {
-    /// Forgets blocks below `next`, the first packet that is missing. A sink with one path has none.
+    /// Drops blocks below `next`, the first missing packet. A sink with one path has none.
     pub(crate) fn forget_below(&mut self, next: i32) {
         self.reported.retain(|&(_, right)| right > next);
     }
 
-    /// The blocks of the ACK that answers `seq`, and what is remembered of them.
+    /// The SACK blocks of the ACK for `seq`. They are remembered for the next ACKs.
     pub(crate) fn blocks(&mut self, arrivals: &Arrivals, highest: i32, seq: i32, duplicate: bool) -> SackBlocks {
         let mut sack = SackBlocks::default();
         let acked = arrivals.next() - 1;
@@ -193,7 +193,7 @@ impl Reports {
         if acked >= highest && !duplicate {
             return sack;
         }
-        // A packet at or below the ACK belongs to everything from 0 on, which covers old blocks but is not reported.
+        // A packet at or below the ACK belongs to the block from 0 on, which covers old blocks but is not reported.
         let recent = match arrivals.above().iter().find(|block| block.0 <= seq && seq < block.1) {
             Some(&block) if seq > acked => {
                 sack.push(block.0, block.1);

@@ -1,19 +1,19 @@
 //! `Agent/TCP/Vegas`: congestion avoidance by delay (Brakmo & Peterson 1995).
 //!
-//! Once a round trip, with `n` packets sent in it, the mean RTT of it and the least RTT `base`:
+//! Once per round trip, where `n` packets were sent, with their mean RTT `rtt` and the minimum RTT `base`:
 //!
 //! ```text
 //! backlog = ⌊flight − n · base / rtt + ½⌋
 //! backlog < alpha:  one packet more in the next round trip        backlog > beta:  one packet less at once
-//! slow start: the window doubles every other round trip and ends, with 1/8 less, when backlog > gamma
+//! slow start: the window doubles every other round trip; at backlog > gamma it ends and the window loses 1/8
 //! ```
 //!
-//! A fine timeout is kept per packet: the first duplicate ACK, and the first two ACKs after a retransmission, resend a packet
-//! that is overdue. A loss takes a quarter off the window, at most once for what was sent before the last reduction.
+//! Each packet has a fine-grained timeout. The first duplicate ACK, and the first two ACKs after a retransmission, resend an
+//! overdue packet. A loss reduces the window by a quarter, at most once for the packets sent before the last reduction.
 //!
-//! Differs from the paper in, and from ns-2's other agents too: a packet carries no headers (1500 bytes, not 1540) and the
-//! SYN is a full packet; the initial window is set with the *second* ACK; the array of send times is as long as the receiver's
-//! window and is not cleared across its wrap, so that some samples are lost to Karn's rule.
+//! Differs from the paper, and from ns-2's other agents, in: a packet carries no headers (1500 bytes, not 1540), and the SYN is a
+//! full packet. The *second* ACK sets the initial window. The array of send times is as long as the receiver's window and is not
+//! cleared across its wrap; so Karn's rule discards some samples.
 
 use anabranch_cc::law::vegas::{self, Step};
 use anabranch_units::{SimSpan, SimTime};
@@ -25,33 +25,33 @@ use crate::packet::Packet;
 #[derive(Clone, Debug)]
 pub(crate) struct Vegas {
     options: VegasOptions,
-    /// Times are seconds since the first packet left, as in ns-2: the law computes with them.
+    /// Times are seconds since the first packet was sent, as in ns-2: the law computes with them.
     first_ack_seen: bool,
     rtt_base: f64,
-    /// Eight times the smoothed RTT, four times its deviation, and the fine timeout they give.
+    /// Eight times the smoothed RTT, four times its deviation, and the fine-grained timeout that follows from them.
     rtt_smoothed: f64,
     rtt_deviation: f64,
     timeout: f64,
-    /// RTTs of this round trip and how many.
+    /// Sum and number of the RTT samples of this round trip.
     rtt_sum: f64,
     rtt_count: u32,
-    /// First packet of the round trip after this one, and when it was tagged.
+    /// First packet of the next round trip, and when this round trip began.
     round_end: i32,
     round_began: f64,
-    /// The window increment of an ACK in this round trip.
+    /// The growth of the window per ACK in this round trip.
     increment: f64,
-    /// Slow start may grow in this round trip.
+    /// Whether slow start may grow in this round trip.
     growing: bool,
-    /// ACKs left of those after a retransmission that check for another overdue packet (`v_worried_`).
+    /// How many more ACKs after a retransmission check for another overdue packet (`v_worried_`).
     checks: i32,
-    /// The window without inflation, at the last loss (`v_newcwnd_`).
+    /// The window without inflation at the last loss (`v_newcwnd_`).
     window_deflated: f64,
     window_changed: f64,
-    /// By packet number modulo the receiver's window: when it was sent last, and how often.
+    /// When each packet was last sent, and how often. The index is the packet's number modulo the receiver's window.
     sent: Vec<(f64, i32)>,
 }
 
-/// No base RTT yet.
+/// Marks a base RTT that was not measured yet.
 const NO_RTT: f64 = 1e9;
 
 /// Packets in flight after a timeout (`v_slowstart_`).
@@ -119,7 +119,7 @@ impl Vegas {
         if slow_start_over {
             self.increment = 0.0;
         }
-        // The window grows only as far as the flight has followed it.
+        // The window grows only while the flight is at most two packets below it.
         if self.increment > 0.0 && core.window - f64::from(core.next - core.last_ack) <= 2.0 {
             core.window += self.increment;
         }
@@ -136,7 +136,7 @@ impl Vegas {
         }
     }
 
-    /// Once a round trip: what the window does in the next one.
+    /// Once per round trip: decides how the window changes in the next one.
     fn on_round(&mut self, core: &mut Core, now: f64) {
         let rtt = if self.rtt_count > 0 { self.rtt_sum / f64::from(self.rtt_count) } else { now - self.round_began };
         self.rtt_sum = 0.0;
@@ -174,7 +174,7 @@ impl Vegas {
         self.round_began = now;
     }
 
-    /// Takes the RTT of the acknowledged packet, if it was sent once, and clears what lies up to it.
+    /// Takes the RTT sample of the acknowledged packet if it was sent once, and clears the entries up to it.
     fn sample(&mut self, acked_before: i32, acked: i32, now: f64) {
         let length = self.sent.len() as i32;
         let last = acked.rem_euclid(length);
@@ -187,7 +187,7 @@ impl Vegas {
             index = (index + 1) % length;
             left -= 1;
         }
-        // A send time of zero is the SYN's, whose RTT does not count.
+        // A send time of zero belongs to the SYN, which gives no sample.
         if sent == 0.0 || transmissions != 1 {
             return;
         }
@@ -239,7 +239,7 @@ impl Vegas {
         }
     }
 
-    /// The packet after `acked`, if its fine timeout has passed.
+    /// The packet after `acked`, if its fine-grained timeout has passed.
     fn overdue(&self, acked: i32, now: f64) -> Option<i32> {
         let (sent, _) = self.sent[self.index(acked + 1)];
         (now - sent >= self.timeout).then_some(acked + 1)

@@ -1,7 +1,7 @@
 //! A path: its virtual send buffer, and FAST's agent on top of it.
 //!
-//! The agent numbers the packets of its path from 0, with no gaps, and so sees a connection of its own. The virtual send buffer
-//! knows what each of them is called in the one sequence space.
+//! The agent numbers the packets of its path from 0, without gaps, and so sees a connection of its own. The virtual send buffer
+//! maps each of these numbers to the packet's number in the common sequence space.
 
 use std::collections::VecDeque;
 
@@ -13,21 +13,23 @@ use crate::sender::Sender as Agent;
 
 #[derive(Clone, Debug)]
 pub(super) struct Path {
-    /// FAST with its four components.
+    /// The FAST agent, with its four components.
     pub(super) agent: Agent,
-    /// Names of the agent's packets from `first` on, rising but for what was sent over another path before.
+    /// The agent's packets from `first` on, each with its number in the common sequence space. The numbers rise, except for
+    /// packets that another path sent before.
     buffer: VecDeque<Entry>,
     first: i32,
-    /// The number of them that were sent over another path before.
+    /// The number of entries that another path sent before.
     adopted: usize,
-    /// Highest of the agent's packets up to which the receiver has all, as far as SACKs over this path tell.
+    /// Highest of the agent's packets up to which the receiver has all, according to SACKs over this path.
     acked: i32,
-    /// What else they tell that it has, by the names of the one sequence space: all up to `told`, and `above`.
+    /// The packets that the receiver has according to SACKs over this path, in the common sequence space: all up to `told`, and
+    /// those in `above`.
     told: i32,
     above: Ranges,
-    /// When the last SACK came over this path, or when something left after nothing had been in flight.
+    /// When the last SACK arrived over this path, or when a packet was sent while nothing was in flight.
     pub(super) silent_since: SimTime,
-    /// Highest of the agent's packets that the other paths were given.
+    /// Highest of the agent's packets that were given to the other paths.
     disowned: i32,
 }
 
@@ -37,12 +39,12 @@ struct Entry {
     is_adopted: bool,
 }
 
-/// The origin of a number of the one sequence space.
+/// Where a number of the common sequence space comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
-    /// It is the next one.
+    /// It is the next new number.
     New(i32),
-    /// It was sent over another path, which is silent.
+    /// Another path, which is silent, sent it before.
     Adopted(i32),
 }
 
@@ -61,12 +63,12 @@ impl Path {
         }
     }
 
-    /// Whether the agent's packet `seq` is none that it has sent before.
+    /// Whether the agent has not sent its packet `seq` before.
     pub(super) fn is_new(&self, seq: i32) -> bool {
         seq == self.end()
     }
 
-    /// The agent sends a new packet: what it is called.
+    /// The agent sends a new packet: records the packet's origin.
     pub(super) fn append(&mut self, origin: Origin) {
         let (number, is_adopted) = match origin {
             Origin::New(number) => (number, false),
@@ -76,13 +78,13 @@ impl Path {
         self.buffer.push_back(Entry { number, is_adopted });
     }
 
-    /// The number of the agent's packet `seq` in the one sequence space.
+    /// The number of the agent's packet `seq` in the common sequence space.
     pub(super) fn number(&self, seq: i32) -> i32 {
         let entry = usize::try_from(seq - self.first).ok().and_then(|index| self.buffer.get(index));
         entry.expect("a packet is remembered as long as the agent may send it").number
     }
 
-    /// Packets of this path that take room in the receiver's buffer, `acked` being all that it has handed over.
+    /// Packets of this path that occupy the receiver's buffer. The receiver has delivered everything up to `acked`.
     pub(super) fn occupied(&self, acked: i32) -> i32 {
         if self.adopted > 0 {
             return self.buffer.iter().filter(|entry| entry.number > acked).count() as i32;
@@ -90,12 +92,13 @@ impl Path {
         (self.buffer.len() - self.buffer.partition_point(|entry| entry.number <= acked)) as i32
     }
 
-    /// A SACK over this path as its agent sees it.
+    /// Translates a SACK received over this path into the agent's numbers.
     ///
-    /// What SACKs over other paths told of this one's packets does not count: they may be faster, and a packet would seem to be
-    /// acknowledged before its own SACK is here.
+    /// SACKs over other paths do not count, even if they cover packets of this path. The other paths may be faster, and a packet
+    /// would seem to be acknowledged before its own SACK arrives.
     ///
-    // [multihoming-2010] Fig. 9 (a), step 2, and (b), steps 2 and 3: of all that the SACK reports, what was sent over this path.
+    // [multihoming-2010] Fig. 9 (a), step 2, and (b), steps 2 and 3: of all that the SACK reports, only the packets sent over
+    // this path.
     pub(super) fn translate(&mut self, sack: &Packet) -> Packet {
         self.told = self.told.max(sack.seq);
         let news = sack.sack.as_slice().iter().filter(|block| block.1 > self.told + 1);
@@ -121,7 +124,7 @@ impl Path {
         Packet { seq: self.acked, sack: blocks, ..*sack }
     }
 
-    /// The same of one block, whose packets need not follow each other here.
+    /// Translates one block, whose packets need not be consecutive on this path.
     fn push_runs(&self, blocks: &mut SackBlocks, left: i32, right: i32) {
         let is_inside = |seq: i32| (left..right).contains(&self.number(seq));
         let mut seq = self.acked + 1;
@@ -137,9 +140,9 @@ impl Path {
         }
     }
 
-    /// Forgets names that neither the agent nor [`Path::occupied`] asks for again.
+    /// Drops entries that neither the agent nor [`Path::occupied`] needs any more.
     pub(super) fn forget(&mut self, acked: i32) {
-        // In recovery the agent may go back to the packet at its last ACK, by the slip that `fast` tells of.
+        // In recovery, the agent may go back to the packet at its last ACK, by the off-by-one error described in `fast`.
         let needed = self.agent.core.last_ack.min(self.agent.core.highest_ack);
         while self.first < needed
             && let Some(entry) = self.buffer.front().filter(|entry| entry.number <= acked)
@@ -150,19 +153,19 @@ impl Path {
         }
     }
 
-    /// Names of what is in flight here and was not disowned before, for other paths to send.
+    /// The numbers of the packets in flight on this path that were not given away before. Other paths are to send them.
     pub(super) fn disown(&mut self) -> impl Iterator<Item = i32> {
         let from = (self.disowned.max(self.agent.core.highest_ack) + 1 - self.first).max(0);
         self.disowned = self.end() - 1;
         self.buffer.iter().skip(from as usize).map(|entry| entry.number)
     }
 
-    /// The last new packet, -1 before the first.
+    /// Number of the last new packet, -1 before the first.
     pub(super) fn newest(&self) -> i32 {
         self.buffer.back().map_or(-1, |entry| entry.number)
     }
 
-    /// First of the agent's packets that it has not sent.
+    /// First of the agent's packets that was not sent yet.
     fn end(&self) -> i32 {
         self.first + self.buffer.len() as i32
     }

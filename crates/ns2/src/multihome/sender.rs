@@ -12,17 +12,17 @@ use crate::packet::Packet;
 use crate::ranges::Ranges;
 use crate::sender::{Gauges, Sender as PathAgent};
 
-/// More interfaces than a host has.
+/// Limit on the number of paths. Hosts have fewer interfaces.
 pub const PATHS_MAX: usize = 8;
 
 /// The settings of a sender.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
-    /// FAST's agent, the same on each path. Its `window` is the receiver's buffer, which all paths share.
+    /// The FAST agent, the same on each path. Its `window` is the receiver's buffer in packets, which all paths share.
     pub agent: SenderConfig,
     /// The number of paths, up to [`PATHS_MAX`].
     pub paths: usize,
-    /// The time without a SACK after which a path that times out lets the others retransmit its flight; `None` is never, as in the
+    /// If a path times out after this long without a SACK, the other paths retransmit its flight, too. `None` is never, as in the
     /// paper.
     pub reinject: Option<SimSpan>,
 }
@@ -34,16 +34,16 @@ pub struct Sender {
     paths: Vec<Path>,
     /// The receiver's buffer in packets.
     rbuf: i32,
-    /// Highest packet up to which the receiver is known to have all.
+    /// Highest packet up to which the receiver is known to have everything.
     acked: i32,
-    /// The packets above that are known to have arrived.
+    /// The packets above `acked` that are known to have arrived.
     above: Ranges,
-    /// The next number of the one sequence space.
+    /// The next number of the common sequence space.
     next: i32,
-    /// Packets of data that have no number yet; none where there is no end.
+    /// Data packets without a number yet; `None` is an endless supply.
     supply: Option<i32>,
     is_stopped: bool,
-    /// The packets in flight on silent paths: the number, and the path.
+    /// The packets in flight on silent paths: number and path.
     orphans: VecDeque<(i32, usize)>,
     out: VecDeque<Departure>,
 }
@@ -52,7 +52,8 @@ impl Sender {
     /// A sender that has not started.
     ///
     /// # Panics
-    /// If there is no path or too many, the agent is not FAST's, or the receiver's buffer has no packet for each path.
+    /// If there is no path or too many, if the agent is not FAST, or if the receiver's buffer has fewer packets than there are
+    /// paths.
     pub fn new(config: Config) -> Self {
         assert!((1..=PATHS_MAX).contains(&config.paths), "{} paths", config.paths);
         assert!(matches!(config.agent.agent, Agent::Fast(_)), "the agent of a path is FAST's");
@@ -72,7 +73,7 @@ impl Sender {
         }
     }
 
-    /// The application produces `packets` more, or as many as can be sent; what fits the windows leaves now.
+    /// The application produces `packets` more, or an endless supply if `None`. What fits the windows is sent now.
     pub fn produce(&mut self, now: SimTime, packets: Option<u32>) {
         let packets = packets.map(|packets| i32::try_from(packets).unwrap_or(i32::MAX));
         self.supply = self.supply.zip(packets).map(|(supply, packets)| supply.saturating_add(packets));
@@ -86,7 +87,7 @@ impl Sender {
         (0..self.paths.len()).for_each(|path| self.dispatch(now, path));
     }
 
-    /// The present in seconds by ns-2's own clock, a float; to be told before everything else, or never.
+    /// The current time in seconds by ns-2's own float clock. Call it before every other call, or never.
     pub fn handle_clock(&mut self, seconds: f64) {
         self.paths.iter_mut().for_each(|path| path.agent.handle_clock(seconds));
     }
@@ -104,13 +105,13 @@ impl Sender {
         let seen = self.paths[path].translate(sack);
         self.paths[path].silent_since = now;
         self.act(now, path, |agent| agent.handle(now, &seen));
-        // The window moved, and with it the parts of all: the path of this SACK goes first.
+        // The window moved, and with it all shares. The path of this SACK sends first.
         let count = self.paths.len();
         (0..count).map(|turn| (path + turn) % count).for_each(|path| self.resume(now, path));
         self.paths.iter_mut().for_each(|path| path.forget(self.acked));
     }
 
-    /// The time of [`Sender::poll_timeout`] has come.
+    /// Handles the timeout that [`Sender::poll_timeout`] announced.
     pub fn handle_timeout(&mut self, now: SimTime) {
         for index in 0..self.paths.len() {
             if self.paths[index].agent.poll_timeout() > now || self.rests(index) {
@@ -126,7 +127,7 @@ impl Sender {
         self.out.pop_front()
     }
 
-    /// When [`Sender::handle_timeout`] wants to be called.
+    /// When [`Sender::handle_timeout`] must be called.
     pub fn poll_timeout(&self) -> SimTime {
         self.paths.iter().map(|path| path.agent.poll_timeout()).min().unwrap_or(SimTime::NEVER)
     }
@@ -141,12 +142,12 @@ impl Sender {
         self.next - 1
     }
 
-    /// Highest packet up to which the receiver is known to have all, -1 before the first.
+    /// Highest packet up to which the receiver is known to have everything, -1 before the first.
     pub fn acked_seq(&self) -> i32 {
         self.acked
     }
 
-    /// The counters of all paths together.
+    /// The counters summed over all paths.
     pub fn counters(&self) -> Counters {
         self.paths.iter().fold(Counters::default(), |sum, path| sum.plus(&path.agent.counters()))
     }
@@ -154,15 +155,15 @@ impl Sender {
     /// The counters of one path.
     ///
     /// # Panics
-    /// If there is none of this position.
+    /// If there is no path of this index.
     pub fn path_counters(&self, path: usize) -> Counters {
         self.paths[path].agent.counters()
     }
 
-    /// The present variables of one path.
+    /// The current variables of one path.
     ///
     /// # Panics
-    /// If there is none of this position.
+    /// If there is no path of this index.
     pub fn gauges(&self, path: usize) -> Gauges {
         self.paths[path].agent.gauges()
     }
@@ -170,18 +171,18 @@ impl Sender {
     /// Highest packet sent over a path, -1 before the first.
     ///
     /// # Panics
-    /// If there is none of this position.
+    /// If there is no path of this index.
     pub fn path_max_seq(&self, path: usize) -> i32 {
         self.paths[path].newest()
     }
 
-    /// Each path's part of the receiver's buffer now, in packets.
+    /// The current share of each path in the receiver's buffer, in packets.
     pub fn shares(&self) -> impl Iterator<Item = i32> {
         shares(self.rbuf, self.paths.iter().map(|path| path.agent.core.window))
     }
 
-    /// Whether a path has nothing of its own that could be lost and the connection waits for other paths. Its timer is off then, and
-    /// starts anew with what it sends next; the module, which knows no such wait, would let it run on from the last ACK.
+    /// Whether a path has nothing outstanding while the connection waits for other paths. Its timer is off then, and starts again
+    /// with the next packet of the path. The module, which has no such wait, would let it run on from the last ACK.
     fn rests(&mut self, path: usize) -> bool {
         let core = &mut self.paths[path].agent.core;
         let rests = core.highest_ack == core.max_seq && self.acked + 1 < self.next;
@@ -201,7 +202,7 @@ impl Sender {
         }
     }
 
-    /// A path sends what it may if it had stopped at the edge of the receiver's buffer, and the edge has moved.
+    /// A path that had stopped at the edge of the receiver's buffer sends what it may, if the edge has moved.
     fn resume(&mut self, now: SimTime, path: usize) {
         let agent = &self.paths[path].agent;
         let stopped_at = agent.core.edge.unwrap_or(i32::MAX);
@@ -211,14 +212,14 @@ impl Sender {
         }
     }
 
-    /// Lets the agent of a path do something, within the room that the receiver has for it.
+    /// Calls the agent of a path, with the room that the receiver has for this path.
     fn act(&mut self, now: SimTime, path: usize, what: impl FnOnce(&mut PathAgent)) {
         let (edge, share) = self.edge(path);
         let orphans = self.orphans_for(path);
         let agent = &mut self.paths[path].agent;
         agent.core.now = now;
         (agent.core.edge, agent.core.share) = (Some(edge), f64::from(share));
-        // A stopped path sends only what other paths left behind.
+        // After a stop, a path sends only the packets that it takes over from silent paths.
         if !self.is_stopped || orphans > 0 {
             let supply =
                 self.supply.map(|supply| supply.saturating_add(orphans).saturating_add(agent.core.max_seq + 1));
@@ -228,21 +229,21 @@ impl Sender {
         self.dispatch(now, path);
     }
 
-    /// Up to which of its packets a path may send, and its part of the receiver's buffer.
+    /// The highest packet that a path may send, and its share of the receiver's buffer.
     fn edge(&self, path: usize) -> (i32, i32) {
         let share = self.shares().nth(path).expect("each path has a part");
         let Path { agent, .. } = &self.paths[path];
         let core = &agent.core;
         let free = self.acked + self.rbuf - self.max_seq();
-        // A SYN is no data.
+        // A SYN carries no data.
         let supply = self.supply.map_or(i32::MAX, |supply| supply.saturating_add(i32::from(core.max_seq < 0)));
         let new = (share - self.paths[path].occupied(self.acked)).min(free).min(supply).max(0);
-        // The agent remembers as many packets as the receiver's buffer has.
+        // The agent remembers at most as many packets as fit the receiver's buffer.
         let edge = (core.max_seq + new + self.orphans_for(path)).min(core.highest_ack + self.rbuf);
         (edge.max(core.max_seq), share)
     }
 
-    /// Gives the packets that an agent sends their numbers.
+    /// Gives the packets that an agent sends their numbers in the common sequence space.
     fn dispatch(&mut self, now: SimTime, index: usize) {
         while let Some(packet) = self.paths[index].agent.poll_transmit() {
             if self.paths[index].is_new(packet.seq) {
@@ -263,7 +264,7 @@ impl Sender {
         }
     }
 
-    /// After a timeout of a path: if it has been silent for too long, the others are to send what it has in flight, too.
+    /// After a timeout of a path: if it has been silent for too long, the other paths are to send its flight, too.
     fn disown_if_silent(&mut self, now: SimTime, index: usize) {
         let path = &mut self.paths[index];
         let is_silent = self.config.reinject.is_some_and(|after| now.since(path.silent_since) >= after);
@@ -279,7 +280,7 @@ impl Sender {
         number > self.acked && !self.above.contains(number)
     }
 
-    /// The number of packets that a path can adopt.
+    /// The number of packets that a path can take over from silent paths.
     fn orphans_for(&self, path: usize) -> i32 {
         self.orphans.iter().filter(|&&(number, from)| from != path && self.is_missing(number)).count() as i32
     }

@@ -1,9 +1,10 @@
-//! The advertised window, divided over the paths.
+//! Divides the advertised window among the paths.
 
 use super::PATHS_MAX;
 
-/// The parts of `rbuf` packets for paths with these windows: in proportion, whole packets, at least one each, `rbuf` in sum
-/// (multihoming-2010 sec. III). A window counts up to `rbuf`: FAST's grows without end where the receiver limits it.
+/// The shares of `rbuf` packets for paths with these windows: proportional, whole packets, at least one each, with the sum `rbuf`
+/// (multihoming-2010 sec. III). A window counts as at most `rbuf`, because FAST's window grows without bound where the receiver
+/// limits it.
 ///
 /// # Panics
 /// If there are fewer packets than paths, or more paths than [`PATHS_MAX`].
@@ -12,7 +13,7 @@ pub fn shares(rbuf: i32, windows: impl Iterator<Item = f64> + Clone) -> impl Ite
     let windows = windows.map(move |window| window.clamp(f64::MIN_POSITIVE, most));
     let total: f64 = windows.clone().sum();
     let mut parts = [0; PATHS_MAX];
-    // Each part ends where the sum of the windows up to it does; so nothing is lost to rounding.
+    // Each share ends at the rounded cumulative sum of the windows, so rounding loses nothing.
     let (mut sum, mut end, mut count) = (0.0, 0, 0);
     for window in windows {
         sum += window;

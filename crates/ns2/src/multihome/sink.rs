@@ -1,4 +1,4 @@
-//! The receiver: one buffer for all paths, and a SACK back over the path of each packet.
+//! The receiver: one buffer for all paths. Each SACK returns over the path of the packet that it answers.
 
 use std::collections::VecDeque;
 
@@ -31,7 +31,7 @@ struct Path {
 }
 
 impl Sink {
-    /// A receiver that has received nothing.
+    /// A receiver for `paths` paths that has received nothing.
     pub fn new(paths: usize) -> Self {
         Self {
             arrivals: Arrivals::default(),
@@ -48,7 +48,8 @@ impl Sink {
         let seq = packet.seq;
         let is_only_path = self.paths.len() == 1;
         let state = &mut self.paths[path];
-        // ns-2 echoes the packet that was expected. Of several paths none has an order that the receiver knows: each is echoed.
+        // ns-2 echoes the timestamp of the packet that was expected. With several paths the receiver cannot know a path's next
+        // packet, so it echoes every one.
         if packet.sent_at >= state.echo && (!is_only_path || seq <= state.last_acked + 1) {
             state.echo = packet.sent_at;
         }
@@ -61,7 +62,7 @@ impl Sink {
         if arrival == Arrival::Above {
             self.held_max = self.held_max.max(self.arrivals.held());
         }
-        // Arrivals over other paths may have filled the hole below a block that this path reported.
+        // Packets that arrived over other paths may have filled the hole below a block that this path reported.
         state.reports.forget_below(self.arrivals.next());
         let sack = state.reports.blocks(&self.arrivals, self.highest, seq, is_again);
         state.last_acked = self.arrivals.next() - 1;
@@ -82,7 +83,7 @@ impl Sink {
         self.out.pop_front()
     }
 
-    /// The counters of all paths together.
+    /// The counters summed over all paths.
     pub fn received(&self) -> Received {
         self.received
     }

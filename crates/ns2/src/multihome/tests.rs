@@ -14,7 +14,7 @@ fn config(paths: usize, rbuf: f64) -> Config {
     Config { agent: SenderConfig { window: rbuf, ..SenderConfig::new(Agent::Fast(options)) }, paths, reinject: None }
 }
 
-/// One way of a path: a packet a `service`, after that `delay`. SACKs take `delay` alone.
+/// One direction of a path: one packet per `service` time, then a propagation delay of `delay`. SACKs take `delay` only.
 #[derive(Clone, Copy)]
 struct Wire {
     service: SimSpan,
@@ -25,21 +25,21 @@ const fn wire(service_ms: u64, delay_ms: u64) -> Wire {
     Wire { service: SimSpan::from_millis(service_ms), delay: SimSpan::from_millis(delay_ms) }
 }
 
-/// A sender and a receiver with wires between them, all queues endless.
+/// A sender and a receiver with wires between them. All queues are unlimited.
 struct Pair<L> {
     now: SimTime,
     sender: Sender,
     sink: Sink,
     wires: Vec<Wire>,
     free_at: Vec<SimTime>,
-    /// Whether the n-th packet on a path, or SACK back, is lost.
+    /// Whether the n-th packet on a path, or SACK on the way back, is lost.
     is_lost: L,
     counts: BTreeMap<(usize, bool), u64>,
     events: BTreeMap<(SimTime, u64), Departure>,
     order: u64,
-    /// What left the sender: when, over which path, and which.
+    /// What the sender sent: when, over which path, and which packet.
     sent: Vec<(SimTime, usize, i32)>,
-    /// When what was sent last was handed over in order.
+    /// When the packet that was sent last was delivered in order.
     delivered_at: SimTime,
 }
 
@@ -92,7 +92,7 @@ impl<L: FnMut(SimTime, usize, Kind, u64) -> bool> Pair<L> {
         while let Some(departure) = self.sender.poll_transmit() {
             let Departure { path, packet } = departure;
             self.sent.push((self.now, path, packet.seq));
-            // What the receiver holds and what is on the way to it.
+            // Packets that the receiver holds, and packets on the way to it.
             let room = self.sender.config().agent.window as i64;
             let waiting = i64::from(packet.seq) + 1 - self.sink.delivered_packets() as i64;
             assert!(waiting <= room, "packet {} where {} are delivered", packet.seq, self.sink.delivered_packets());
@@ -113,12 +113,12 @@ impl<L: FnMut(SimTime, usize, Kind, u64) -> bool> Pair<L> {
         }
     }
 
-    /// When something left by a path.
+    /// When packets left by a path.
     fn times(&self, path: usize) -> Vec<SimTime> {
         self.sent.iter().filter(|sent| sent.1 == path).map(|sent| sent.0).collect()
     }
 
-    /// The paths that each packet was sent over.
+    /// For each packet, the paths over which it was sent.
     fn paths_of_packets(&self) -> BTreeMap<i32, BTreeSet<usize>> {
         let mut paths: BTreeMap<i32, BTreeSet<usize>> = BTreeMap::new();
         self.sent.iter().for_each(|&(_, path, seq)| _ = paths.entry(seq).or_default().insert(path));
@@ -136,13 +136,14 @@ fn parts_are_in_proportion_and_whole() {
     assert_eq!(parts(100, &[7.0]), [100]);
     assert_eq!(parts(100, &[30.0, 10.0]), [75, 25]);
     assert_eq!(parts(10, &[2.0, 2.0, 2.0]), [3, 3, 4]);
-    // A window that has grown without end counts as much as the buffer, 100 packets.
+    // A window that has grown without bound counts as much as the buffer, 100 packets.
     assert_eq!(parts(100, &[1e9, 25.0]), [80, 20]);
     assert_eq!(parts(100, &[0.5, 1e9, 2.0]), [1, 97, 2]);
     assert_eq!(parts(3, &[0.5, 90.0, 2.0]), [1, 1, 1]);
 }
 
-/// [multihoming-2010] sec. III: each path has its own window. With room for all, a loss on one path moves nothing on the other.
+/// [multihoming-2010] sec. III: each path has its own window. With enough buffer, a loss on one path changes nothing on the
+/// other.
 #[test]
 fn a_loss_on_one_path_does_not_change_the_others() {
     let wires = vec![wire(4, 40), wire(4, 60)];
@@ -155,7 +156,7 @@ fn a_loss_on_one_path_does_not_change_the_others() {
     assert_eq!(clean.sender.gauges(0), lossy.sender.gauges(0));
 }
 
-/// Packet 5 of path 1 is lost. The SACKs of path 0 report a hole from then on, those of path 1 three packets above it.
+/// Packet 5 of path 1 is lost. From then on, SACKs of path 0 report a hole; SACKs of path 1 report three packets above it.
 #[test]
 fn duplicates_count_on_their_own_path_only() {
     let mut sender = Sender::new(config(2, 100.0));
@@ -184,11 +185,11 @@ fn duplicates_count_on_their_own_path_only() {
     // A SYN each, then two packets each.
     assert_eq!(turn(&mut sender, &[]), (vec![(0, 0), (1, 1)], vec![]));
     assert_eq!(turn(&mut sender, &[]), (vec![(0, 2), (0, 3), (1, 4), (1, 5)], vec![]));
-    // The queue is empty: a packet more for each ACK.
+    // The queue is empty: each ACK allows one more packet.
     let (sent, resent) = turn(&mut sender, &[10]);
     assert_eq!((&sent[..5], resent), (&[(0, 6), (0, 7), (0, 8), (0, 9), (1, 10)][..], vec![1]));
     assert_eq!(sent[5..], [(1, 11), (1, 12), (1, 13)]);
-    // Path 0 sent eight on four ACKs, though the last three packets of path 1 told it of the hole.
+    // Path 0 sent eight packets on four ACKs, although the last three packets of path 1 reported the hole.
     let (sent, resent) = turn(&mut sender, &[]);
     assert_eq!(sent.iter().filter(|it| it.0 == 0).count(), 8);
     assert!(!resent.contains(&0), "{resent:?}");
@@ -196,7 +197,7 @@ fn duplicates_count_on_their_own_path_only() {
     assert_eq!(sender.path_counters(0).window_cuts, 0);
 }
 
-/// The paths' SYNs and data take numbers of one space; an RTT is that of the path of the SACK.
+/// SYNs and data of all paths take numbers of one sequence space. An RTT sample belongs to the path of the SACK.
 #[test]
 fn each_path_has_its_own_rtt() {
     let pair = Pair::new(config(3, RBUF_LARGE), vec![wire(1, 10), wire(1, 50), wire(1, 200)], never).run(None, 10);
@@ -206,13 +207,13 @@ fn each_path_has_its_own_rtt() {
     }
 }
 
-/// Equilibrium: every path is full and FAST keeps its queue, whatever the number of paths.
+/// Equilibrium: every path is full and FAST keeps its packets queued, for any number of paths.
 #[test]
 fn two_to_eight_paths_add_up() {
     for paths in 2..=PATHS_MAX {
         let wires = (0..paths as u64).map(|path| wire(4, 20 + 10 * path)).collect();
         let pair = Pair::new(config(paths, RBUF_LARGE), wires, never).run(None, 30);
-        // 250 packets a second on each, but for the start.
+        // 250 packets a second on each path, except at the start.
         let most = 30 * 250 * paths as u64;
         let delivered = pair.sink.delivered_packets();
         assert!((most * 97 / 100..=most).contains(&delivered), "{paths} paths: {delivered} of {most}");
@@ -220,7 +221,7 @@ fn two_to_eight_paths_add_up() {
     }
 }
 
-/// rbuf over the RTT is all that two paths of any speed can carry: 40 packets in 100 ms.
+/// Two paths of any speed carry at most rbuf per RTT: 40 packets in 100 ms.
 #[test]
 fn the_receive_buffer_bounds_the_sum() {
     let wires = vec![Wire { service: SimSpan::from_micros(1), delay: SimSpan::from_millis(50) }; 2];
@@ -230,7 +231,7 @@ fn the_receive_buffer_bounds_the_sum() {
     assert_eq!(pair.sender.shares().collect::<Vec<_>>(), [20, 20]);
 }
 
-/// Path 1 dies for good after 5 s. The paper retransmits over the same path, so everything waits for it; with the option the
+/// Path 1 dies for good after 5 s. The paper retransmits over the same path, so everything waits for it. With the option, the
 /// other path fills the holes.
 #[test]
 fn a_dead_path_stops_the_connection_unless_others_help() {
@@ -245,14 +246,14 @@ fn a_dead_path_stops_the_connection_unless_others_help() {
     assert!(stopped.times(1).last() > Some(&at(19)), "it tries on");
     let helped = run(Some(SimSpan::from_secs(1)));
     assert!(helped.delivered_at > at(19), "{}", helped.delivered_at);
-    // From 7 s on, 13 s of the path that is left.
+    // From 7 s on, 13 s of the remaining path.
     let delivered = helped.sink.delivered_packets() - stopped.sink.delivered_packets();
     assert!(delivered > 13 * 250 * 9 / 10, "{delivered}");
     let both = helped.paths_of_packets().values().filter(|paths| paths.len() == 2).count();
     assert!((1..=60).contains(&both), "{both} packets went over both paths");
 }
 
-/// A path that was silent and comes back goes on where it was.
+/// A path that was silent and comes back continues where it stopped.
 #[test]
 fn a_path_that_comes_back_is_used_again() {
     let silent = SimTime::ZERO + SimSpan::from_secs(5)..SimTime::ZERO + SimSpan::from_secs(10);
@@ -266,7 +267,7 @@ fn a_path_that_comes_back_is_used_again() {
     }
 }
 
-/// The SACKs of one path are lost for good; what they would have said comes with those of the other.
+/// The SACKs of one path are all lost. The SACKs of the other path carry the same information.
 #[test]
 fn the_buffer_is_freed_by_whatever_path_tells() {
     let is_lost =
@@ -286,8 +287,8 @@ proptest! {
         prop_assert!(parts.iter().all(|&part| part >= 1), "{:?}", parts);
     }
 
-    /// Whatever is lost on the way there and back, every packet comes to the application once and in order, no packet leaves
-    /// that the receiver has no room for (the fixture sees to it), and none changes its path unless another may help.
+    /// Whatever packets and SACKs are lost, every packet is delivered once and in order. No packet is sent that the receiver has
+    /// no room for (the fixture checks it). No packet changes its path unless another path may help.
     #[test]
     fn everything_arrives_in_order(
         seed in any::<u64>(),

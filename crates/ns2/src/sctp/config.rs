@@ -4,7 +4,7 @@ use anabranch_units::SimSpan;
 
 use super::packet::{Data, HEADERS};
 
-/// Everything about an endpoint but its destinations.
+/// The settings of an endpoint, without those of its destinations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EndpointConfig {
     /// One destination at a time, or all at once.
@@ -17,37 +17,37 @@ pub struct EndpointConfig {
     pub receive_buffer: u32,
     /// First slow start threshold in bytes (`initialSsthresh_`).
     pub ssthresh: u32,
-    /// Packets below which an idle window is not halved, and in CMT the floor of `ssthresh` (`initialCwnd_`). The first
-    /// window is RFC 4960's, whatever this says.
+    /// Packets below which an idle window is not halved; in CMT also the floor of `ssthresh` (`initialCwnd_`). The initial window
+    /// does not depend on it: it is that of RFC 4960.
     pub window_floor: u32,
-    /// Streams outwards, fed in turn by an endless source (`numOutStreams_`).
+    /// Outgoing streams. An endless source serves them in turn (`numOutStreams_`).
     pub streams: u16,
-    /// The delay of the SACK of a first packet, in wait for a second one; `None` acknowledges each packet at once
-    /// (`useDelayedSacks_`, `sackDelay_`).
+    /// How long the SACK of a packet may wait for a second packet; `None` acknowledges each packet at once (`useDelayedSacks_`,
+    /// `sackDelay_`).
     pub sack_delay: Option<SimSpan>,
-    /// Whether at most four packets leave on an ACK of what was retransmitted (`useMaxBurst_`).
+    /// Whether an ACK of retransmitted data sends at most four packets (`useMaxBurst_`).
     pub limits_bursts: bool,
     /// Retransmission timeout before the first measurement (`initialRto_`).
     pub rto_initial: SimSpan,
-    /// Its lower bound (`minRto_`).
+    /// Lower bound of the retransmission timeout (`minRto_`).
     pub rto_min: SimSpan,
-    /// Its upper bound (`maxRto_`).
+    /// Upper bound of the retransmission timeout (`maxRto_`).
     pub rto_max: SimSpan,
     /// Missing reports after which a chunk is retransmitted (`fastRtxTrigger_`).
     pub missing_reports: u32,
-    /// Whether chunks are delivered as they come (`unordered_`).
+    /// Whether chunks are delivered as they arrive, in any order (`unordered_`).
     pub unordered: bool,
-    /// The chunks that are retransmitted to another destination; CMT has its own policy (`rtxToAlt_`).
+    /// Which chunks are retransmitted to another destination (`rtxToAlt_`); CMT has its own policy instead.
     pub alternate: Alternate,
-    /// The behaviour after the failure of all destinations (`dormantAction_`).
+    /// The destination to use after all destinations have failed (`dormantAction_`).
     pub dormant: Dormant,
-    /// Timeouts in a row after which a destination is inactive (`pathMaxRetrans_`).
+    /// Consecutive timeouts after which a destination is inactive (`pathMaxRetrans_`).
     pub path_errors_max: u32,
-    /// Timeouts in a row after which the association is closed (`associationMaxRetrans_`).
+    /// Consecutive timeouts after which the association is closed (`associationMaxRetrans_`).
     pub association_errors_max: u32,
-    /// Further attempts to open the association (`maxInitRetransmits_`).
+    /// Retransmissions of INIT or COOKIE-ECHO before opening the association fails (`maxInitRetransmits_`).
     pub init_retries_max: u32,
-    /// Seconds between heartbeats on idle destinations, besides an RTO; none after the handshake if absent
+    /// Seconds between heartbeats to an idle destination, to which an RTO is added. `None` sends none after the handshake
     /// (`heartbeatInterval_`).
     pub heartbeat_s: Option<u32>,
 }
@@ -57,18 +57,18 @@ pub struct EndpointConfig {
 pub enum Variant {
     /// `Agent/SCTP`: new data goes to the primary destination.
     Plain,
-    /// `Agent/SCTP/CMT`: new data goes wherever a window has room.
+    /// `Agent/SCTP/CMT`: new data goes to every destination whose window has room.
     Cmt(CmtOptions),
 }
 
-/// The parts of concurrent multipath transfer.
+/// The mechanisms of concurrent multipath transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CmtOptions {
-    /// Split fast retransmit: only later chunks of the same destination report one missing (`useCmtReordering_`).
+    /// Split fast retransmit: a chunk is reported missing only by later chunks to the same destination (`useCmtReordering_`).
     pub split_fast_retransmit: bool,
-    /// Window update by the least unacknowledged TSN of each destination (`useCmtCwnd_`).
+    /// The window grows by the least unacknowledged TSN of each destination (`useCmtCwnd_`).
     pub window_update: bool,
-    /// Delayed SACKs in spite of gaps; they say how many packets they stand for (`useCmtDelAck_`).
+    /// SACKs are delayed even if there are gaps, and carry the number of packets that they acknowledge (`useCmtDelAck_`).
     pub delayed_ack: bool,
     /// The destination of lost chunks (`eCmtRtxPolicy_`).
     pub policy: RetransmissionPolicy,
@@ -85,7 +85,7 @@ impl Default for CmtOptions {
     }
 }
 
-/// The destination to which CMT sends lost chunks. Ties are broken by a draw.
+/// The destination to which CMT retransmits lost chunks. Ties are broken at random.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetransmissionPolicy {
     /// Any destination whose window has room (RTX-ASAP).
@@ -103,7 +103,7 @@ pub enum RetransmissionPolicy {
 /// The chunks that plain SCTP retransmits to another destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alternate {
-    /// Nothing, as long as the destination is active.
+    /// No chunks, as long as the destination is active.
     Never,
     /// Every lost chunk.
     Always,
@@ -111,21 +111,21 @@ pub enum Alternate {
     Timeouts,
 }
 
-/// The destination after the failure of all destinations.
+/// The destination to use after all destinations have failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dormant {
-    /// To the next one each time.
+    /// The next one each time.
     Hop,
-    /// To the primary destination.
+    /// The primary destination.
     Primary,
-    /// To the last one used.
+    /// The destination used last.
     Last,
 }
 
 /// One address of the other end.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct DestinationConfig {
-    /// Our interface by which it is reached, counted from 0.
+    /// The index of the local interface that reaches it, from 0.
     pub interface: u8,
     /// The loss rate that RTX-LOSSRATE assumes (`set-destination-lossrate`).
     pub loss_rate: f32,
@@ -158,12 +158,12 @@ impl EndpointConfig {
         }
     }
 
-    /// Bytes of chunks that fit a packet.
+    /// Bytes of chunks that fit in a packet.
     pub const fn room(&self) -> u32 {
         self.mtu.saturating_sub(HEADERS)
     }
 
-    /// Whether a chunk is longer than its header, fits a packet, and there is a stream for it.
+    /// Whether a chunk is longer than its header and fits in a packet, and there is at least one stream.
     pub const fn is_possible(&self) -> bool {
         let padded = self.chunk.next_multiple_of(4);
         self.chunk > Data::HEADER && padded <= self.room() && self.mtu <= u16::MAX as u32 && self.streams > 0

@@ -4,16 +4,16 @@ use anabranch_units::SimSpan;
 
 use super::packet::Packet;
 
-/// A packet that leaves.
+/// A packet to send, and its destination.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Departure {
-    /// The destination, by position.
+    /// The index of the destination.
     pub destination: usize,
     /// The packet to send.
     pub packet: Packet,
 }
 
-/// A chunk that its stream hands to the application.
+/// A chunk that a stream delivers to the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delivery {
     /// The stream of the chunk.
@@ -29,16 +29,16 @@ pub struct Delivery {
 pub struct Counters {
     /// Packets, of whatever kind.
     pub sent_packets: u64,
-    /// Data chunks, again or not.
+    /// Data chunks, retransmissions included.
     pub sent_chunks: u64,
-    /// Data chunks sent again.
+    /// Data chunks retransmitted.
     pub retransmitted_chunks: u64,
-    /// SACKs that made chunks be sent again.
+    /// SACKs that triggered a fast retransmit.
     pub fast_retransmits: u64,
     /// Timeouts of data and heartbeats.
     pub timeouts: u64,
-    /// The most of them on one path one after the other, with nothing acknowledged there between two but what had timed out. Each
-    /// doubles the RTO.
+    /// Most consecutive timeouts on one path. An acknowledgement on that path resets the count, unless it is of a chunk that had
+    /// timed out. Each timeout doubles the RTO.
     pub timeouts_in_row_max: u32,
 }
 
@@ -47,21 +47,21 @@ pub struct Counters {
 pub struct Received {
     /// Packets with data.
     pub packets: u64,
-    /// Their bytes on the wire.
+    /// Bytes on the wire of packets with data.
     pub bytes: u64,
-    /// Chunks that came for the first time.
+    /// Chunks that arrived for the first time.
     pub unique_chunks: u64,
-    /// Of these, chunks that came after one with a higher TSN ([rfc-4737] sec. 3.3).
+    /// Unique chunks that arrived after one with a higher TSN ([rfc-4737] sec. 3.3).
     pub reordered_chunks: u64,
-    /// Their payload in bytes.
+    /// Payload bytes of unique chunks.
     pub unique_bytes: u64,
-    /// Payload that was handed to the application.
+    /// Payload bytes delivered to the application.
     pub delivered_bytes: u64,
-    /// Most chunks that have waited for one before them in their stream.
+    /// Most chunks that waited at one time for an earlier one in their stream.
     pub held_chunks_max: u32,
-    /// The highest TSN that has come.
+    /// The highest TSN that has arrived.
     pub(super) tsn_max: u32,
-    /// Sum of the delays of unique chunks, each from its first transmission.
+    /// Sum of the delays of unique chunks, each measured from its first transmission.
     pub delay_sum: SimSpan,
 }
 

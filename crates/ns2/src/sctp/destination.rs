@@ -1,9 +1,9 @@
-//! A destination: an address of the other end with its window and its timer (RFC 4960, section 7).
+//! A destination: an address of the peer with its window and its timer (RFC 4960, section 7).
 //!
 //! ```text
 //! slow start           w <= ssthresh:  w += min(newly acked, packet)         if the window was full
-//! congestion avoidance w > ssthresh:   partial += newly acked; a packet more for each window of it, if it was full
-//! loss by reports      ssthresh = w = max(w/2, 4 packets)                    CMT: max(w/2, 2 packets)
+//! congestion avoidance w > ssthresh:   partial += newly acked; w += 1 packet per window of it    if the window was full
+//! missing reports      ssthresh = w = max(w/2, 4 packets)                    CMT: max(w/2, 2 packets)
 //! timeout              ssthresh = max(w/2, 4 packets), w = 1 packet          CMT: max(w/2, 2 packets)
 //! ```
 
@@ -12,46 +12,46 @@ use super::rto::Rto;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Destination {
-    /// Our interface by which it is reached.
+    /// The local interface that reaches it.
     pub(crate) interface: u8,
     pub(crate) loss_rate: f32,
-    /// Bytes (`iCwnd`).
+    /// Congestion window in bytes (`iCwnd`).
     pub(crate) window: i32,
     pub(crate) ssthresh: i32,
-    /// `iPartialBytesAcked`.
+    /// Bytes acknowledged since the last growth in congestion avoidance (`iPartialBytesAcked`).
     pub(crate) partial: i32,
-    /// Bytes sent and not acknowledged; chunks that are marked lost count until they are sent again.
+    /// Bytes sent and not acknowledged. Chunks marked as lost count until they are retransmitted.
     pub(crate) outstanding: i32,
     pub(crate) rto: Rto,
-    /// Whether some chunk measures the RTT (`eRtoPending`).
+    /// Whether an RTT measurement is in progress (`eRtoPending`).
     pub(crate) is_measuring: bool,
-    /// `eRtxTimerIsRunning`: what the module thinks of its timer.
+    /// Whether the module believes that the timer runs (`eRtxTimerIsRunning`).
     pub(crate) is_timer_running: bool,
     pub(crate) status: Status,
-    /// Timeouts in a row.
+    /// Consecutive timeouts.
     pub(crate) errors: u32,
-    /// When data last left for it, in seconds.
+    /// When data was last sent to it, in seconds.
     pub(crate) idle_since: f64,
-    /// Packets sent in a burst so far, in CMT.
+    /// CMT: packets of the current burst.
     pub(crate) burst: u32,
     pub(crate) sacked: SackNews,
     pub(crate) cmt: CmtState,
 }
 
-/// The health of a destination.
+/// Whether a destination can be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Status {
     Active,
     Inactive,
-    /// Not yet answered a heartbeat after the handshake.
+    /// It has not yet answered a heartbeat after the handshake.
     Unconfirmed,
 }
 
-/// The report of the present SACK about a destination; reset with the next SACK.
+/// What the SACK being processed says about a destination; reset with the next SACK.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SackNews {
     pub(crate) newly_acked: i32,
-    /// TSN of the first chunk outstanding (`spFirstOutstanding`).
+    /// TSN of the first outstanding chunk (`spFirstOutstanding`).
     pub(crate) first_outstanding: Option<u32>,
     /// CMT: least TSN newly acknowledged, 0 if none.
     pub(crate) lowest: u32,
@@ -59,7 +59,7 @@ pub(crate) struct SackNews {
     pub(crate) highest: u32,
     /// CMT: a chunk in a gap was newly acknowledged.
     pub(crate) has_new_gap: bool,
-    /// CMT: the least unacknowledged TSN of this destination has moved.
+    /// CMT: the least unacknowledged TSN of this destination (pseudo-cumulative TSN) has moved.
     pub(crate) has_new_pseudo_cumulative: bool,
 }
 
@@ -69,15 +69,15 @@ pub(crate) struct CmtState {
     /// Least TSN that was sent once to this destination and is not acknowledged (`uiExpectedPseudoCum`).
     pub(crate) expected: u32,
     pub(crate) is_expected_sought: bool,
-    /// The same of what was sent more than once.
+    /// As `expected`, of chunks that were sent more than once.
     pub(crate) expected_again: u32,
     pub(crate) is_expected_again_sought: bool,
-    /// No second reduction for losses up to here.
+    /// CMT: losses up to this TSN cause no second reduction.
     pub(crate) recover: u32,
     pub(crate) highest_sent: u32,
-    /// Whether one packet may leave for it regardless of its window (`eRtxLimit`): it had a chunk reported missing.
+    /// Whether one packet may be sent to it regardless of its window, because a chunk was reported missing there (`eRtxLimit`).
     pub(crate) may_exceed: bool,
-    /// Packets retransmitted to it by the present call.
+    /// Packets retransmitted to it in the current call.
     pub(crate) retransmitted: u32,
 }
 
@@ -115,7 +115,7 @@ impl Destination {
         }
     }
 
-    /// Whether a packet may leave: up to one packet less a byte may exceed the window.
+    /// Whether a packet may be sent. It may exceed the window by up to one packet minus one byte.
     pub(crate) fn has_room(&self) -> bool {
         self.outstanding < self.window
     }
@@ -124,7 +124,8 @@ impl Destination {
         self.window > self.ssthresh
     }
 
-    /// Opens the window for what the present SACK acknowledges, before that is taken off what is outstanding.
+    /// Opens the window for what the current SACK acknowledges. Call it before these bytes are subtracted from the outstanding
+    /// ones.
     pub(crate) fn open_window(&mut self, packet: i32) {
         let is_full = self.outstanding >= self.window;
         if !self.is_avoiding_congestion() {
@@ -137,7 +138,7 @@ impl Destination {
         }
     }
 
-    /// A loss that was reported, once a round trip.
+    /// Reacts to a reported loss, at most once per round trip.
     pub(crate) fn halve(&mut self, floor: i32) {
         self.ssthresh = (self.window / 2).max(floor);
         self.window = self.ssthresh;
@@ -146,7 +147,7 @@ impl Destination {
         self.is_measuring = false;
     }
 
-    /// Takes what is acknowledged off what is outstanding.
+    /// Subtracts what is acknowledged from the outstanding bytes.
     pub(crate) fn settle(&mut self) {
         self.outstanding = (self.outstanding - self.sacked.newly_acked).max(0);
         if self.outstanding == 0 {

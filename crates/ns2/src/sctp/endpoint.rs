@@ -1,18 +1,19 @@
-//! One end of an association: what arrives, what it sets off, and in which order that leaves.
+//! One end of an association: what arrives, what that triggers, and in which order answers leave.
 //!
 //! ```text
 //! Closed --start--> CookieWait --INIT-ACK--> CookieEchoed --COOKIE-ACK--> Established
 //! Closed --COOKIE-ECHO--> Established
 //! ```
 //!
-//! A packet's chunks are handled one by one; then answers leave in one packet, then a SACK, then new data. ns-2 bundles none
-//! of them.
+//! A packet's chunks are handled one by one. Then all answers leave in one packet, then a SACK, then new data. ns-2 bundles none
+//! of these with another.
 //!
 //! Quirks of ns-2:
-//! * While it waits for the second or fourth step of the handshake, it takes any chunk for it.
-//! * Data waits until every destination has answered a heartbeat, which the caller alone sends after the handshake.
-//! * Only a packet that arrives sets new data off. What an application offers when everything has been acknowledged stays where
-//!   it is for ever; what it offers earlier leaves with the next SACK.
+//! * While it waits for the second or fourth step of the handshake, it accepts any chunk as that step.
+//! * Data waits until every destination has answered a heartbeat. Only the end that opened the association sends heartbeats after
+//!   the handshake.
+//! * Only an arriving packet triggers new data. If the application offers data when everything is acknowledged, that data is
+//!   never sent. Data offered earlier is sent with the next SACK.
 
 use std::collections::VecDeque;
 
@@ -38,11 +39,11 @@ pub struct Endpoint {
 
     pub(super) destinations: Vec<Destination>,
     pub(super) primary: usize,
-    /// The destination of new data (`spNewTxDest`).
+    /// The destination for new data (`spNewTxDest`).
     pub(super) current: usize,
-    /// The source of the last packet.
+    /// The source of the last packet, to which answers go.
     reply: usize,
-    /// Timeouts in a row, of all destinations.
+    /// Consecutive timeouts, over all destinations.
     pub(super) association_errors: u32,
     pub(super) init_retries: u32,
     /// When the heartbeat timer was set.
@@ -50,13 +51,13 @@ pub struct Endpoint {
 
     /// TSN of the last new chunk.
     pub(super) tsn: u32,
-    /// The destination whose turn it is; it wraps as a 16-bit number, and with it the rotation.
+    /// The destination whose turn it is. It is a 16-bit number; where it wraps, the rotation skips.
     pub(super) turn: u16,
-    /// Next SSN by stream.
+    /// Next SSN per stream.
     pub(super) ssn: Vec<u16>,
     pub(super) supply: Supply,
     pub(super) buffer: SendBuffer,
-    /// Room that the other end has left (`uiPeerRwnd`).
+    /// Free receive buffer at the peer (`uiPeerRwnd`).
     pub(super) peer_window: u32,
     /// The receive window in the peer's last SACK.
     pub(super) peer_window_said: u32,
@@ -69,7 +70,7 @@ pub struct Endpoint {
     pub(super) is_any_marked: bool,
     pub(super) is_burst_limited: bool,
     pub(super) burst: u32,
-    /// Destination that CMT sent new data to last.
+    /// Destination to which CMT sent new data last.
     pub(super) served: Option<usize>,
 
     receiver: Receiver,
@@ -93,18 +94,18 @@ pub(super) enum State {
 /// The source of the data.
 #[derive(Clone, Debug)]
 pub(super) enum Supply {
-    /// Data for ever, in chunks of the configured size.
+    /// Endless data, in chunks of the configured size.
     Endless,
-    /// The offered messages: stream and bytes of payload of each chunk.
+    /// Messages of the application: stream and payload bytes of each chunk.
     Messages(VecDeque<(u16, u32)>),
 }
 
 impl Endpoint {
-    /// An endpoint that has not started, with an address of the other end for each of `destinations`; the first one is the
-    /// primary. `random` stands for ns-2's default stream: heartbeats and ties draw from it.
+    /// An endpoint that has not started. Each of `destinations` is an address of the peer; the first is the primary. `random`
+    /// stands for ns-2's default stream: heartbeats and ties draw from it.
     ///
     /// # Panics
-    /// If the configuration is impossible or there is no destination, or more than [`Endpoint::DESTINATIONS_MAX`].
+    /// If the configuration is impossible, if there is no destination, or if there are more than [`Endpoint::DESTINATIONS_MAX`].
     pub fn new(config: EndpointConfig, destinations: &[DestinationConfig], random: Mrg32k3a) -> Self {
         assert!(config.is_possible(), "a packet holds a chunk: {config:?}");
         assert!((1..=Self::DESTINATIONS_MAX).contains(&destinations.len()), "1 to 255 destinations");
@@ -146,10 +147,10 @@ impl Endpoint {
         }
     }
 
-    /// Destinations that an endpoint may have: their numbers travel in a byte.
+    /// Limit on the destinations of an endpoint: their indices are a byte on the wire.
     pub const DESTINATIONS_MAX: usize = 255;
 
-    /// Chunks that may wait to be sent for the first time.
+    /// Limit on the chunks that wait for their first transmission.
     pub const MESSAGES_MAX: usize = 1 << 20;
 
     /// Makes `destination` the primary one.
@@ -161,23 +162,23 @@ impl Endpoint {
         (self.primary, self.current) = (destination, destination);
     }
 
-    /// The application sends for ever from now on; the association opens.
+    /// The application sends endless data from now on; the association opens.
     pub fn produce_endlessly(&mut self, now: SimTime) {
         self.clock.now = now;
         self.supply = Supply::Endless;
         self.produced();
     }
 
-    /// The application sends `bytes` on `stream`, in as many chunks as are needed; ns-2's own shim has stream 0 only. More than [`Endpoint::MESSAGES_MAX`] chunks
-    /// are not kept.
+    /// The application sends `bytes` on `stream`, in as many chunks as needed. Chunks beyond [`Endpoint::MESSAGES_MAX`] are
+    /// discarded. ns-2's own interface has stream 0 only.
     ///
     /// # Panics
     /// If there is no such stream.
     pub fn produce(&mut self, now: SimTime, stream: u16, bytes: u64) {
         assert!(stream < self.config.streams, "there is no stream {stream}");
         self.clock.now = now;
-        // A chunk with its padding must fit. ns-2 cuts to the room of a packet as it is, and if that is no multiple of four it
-        // sends empty packets for ever.
+        // A chunk must fit with its padding. ns-2 cuts data to the room of a packet without rounding it down. If the room is not
+        // a multiple of four, it sends empty packets for ever.
         let most = self.config.room() / 4 * 4 - Data::HEADER;
         if let Supply::Messages(messages) = &mut self.supply {
             let mut rest = bytes;
@@ -190,12 +191,12 @@ impl Endpoint {
         self.produced();
     }
 
-    /// The application sends nothing new from now on. ns-2's FTP cannot stop an SCTP agent; what is outstanding is finished.
+    /// The application sends nothing new from now on; outstanding data is still delivered. ns-2's FTP cannot stop an SCTP agent.
     pub fn stop(&mut self) {
         self.supply = Supply::Messages(VecDeque::new());
     }
 
-    /// The present in seconds by ns-2's own clock, a float; to be told before everything else, or never.
+    /// The current time in seconds by ns-2's own float clock. Call it before every other call, or never.
     pub fn handle_clock(&mut self, seconds: f64) {
         self.clock.float = Some(seconds);
     }
@@ -220,14 +221,14 @@ impl Endpoint {
             self.send_sack(self.receiver.packets);
             self.wants_sack = false;
         }
-        // CMT sends new data while old data waits to be sent again: it may go elsewhere.
+        // CMT sends new data even while lost data waits for retransmission, as it may go to another destination.
         if self.may_send_new && (!self.is_any_marked || self.config.cmt().is_some()) {
             self.send_much();
             self.may_send_new = false;
         }
     }
 
-    /// The time of [`Endpoint::poll_timeout`] has come. One timer fires in a call.
+    /// Handles the timeout that [`Endpoint::poll_timeout`] announced. One call handles one timer.
     pub fn handle_timeout(&mut self, now: SimTime) {
         self.clock.now = now;
         match self.timers.take_due(now) {
@@ -235,7 +236,7 @@ impl Endpoint {
             Some(Timer::Init) => self.retry_handshake(Timer::Init),
             Some(Timer::Cookie) => self.retry_handshake(Timer::Cookie),
             Some(Timer::Sack) => {
-                // The count is cleared first, so that CMT's SACK stands for no packet and reports none missing.
+                // The count is cleared first, so CMT's SACK acknowledges zero packets and counts as no missing report.
                 self.receiver.packets = 0;
                 self.send_sack(0);
             }
@@ -251,23 +252,23 @@ impl Endpoint {
         self.out.pop_front()
     }
 
-    /// When [`Endpoint::handle_timeout`] wants to be called.
+    /// When [`Endpoint::handle_timeout`] must be called.
     pub fn poll_timeout(&self) -> SimTime {
         self.timers.next().map_or(SimTime::NEVER, |next| next.at)
     }
 
-    /// The time of [`Self::poll_timeout`] in seconds of ns-2's clock, and the time at which that timer was set. Of timers that are due at one
-    /// time, the one that was set first runs first.
+    /// The time of [`Self::poll_timeout`] in seconds of ns-2's clock, and when that timer was set. Among timers that are due at
+    /// the same time, the one set first is handled first.
     pub fn poll_due(&self) -> Option<(f64, SimTime)> {
         self.timers.next().map(|next| (next.seconds, next.set_at))
     }
 
-    /// The next chunk for the application. Whoever never asks lets them pile up.
+    /// The next chunk for the application. Chunks accumulate until they are polled.
     pub fn poll_delivery(&mut self) -> Option<Delivery> {
         self.deliveries.pop_front()
     }
 
-    /// Its random stream: in a world that agrees with ns-2 all endpoints share one.
+    /// The random stream of this endpoint. In a world that agrees with ns-2, all endpoints share one.
     pub fn random(&mut self) -> &mut Mrg32k3a {
         &mut self.random
     }
@@ -277,7 +278,7 @@ impl Endpoint {
         &self.config
     }
 
-    /// Whether data may be sent.
+    /// Whether the association is established, so that data may be sent.
     pub fn is_established(&self) -> bool {
         self.state == State::Established
     }
@@ -322,7 +323,7 @@ impl Endpoint {
         self.cumulative
     }
 
-    /// Chunks that wait for one before them in their stream.
+    /// Chunks that wait for an earlier one in their stream.
     pub fn held_chunks(&self) -> u32 {
         self.receiver.held
     }
@@ -332,7 +333,7 @@ impl Endpoint {
         self.receiver.window
     }
 
-    /// Room that the other end has left, as far as we know, in bytes.
+    /// Room in the peer's receive buffer as far as known, in bytes.
     pub fn peer_window(&self) -> u32 {
         self.peer_window
     }
@@ -362,7 +363,7 @@ impl Endpoint {
         self.receiver.clear();
     }
 
-    /// There is something to send.
+    /// The application has produced data: opens the association or sends.
     fn produced(&mut self) {
         match self.state {
             State::Closed => {
@@ -443,7 +444,7 @@ impl Endpoint {
             }
             (State::Established, &Chunk::Heartbeat(heartbeat)) => answers.push(Chunk::HeartbeatAck(heartbeat)),
             (State::Established, Chunk::HeartbeatAck(heartbeat)) => self.handle_heartbeat_ack(heartbeat),
-            // The other end may have missed our COOKIE-ACK.
+            // The peer may have missed the COOKIE-ACK.
             (State::Established, Chunk::CookieEcho) => answers.push(Chunk::CookieAck),
             (State::Established, Chunk::Init(_) | Chunk::InitAck(_) | Chunk::CookieAck) => {}
         }
@@ -459,7 +460,7 @@ impl Endpoint {
                 self.watch_idle();
             }
         } else if before == Status::Inactive && self.config.cmt().is_some() {
-            // CMT had no destination at all perhaps: what timed out goes first.
+            // CMT may have had no usable destination: chunks that timed out are retransmitted first.
             self.retransmit_timed_out(destination);
             if !self.buffer.is_any_marked() {
                 self.update_peer_window();
@@ -479,7 +480,7 @@ impl Endpoint {
                     match self.receiver.packets {
                         1 => self.timers.set(Timer::Sack, &self.clock, delay.as_secs_f64()),
                         SACK_TRIGGER => {
-                            // CMT still tells the number.
+                            // CMT's SACK still carries the number.
                             self.receiver.packets = if cmt.is_some() { SACK_TRIGGER } else { 0 };
                             self.timers.cancel(Timer::Sack);
                             self.wants_sack = true;
@@ -508,7 +509,7 @@ impl Endpoint {
             Fate::Duplicate => self.wants_sack = true,
             Fate::Refused => self.wants_sack = false,
         }
-        // RFC 4960, section 6.7: as long as there is a gap, at once.
+        // RFC 4960, section 6.7: while there is a gap, SACKs are not delayed.
         if self.receiver.has_gaps() && !cmt.is_some_and(|cmt| cmt.delayed_ack) {
             self.receiver.packets = 0;
             self.timers.cancel(Timer::Sack);

@@ -1,12 +1,12 @@
-//! Timeouts, heartbeats, and what becomes of a destination that does not answer (RFC 4960, section 8).
+//! Timeouts, heartbeats, and the handling of a destination that does not answer (RFC 4960, section 8).
 //!
 //! Quirks of ns-2:
-//! * A heartbeat that is not answered doubles the RTO and counts as an error like data.
-//! * "Never" change the primary destination is the number -1, read as a number without sign and compared as one with sign:
-//!   every error is more. So the first timeout makes the current destination the primary one, and after a failover there is
-//!   no way back.
-//! * A window that is idle for one RTO is halved, down to 4 packets, or grows to 4 if it was 3. Idle means that nothing was
-//!   *sent*: a full window whose SACKs stay away counts, too.
+//! * An unanswered heartbeat doubles the RTO and counts as an error, like unanswered data.
+//! * To "never" change the primary destination, ns-2 stores -1 as an unsigned number but compares it as a signed one, and every
+//!   number of errors is larger. So the first timeout makes the current destination the primary one, and after a failover nothing
+//!   leads back.
+//! * A window that is idle for one RTO is halved, down to 4 packets; a window of 3 packets grows to 4. Idle means that nothing
+//!   was *sent*: a full window without SACKs counts as idle, too.
 
 use super::config::Dormant;
 use super::destination::Status;
@@ -16,7 +16,7 @@ use super::retransmission::WINDOW_FLOOR;
 use super::timers::Timer;
 
 impl Endpoint {
-    /// The timer of data outstanding has fired.
+    /// The retransmission timer of a destination has fired.
     pub(super) fn on_data_timeout(&mut self, destination: usize) {
         let is_cmt = self.config.cmt().is_some();
         let packet = self.config.room() as i32;
@@ -38,7 +38,7 @@ impl Endpoint {
         }
     }
 
-    /// A heartbeat was not answered.
+    /// A heartbeat was not answered in time.
     pub(super) fn on_heartbeat_timeout(&mut self, destination: usize) {
         if !self.count_error(destination) {
             return;
@@ -49,7 +49,7 @@ impl Endpoint {
         }
     }
 
-    /// It was.
+    /// A heartbeat was answered.
     pub(super) fn on_heartbeat_ack(&mut self, destination: usize, sent_s: f64) {
         self.association_errors = 0;
         let now = self.clock.seconds();
@@ -61,7 +61,8 @@ impl Endpoint {
         self.return_to_primary(destination);
     }
 
-    /// Time to ask the destination that has been idle longest, if it was idle since this timer was set.
+    /// The heartbeat timer is due: sends a heartbeat to the destination that has been idle longest, if it was idle since this
+    /// timer was set.
     pub(super) fn on_heartbeat_due(&mut self) {
         let idle = |it: usize| self.destinations[it].idle_since;
         let longest =
@@ -72,7 +73,7 @@ impl Endpoint {
         self.set_heartbeat_timer(longest);
     }
 
-    /// From now on idle destinations are looked for.
+    /// Starts to watch for idle destinations.
     pub(super) fn watch_idle(&mut self) {
         if self.config.heartbeat_s.is_some() {
             self.set_heartbeat_timer(self.primary);
@@ -106,7 +107,7 @@ impl Endpoint {
         }
     }
 
-    /// The next destination that has not failed, or if all have, what the script says (`GetNextDest`).
+    /// The next destination that has not failed. If all have failed, the configured one (`GetNextDest`).
     pub(super) fn next_destination(&self, destination: usize) -> usize {
         let count = self.destinations.len();
         let is_alive = |it: &usize| self.destinations[*it].status != Status::Inactive;
@@ -118,7 +119,7 @@ impl Endpoint {
         })
     }
 
-    /// One more error in a row; whether the association lives.
+    /// Counts one more consecutive error. Returns whether the association stays open.
     fn count_error(&mut self, destination: usize) -> bool {
         self.counters.timeouts += 1;
         let it = &mut self.destinations[destination];
@@ -147,7 +148,7 @@ impl Endpoint {
     fn set_heartbeat_timer(&mut self, destination: usize) {
         let Some(interval) = self.config.heartbeat_s else { return };
         let rto = self.destinations[destination].rto.timeout_s();
-        // RFC 4960, section 8.3: jitter of half an RTO up or down.
+        // RFC 4960, section 8.3: jitter of plus or minus half an RTO.
         let delay = rto + f64::from(interval) + rto * self.random.uniform() - rto / 2.0;
         self.timers.set(Timer::Heartbeat, &self.clock, delay);
         self.heartbeat_since = self.clock.seconds();

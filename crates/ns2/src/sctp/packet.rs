@@ -1,21 +1,21 @@
-//! The wire: packets of chunks. Sizes are those of ns-2's structures, which are RFC 4960's but for an empty cookie and an INIT
-//! that always carries the parameter of unreliable streams.
+//! The wire format: packets of chunks. Sizes are those of ns-2's structures. They equal RFC 4960's, but the cookie is empty and
+//! an INIT always carries the parameter of unreliable streams.
 
 use anabranch_units::SimTime;
 
-/// Bytes of the headers of IP and SCTP (`ipHeaderSize_`, and the common header of 12).
+/// Bytes of the headers of IP (`ipHeaderSize_`) and of SCTP (the common header, 12).
 pub(crate) const HEADERS: u32 = 32;
 
 /// A packet between two endpoints.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Packet {
-    /// The interface of the sender that it left by, which answers go to.
+    /// The index of the sender's interface, to which answers go.
     pub source: u8,
     /// Its chunks, at least one.
     pub chunks: Vec<Chunk>,
 }
 
-/// A part of a packet.
+/// A chunk of a packet.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Chunk {
     /// The first step of the handshake: requests an association.
@@ -36,7 +36,7 @@ pub enum Chunk {
     HeartbeatAck(Heartbeat),
 }
 
-/// The parameters of an end in the handshake.
+/// The parameters that an end announces in the handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Greeting {
     /// Bytes that the receive buffer holds.
@@ -48,17 +48,17 @@ pub struct Greeting {
 /// A chunk of user data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Data {
-    /// Its number in the association, from 1.
+    /// The number in the association (TSN), from 1.
     pub tsn: u32,
-    /// Its stream, from 0.
+    /// The stream, from 0.
     pub stream: u16,
-    /// Its number in the stream, from 0, modulo 2^16.
+    /// The number in the stream (SSN), from 0, modulo 2^16.
     pub ssn: u16,
-    /// Bytes with its header, without padding.
+    /// Bytes with the chunk header, without padding.
     pub length: u32,
-    /// Whether it need not wait for others.
+    /// Whether the chunk may be delivered without those before it.
     pub unordered: bool,
-    /// When it was sent for the first time: what the papers measure delay from.
+    /// When it was first sent: the papers measure delay from here.
     pub first_sent_at: SimTime,
 }
 
@@ -67,22 +67,22 @@ pub struct Data {
 pub struct Sack {
     /// The cumulative TSN: everything up to it has arrived.
     pub cumulative: u32,
-    /// Bytes that still fit the receive buffer.
+    /// Free receive buffer in bytes (advertised receiver window credit).
     pub window: u32,
-    /// Data packets since the last SACK, in CMT (its flags).
+    /// CMT: data packets since the last SACK, carried in the chunk flags.
     pub packets: u8,
-    /// First and last of the blocks above, from `cumulative`.
+    /// First and last TSN of each gap block, as offsets from `cumulative`.
     pub gaps: Vec<(u16, u16)>,
-    /// Chunks that came twice: nobody reads which, but each weighs four bytes.
+    /// Number of duplicate TSNs reported. No receiver reads the TSNs, but each counts four bytes.
     pub duplicates: u32,
 }
 
-/// A question to a destination, or its answer: a copy.
+/// A heartbeat, or its answer, which is a copy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Heartbeat {
-    /// When it was asked, by the asker's clock in seconds.
+    /// When the heartbeat was sent, by its sender's clock in seconds.
     pub sent_s: f64,
-    /// Which destination of the asker it is about.
+    /// The index of the probed destination at the heartbeat's sender.
     pub destination: u8,
 }
 
@@ -92,7 +92,7 @@ impl Packet {
         HEADERS + self.chunks.iter().map(Chunk::size).sum::<u32>()
     }
 
-    /// The number that ns-2 traces of its first chunk: of data the TSN, of a SACK the cumulative one, else -1.
+    /// The number that ns-2 traces, from the first chunk: the TSN of data, the cumulative TSN of a SACK, else -1.
     pub fn seq(&self) -> i64 {
         match self.chunks.first() {
             Some(Chunk::Data(data)) => data.tsn.into(),
@@ -103,7 +103,7 @@ impl Packet {
 }
 
 impl Chunk {
-    /// Bytes with padding.
+    /// Bytes on the wire, padding included.
     pub fn size(&self) -> u32 {
         match self {
             Self::Init(_) | Self::InitAck(_) => 24,
@@ -119,7 +119,7 @@ impl Data {
     /// Bytes before the payload.
     pub const HEADER: u32 = 16;
 
-    /// Bytes with padding.
+    /// Bytes on the wire, padding included.
     pub const fn size(&self) -> u32 {
         self.length.next_multiple_of(4)
     }
@@ -131,8 +131,8 @@ impl Data {
 }
 
 impl Sack {
-    /// Bytes without blocks.
+    /// Bytes of a SACK without blocks.
     pub(crate) const HEADER: u32 = 16;
-    /// Bytes of a block or of a duplicate.
+    /// Bytes of a gap block or of a duplicate TSN.
     pub(crate) const ENTRY: u32 = 4;
 }

@@ -1,13 +1,13 @@
-//! The receiving half: which TSNs have come, what waits in its stream, and what a SACK says of it.
+//! The receiving half: which TSNs have arrived, which chunks wait in their streams, and what a SACK reports.
 //!
-//! Every stream delivers in its own order; the receive buffer is one for all of them. What is delivered leaves it at once, so
-//! only what waits for a hole in its stream takes room. A chunk that does not fit is dropped without a word.
+//! Every stream delivers in its own order. All streams share one receive buffer. Delivered chunks leave it at once, so only
+//! chunks that wait for a hole in their stream take room. A chunk that does not fit is dropped silently.
 //!
 //! Quirks of ns-2:
-//! * Waiting chunks are sorted by their 16-bit stream sequence number as it stands. In front of a wrap, chunk 0 sorts before
-//!   chunk 65535 that is due, and a stream in which both wait never delivers again: the receive buffer fills up for good.
-//! * A chunk that does not fit takes back the SACK that it was to set off, together with its timer. In CMT, whose count of
-//!   packets then stays beyond the trigger, no SACK follows until a duplicate sets one off.
+//! * Waiting chunks are sorted by their 16-bit SSN as a plain number. So chunk 0 sorts before chunk 65535, which must be
+//!   delivered first. If both wait, the stream never delivers again, and the receive buffer stays full.
+//! * A chunk that does not fit cancels the SACK that it would have triggered, together with its timer. In CMT the count of
+//!   packets then stays above the trigger, and no SACK follows until a duplicate triggers one.
 
 use std::collections::VecDeque;
 
@@ -15,12 +15,13 @@ use super::packet::{Data, Sack};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Receiver {
-    /// Room in the receive buffer (`uiMyRwnd`).
+    /// Free room in the receive buffer in bytes (`uiMyRwnd`).
     pub(crate) window: u32,
-    /// Everything up to it has come.
+    /// Everything up to this TSN has arrived.
     pub(crate) cumulative: u32,
     highest: u32,
-    /// The arrived blocks above it: first and last TSN, in order, disjoint and not adjacent. Bounded by the buffer.
+    /// The blocks that arrived above `cumulative`: first and last TSN, in order, disjoint and not adjacent. Bounded by the
+    /// buffer.
     blocks: Vec<(u32, u32)>,
     /// The duplicates since the last SACK, in order.
     duplicates: Vec<u32>,
@@ -31,19 +32,19 @@ pub(crate) struct Receiver {
     pub(crate) packets: u32,
 }
 
-/// The fate of a chunk.
+/// What became of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     New,
     Duplicate,
-    /// There is no room.
+    /// The buffer had no room for it.
     Refused,
 }
 
 #[derive(Clone, Debug, Default)]
 struct InStream {
     next: u16,
-    /// By SSN, which is not the order of sending where it has wrapped.
+    /// Sorted by SSN, which after a wrap is not the order of sending.
     waiting: VecDeque<Data>,
 }
 
@@ -61,7 +62,7 @@ impl Receiver {
         }
     }
 
-    /// The other end has so many streams.
+    /// The peer has `count` outgoing streams.
     pub(crate) fn open_streams(&mut self, count: u16) {
         self.streams = vec![InStream::default(); count.into()];
     }
@@ -76,7 +77,7 @@ impl Receiver {
         self.duplicates.clear();
     }
 
-    /// A chunk arrives; what can be delivered now goes to `deliver`.
+    /// A chunk arrives. Chunks that can be delivered now go to `deliver`.
     pub(crate) fn take(&mut self, data: &Data, deliver: impl FnMut(&Data)) -> Fate {
         if data.length > self.window {
             return Fate::Refused;
@@ -95,12 +96,12 @@ impl Receiver {
         Fate::New
     }
 
-    /// What a SACK says now, of which `room` bytes fit the packet.
+    /// The SACK to send now, with at most `room` bytes.
     ///
-    /// ns-2 announces all gaps and writes those that fit; its sender then reads what lies in memory behind the packet. That cannot be
-    /// reproduced: here a SACK has the gaps that fit.
+    /// ns-2 announces all gaps but writes only those that fit. Its sender then reads the memory behind the packet. That cannot be
+    /// reproduced, so a SACK here announces the gaps that fit.
     pub(crate) fn sack(&mut self, room: u32, packets: u8) -> Sack {
-        // An entry is taken while it ends below the room, not at it.
+        // An entry must end below the room, not at it.
         let fits = (room.saturating_sub(Sack::HEADER + 1) / Sack::ENTRY) as usize;
         let offset = |tsn: u32| (tsn - self.cumulative) as u16;
         let gaps: Vec<_> = self.blocks.iter().take(fits).map(|&(first, last)| (offset(first), offset(last))).collect();
@@ -114,7 +115,7 @@ impl Receiver {
         tsn <= self.cumulative || self.blocks.get(place).is_some_and(|&(first, _)| first <= tsn)
     }
 
-    /// Notes a TSN that has not come before.
+    /// Records a TSN that has not arrived before.
     fn note(&mut self, tsn: u32) {
         if tsn == self.cumulative + 1 {
             self.cumulative = tsn;
@@ -188,7 +189,7 @@ mod tests {
         for (tsn, stream, ssn) in [(1, 0, 0), (3, 0, 1), (5, 0, 2), (6, 1, 2), (4, 1, 1)] {
             assert_eq!(it.take(data(tsn, stream, ssn)), Fate::New);
         }
-        // TSN 2 is missing, the first of stream 1.
+        // TSN 2, the first chunk of stream 1, is missing.
         assert_eq!(it.delivered, [1, 3, 5]);
         assert_eq!(it.receiver.sack(1468, 0).gaps, [(2, 5)]);
         assert_eq!((it.receiver.window, it.receiver.held), (10_000 - 2 * 116, 2));
@@ -215,7 +216,7 @@ mod tests {
         assert_eq!(it.receiver.cumulative, 0);
     }
 
-    /// ns-2's order of SSNs: 0 waits in front of 65535, and nothing is delivered after the hole is filled.
+    /// ns-2's order of SSNs: 0 waits in front of 65535. Nothing is delivered after the hole is filled.
     #[test]
     fn a_hole_before_the_wrap_closes_the_stream() {
         let mut it = Fixture::new(1);

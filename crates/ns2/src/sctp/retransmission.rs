@@ -1,16 +1,16 @@
-//! Sending again what is lost (RFC 4960, sections 6.3.3 and 7.2.4).
+//! Retransmission of lost chunks (RFC 4960, sections 6.3.3 and 7.2.4).
 //!
-//! Lost chunks are marked. Right after a loss is noticed one packet of them leaves whatever the window says, the rest as the
-//! window allows. While they are being sent, what is marked does not count as outstanding.
+//! Lost chunks are marked. When a loss is detected, one packet of marked chunks is sent at once, whatever the window. The others
+//! are sent as the window allows. Meanwhile the marked chunks do not count as outstanding.
 //!
-//! Plain SCTP sends all of a call to one destination, by default the one after that of the first chunk. CMT asks its policy for
-//! each packet.
+//! Plain SCTP sends all chunks of a call to one destination; by default that is the one after the destination of the first chunk.
+//! CMT asks its policy for each packet.
 //!
 //! Quirks of ns-2:
-//! * Recovery is bounded by the highest TSN ever found outstanding; in CMT by zero if the present one is lower than that,
-//!   so that the window can be halved again at once.
-//! * In CMT every retransmitted chunk is ineligible for fast retransmission, what did not fit the packet too; and a timer
-//!   that should run for a destination is started for that of the last chunk looked at.
+//! * The recovery point is the highest TSN ever found outstanding. In CMT it is zero if the current one is lower than that, so
+//!   the window can be halved again at once.
+//! * In CMT every retransmitted chunk is ineligible for fast retransmission, even if it did not fit the packet. A timer that
+//!   should run for a destination is started for the destination of the last chunk examined.
 
 use super::config::Alternate;
 use super::destination::Status;
@@ -19,7 +19,7 @@ use super::packet::Chunk;
 use super::send_buffer::Mark;
 use super::timers::Timer;
 
-/// The limit of retransmissions at once.
+/// How much may be retransmitted at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Limit {
     OnePacket,
@@ -27,7 +27,7 @@ pub(super) enum Limit {
 }
 
 impl Endpoint {
-    /// Marks a chunk as lost. Its bytes are room at the receiver again.
+    /// Marks a chunk as lost. Its bytes count as free room at the receiver again.
     pub(super) fn mark(&mut self, index: usize, mark: Mark) {
         let chunk = self.buffer.get_mut(index);
         chunk.mark = mark;
@@ -35,7 +35,7 @@ impl Endpoint {
         self.is_any_marked = true;
     }
 
-    /// Some chunks were reported missing often enough: windows are halved, and one packet leaves (`FastRtx`).
+    /// Some chunks have enough missing reports: halves the windows, and sends one packet (`FastRtx`).
     pub(super) fn fast_retransmit(&mut self) {
         let is_cmt = self.config.cmt().is_some();
         let packets = if is_cmt { self.config.window_floor as i32 } else { WINDOW_FLOOR };
@@ -68,7 +68,7 @@ impl Endpoint {
         }
     }
 
-    /// A destination timed out: what is outstanding there is lost (`TimeoutRtx`).
+    /// A destination timed out: its outstanding chunks are lost (`TimeoutRtx`).
     pub(super) fn retransmit_timed_out(&mut self, destination: usize) {
         for index in 0..self.buffer.len() {
             let chunk = self.buffer.get_mut(index);
@@ -82,7 +82,7 @@ impl Endpoint {
         }
     }
 
-    /// Sends marked chunks again (`RtxMarkedChunks`).
+    /// Retransmits marked chunks (`RtxMarkedChunks`).
     pub(super) fn retransmit_marked(&mut self, limit: Limit) {
         self.burst = 0;
         for it in &mut self.destinations {
@@ -102,21 +102,21 @@ impl Endpoint {
         self.is_any_marked = self.buffer.is_any_marked();
     }
 
-    /// Removes the marked chunks from the outstanding ones.
+    /// Subtracts the marked chunks from the outstanding bytes.
     pub(super) fn discount_marked(&mut self) {
         for chunk in self.buffer.iter().filter(|chunk| chunk.is_marked()) {
             self.destinations[chunk.destination].outstanding -= chunk.length();
         }
     }
 
-    /// Counts the marked chunks as outstanding again.
+    /// Adds the marked chunks to the outstanding bytes again.
     pub(super) fn count_marked(&mut self) {
         for chunk in self.buffer.iter().filter(|chunk| chunk.is_marked()) {
             self.destinations[chunk.destination].outstanding += chunk.length();
         }
     }
 
-    /// Plain SCTP: where the marked chunks go, if there are any.
+    /// Plain SCTP: the destination of the marked chunks, if there are any.
     fn alternate(&self) -> Option<usize> {
         let chunk = self.buffer.iter().find(|chunk| chunk.is_marked())?;
         let is_active = self.destinations[chunk.destination].status == Status::Active;
@@ -176,7 +176,7 @@ impl Endpoint {
                 }
                 target = target.or_else(|| self.select_destination(index, limit));
                 let Some(target) = target else {
-                    // None has room for it now; a later chunk may go elsewhere.
+                    // No destination has room for this chunk now; a later one may go elsewhere.
                     index += 1;
                     continue 'packets;
                 };
@@ -208,7 +208,7 @@ impl Endpoint {
         }
     }
 
-    /// Takes a marked chunk for a packet to `target`.
+    /// Takes a marked chunk into a packet to `target`.
     fn resend(&mut self, index: usize, target: usize) -> Chunk {
         let chunk = self.buffer.get_mut(index);
         let (tsn, before) = (chunk.data.tsn, chunk.destination);
@@ -217,7 +217,7 @@ impl Endpoint {
             chunk.is_measuring = false;
             it.is_measuring = false;
         }
-        // RFC 4960, sections 7.2.4 and 6.1: the timer starts anew with the earliest chunk outstanding.
+        // RFC 4960, sections 7.2.4 and 6.1: if the earliest outstanding chunk is retransmitted, the timer restarts.
         if it.sacked.first_outstanding == Some(tsn) && it.outstanding > 0 {
             self.start_timer(before);
         }
@@ -236,7 +236,7 @@ impl Endpoint {
         Chunk::Data(chunk.data)
     }
 
-    /// Sends a packet of them; whether it is the last one that a burst allows.
+    /// Sends a packet of retransmitted chunks. Returns whether it is the last one that the burst limit allows.
     fn send_again(&mut self, target: usize, chunks: Vec<Chunk>) -> bool {
         self.emit(target, chunks);
         if !self.destinations[target].is_timer_running {
@@ -247,14 +247,14 @@ impl Endpoint {
         self.is_burst_over(target)
     }
 
-    /// Highest TSN outstanding that is not marked, and never less than before (`GetHighestOutstandingTsn`).
+    /// Highest outstanding TSN that is not marked; the result never decreases (`GetHighestOutstandingTsn`).
     fn highest_outstanding(&mut self) -> u32 {
         let highest = self.buffer.iter().rev().find(|chunk| !chunk.is_marked()).map_or(0, |chunk| chunk.data.tsn);
         self.highest_sent = self.highest_sent.max(highest);
         self.highest_sent
     }
 
-    /// The same of one destination in CMT, which answers zero instead of what was highest before.
+    /// As [`Self::highest_outstanding`], for one destination in CMT; zero if the result would decrease.
     fn highest_outstanding_at(&mut self, destination: usize) -> u32 {
         let mut chunks = self.buffer.iter().rev().filter(|chunk| chunk.destination == destination);
         let highest = chunks.find(|chunk| !chunk.is_marked()).map_or(0, |chunk| chunk.data.tsn);
@@ -267,5 +267,5 @@ impl Endpoint {
     }
 }
 
-/// Packets that a loss leaves of a window at least (RFC 4960, section 7.2.3).
+/// Least window after a loss, in packets (RFC 4960, section 7.2.3).
 pub(super) const WINDOW_FLOOR: i32 = 4;

@@ -1,10 +1,10 @@
-//! CMT's retransmission policies: the five of its authors select the destination of a lost chunk.
+//! CMT's retransmission policies: five rules of its authors that select the destination of a lost chunk.
 //!
-//! A destination is chosen first and asked for room afterwards: if the best one is full, the chunk waits. Room is a window that
-//! is not full, or, right after a loss was reported there, one packet in excess.
+//! The policy selects a destination first and checks for room afterwards: if the best destination has no room, the chunk waits. A
+//! destination has room if its window is not full. Right after a loss was reported there, one packet may exceed the window.
 //!
-//! Ties are broken by the lowest bit of a draw from ns-2's default stream, from the second destination on; with three equal
-//! ones the last is the likeliest.
+//! Ties are broken by the lowest bit of a draw from ns-2's default stream, from the second destination on. Of three equal
+//! destinations, the last is the most likely.
 
 use super::config::RetransmissionPolicy;
 use super::destination::{Destination, Status};
@@ -18,7 +18,7 @@ impl Endpoint {
         let policy = self.config.cmt()?.policy;
         if policy == RetransmissionPolicy::Same {
             let mut chosen = self.buffer.get(index).destination;
-            // ns-2 goes round for ever if all have failed.
+            // ns-2 loops for ever if all destinations have failed.
             for _ in 0..self.destinations.len() {
                 if self.destinations[chosen].status != Status::Inactive {
                     break;
@@ -32,7 +32,7 @@ impl Endpoint {
             RetransmissionPolicy::Asap => any_with_room(destinations, limit, random),
             RetransmissionPolicy::Ssthresh => best(destinations, random, |it| f64::from(it.ssthresh)),
             RetransmissionPolicy::Window => best(destinations, random, |it| f64::from(it.window)),
-            // From 10 on nothing is taken: ns-2 starts with it as the least loss rate.
+            // ns-2 starts with 10 as the least loss rate, so a destination with a rate of 10 or more is never chosen.
             _ => best(destinations, random, |it| 10.0 - f64::from(it.loss_rate)),
         };
         chosen.filter(|&chosen| has_room(&self.destinations[chosen], limit))
@@ -46,7 +46,7 @@ fn has_room(it: &Destination, limit: Limit) -> bool {
 fn any_with_room(destinations: &[Destination], limit: Limit, random: &mut Mrg32k3a) -> Option<usize> {
     let mut chosen = None;
     for (index, it) in destinations.iter().enumerate() {
-        // The earlier one is kept if the bit is set.
+        // If the bit is set, the earlier one is kept.
         if has_room(it, limit) && it.status == Status::Active && (chosen.is_none() || !random.coin()) {
             chosen = Some(index);
         }

@@ -33,7 +33,7 @@ impl Rto {
     pub(crate) fn sample(&mut self, rtt: f64) {
         let (srtt, deviation) = match self.estimate {
             None => (rtt, rtt / 2.0),
-            // The old mean goes into the deviation; the order of operations is ns-2's, to the last bit.
+            // The deviation uses the old mean. The order of operations is ns-2's, so that the last bit agrees.
             Some((srtt, deviation)) => {
                 ((1.0 - ALPHA) * srtt + ALPHA * rtt, (1.0 - BETA) * deviation + BETA * (srtt - rtt).abs())
             }
@@ -47,7 +47,7 @@ impl Rto {
         }
     }
 
-    /// A timeout doubles it.
+    /// A timeout doubles the RTO.
     pub(crate) fn back_off(&mut self) {
         self.timeout_s *= 2.0;
         if self.timeout_s > self.max_s {
@@ -64,7 +64,7 @@ const BETA: f64 = 0.25;
 mod tests {
     use super::*;
 
-    /// 2 s, then 1 s: srtt 15/8, rttvar 3/4 + 1/4, by hand.
+    /// RTT samples of 2 s, then 1 s: srtt = 15/8, rttvar = 3/4 + 1/4, worked by hand.
     #[test]
     fn two_samples_by_hand() {
         let mut rto = Rto::new(SimSpan::from_secs(3), SimSpan::from_secs(1), SimSpan::from_secs(60));

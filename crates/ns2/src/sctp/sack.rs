@@ -1,17 +1,18 @@
 //! The sender's reaction to an acknowledgement (RFC 4960, sections 6.2.1, 6.3.2, 7.2).
 //!
 //! ```text
-//! cumulative part: chunks leave the buffer            gaps: chunks are acknowledged, or no longer
+//! cumulative part: chunks leave the send buffer       gap blocks: chunks become acknowledged, or no longer are
 //! chunks below the highest new one: a missing report  third report: marked for retransmission
-//! windows open, timers stop and start                 what is marked leaves first
+//! windows open, timers stop and start                 marked chunks are sent first
 //! ```
 //!
 //! Quirks of ns-2:
-//! * The highest TSN newly acknowledged is remembered from SACK to SACK. A cumulative acknowledgement sets it, back too.
-//! * A SACK without gaps leaves plain SCTP's chunks as they are; CMT takes back what was acknowledged in a gap.
-//! * A chunk can be measured and its timer stopped although it was sent to another destination since; a timer that was
-//!   stopped is started anew for whatever is outstanding.
-//! * CMT forgets the rule of RFC 4960 (7.2.4) that a partial acknowledgement in recovery is a missing report.
+//! * The highest newly acknowledged TSN is remembered from SACK to SACK. A cumulative acknowledgement sets it, even to a lower
+//!   value.
+//! * In plain SCTP, a SACK without gaps leaves the state of chunks in gaps as it is. CMT revokes their acknowledgement.
+//! * A chunk can give an RTT sample, and its timer be stopped, although it was since sent to another destination. A stopped timer
+//!   is restarted for any outstanding chunk.
+//! * CMT omits a rule of RFC 4960 (section 7.2.4): a partial acknowledgement in recovery is a missing report.
 
 use super::destination::{Destination, SackNews, Status};
 use super::endpoint::Endpoint;
@@ -65,7 +66,7 @@ impl Endpoint {
         self.update_peer_window();
     }
 
-    /// Drops what is cumulatively acknowledged (`SendBufferDequeueUpTo`).
+    /// Removes the chunks that are cumulatively acknowledged (`SendBufferDequeueUpTo`).
     fn dequeue_up_to(&mut self, tsn: u32) {
         let is_cmt = self.config.cmt().is_some();
         self.association_errors = 0;
@@ -85,12 +86,12 @@ impl Endpoint {
                     it.partial += chunk.length();
                 }
             }
-            // The acknowledgement of what was retransmitted may set free a burst.
+            // The acknowledgement of a retransmitted chunk may allow a burst.
             self.is_burst_limited |= chunk.is_ineligible;
             if !chunk.is_gap_acked {
                 measure(it, &chunk, self.clock.seconds());
             }
-            // CMT leaves the timer alone that runs for a later chunk.
+            // CMT does not touch a timer that runs for a later chunk.
             let is_due = !is_cmt || it.cmt.expected <= tsn;
             if (it.is_timer_running && is_due) || (is_cmt && it.cmt.expected_again <= tsn) {
                 self.stop_timer(chunk.destination);
@@ -101,7 +102,7 @@ impl Endpoint {
         }
     }
 
-    /// Notes which chunks the gaps acknowledge (first half of `ProcessGapAckBlocks`).
+    /// Records which chunks the gap blocks acknowledge (first half of `ProcessGapAckBlocks`).
     fn read_gaps(&mut self, sack: &Sack, moved: Cumulative) {
         for it in &mut self.destinations {
             it.sacked.first_outstanding = None;
@@ -127,14 +128,14 @@ impl Endpoint {
                     self.acknowledge(index, moved);
                 }
             } else {
-                // Blocks do not touch: the chunk behind one is not in the next.
+                // Blocks are not adjacent: the chunk behind one is not in the next.
                 self.take_back(index);
                 gap = gaps.next();
             }
         }
     }
 
-    /// CMT: the least TSN that is not acknowledged of each destination.
+    /// CMT: finds the least unacknowledged TSN of each destination.
     fn seek_expected(&mut self, index: usize) {
         let chunk = self.buffer.get(index);
         let it = &mut self.destinations[chunk.destination].cmt;
@@ -151,7 +152,7 @@ impl Endpoint {
         }
     }
 
-    /// Remembers a chunk if it is the first one outstanding at its destination.
+    /// Remembers a chunk if it is the first outstanding one at its destination.
     pub(super) fn note_first_outstanding(&mut self, index: usize) {
         let chunk = self.buffer.get(index);
         let news = &mut self.destinations[chunk.destination].sacked;
@@ -160,7 +161,7 @@ impl Endpoint {
         }
     }
 
-    /// A chunk that an older SACK had in a gap is not there: SACKs came out of order.
+    /// A chunk that an earlier SACK had in a gap is not in this one: SACKs arrived out of order.
     fn take_back(&mut self, index: usize) {
         let chunk = self.buffer.get_mut(index);
         if std::mem::take(&mut chunk.is_gap_acked) {
@@ -168,7 +169,7 @@ impl Endpoint {
         }
     }
 
-    /// A chunk is in a gap for the first time.
+    /// A chunk is acknowledged in a gap for the first time.
     fn acknowledge(&mut self, index: usize, moved: Cumulative) {
         let cmt = self.config.cmt();
         let now = self.clock.seconds();
@@ -210,7 +211,7 @@ impl Endpoint {
         self.note_alive(&chunk);
     }
 
-    /// Counts missing reports and marks what has enough of them; whether there is such a chunk (second half of
+    /// Counts missing reports and marks the chunks that have enough. Returns whether there are any (second half of
     /// `ProcessGapAckBlocks`).
     fn count_missing(&mut self, sack: &Sack, moved: Cumulative) -> bool {
         let cmt = self.config.cmt();
@@ -235,7 +236,7 @@ impl Endpoint {
                 continue;
             }
             chunk.missing_reports += match cmt {
-                // A SACK that stands for several packets reports as many, if none of them was sent before the chunk or to
+                // A SACK for several packets counts as so many reports, unless one of them was sent before the chunk or to
                 // another destination.
                 Some(cmt) if cmt.delayed_ack && reporting <= 1 && news.lowest >= tsn => {
                     if reporting == 1 {
@@ -255,11 +256,11 @@ impl Endpoint {
         has_lost
     }
 
-    /// Opens windows, takes what is acknowledged off what is outstanding, and sets the timers.
+    /// Opens windows, subtracts what is acknowledged from the outstanding bytes, and sets the timers.
     fn settle_destinations(&mut self, sack: &Sack, moved: Cumulative) {
         let cmt = self.config.cmt();
         if cmt.is_some() {
-            // In CMT what is marked does not keep a timer running.
+            // In CMT, marked chunks do not keep a timer running.
             self.discount_marked();
         }
         let packet = self.config.room() as i32;
@@ -285,7 +286,8 @@ impl Endpoint {
         }
     }
 
-    /// An acknowledged chunk shows that its destination is alive, unless it timed out: then it may have come before.
+    /// An acknowledged chunk shows that its destination is reachable, unless the chunk timed out: its first transmission may be
+    /// what arrived.
     fn note_alive(&mut self, chunk: &Outstanding) {
         let it = &mut self.destinations[chunk.destination];
         if it.errors != 0 && chunk.mark != Mark::TimedOut {
@@ -296,7 +298,8 @@ impl Endpoint {
     }
 }
 
-/// Measures the RTT of a destination if this chunk was to do it. What timed out measures nothing, but its place is free.
+/// Takes the RTT sample of a destination if this chunk was to give it. A chunk that timed out gives none, but another chunk may
+/// then be measured.
 fn measure(it: &mut Destination, chunk: &Outstanding, now_s: f64) {
     if it.is_measuring && chunk.is_measuring && chunk.transmissions == 1 {
         if chunk.mark != Mark::TimedOut {

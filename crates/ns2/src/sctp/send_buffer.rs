@@ -1,4 +1,4 @@
-//! The sent chunks that are not cumulatively acknowledged, in the order of TSNs, without a hole.
+//! The sent chunks that are not cumulatively acknowledged, ordered by TSN without holes.
 
 use std::collections::VecDeque;
 
@@ -6,7 +6,7 @@ use super::packet::Data;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SendBuffer {
-    /// Bounded by the windows and by the peer's receive buffer.
+    /// The chunks. Their number is bounded by the windows and the peer's receive buffer.
     chunks: VecDeque<Outstanding>,
 }
 
@@ -16,22 +16,22 @@ pub(crate) struct Outstanding {
     pub(crate) data: Data,
     /// The destination of the last transmission.
     pub(crate) destination: usize,
-    /// Whether the last SACK has it in a gap.
+    /// Whether the last SACK has it in a gap block.
     pub(crate) is_gap_acked: bool,
-    /// Whether its bytes were added to the partial ones.
+    /// Whether its bytes were added to `partial` of its destination.
     pub(crate) is_counted: bool,
     pub(crate) missing_reports: u32,
     pub(crate) mark: Mark,
-    /// It was retransmitted by reports, and is not a second time; in CMT also what timed out.
+    /// It was fast-retransmitted once, and may not be again. In CMT also a chunk that timed out.
     pub(crate) is_ineligible: bool,
     pub(crate) transmissions: u32,
-    /// When it was sent first, in seconds.
+    /// When it was first sent, in seconds.
     pub(crate) sent_s: f64,
-    /// Whether the RTT is measured by it.
+    /// Whether it is to give an RTT sample.
     pub(crate) is_measuring: bool,
 }
 
-/// Whether a chunk waits to be sent again, and why.
+/// Whether a chunk waits for retransmission, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mark {
     None,
@@ -48,7 +48,7 @@ impl SendBuffer {
         self.chunks.push_back(chunk);
     }
 
-    /// The first chunk, if its TSN is at most `tsn`.
+    /// Removes and returns the first chunk if its TSN is at most `tsn`.
     pub(crate) fn pop_up_to(&mut self, tsn: u32) -> Option<Outstanding> {
         self.chunks.pop_front_if(|first| first.data.tsn <= tsn)
     }

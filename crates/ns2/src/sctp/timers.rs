@@ -1,27 +1,28 @@
-//! The timers that are pending: a handful, so a list. Of equal times the one set first is due first, as in ns-2's event list.
+//! The pending timers. There are few, so they are a list. Among equal times, the one set first is due first, as in ns-2's event
+//! list.
 
 use anabranch_units::{SimSpan, SimTime};
 
-/// The timers of an endpoint, named by the awaited event.
+/// The timers of an endpoint. Each is named by the event that it waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Timer {
     /// The INIT-ACK (`T1-init`).
     Init,
     /// The COOKIE-ACK (`T1-cookie`).
     Cookie,
-    /// A second packet to acknowledge.
+    /// A second packet to acknowledge (delayed SACK).
     Sack,
-    /// The next look for an idle destination.
+    /// The next check for an idle destination.
     Heartbeat,
     /// The SACK of the earliest chunk outstanding at a destination (`T3-rtx`).
     Retransmission(usize),
-    /// One RTO without sending.
+    /// A send to a destination within one RTO.
     Idle(usize),
-    /// The answer of a destination.
+    /// The answer of a destination to a heartbeat.
     HeartbeatAck(usize),
 }
 
-/// The present. In a world with ns-2's clock the float says it, and `now` is it, rounded.
+/// The current time. In a world with ns-2's clock `float` is exact, and `now` is `float` rounded.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Clock {
     pub(crate) now: SimTime,
@@ -34,29 +35,29 @@ impl Clock {
     }
 }
 
-/// When a timer is due.
+/// The time at which a timer is due.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Deadline {
     pub(crate) at: SimTime,
-    /// The same in seconds.
+    /// `at` in seconds.
     pub(crate) seconds: f64,
-    /// When it was set.
+    /// When the timer was set.
     pub(crate) set_at: SimTime,
     pub(crate) timer: Timer,
 }
 
-/// In the order of setting; each timer at most once, so at most four and three for each destination.
+/// The pending timers in the order of setting. Each timer occurs at most once: at most four, and three for each destination.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Timers {
     pending: Vec<Deadline>,
 }
 
 impl Timers {
-    /// Sets a timer `delay_s` seconds from now, wherever it was.
+    /// Sets a timer `delay_s` seconds from now. If it is pending, it moves.
     pub(crate) fn set(&mut self, timer: Timer, clock: &Clock, delay_s: f64) {
         self.cancel(timer);
         let (at, seconds) = match clock.float {
-            // ns-2 adds the delay to its clock, and the event is due at the sum.
+            // ns-2 adds the delay to its float clock; the event is due at the sum.
             Some(now) => (SimTime::ZERO.saturating_add(SimSpan::from_secs_f64(now + delay_s)), now + delay_s),
             None => {
                 let at = clock.now.saturating_add(SimSpan::from_secs_f64(delay_s));
@@ -76,13 +77,13 @@ impl Timers {
         self.pending.clear();
     }
 
-    /// The one due next.
+    /// The timer that is due next.
     pub(crate) fn next(&self) -> Option<&Deadline> {
-        // The first of equal ones.
+        // Of equal times, the first.
         self.pending.iter().reduce(|a, b| if b.seconds < a.seconds { b } else { a })
     }
 
-    /// Takes out the one due next, if its time has come.
+    /// Removes and returns the timer that is due next, if its time has come.
     pub(crate) fn take_due(&mut self, now: SimTime) -> Option<Timer> {
         let Deadline { timer, .. } = *self.next().filter(|next| next.at <= now)?;
         self.cancel(timer);
@@ -103,7 +104,7 @@ mod tests {
         let mut timers = Timers::default();
         timers.set(Timer::Sack, &at(0), 3.0);
         timers.set(Timer::Idle(0), &at(1), 2.0);
-        // Set anew for the same time it goes to the end.
+        // A timer that is set again for the same time moves to the end.
         timers.set(Timer::Sack, &at(2), 1.0);
         assert_eq!(timers.take_due(at(2).now), None);
         assert_eq!(timers.take_due(at(3).now), Some(Timer::Idle(0)));
@@ -111,8 +112,8 @@ mod tests {
         assert!(timers.next().is_none());
     }
 
-    /// Case 5019 of `cargo xtask oracle --agent sctp-multihomed`: a heartbeat fires while a SACK is delayed, and the SACK's timer
-    /// is due together with a packet that left after it was set. The timer is first.
+    /// Case 5019 of `cargo xtask oracle --agent sctp-multihomed`: a heartbeat timer fires while a SACK is delayed. The SACK's
+    /// timer is due at the same time as a packet that left after the timer was set. The timer goes first.
     #[test]
     fn a_timer_keeps_its_place_when_another_fires() {
         let mut timers = Timers::default();

@@ -1,12 +1,12 @@
-//! New data: as long as a destination's window and the other end's buffer have room (RFC 4960, section 6.1).
+//! New data is sent as long as a destination's window and the peer's receive buffer have room (RFC 4960, section 6.1).
 //!
-//! Plain SCTP serves the current destination. CMT serves all active ones, each until its window is full, beginning behind the
-//! one that it served last.
+//! Plain SCTP serves the current destination. CMT serves all active destinations, each until its window is full. It begins after
+//! the one that it served last.
 //!
 //! Quirks of ns-2:
-//! * Bursts are limited after the acknowledgement of a chunk that was retransmitted. Plain SCTP lifts the limit when it has
-//!   held once; CMT never.
-//! * Retransmissions of the same SACK count towards a burst.
+//! * Bursts are limited after the acknowledgement of a retransmitted chunk. Plain SCTP lifts the limit once it has applied; CMT
+//!   never does.
+//! * Retransmissions triggered by the same SACK count towards the burst.
 
 use super::destination::Status;
 use super::endpoint::{Endpoint, Supply};
@@ -32,7 +32,7 @@ impl Endpoint {
         self.destinations.iter_mut().for_each(|it| it.burst = 0);
     }
 
-    /// One more packet of a burst: whether it may not leave.
+    /// Counts one more packet of a burst. Returns whether the burst limit is reached.
     pub(super) fn is_burst_over(&mut self, destination: usize) -> bool {
         if !(self.config.limits_bursts && self.is_burst_limited) {
             return false;
@@ -45,7 +45,7 @@ impl Endpoint {
         is_over
     }
 
-    /// Fills the window of a destination; whether anything was sent.
+    /// Fills the window of a destination. Returns whether anything was sent.
     fn serve(&mut self, destination: usize) -> bool {
         let mut has_sent = false;
         while self.destinations[destination].has_room() {
@@ -57,7 +57,7 @@ impl Endpoint {
                 }
                 self.fill(destination, &mut chunks);
             } else if self.outstanding() == 0 {
-                // RFC 4960, section 6.1 A: one chunk asks a full receiver whether it has room again.
+                // RFC 4960, section 6.1 A: one chunk may be sent as a zero-window probe.
                 chunks.push(self.new_chunk(destination));
             } else {
                 break;
@@ -76,7 +76,7 @@ impl Endpoint {
         has_sent
     }
 
-    /// Bundles as many new chunks as fit a packet and the other end's buffer.
+    /// Bundles new chunks as long as they fit in the packet and in the peer's receive buffer.
     fn fill(&mut self, destination: usize, chunks: &mut Vec<Chunk>) {
         let mut room = self.config.room();
         while let Some(size) = self.next_size().filter(|&size| size <= room && size <= self.peer_window) {
@@ -94,7 +94,7 @@ impl Endpoint {
         Some(length.next_multiple_of(4))
     }
 
-    /// Takes the next chunk from the application and books it.
+    /// Takes the next chunk from the application and records it as outstanding.
     fn new_chunk(&mut self, destination: usize) -> Chunk {
         let (stream, length) = match &mut self.supply {
             Supply::Endless => {
@@ -120,7 +120,7 @@ impl Endpoint {
     fn book(&mut self, data: Data, destination: usize) {
         let sent_s = self.clock.seconds();
         let it = &mut self.destinations[destination];
-        // RFC 4960, section 6.3.1 C4: one measurement a round trip.
+        // RFC 4960, section 6.3.1 C4: one RTT measurement per round trip.
         let is_measuring = !it.is_measuring;
         it.is_measuring = true;
         it.outstanding += data.length as i32;
@@ -143,14 +143,14 @@ impl Endpoint {
         }
     }
 
-    /// Starts the retransmission timer of a destination, wherever it was (`StartT3RtxTimer`).
+    /// Starts the retransmission timer of a destination, or restarts it (`StartT3RtxTimer`).
     pub(super) fn start_timer(&mut self, destination: usize) {
         let it = &mut self.destinations[destination];
         it.is_timer_running = true;
         self.timers.set(Timer::Retransmission(destination), &self.clock, it.rto.timeout_s());
     }
 
-    /// Stops it.
+    /// Stops the retransmission timer of a destination.
     pub(super) fn stop_timer(&mut self, destination: usize) {
         self.destinations[destination].is_timer_running = false;
         self.timers.cancel(Timer::Retransmission(destination));
