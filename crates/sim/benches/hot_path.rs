@@ -1,4 +1,4 @@
-//! What an event and a hop cost, and how fast the two standard worlds run.
+//! The cost of an event and of a hop, and the speed of the two standard worlds.
 
 #[path = "../tests/world/standard.rs"]
 mod standard;

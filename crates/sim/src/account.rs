@@ -1,6 +1,6 @@
-//! The account of a host: its counters, and the variables that it was told to record.
+//! The account of a host: its counters, and the variables that it records on request.
 //!
-//! An observer need not know the type of the host. A host without an account, such as one that only answers, returns nothing.
+//! An observer need not know the type of the host. A host without an account, such as one that only answers, has empty counters.
 
 use std::borrow::Cow;
 
@@ -19,7 +19,7 @@ pub trait Account {
         HostReport::default()
     }
 
-    /// The sender's variables at each change; several paths added up.
+    /// The sender's variables at each change, summed over its paths.
     fn gauges(&self) -> Option<Cow<'_, [GaugeRow]>> {
         None
     }
@@ -57,7 +57,7 @@ pub trait Account {
         None
     }
 
-    /// The messages that have arrived here, if it knows what it waits for.
+    /// The messages that have arrived here, if the host expects messages.
     fn messages(&self) -> Option<MessageTimes<'_>> {
         None
     }
@@ -66,7 +66,7 @@ pub trait Account {
 /// The times of messages at the application that waits for them, in their order.
 #[derive(Clone, Copy, Debug)]
 pub struct MessageTimes<'a> {
-    /// When each was asked for; `None` if nobody asks.
+    /// When each was requested; `None` if the receiver sends no requests.
     pub asked: Option<&'a [SimTime]>,
     /// When the last byte of each was read.
     pub finished: &'a [SimTime],
@@ -121,7 +121,7 @@ pub struct SentReport<'a> {
     pub rtt_samples: u64,
     /// The distribution of RTT samples.
     pub rtts: Option<&'a Spans>,
-    /// The present congestion window in packets; several paths added up.
+    /// The current congestion window in packets, summed over the paths.
     pub window: Option<f64>,
     /// The number of times that a law with a baseRTT discarded it.
     pub reroutes: Option<u64>,
@@ -148,7 +148,7 @@ pub struct SenderPath {
     pub rtt_sum: SimSpan,
     /// The number of its RTT samples.
     pub rtt_samples: u64,
-    /// The present congestion window in packets.
+    /// The current congestion window in packets.
     pub window: f64,
 }
 
@@ -157,7 +157,7 @@ pub struct SenderPath {
 pub struct WindowLimit {
     /// The window, in packets.
     pub window: f64,
-    /// Acknowledgements at which this window, not the congestion window, was the limit.
+    /// Acknowledgements at which this window was the limit, not the congestion window.
     pub limited_acks: u64,
     /// Acknowledgements that gave an RTT sample.
     pub acks: u64,
@@ -172,7 +172,7 @@ pub struct ReceivedReport {
     pub wire: u64,
     /// Packets received for the first time.
     pub packets: u64,
-    /// Of these, packets that arrived after one that was first sent later (RFC 4737, section 3.3).
+    /// Unique packets that arrived after one that was first sent later (RFC 4737, section 3.3).
     pub reordered: Option<u64>,
     /// The largest number of packets held at one time for a missing earlier one.
     pub held_max: Option<u64>,

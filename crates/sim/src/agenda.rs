@@ -17,7 +17,8 @@ pub enum Control {
         /// The input that it gets.
         input: Input,
     },
-    /// From now on `node` sends packets for `to` by `via`, or drops them if there is no link. Packets in flight stay on their way.
+    /// From now on `node` sends packets for `to` by the link `via`, or drops them if it is `None`. Packets in flight keep their
+    /// route.
     Route {
         /// The node whose table changes.
         node: NodeId,

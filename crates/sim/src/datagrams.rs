@@ -7,16 +7,16 @@ use anabranch_proto::{Form, Segment, Transmit as Leaving, Virtual};
 use crate::host::Transmit;
 use crate::packet::{Body, Fragment};
 
-/// The packets of one end. In the sealed form they have the sizes of sealed datagrams over UDP, and a segment that is too long for
+/// The packets of one end. In the sealed form they have the sizes of sealed datagrams over UDP. A segment that is too long for
 /// its path is sent as several packets.
 #[derive(Debug)]
 pub(crate) struct Datagrams {
     form: Form,
-    /// The remaining packets of the segment that leaves.
+    /// The remaining packets of the segment being sent.
     leaving: VecDeque<Transmit>,
     /// Segments sent as several packets.
     fragmented: u64,
-    /// Incomplete segments: the number, and the count of missing packets; the oldest first.
+    /// Incomplete segments, the oldest first: the segment's number and its count of missing packets.
     missing: VecDeque<(u64, u32)>,
 }
 
@@ -25,7 +25,7 @@ impl Datagrams {
         Self { form, leaving: VecDeque::new(), fragmented: 0, missing: VecDeque::new() }
     }
 
-    /// Segments sent as several packets.
+    /// The number of segments that were sent as several packets.
     pub(crate) fn fragmented(&self) -> u64 {
         self.fragmented
     }
@@ -35,7 +35,7 @@ impl Datagrams {
         self.leaving.pop_front()
     }
 
-    /// A segment leaves; `on` assigns packets to a path. Returns the first packet.
+    /// Sends a segment; `on` assigns packets to a path. Returns the first packet.
     pub(crate) fn send(&mut self, leaving: Leaving<Virtual>, on: impl Fn(Transmit) -> Transmit) -> Transmit {
         let Leaving { segment, ecn, .. } = leaving;
         let on = |transmit: Transmit| on(Transmit { ecn, ..transmit });
@@ -77,5 +77,5 @@ impl Datagrams {
     }
 }
 
-/// The limit of incomplete segments, as of a seal.
+/// The limit of incomplete segments. The seal of a real connection has the same.
 const SEGMENTS_MAX: usize = 16;

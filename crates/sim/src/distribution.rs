@@ -5,13 +5,13 @@ use anabranch_units::{SimSpan, SimTime};
 /// The time for which a queue had each of its lengths. The packet in transmission counts.
 #[derive(Clone, Debug, Default)]
 pub struct QueueLengths {
-    /// By length, in ticks.
+    /// Total time at each length, in ticks; the index is the length.
     times: Vec<u64>,
     since: SimTime,
 }
 
 impl QueueLengths {
-    /// It had `packets` packets until now.
+    /// Records that the queue had `packets` packets until `now`.
     #[inline]
     pub(crate) fn advance(&mut self, now: SimTime, packets: usize) {
         let time = now.since(self.since).ticks();
@@ -24,7 +24,7 @@ impl QueueLengths {
         }
     }
 
-    /// The time until which it is known.
+    /// The time up to which lengths are recorded.
     #[inline]
     pub(crate) fn since(&self) -> SimTime {
         self.since
@@ -34,7 +34,7 @@ impl QueueLengths {
         self.times.iter().sum()
     }
 
-    /// Packets times picoseconds of waiting, without the packet in transmission.
+    /// Packets times picoseconds of waiting, not counting the packet in transmission.
     pub(crate) fn waiting_area(&self) -> u128 {
         (0..).zip(&self.times).map(|(packets, &time): (u128, _)| packets.saturating_sub(1) * u128::from(time)).sum()
     }
@@ -45,7 +45,7 @@ impl QueueLengths {
         if area == 0 { 0.0 } else { area as f64 / self.total() as f64 }
     }
 
-    /// The least length that it did not exceed for this share of the time: 0.95 is the 95th percentile.
+    /// The least length that the queue did not exceed for this share of the time: 0.95 gives the 95th percentile.
     pub fn quantile(&self, share: f64) -> usize {
         let wanted = share * self.total() as f64;
         let mut below = 0;
@@ -73,12 +73,13 @@ impl QueueLengths {
 /// A histogram of durations, accurate to [`Spans::PRECISION`].
 #[derive(Clone, Debug, Default)]
 pub struct Spans {
-    /// By bucket: up to [`PARTS`] ticks each length has one, and from there on each doubling has as many.
+    /// Counts by bucket. Up to [`PARTS`] ticks, each duration has a bucket; above, each doubling is divided into [`PARTS`]
+    /// buckets.
     counts: Vec<u32>,
     count: u64,
 }
 
-/// Buckets of a doubling.
+/// Buckets per doubling.
 const PARTS: u64 = 1 << PARTS_LOG2;
 const PARTS_LOG2: u32 = 7;
 
@@ -105,7 +106,7 @@ impl Spans {
         }
     }
 
-    /// The duration that this share of them does not exceed: 0.95 is the 95th percentile. `None` if there are none.
+    /// The duration that this share of the durations does not exceed: 0.95 gives the 95th percentile. `None` if there are none.
     pub fn quantile(&self, share: f64) -> Option<SimSpan> {
         let wanted = ((share * self.count as f64).ceil() as u64).max(1);
         let mut below = 0;
@@ -146,7 +147,7 @@ mod tests {
         SimTime::from_ticks(ticks)
     }
 
-    /// Empty for 2 ticks, one packet for 3, two for 5, empty for 10.
+    /// Empty for 2 ticks, one packet for 3 ticks, two for 5, empty for 10.
     #[test]
     fn lengths_count_by_how_long_they_lasted() {
         let mut lengths = QueueLengths::default();

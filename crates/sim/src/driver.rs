@@ -5,7 +5,7 @@
 //!                                            timer ──────┘ (late, and on a grid)
 //! ```
 //!
-//! Without it an engine gets each packet at its arrival, and each deadline when it is due.
+//! Without a driver, an engine handles each packet at its arrival and each timeout when it is due.
 
 use std::collections::VecDeque;
 
@@ -22,9 +22,9 @@ use crate::rng::Stream;
 /// The delays of a real machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DriverSpec {
-    /// Timers fire at multiples of this; zero: at any time.
+    /// Timers fire at multiples of this span; with zero, at any time.
     pub timer: SimSpan,
-    /// How the card batches arrivals; `None`: it does not.
+    /// How the card batches arrivals; `None`: it reports each at once.
     pub arrivals: Option<HoldSpec>,
     /// The scheduler's delay, drawn for each wake-up; `None`: there is none.
     pub delay: Option<DelaySpec>,
@@ -86,7 +86,7 @@ pub struct Driven<H> {
 /// A packet in the inbox.
 #[derive(Debug)]
 struct Letter {
-    /// When the program may read it.
+    /// The time from which the program may read it.
     told_at: SimTime,
     port: Port,
     flow: FlowId,
@@ -97,14 +97,14 @@ struct Letter {
     body: Body,
 }
 
-/// The size of a socket's buffer in packets, 64 MB of them. Further packets are lost.
+/// The size of a socket's buffer in packets, 64 MB in total. Further packets are lost.
 const INBOX_MAX: usize = 1 << 16;
 
 impl<H: Host> Driven<H> {
-    /// The host with a driver; the streams are the card's and the scheduler's.
+    /// A host with a driver around it. The two streams are for the card and for the scheduler.
     ///
     /// # Panics
-    /// If arrivals are held for no time.
+    /// If `spec.arrivals` is a hold of zero length.
     pub fn new(host: H, spec: DriverSpec, [card, mut stream]: [Stream; 2]) -> Self {
         assert!(spec.is_valid(), "time passes from one batch to the next");
         let card = spec.arrivals.map(|hold| Hold::new(hold, card));

@@ -1,4 +1,4 @@
-//! The transport's engine as hosts: a source that sends on its streams, and a sink that reads everything.
+//! The transport's engine as hosts: a source that sends on its streams, and a sink that reads all data.
 
 mod account;
 mod messages;
@@ -25,28 +25,28 @@ use self::messages::Answers;
 pub use self::messages::Requests;
 pub use self::sink::EngineSink;
 
-/// The end that opens the connection and sends. On a start it has endless data on all streams; an offer goes on the stream that it
-/// names.
+/// The end that opens the connection and sends. When it starts, it has endless data on all streams. An offer goes to the stream
+/// that the offer names.
 #[derive(Debug)]
 pub struct EngineSource {
     config: Config,
     datagrams: Datagrams,
     /// `None` before the start.
     connection: Option<Connection<Virtual>>,
-    /// By stream of the established connection; before, by requested stream.
+    /// Indexed by stream of the established connection; before that, by requested stream.
     lanes: Vec<Lane>,
     supply: Supply,
     /// Whether streams have been opened.
     is_open: bool,
     ways: Vec<Way>,
-    /// By path, of those that exist from the start; 1 each by default.
+    /// The weights of the paths that exist from the start, indexed by path; 1 each by default.
     weights: Vec<u32>,
     record: Option<Record>,
     rtts: Spans,
     departures: Departures,
     /// The offers, if they are recorded.
     offers: Option<Offers>,
-    /// What it answers requests with, if it does.
+    /// The answers to requests, for a source that answers.
     answers: Option<Answers>,
 }
 
@@ -75,15 +75,15 @@ impl Offers {
     }
 }
 
-/// A path as its end sees it: packets leave by an interface for an address of the other end, whose packets arrive at an address of
-/// this one. An address belongs to one path, so it identifies the path of an arrival.
+/// A path as one end sees it: the outgoing interface, the peer's address, and the local address. An address belongs to one path,
+/// so the address of an arrival identifies its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Way {
-    /// The link by which packets leave, which starts at the host's node.
+    /// The outgoing link, which starts at the host's node.
     pub via: LinkId,
-    /// The other end's address ([`crate::Builder::address_through`]).
+    /// The peer's address ([`crate::Builder::address_through`]).
     pub to: Address,
-    /// The address of this end.
+    /// The local address of the path.
     pub here: Address,
 }
 
@@ -105,7 +105,7 @@ impl Departures {
         self.waiting.push_back((offset, now));
     }
 
-    /// Everything below has arrived.
+    /// Drops all entries below `acknowledged`: these have arrived.
     fn forget_until(&mut self, acknowledged: u64) {
         while self.waiting.front().is_some_and(|&(offset, _)| offset < acknowledged) {
             self.waiting.pop_front();
@@ -135,19 +135,19 @@ enum Supply {
     Offers,
 }
 
-/// The ends of a path, derived from its number. Only the two engines use them: the simulator delivers by flow, and among paths by
-/// the addresses of [`Way`].
+/// The addresses and ports of a path, derived from its number. Only the two engines use them: the simulator delivers by flow, and
+/// distinguishes paths by the addresses of [`Way`].
 fn tuple(path: usize) -> FourTuple {
     let end = |address: usize| anabranch_proto::Address { address: address as u128, port: 0 };
     FourTuple { local: end(2 * path + 1), remote: end(2 * path + 2) }
 }
 
-/// The number of the path with this address of the source.
+/// The number of the path whose source has this address.
 fn number(source: anabranch_proto::Address) -> usize {
     (source.address as usize - 1) / 2
 }
 
-/// The number of the path of an arrival.
+/// The number of the path over which a packet arrived.
 fn came_by(ways: &[Way], arrival: &Arrival<'_>) -> usize {
     ways.iter().position(|way| way.here == arrival.address).unwrap_or(0)
 }
@@ -157,7 +157,7 @@ fn sent_by(ways: &[Way], path: usize, transmit: Transmit) -> Transmit {
     Transmit { via: way.map(|way| way.via), to: way.map(|way| way.to), ..transmit }
 }
 
-/// Simulations need no unpredictable numbers.
+/// In a simulation the initial sequence number need not be unpredictable.
 const INITIAL: SeqNumber = SeqNumber(0);
 
 impl EngineSource {
@@ -191,14 +191,14 @@ impl EngineSource {
         Self { supply: Supply::Offers, ..self }
     }
 
-    /// The same source, with data for whole requests of so many bytes only: a message of these sizes for each.
+    /// The same source, with data only in answer to complete requests of `request` bytes. The answers have these sizes, in order.
     #[must_use]
     pub fn answering(self, request: u32, sizes: Vec<u64>) -> Self {
         Self { answers: Some(Answers::new(request, sizes)), ..self.fed() }
     }
 
-    /// The same source with several paths. The connection is opened on the first; the others are set up once it is established, if
-    /// its configuration permits as many.
+    /// The same source with several paths. The connection is opened on the first path. The others are added once it is
+    /// established, if the configuration allows as many.
     #[must_use]
     pub fn multihomed(self, ways: Vec<Way>) -> Self {
         Self { ways, ..self }
@@ -217,14 +217,14 @@ impl EngineSource {
         Self { record: Some(Record { rows, acked: History::new(detail) }), ..self }
     }
 
-    /// The same source, recording its offers, if they fit into this much memory.
+    /// The same source, recording its offers if they fit in this much memory.
     #[must_use]
     pub fn remembering_offers(self, bytes_max: usize) -> Self {
         let offers = Offers { messages: Some(Vec::new()), messages_max: bytes_max / size_of::<Portion>() };
         Self { offers: Some(offers), ..self }
     }
 
-    /// The offers, message by message, if they were recorded and fitted.
+    /// The offers, message by message, if they were recorded and fit in memory.
     pub fn offers(&self) -> Option<&[Portion]> {
         self.offers.as_ref()?.messages.as_deref()
     }
@@ -245,17 +245,17 @@ impl EngineSource {
         &self.rtts
     }
 
-    /// The limit of its paths.
+    /// The limit on its paths.
     pub fn paths_max(&self) -> usize {
         self.ways.len().max(1)
     }
 
-    /// New segments with content that left.
+    /// New segments with content that were sent.
     pub fn departed(&self) -> u64 {
         self.departures.count
     }
 
-    /// Of these, those that are cumulatively acknowledged.
+    /// Sent segments with content that are cumulatively acknowledged.
     pub fn acknowledged(&self) -> u64 {
         self.departures.count - self.departures.waiting.len() as u64
     }
@@ -271,7 +271,7 @@ impl EngineSource {
         reports.map(|(_, report)| (number(report.tuple.local), report))
     }
 
-    /// Segments sent as several packets, because they were too long for the path.
+    /// Segments sent as several packets, as they were too long for the path.
     pub fn fragmented(&self) -> u64 {
         self.datagrams.fragmented()
     }
@@ -306,7 +306,7 @@ impl EngineSource {
     fn open(&mut self, now: SimTime, granted: Option<u16>) {
         let Some(connection) = &mut self.connection else { return };
         for path in 1..self.ways.len() {
-            // Without negotiated paths there is one.
+            // If several paths were not negotiated, there is one.
             let _ = connection.paths().add(engine_time(now), tuple(path));
         }
         for (path, &weight) in self.weights.iter().enumerate() {
@@ -332,7 +332,7 @@ impl EngineSource {
         (0..count).for_each(|index| self.write(index));
     }
 
-    /// Writes the waiting data of a stream, as far as there is room.
+    /// Writes the waiting data of a stream, as far as the send buffer has room.
     fn write(&mut self, index: usize) {
         let (true, Some(connection)) = (self.is_open, &mut self.connection) else { return };
         let (lane, sid) = (&mut self.lanes[index], sid(index));
@@ -362,7 +362,7 @@ impl EngineSource {
     }
 }
 
-/// The variables of a path as ns-2 has them.
+/// The variables of a path in the form of ns-2's.
 fn gauges(path: &PathReport) -> Gauges {
     let span = |span: Option<Span>| span.map_or(SimSpan::ZERO, Span::rescale);
     let seconds = |name: &str| path.gauges.value(name).filter(|value| value.is_finite() && *value > 0.0);
@@ -373,7 +373,7 @@ fn gauges(path: &PathReport) -> Gauges {
         rtt: span(path.tally.rtt_latest),
         rtt_smoothed: law("rtt_average_s").unwrap_or(span(path.rtt_smoothed)),
         rtt_base: law("rtt_base_s").or(path.rtt_min.map(Span::rescale)),
-        // Whole segments, as ns-2 counts.
+        // In whole segments, as ns-2 counts.
         in_flight: path.flight as i32,
         reroutes: path.gauges.value("reroutes").unwrap_or(0.0) as u64,
     }
@@ -442,7 +442,7 @@ impl Host for EngineSource {
                         self.write(0);
                     }
                 }
-                // Nothing but requests comes back, and a source neither closes nor is stopped.
+                // Only requests come back, and a source neither closes nor is stopped.
                 Event::Finished(_)
                 | Event::PathValidated(_)
                 | Event::PathFailed(_)
@@ -464,7 +464,7 @@ impl Host for EngineSource {
     }
 }
 
-/// The stream of a lane: they are opened in order, and plain TCP's is the first, too.
+/// The stream of a lane. Streams are opened in order; the single stream of plain TCP is the first, too.
 fn sid(index: usize) -> Sid {
     // There are at most 255.
     Sid::new(index as u16 + 1)
@@ -475,7 +475,7 @@ fn lane(sid: Sid) -> usize {
     usize::from(sid.number()) - 1
 }
 
-/// Engines count nanoseconds.
+/// Converts to the engine's time, in nanoseconds.
 fn engine_time(now: SimTime) -> Time {
     now.rescale()
 }

@@ -1,6 +1,7 @@
-//! Error models: packets that a link loses in front of its queue.
+//! Error models: which packets a link loses before its queue.
 //!
-//! Every model counts the packets offered to it, from 0. Several models in a row each see what the earlier ones pass.
+//! Every model counts the packets offered to it, from 0. In a chain of models, each gets only the packets that the earlier ones
+//! pass.
 
 use anabranch_units::{Bytes, Rate, SimSpan, SimTime};
 
@@ -28,39 +29,39 @@ pub enum ErrorSpec {
         /// Packets lost in a row.
         burst: u64,
     },
-    /// Packets that exceed a rate, without a queue: a token bucket (the generic cell rate algorithm, ITU-T I.371).
+    /// Packets that exceed a rate, without queueing them: a token bucket (the generic cell rate algorithm, ITU-T I.371).
     Policer {
         /// The sustained rate, above zero.
         rate: Rate,
-        /// The depth of the bucket: the burst that passes at once.
+        /// The depth of the bucket: the burst that may pass at once.
         burst: Bytes,
     },
-    /// Every packet from `from` until before `until`. Packets in the queue or in flight pass.
+    /// Every packet from `from` to before `until`. Packets already in the queue or in flight pass.
     Outage {
         /// The beginning of the outage.
         from: SimTime,
         /// The end of the outage, after its beginning.
         until: SimTime,
     },
-    /// The same again and again: everything that comes in the first `length` of each `every`, from `first` on.
+    /// Repeated outages: every packet within the first `length` of each period `every`, from `first` on.
     Outages {
-        /// When the first one begins.
+        /// When the first outage begins.
         first: SimTime,
-        /// How long each is, less than `every`.
+        /// The length of each outage, less than `every`.
         length: SimSpan,
-        /// From the beginning of one to that of the next.
+        /// The time from the beginning of one outage to the beginning of the next.
         every: SimSpan,
     },
 }
 
-/// A channel that is good or bad (Gilbert, BSTJ 39, 1960; Elliott, BSTJ 42, 1963). It starts good. A packet is lost with the
-/// probability of the state that it finds; then the state changes with its probability. In the long run the channel is bad for
-/// `to_bad / (to_bad + to_good)` of the packets.
+/// A channel that is good or bad (Gilbert, BSTJ 39, 1960; Elliott, BSTJ 42, 1963). It starts good. Each packet is lost with the
+/// loss probability of the current state; then the state changes with its transition probability. In the long run the channel is
+/// bad for `to_bad / (to_bad + to_good)` of the packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GilbertElliott {
     /// Probability, per packet, that a good channel turns bad.
     pub to_bad: f64,
-    /// Probability, per packet, that a bad channel turns good; its inverse is the mean length of a bad spell in packets.
+    /// Probability, per packet, that a bad channel turns good. Its inverse is the mean length of a bad period in packets.
     pub to_good: f64,
     /// The loss probability while it is good: 0 in Gilbert's model.
     pub loss_good: f64,
@@ -93,7 +94,7 @@ pub(crate) struct ErrorModel {
     stream: Stream,
     /// Packets offered so far: the number of the next.
     offered: u64,
-    /// Past entries of the list, or past times.
+    /// The number of list entries, or times, already used.
     passed: usize,
     bad: bool,
     /// When the bucket of a policer is full again.
@@ -113,7 +114,7 @@ impl ErrorModel {
         Self { spec, stream, offered: 0, passed: 0, bad: false, full_at: SimTime::ZERO }
     }
 
-    /// Whether the next packet, of `size` bytes at `now`, is lost.
+    /// Whether the next packet, of `size` bytes at time `now`, is lost.
     pub(crate) fn strikes(&mut self, now: SimTime, size: u32) -> bool {
         let number = self.offered;
         self.offered += 1;
@@ -157,7 +158,7 @@ impl ErrorModel {
     }
 }
 
-/// `base^exponent` by squaring: multiplication gives the same bits everywhere, `powf` does not.
+/// `base^exponent` by repeated squaring. Multiplication gives the same bits on every machine, `powf` does not.
 fn power(base: f64, exponent: u32) -> f64 {
     let (mut result, mut square, mut left) = (1.0, base, exponent);
     while left > 0 {
@@ -207,8 +208,8 @@ mod tests {
         assert_eq!(losses(spec, 14, 1000), [2, 3, 7, 8, 12, 13]);
     }
 
-    /// 8 Mbit/s are a packet of 1000 bytes a millisecond. Packets that come at twice the rate: the bucket of ten empties by half
-    /// a packet with each, so that the first 19 pass (the 19th finds one left: 10 - 18/2) and then every other one.
+    /// 8 Mbit/s are one 1000-byte packet per millisecond. Packets arrive at twice that rate, so each takes half a packet out of
+    /// the bucket of ten. The first 19 pass (the 19th finds one left: 10 - 18/2), then every other one.
     #[test]
     fn a_policer_passes_its_rate_and_its_burst() {
         let spec = ErrorSpec::Policer { rate: Rate::from_bits_per_second(8_000_000), burst: Bytes::new(10_000) };
@@ -216,7 +217,7 @@ mod tests {
         let arrival = |number: u64| SimTime::ZERO + SimSpan::from_micros(500) * number;
         let lost: Vec<u64> = (0..40).filter(|&number| model.strikes(arrival(number), 1000)).collect();
         assert_eq!(lost, [19, 21, 23, 25, 27, 29, 31, 33, 35, 37, 39]);
-        // After a silence of 5 ms there are 5 packets more in the bucket, and one that comes too large is lost.
+        // After a pause of 5 ms the bucket has 5 packets more. A packet that is too large is lost.
         let later = arrival(40) + SimSpan::from_millis(5);
         assert!(model.strikes(later, 7000));
         assert!(!model.strikes(later, 5000));
@@ -231,7 +232,7 @@ mod tests {
         assert_eq!(lost, [3, 4, 5]);
     }
 
-    /// A hand-over every 4 ms from 3 ms on, 2 ms long.
+    /// An outage of 2 ms every 4 ms, from 3 ms on.
     #[test]
     fn outages_come_again_and_again() {
         let at = |ms| SimTime::ZERO + SimSpan::from_millis(ms);
@@ -254,12 +255,12 @@ mod tests {
 
     #[test]
     fn a_two_state_channel_reaches_its_stationary_loss_and_burst_length() {
-        // Bad for 0.01 / (0.01 + 0.1) = 1/11 of the packets, in spells of 10.
+        // Bad for 0.01 / (0.01 + 0.1) = 1/11 of the packets, in bad periods of 10 packets.
         let spec =
             ErrorSpec::GilbertElliott(GilbertElliott { to_bad: 0.01, to_good: 0.1, loss_good: 0.0, loss_bad: 1.0 });
         let lost = losses(spec, 1_000_000, 1000);
         let bursts = 1 + lost.windows(2).filter(|pair| pair[1] != pair[0] + 1).count();
-        // About 9091 spells of geometric length: the mean length has a deviation of 10/sqrt(9091) = 0.1.
+        // About 9091 bad periods of geometric length: the mean length has a standard deviation of 10/sqrt(9091) = 0.1.
         let length = lost.len() as f64 / bursts as f64;
         assert!((length - 10.0).abs() < 0.5, "mean burst {length}");
         assert!((lost.len() as f64 / 1e6 - 1.0 / 11.0).abs() < 0.007, "loss {}", lost.len());

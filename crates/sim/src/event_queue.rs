@@ -1,28 +1,29 @@
 //! The next event of the world: a tournament over the sources of events.
 //!
 //! A source (one direction of a link, a host's timer, the list of control events) has at most one next event, so it has one
-//! *slot*. A full binary tree stands over the slots, and every inner node holds the earlier of its two children; the root is
-//! the next event of the world. To change a slot is to replay its matches: log2(slots) compares, no allocation, no search.
+//! *slot*. A full binary tree stands over the slots: every inner node holds the earlier of its two children, and the root is the
+//! next event of the world. When a slot changes, only its matches are replayed: log2(slots) comparisons, without allocation or
+//! search.
 //!
-//! Events of equal time run in the order in which a simulator with an event for each packet would have inserted them: first by the
-//! time of that insertion, then by the order of scheduling. The two differ, because a link knows of an arrival before its
-//! transmission begins, which is when that simulator would insert it. This matters: throughout slow start a packet arrives at the
-//! bottleneck in the very instant in which another one leaves it, and this order decides whether it is dropped.
+//! Events of equal time run in the order in which a simulator with one event per packet would have inserted them: first by the
+//! time of that insertion, then by the order of scheduling. The two differ, because a link schedules an arrival before the
+//! transmission begins, and such a simulator inserts it when the transmission begins. This matters: throughout slow start, a
+//! packet arrives at the bottleneck at the very time when another one leaves it, and the order decides whether it is dropped.
 //!
-//! The tree compares times only. On a tie, which is rare, the matches are replayed with the whole keys.
+//! The tree compares times only. For the rare ties, the matches are replayed with the whole keys.
 
 use std::hint::select_unpredictable;
 
 use anabranch_units::SimTime;
 
-/// The due time of a source's next event, and its order among equal times.
+/// When a source's next event is due, and its order among events of equal time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
     /// When the event is due.
     pub time: SimTime,
     /// The bits of the time in seconds, in a world with ns-2's clock; 0 otherwise.
     pub seconds: u64,
-    /// When a simulator with an event for each packet would insert it.
+    /// When a simulator with one event per packet would insert it.
     pub inserted: SimTime,
     /// Its number in the order of scheduling.
     pub order: u64,
@@ -35,12 +36,13 @@ pub struct Order(u64);
 /// The tournament tree. Slots are numbers from 0.
 #[derive(Clone, Debug)]
 pub struct EventQueue {
-    /// By slot, in ticks; a power of two of them. Slots without an event have different times at the end of time, so that
-    /// they do not tie.
+    /// Due time per slot, in ticks; the length is a power of two. Slots without an event have different times near the end of
+    /// time, so that they do not tie.
     times: Vec<u64>,
-    /// By slot.
+    /// Key per slot.
     keys: Vec<Key>,
-    /// Node 1 is the root, node i has the earlier slot of those at nodes 2i and 2i + 1, and the leaves are the upper half.
+    /// The winning slot per node. Node 1 is the root; node i has the earlier of the slots at nodes 2i and 2i + 1; the upper half
+    /// are the leaves.
     winners: Vec<u32>,
 }
 
@@ -57,14 +59,14 @@ impl Key {
     /// The key of a slot without an event.
     pub const NONE: Self = Self { time: SimTime::NEVER, seconds: u64::MAX, inserted: SimTime::NEVER, order: u64::MAX };
 
-    /// The key of an event at `time` that a simulator with an event for each packet would insert at `inserted`, with the scheduling
-    /// number `order`.
+    /// The key of an event at `time`. `inserted` is when a simulator with one event per packet would insert it, and `order` its
+    /// scheduling number.
     #[inline]
     pub const fn new(time: SimTime, inserted: SimTime, order: u64) -> Self {
         Self { time, seconds: 0, inserted, order }
     }
 
-    /// The same key at `seconds` by ns-2's clock. Times are not negative, so their bits are ordered as they are.
+    /// The same key at `seconds` by ns-2's clock. Times are not negative, so their bits sort as the numbers do.
     #[inline]
     #[must_use]
     pub const fn at_seconds(self, seconds: f64) -> Self {
@@ -82,7 +84,7 @@ impl Order {
 }
 
 impl EventQueue {
-    /// The limit of slots.
+    /// The limit on slots.
     pub const SLOTS_MAX: usize = 1 << 20;
 
     /// A queue with `slots` empty slots.
@@ -111,7 +113,7 @@ impl EventQueue {
         Next { key: self.keys[slot], slot }
     }
 
-    /// Sets the next event of `slot`, sooner or later than it was.
+    /// Sets the next event of `slot`, which may be earlier or later than before.
     #[inline]
     pub fn set(&mut self, slot: usize, key: Key) {
         let mut time = if key.time == SimTime::NEVER { u64::MAX - slot as u64 } else { key.time.ticks() };
@@ -162,7 +164,7 @@ mod tests {
 
     use super::*;
 
-    /// Inserted at the start of the world.
+    /// The key of an event inserted at the start of the world.
     fn at(ticks: u64, order: &mut Order) -> Key {
         Key::new(SimTime::from_ticks(ticks), SimTime::ZERO, order.draw())
     }
@@ -201,7 +203,7 @@ mod tests {
         assert_eq!(drain(queue), [1, 3, 0, 2]);
     }
 
-    /// Slot 2 leaves, and the tie between 0 and 1 above it must be decided as before.
+    /// Slot 2 is cleared. The tie between slots 0 and 1 above it must be decided as before.
     #[test]
     fn a_slot_that_is_cleared_leaves_the_ties_of_others_alone() {
         let (mut queue, mut order) = (EventQueue::new(4), Order::default());
@@ -230,7 +232,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against the obvious model: the least of a list.
+        /// Compares with the obvious model, the minimum of a list.
         #[test]
         fn the_root_is_the_least_of_all_slots(
             changes in prop::collection::vec((0..7_usize, 0..20_u64, 0..3_u64), 1..200)

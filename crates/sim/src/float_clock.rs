@@ -1,11 +1,11 @@
 //! ns-2's clock, for exact comparisons with it.
 //!
-//! ns-2 keeps time as a double and adds it up along a packet's way. If two times are equal on paper, as a packet's arrival and
-//! another one's departure are throughout slow start, the last bit of the sums decides which is first, and so which is dropped;
-//! FAST tests whether a round trip is over at the very moment at which it is. A world with this clock does the same sums in the
-//! same order, in doubles, and has ns-2's events: one when a transmitter becomes free, and an arrival that is inserted when its
-//! transmission starts. The picoseconds that hosts and reports see are these doubles rounded. Doubles add, subtract, multiply and
-//! divide alike on every machine, so such a world is deterministic, too; it is half as fast.
+//! ns-2 keeps time as a double and sums it along a packet's path. If two times are equal in exact arithmetic (throughout slow
+//! start, a packet's arrival and another packet's departure are), the last bit of the sums decides which comes first, and so
+//! which packet is dropped. FAST tests whether a round trip is over at the very time when it is. A world with this clock computes
+//! the same sums in the same order, in doubles. It also has ns-2's events: one when a transmitter becomes free, and an arrival
+//! that is inserted when its transmission starts. Hosts and reports see these doubles rounded to picoseconds. Doubles add,
+//! subtract, multiply and divide alike on every machine, so such a world is deterministic, too. It runs at half the speed.
 //!
 //! ```text
 //! transmission = 8 · size / bandwidth       arrival = start + (transmission + delay)      free again = start + transmission
@@ -19,7 +19,7 @@ use anabranch_units::{Rate, SimSpan, SimTime};
 
 use crate::packet::Flight;
 
-/// A link's queue, transmitter and pipe by ns-2's clock.
+/// A link's queue, transmitter and pipe with ns-2's clock.
 #[derive(Clone, Debug)]
 pub(crate) struct FloatLink {
     bandwidth: f64,
@@ -42,7 +42,7 @@ impl FloatLink {
     pub(crate) fn new(rate: Rate, delay: SimSpan) -> Self {
         Self {
             bandwidth: rate.bits_per_second() as f64,
-            // Scripts say milliseconds, which ns-2 multiplies by a thousandth.
+            // Scripts give milliseconds, which ns-2 multiplies by 0.001.
             delay: delay.ticks() as f64 / 1e9 * 1e-3,
             is_busy: false,
             waiting: VecDeque::new(),
@@ -55,7 +55,7 @@ impl FloatLink {
         self.is_busy
     }
 
-    /// Packets that wait for the transmitter, and their bytes.
+    /// Packets that wait for the transmitter, and their total bytes.
     pub(crate) fn waiting(&self) -> (usize, u64) {
         (self.waiting.len(), self.waiting_bytes)
     }
@@ -65,7 +65,7 @@ impl FloatLink {
         self.waiting.push_back(flight);
     }
 
-    /// The transmitter is free at `now`: starts the next packet, if there is one.
+    /// The transmitter is free at `now`: starts the next packet, if any.
     pub(crate) fn launch(&mut self, now: f64) -> Option<Launch> {
         let flight = self.waiting.pop_front();
         self.is_busy = flight.is_some();
@@ -77,14 +77,14 @@ impl FloatLink {
         Some(Launch { flight, free_at: now + transmission, arrives_at })
     }
 
-    /// The first packet has arrived; returns when the next one does.
+    /// The first packet has arrived. Returns when the next one arrives.
     pub(crate) fn arrive(&mut self) -> Option<f64> {
         self.arrivals.pop_front();
         self.arrivals.front().copied()
     }
 }
 
-/// The picosecond next to a time in seconds.
+/// The picosecond nearest to a time in seconds.
 pub(crate) fn ticks(seconds: f64) -> SimTime {
     SimTime::ZERO.saturating_add(SimSpan::from_secs_f64(seconds))
 }
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
     use crate::id::Address;
 
-    /// 0.1 + 0.2 is not 0.3, and here it must not be.
+    /// In doubles 0.1 + 0.2 is not 0.3, and it must not be here.
     #[test]
     fn sums_round_as_doubles_do() {
         let mut link = FloatLink::new(Rate::from_bits_per_second(80), SimSpan::from_millis(200));

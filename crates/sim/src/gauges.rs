@@ -1,4 +1,4 @@
-//! A sender's variables over time: of one path, or of several together.
+//! A sender's variables over time, of one path or summed over several.
 
 use anabranch_ns2::Gauges;
 use anabranch_units::SimTime;
@@ -15,7 +15,7 @@ pub struct GaugeRow {
 }
 
 impl GaugeRow {
-    /// Appends it to the rows, if it differs from the last one.
+    /// Appends the row, if it differs from the last one.
     pub(crate) fn remember(self, rows: &mut History<Self>) {
         if rows.last().is_none_or(|last| last.gauges != self.gauges) {
             rows.push(self);
@@ -33,7 +33,8 @@ impl Entry for GaugeRow {
     }
 }
 
-/// The variables of a connection over several paths: windows and flights add up, the RTTs are the first path's.
+/// The variables of a connection over several paths: windows and packets in flight are sums, the RTTs are those of the first
+/// path.
 pub fn sum_of_paths(gauges: impl Iterator<Item = Gauges>) -> Option<Gauges> {
     gauges.reduce(|sum, one| Gauges {
         window: sum.window + one.window,
@@ -44,13 +45,13 @@ pub fn sum_of_paths(gauges: impl Iterator<Item = Gauges>) -> Option<Gauges> {
     })
 }
 
-/// The sums of the records of several paths.
+/// The summed records of several paths.
 pub(crate) fn rows_of_paths<'a>(paths: impl Iterator<Item = &'a [GaugeRow]>) -> Vec<GaugeRow> {
     let rows = paths.map(|rows| rows.iter().map(|row| (row.time, row.gauges))).collect();
     joined(rows, |present| sum_of_paths(present.iter().flatten().copied()).expect("one is present"))
 }
 
-/// Joins several records: one row for each time at which a part changed, made from the values of all parts.
+/// Merges several records. The result has a row for each time at which a part changed, computed from the values of all parts.
 pub(crate) fn joined<T: Copy>(
     parts: Vec<impl Iterator<Item = (SimTime, T)>>,
     make: impl Fn(&[Option<T>]) -> Gauges,
@@ -58,7 +59,7 @@ pub(crate) fn joined<T: Copy>(
     let mut present: Vec<Option<T>> = vec![None; parts.len()];
     let changes = (0..).zip(parts).flat_map(|(part, rows)| rows.map(move |(time, gauges)| (time, part, gauges)));
     let mut changes: Vec<(SimTime, usize, T)> = changes.collect();
-    // In order of time. Every part has a row at the start of the flow.
+    // Sorted by time. Every part has a row at the start of the flow.
     changes.sort_by_key(|&(time, part, _)| (time, part));
     let mut rows: Vec<GaugeRow> = vec![];
     for (time, part, gauges) in changes {

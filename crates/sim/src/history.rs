@@ -1,14 +1,15 @@
 //! Records over time in bounded memory.
 //!
-//! A history keeps every entry while there is room. Then it becomes coarser: time is divided into bins, and the entries of a bin
-//! become one, as with a requested resolution. So a run of any length is recorded, and a run that fits is recorded completely.
+//! A history keeps every entry while there is room. When it is full, it becomes coarser: time is divided into bins, and the
+//! entries of a bin are merged into one, as with a requested resolution. So a run of any length is recorded, and a run that fits
+//! is recorded completely.
 
 use anabranch_units::{SimSpan, SimTime};
 
 /// The detail of a history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Detail {
-    /// The width of a bin, counted from the start of time; zero keeps entries apart.
+    /// The width of a bin; bins are counted from time zero. A width of zero merges nothing.
     pub resolution: SimSpan,
     /// The memory limit of its entries in bytes.
     pub bytes_max: usize,
@@ -31,17 +32,17 @@ pub trait Entry: Copy {
     /// The time of the entry.
     fn time(&self) -> SimTime;
 
-    /// Whether `later`, in the same bin, can be merged with it.
+    /// Whether `later`, which is in the same bin, can be merged with this entry.
     fn joins(&self, _later: &Self) -> bool {
         true
     }
 
-    /// Both merged, at one of their times.
+    /// Both entries merged, with the time of one of them.
     #[must_use]
     fn joined(&self, later: &Self) -> Self;
 }
 
-/// A variable: the last value of a bin holds.
+/// A variable: the last value in a bin is kept.
 impl<T: Copy> Entry for (SimTime, T) {
     fn time(&self) -> SimTime {
         self.0
@@ -64,12 +65,12 @@ impl<T: Entry> History<T> {
     /// An empty history.
     pub fn new(detail: impl Into<Detail>) -> Self {
         let Detail { resolution, bytes_max } = detail.into();
-        // Fewer entries are no history.
+        // A history with fewer entries would be useless.
         let entries_max = (bytes_max / size_of::<T>()).max(ENTRIES_MIN);
         Self { entries: Vec::new(), resolution, entries_max }
     }
 
-    /// Adds an entry at the present time.
+    /// Adds an entry for the current time.
     pub fn push(&mut self, entry: T) {
         let length = add(&mut self.entries, entry, self.resolution);
         if length > self.entries_max {
@@ -87,7 +88,7 @@ impl<T: Entry> History<T> {
         &self.entries
     }
 
-    /// The width of a bin, coarser than requested if the entries did not fit.
+    /// The width of a bin. It is coarser than requested if the entries did not fit.
     pub fn resolution(&self) -> SimSpan {
         self.resolution
     }
@@ -110,7 +111,7 @@ impl<T: Entry> History<T> {
     }
 }
 
-/// The next larger of 1, 2, 5, 10, 20, ...: what people read.
+/// The next larger of 1, 2, 5, 10, 20, ...: round numbers.
 fn round_up(ticks: u64) -> u64 {
     let steps = (0..18).flat_map(|digits| [1, 2, 5].map(|digit| digit * 10_u64.pow(digits)));
     steps.into_iter().find(|&step| step >= ticks).unwrap_or(WIDTH_MAX)
@@ -134,7 +135,8 @@ fn add<T: Entry>(entries: &mut Vec<T>, entry: T, resolution: SimSpan) -> usize {
     entries.len()
 }
 
-/// Whether two times lie in the same bin of this width, counted from the start of time. Bins of no width hold nothing.
+/// Whether two times lie in the same bin of this width. Bins are counted from time zero; with a width of zero, no two times share
+/// one.
 pub fn is_same_bin(one: SimTime, other: SimTime, width: SimSpan) -> bool {
     !width.is_zero() && one.ticks() / width.ticks() == other.ticks() / width.ticks()
 }
@@ -146,17 +148,17 @@ pub(crate) fn remember<T: Copy + PartialEq>(changes: &mut History<(SimTime, T)>,
     }
 }
 
-/// Records a count that was 0 at first.
+/// Records a count that starts at 0.
 pub(crate) fn remember_count(changes: &mut History<(SimTime, u32)>, now: SimTime, count: u32) {
     if count > 0 || changes.last().is_some() {
         remember(changes, now, count);
     }
 }
 
-/// Fewer entries show nothing.
+/// The least number of entries that is useful.
 const ENTRIES_MIN: usize = 1000;
 
-/// No run lasts two bins of this width: 53 days.
+/// No run lasts two bins of this width, which is 53 days.
 const WIDTH_MAX: u64 = 1 << 62;
 
 #[cfg(test)]
@@ -179,8 +181,8 @@ mod tests {
         assert_eq!(history.resolution(), SimSpan::ZERO);
     }
 
-    /// A million changes at equal intervals in the room of a thousand: at most a thousand are left, at least a fifth of that,
-    /// from the first to the last bin, and each is what the variable was at that time.
+    /// A million changes at equal intervals, with room for a thousand. At most a thousand remain and at least a fifth of that,
+    /// from the first to the last bin. Each is the variable's value at that time.
     #[test]
     fn what_does_not_fit_is_coarser_and_has_the_last_of_each_bin() {
         let mut history = History::new(limited(1000));
@@ -210,7 +212,7 @@ mod tests {
         }
     }
 
-    /// Three streams in turn: within a bin each is one entry, and nothing is lost.
+    /// Three streams in turn: within a bin each stream has one entry, and no bytes are lost.
     #[test]
     fn events_add_up_stream_by_stream() {
         let mut history = History::new(SimSpan::from_ticks(100));

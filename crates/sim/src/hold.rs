@@ -1,17 +1,18 @@
 //! Release in batches: frames that a radio sends together, packets that a network card reports together.
 //!
-//! Waiting packets are released together, at times independent of them, except with [`HoldSpec::Gather`]. The order is kept.
+//! Waiting packets are released together. The release times do not depend on the packets, except with [`HoldSpec::Gather`]. The
+//! order is kept.
 
 use anabranch_units::{SimSpan, SimTime};
 
 use crate::rng::Stream;
 
-/// The times of releases.
+/// When waiting packets are released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HoldSpec {
-    /// At all multiples of a span, counted from the start of the world.
+    /// At all multiples of a span, counted from time zero.
     Grid(SimSpan),
-    /// This long after the first waiting packet.
+    /// This long after the first waiting packet arrived.
     Gather(SimSpan),
     /// At random: the intervals between releases are exponential with this mean.
     Exponential(SimSpan),
@@ -33,7 +34,7 @@ pub enum DelaySpec {
     Constant(SimSpan),
     /// Exponential with this mean.
     Exponential(SimSpan),
-    /// Uniform from nothing to this.
+    /// Uniform from zero to this.
     Uniform(SimSpan),
 }
 
@@ -44,12 +45,12 @@ pub(crate) struct Hold {
     stream: Stream,
     /// The last release with a waiting packet.
     release: SimTime,
-    /// The begin of the next or present stall, and its end.
+    /// The begin and end of the next or current stall.
     stall: [SimTime; 2],
 }
 
 impl HoldSpec {
-    /// Whether releases are apart in time.
+    /// Whether the spans of the releases are above zero.
     pub(crate) fn is_valid(self) -> bool {
         match self {
             Self::Grid(span) | Self::Gather(span) | Self::Exponential(span) | Self::Uniform(span) => !span.is_zero(),
@@ -85,7 +86,7 @@ impl Hold {
         Self { spec, stream, release: SimTime::ZERO, stall: [SimTime::ZERO; 2] }
     }
 
-    /// The release time of a packet that arrives at `now`, not before that of an earlier one.
+    /// The release time of a packet that arrives at `now`. It is not before the release of an earlier packet.
     pub(crate) fn release(&mut self, now: SimTime) -> SimTime {
         if now > self.release {
             self.release = match self.spec {
@@ -94,7 +95,7 @@ impl Hold {
                 HoldSpec::Exponential(mean) => {
                     self.next(now, |stream| stream.exponential_span(mean), |stream| stream.exponential_span(mean))
                 }
-                // The density of the remaining time falls linearly from its beginning to zero.
+                // The density of the remaining time falls linearly to zero.
                 HoldSpec::Uniform(most) => self.next(
                     now,
                     |stream| share(most, stream.uniform()),
@@ -106,8 +107,8 @@ impl Hold {
         self.release
     }
 
-    /// The first release of a random series at or after `now`. Earlier releases without waiting packets are not drawn: the rest of
-    /// the interval around `now` has a distribution of its own.
+    /// The first release of a random series at or after `now`. Earlier releases that no packet waited for are not drawn: the rest
+    /// of the interval around `now` has its own distribution.
     fn next(
         &mut self,
         now: SimTime,
@@ -164,7 +165,7 @@ mod tests {
         assert_eq!(grid(SimTime::NEVER, SimSpan::from_secs(1)), SimTime::NEVER);
     }
 
-    /// What comes while the first waits, and just when it is released, goes with it.
+    /// Packets that arrive while the first waits, or exactly at its release, are released with it.
     #[test]
     fn what_gathers_leaves_together() {
         let mut hold = hold(HoldSpec::Gather(SimSpan::from_micros(100)));
@@ -172,8 +173,8 @@ mod tests {
         assert_eq!(releases, [110, 110, 110, 211, 500].map(micros));
     }
 
-    /// Of the time a share of 20/(180 + 20) is within stalls of 20 ms on average. Who comes then waits for what is left of them: E(x²)/2E(x), of uniform
-    /// ones a third of the longest.
+    /// Stalls of 20 ms on average cover a share of 20/(180 + 20) of the time. A packet that arrives in a stall waits for its
+    /// rest: E(x²)/2E(x), which for uniform stalls is a third of the longest.
     #[test]
     fn stalls_come_at_random_and_keep_all_that_comes() {
         let (every, most) = (SimSpan::from_millis(180), SimSpan::from_millis(40));
@@ -187,14 +188,15 @@ mod tests {
             held += u64::from(release > now);
             waited += release.since(now).as_secs_f64();
         }
-        // 2,000 s have some 10,000 stalls.
+        // In 2,000 s there are about 10,000 stalls.
         let (share, wait) = (held as f64 / count as f64, waited / held as f64);
         assert!((share - 0.1).abs() < 0.005, "{share}");
         assert!((wait - 0.04 / 3.0).abs() < 0.0005, "{wait}");
     }
 
-    /// What comes at random meets an interval in proportion to its length: it waits E(x²)/2E(x) on average. That is the mean of an exponential
-    /// interval, and a third of the longest uniform one, whether intervals are much longer than what comes is apart or much shorter.
+    /// A packet that arrives at random falls into an interval with a probability proportional to the interval's length, and waits
+    /// E(x²)/2E(x) on average. That is the mean of exponential intervals, and a third of the longest of uniform ones. It holds
+    /// whether intervals are much longer or much shorter than the time between packets.
     #[test]
     fn random_releases_keep_a_packet_as_long_as_renewal_theory_says() {
         let cases = [
@@ -211,7 +213,7 @@ mod tests {
                 last = release;
                 waited += release.since(now).as_secs_f64() * 1e6;
             }
-            // With 20 us some 13,000 intervals count, so the standard error is at most 2 %.
+            // With 20 us about 13,000 intervals count, so the standard error is at most 2 %.
             let mean = waited / f64::from(count);
             assert!((mean - expected).abs() < 0.06 * expected, "{spec:?}, {apart} us apart: {mean}, not {expected}");
         }

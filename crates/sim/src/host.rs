@@ -1,8 +1,8 @@
 //! Hosts: the ends of flows, sans I/O.
 //!
-//! A host is told what happened (`handle*`), asked for packets (`poll_transmit`, until there are no more) and for its deadline
-//! (`poll_timeout`), always in this order. It has no clock and starts nothing by itself, so an engine that runs here runs unchanged
-//! on a network.
+//! A host is called in a fixed order: an event (`handle*`), then its packets (`poll_transmit`, until there are no more), then its
+//! deadline (`poll_timeout`). It has no clock and starts nothing by itself, so an engine that runs here runs unchanged on a
+//! network.
 
 use std::any::Any;
 
@@ -16,13 +16,13 @@ use crate::packet::Body;
 
 /// A sender and receiver of packets at a node.
 pub trait Host: Any + Send {
-    /// In a world with ns-2's clock: the present in seconds, before any other call. `now` is this value, rounded.
+    /// In a world with ns-2's clock: the current time in seconds, before any other call. `now` is this value, rounded.
     fn handle_clock(&mut self, _seconds: f64) {}
 
     /// A packet arrived.
     fn handle(&mut self, now: SimTime, arrival: Arrival<'_>);
 
-    /// Handles the deadline of [`Host::poll_timeout`].
+    /// Handles the timeout that [`Host::poll_timeout`] announced.
     fn handle_timeout(&mut self, now: SimTime);
 
     /// An input of the scenario: start, stop, send more. A host that only answers may ignore it.
@@ -34,19 +34,19 @@ pub trait Host: Any + Send {
     /// When to call [`Host::handle_timeout`]; [`SimTime::NEVER`] if there is no deadline.
     fn poll_timeout(&self) -> SimTime;
 
-    /// In a world with ns-2's clock: details of the deadline, from a host with several timers. For a single timer the world knows
-    /// when it was set, and does the sum itself.
+    /// In a world with ns-2's clock: details of the deadline, from a host with several timers. For a host with a single timer,
+    /// the world knows when the timer was set and computes the sum itself.
     fn poll_due(&self) -> Option<Due> {
         None
     }
 
-    /// In a world with ns-2's default stream ([`Builder::ns2_random`](crate::Builder::ns2_random)): the host's stream, which is
-    /// exchanged for the world's during the host's turn.
+    /// In a world with ns-2's default stream ([`Builder::ns2_random`](crate::Builder::ns2_random)): the host's random stream.
+    /// During the host's turn it is swapped with the world's.
     fn random(&mut self) -> Option<&mut Mrg32k3a> {
         None
     }
 
-    /// Its account for observers; `None` if it has none.
+    /// Its account for observers; empty by default.
     fn account(&self) -> &dyn Account {
         &NoAccount
     }
@@ -61,11 +61,11 @@ pub struct Arrival<'a> {
     pub flow: FlowId,
     /// Bytes on the wire.
     pub size: u32,
-    /// The last link, which identifies the incoming interface.
+    /// The last link of the route, which identifies the incoming interface.
     pub link: LinkId,
-    /// The address that it was sent to.
+    /// The destination address of the packet.
     pub address: Address,
-    /// When it arrived. Earlier than the present if a driver reads later ([`crate::Driven`]).
+    /// When it arrived. This is before the current time if a driver reads it later ([`crate::Driven`]).
     pub at: SimTime,
     /// The ECN codepoint of its header.
     pub ecn: Option<EcnCodepoint>,
@@ -84,9 +84,9 @@ pub struct Transmit {
     pub body: Body,
     /// The ECN codepoint of its header.
     pub ecn: Option<EcnCodepoint>,
-    /// The outgoing interface, a link that starts at the host's node; the routing table decides if it is `None`.
+    /// The outgoing interface, a link that starts at the host's node. With `None` the routing table decides.
     pub via: Option<LinkId>,
-    /// The address of the other end; its node's own if it is `None`.
+    /// The address of the peer. With `None` it is the address of the peer's node.
     pub to: Option<Address>,
 }
 
@@ -95,7 +95,7 @@ pub struct Transmit {
 pub struct Due {
     /// In seconds by ns-2's clock: the time when the timer was set, plus the delay.
     pub seconds: f64,
-    /// When it was set: of equal deadlines the one set first is first.
+    /// When the timer was set. Among equal deadlines, the timer that was set first comes first.
     pub set_at: SimTime,
 }
 
@@ -124,7 +124,7 @@ pub struct Offer {
 }
 
 impl Transmit {
-    /// A packet of the host's only flow, by the route of the routing table.
+    /// A packet of the host's only flow, routed by the routing table.
     pub const fn new(size: u32, body: Body) -> Self {
         Self { port: Port::FIRST, size, body, ecn: None, via: None, to: None }
     }
@@ -142,7 +142,7 @@ impl From<anabranch_proto::Segment<anabranch_proto::Virtual>> for Transmit {
     }
 }
 
-/// A host that was chosen at run time.
+/// A host whose type is chosen at run time.
 impl<H: Host + ?Sized> Host for Box<H> {
     fn handle_clock(&mut self, seconds: f64) {
         (**self).handle_clock(seconds);

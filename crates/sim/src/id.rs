@@ -32,7 +32,7 @@ id!(
     LinkId, u32, "l"
 );
 id!(
-    /// A host: what sends and receives packets at a node.
+    /// A host: it sends and receives packets at a node.
     HostId, u32, "h"
 );
 id!(
@@ -40,11 +40,11 @@ id!(
     FlowId, u32, "f"
 );
 id!(
-    /// Where packets can be sent to: a node, or a node through one of its links.
+    /// A destination of packets: a node, or a node through one of its links.
     Address, u16, "a"
 );
 id!(
-    /// A flow as the host at one of its ends sees it: the host's first flow has port 0.
+    /// A host's own number for a flow: its first flow has port 0.
     Port, u16, "p"
 );
 
@@ -52,7 +52,7 @@ impl Port {
     /// The only port of a host that has one flow.
     pub const FIRST: Self = Self(0);
 
-    /// The port that the host's flow number `index` gets.
+    /// The port of the host's flow number `index`.
     pub const fn new(index: u16) -> Self {
         Self(index)
     }

@@ -1,6 +1,6 @@
 //! A deterministic packet simulator: nodes, links, queues, error models, routes, hosts, probes.
 //!
-//! A [`Builder`] collects the parts and says what is wrong with them; a [`World`] runs, and is asked for what happened:
+//! A [`Builder`] collects the parts and reports errors in them. A [`World`] runs the simulation and reports what happened:
 //!
 //! ```
 //! use anabranch_sim::traffic::{Cbr, Sink};
@@ -27,36 +27,37 @@
 //!
 //! # Structure, from the top
 //!
-//! * `world` joins hosts to the network and runs the loop; `world::builder` describes it, within `world::limits`.
-//! * `host` is the seam to everything that sends and receives: the four sans-I/O methods of [`Host`]. `traffic` has hosts that
-//!   only fill links, `ns2_host`, `sctp_host` and `multihome_host` make hosts of ns-2's agents and `engine_host` of the transport, whose packets `datagrams` makes, `workload` says
-//!   what applications want to have sent, `agenda` what the scenario does at a time. `driver` stands between a host and the network and makes it a
-//!   program on a real machine, with timers that are late and arrivals that come in batches.
-//! * `network` moves packets between hosts: `route` says where to, `link` how. A link is `error_model`s in front of a `queue`,
-//!   a `link::transmitter`, whose rate may vary (`link::varying`), and a `link::pipe` in which packets fly; at its end `hold` may let them out in
-//!   batches, and `link::scatter` out of order or twice.
+//! * `world` connects hosts to the network and runs the event loop. `world::builder` describes a world, `world::limits` bounds
+//!   it.
+//! * `host` is the interface to everything that sends and receives: the four sans-I/O methods of [`Host`]. `traffic` has hosts
+//!   that only fill links. `ns2_host`, `sctp_host` and `multihome_host` turn ns-2's agents into hosts, `engine_host` does so with
+//!   the transport, and `datagrams` makes its packets. `workload` is the data that applications offer, `agenda` the timed actions
+//!   of the scenario. `driver` wraps a host and models a program on a real machine, with late timers and batched arrivals.
+//! * `network` moves packets between hosts: `route` selects the links, `link` carries the packets. A link is a chain of
+//!   `error_model`s, a `queue`, a `link::transmitter`, whose rate may vary (`link::varying`), and a `link::pipe` with the packets
+//!   in flight. At its end, `hold` may release packets in batches, and `link::scatter` may reorder or duplicate them.
 //! * `account` holds the counters of a host of any type, and the variables that it recorded over time; `gauges` are a sender's
 //!   variables.
-//! * `probe` observes: it counts; `trace` and `pcap` record; `history` and
-//!   `distribution` keep values in bounded memory.
-//! * `float_clock` keeps time as ns-2 does, where a world is to agree with it to the last bit.
-//! * `packet`, `event_queue`, `rng`, `run_hash`, `id` know nothing of the rest.
+//! * `probe` observes and counts; `trace` and `pcap` record packets; `history` and `distribution` keep values in bounded memory.
+//! * `float_clock` keeps time as ns-2 does, for worlds that must agree with it to the last bit.
+//! * `packet`, `event_queue`, `rng`, `run_hash` and `id` depend on nothing above them.
 //!
 //! # Guarantees
 //!
-//! **Two runs with one seed are the same to the bit**, on every machine and in any number of threads. Time is an integer of
-//! picoseconds; events at equal times happen in the order of insertion; whoever draws random numbers has a
-//! stream of its own ([`Substreams`]); floats are only added, multiplied, divided and rooted, and logarithms are computed in
-//! software. [`World::hash`] is the proof: a number folded over every delivery and every loss.
+//! **Two runs with one seed are bit-identical**, on every machine and with any number of threads. Time is an integer number of
+//! picoseconds. Events at equal times happen in the order of insertion. Each user of random numbers has its own stream
+//! ([`Substreams`]). Floats are only added, multiplied, divided and rooted; logarithms are computed in software. [`World::hash`]
+//! makes it testable: a hash over every delivery and every loss.
 //!
-//! **Nothing appears or vanishes**: [`World::assert_conserved`].
+//! **Packets are conserved**: none appears or vanishes ([`World::assert_conserved`]).
 //!
 //! # Performance
 //!
-//! Packets of a link do not overtake each other, except where it scatters them, so only the next arrival of a link is an event, and the event queue is a
-//! tournament over a few dozen sources, not a heap of thousands of packets. With drop-tail and RED a departure is known on
-//! arrival, also where the rate varies as a schedule or a trace says, so a hop is one event. A packet's body stays put; links pass 40 bytes around. A host is told, asked and drained in
-//! one dynamic call. Memory grows with packets in flight, not with time.
+//! Packets of a link do not overtake each other, except where it scatters them. So only the next arrival of a link is an event,
+//! and the event queue is a tournament over a few dozen sources instead of a heap of thousands of packets. With drop-tail and RED
+//! a departure is known on arrival, even if the rate varies by a schedule or a trace, so a hop is one event. A packet's body
+//! stays in place; links pass on 40 bytes. One dynamic call passes an event to a host, takes its packets and reads its deadline.
+//! Memory grows with the packets in flight, not with time.
 
 #![forbid(unsafe_code)]
 

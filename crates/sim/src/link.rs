@@ -6,10 +6,11 @@
 //!            └───────────┴── Dropped ──┘
 //! ```
 //!
-//! The delay is constant, and a hold keeps the order ([`crate::hold`]). So packets arrive in the order of their offers: the link is
-//! a first-in-first-out pipe, and only the next arrival is an event. If the queue decides on arrival (drop-tail, RED), the
-//! departure of a packet is known at once, and the packet goes directly into the pipe. The backlog is then computed: the packets
-//! whose transmission starts later than now. Reordering and duplication happen at the far end, behind the pipe ([`scatter`]).
+//! The delay is constant, and a hold keeps the order ([`crate::hold`]). So packets arrive in the order in which they were
+//! offered: the link is a first-in-first-out pipe, and only the next arrival is an event. If the queue decides on arrival
+//! (drop-tail, RED), the departure of a packet is known at once, and the packet goes directly into the pipe. The backlog is then
+//! computed: it is the packets whose transmission has not started yet. Reordering and duplication happen at the far end, after
+//! the pipe ([`scatter`]).
 
 mod counts;
 mod exit;
@@ -41,7 +42,7 @@ pub use schedule::{STEP_MIN, STEPS_MAX, Steps};
 use transmitter::Transmitter;
 pub use varying::{DeliveryTrace, RateSpec};
 
-/// The limit of packets on a link, queued and in flight: 2 GB. Further packets are dropped.
+/// The limit on packets on a link, queued and in flight; they take 2 GB. Further packets are dropped.
 pub const PACKETS_PER_LINK_MAX: usize = 1 << 24;
 
 /// The counters of a link since the start, and the packets on it.
@@ -63,11 +64,11 @@ pub struct LinkReport {
 
 /// The fate of an offered packet.
 pub(crate) enum Offered {
-    /// It is in the pipe behind others.
+    /// It is in the pipe, behind others.
     Behind,
     /// It is the next to arrive: the link's event.
     First(Key),
-    /// It waits in a managed queue. If the transmitter is free, the caller serves it now.
+    /// It waits in a managed queue. If the transmitter is free, the caller must serve it now.
     Stored { is_free: bool },
     /// It is lost.
     Dropped(DropReason),
@@ -88,7 +89,7 @@ pub(crate) struct Link {
     pub(crate) to: NodeId,
     /// The routing row of the node at the far end.
     pub(crate) row: usize,
-    /// Observers of this link: empty for nearly all.
+    /// Observers of this link; most links have none.
     pub(crate) observers: Vec<usize>,
     pipe: Pipe,
     transmitter: Transmitter,
@@ -155,7 +156,7 @@ impl Link {
         self.delay = delay;
     }
 
-    /// Whether the far end holds, reorders or duplicates packets: then call [`Link::leave`] instead of [`Link::arrive`].
+    /// Whether the far end holds, reorders or duplicates packets. If so, call [`Link::leave`] instead of [`Link::arrive`].
     #[inline]
     pub(crate) fn has_exit(&self) -> bool {
         self.exit.is_some()
@@ -176,7 +177,7 @@ impl Link {
         self.errors.len()
     }
 
-    /// Whether the link has an event when its transmitter is free.
+    /// Whether the link has an event when its transmitter becomes free.
     pub(crate) fn is_managed(&self) -> bool {
         matches!(self.queue, Queue::Managed(_)) || self.float.is_some()
     }
@@ -253,7 +254,7 @@ impl Link {
     pub(crate) fn arrive(&mut self) -> (Flight, Key) {
         let is_managed = self.is_managed();
         let flight = self.pipe.pop(|passage, present| {
-            // A managed queue knows the departures of its packets.
+            // A managed queue records the departures of its packets itself.
             if !is_managed {
                 self.lengths.advance(passage.arrives_at - self.delay, present);
             }
@@ -266,7 +267,7 @@ impl Link {
         }
     }
 
-    /// The same for a link with a far end: the packet of the event, and its fate.
+    /// As [`Self::arrive`], for a link whose far end holds, reorders or duplicates: the packet of the event, and its fate.
     pub(crate) fn leave(&mut self, now: SimTime) -> (Flight, Fate) {
         let first = self.next();
         let Some(exit) = &mut self.exit else { unreachable!("asked of links with something at their end") };
@@ -320,7 +321,7 @@ impl Link {
         self.lengths.advance(now, queue.len() + usize::from(free_at > self.lengths.since()));
         let ready_at = self.transmitter.ready_at(now);
         if ready_at > now && queue.len() > 0 {
-            // It selects a packet when that can start, not before.
+            // The queue selects a packet when its transmission can start, not before.
             return Served { arrival: None, free: Some(Key::new(ready_at, now, order.draw())) };
         }
         let first = dropped.len();
@@ -337,7 +338,7 @@ impl Link {
         Served { arrival, free: Some(Key::new(self.transmitter.free_at(), start, order.draw())) }
     }
 
-    /// Packets that a managed queue dropped to accept the last offer.
+    /// Takes the packets that a managed queue dropped to accept the last offer.
     pub(crate) fn overflow(&mut self, dropped: &mut Vec<Flight>) {
         let Queue::Managed(queue) = &mut self.queue else { return };
         queue.overflow(dropped);
@@ -368,7 +369,7 @@ impl Link {
         }
     }
 
-    /// The durations of its queue's lengths from the start until `now`, which is not before the link's last event.
+    /// How long its queue had each length, from the start until `now`, which is not before the link's last event.
     pub(crate) fn queue_lengths(&self, now: SimTime) -> QueueLengths {
         let mut lengths = self.lengths.clone();
         if self.is_managed() {

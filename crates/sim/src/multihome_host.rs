@@ -1,7 +1,7 @@
 //! The ends of FAST multihoming as hosts, with one interface or several.
 //!
-//! As with SCTP, interfaces are the links at the host's node, and a path is a pair of them: the outgoing one, and the one that
-//! reaches the target address. The target address of an arrival identifies its path.
+//! As with SCTP, the interfaces are the links at the host's node. A path is an outgoing link and a destination address. The
+//! destination address of an arrival identifies its path.
 
 mod account;
 
@@ -31,7 +31,7 @@ pub struct MultihomedSource {
 /// The recorded variables of a source.
 #[derive(Clone, Debug)]
 struct Record {
-    /// By path.
+    /// The variables of each path.
     rows: Vec<History<GaugeRow>>,
     /// The cumulative acknowledgements.
     acked: History<(SimTime, i64)>,
@@ -48,8 +48,8 @@ pub struct MultihomedSink {
     rows: Option<History<DeliveryRow>>,
 }
 
-/// By path: the outgoing interface, the target address, and the own address that the other end sends to. Without any, the routing
-/// tables decide.
+/// Per path: the outgoing interface, the destination address, and the local address to which the peer sends. If empty, the
+/// routing tables decide.
 #[derive(Clone, Debug, Default)]
 struct Ways(Vec<(LinkId, Address, Address)>);
 
@@ -66,16 +66,16 @@ impl Ways {
 }
 
 impl MultihomedSource {
-    /// A source of one interface that has not started.
+    /// A source with one interface that has not started.
     pub fn new(sender: Sender) -> Self {
         Self { sender, ways: Ways::default(), is_fed: false, record: None, rtts: Spans::default() }
     }
 
-    /// The same source with several interfaces. A path has a link that starts at the host's node, the address of the other end, and
-    /// the address of this end.
+    /// The same source with several interfaces. Each path has a link that starts at the host's node, the address of the peer, and
+    /// the local address.
     ///
     /// # Panics
-    /// If there are not as many as paths.
+    /// If there are not as many entries as paths.
     #[must_use]
     pub fn multihomed(self, ways: Vec<(LinkId, Address, Address)>) -> Self {
         assert_eq!(ways.len(), self.sender.config().paths, "one way for each path");
@@ -126,13 +126,13 @@ impl MultihomedSource {
 }
 
 impl MultihomedSink {
-    /// A sink of one interface that has received nothing.
+    /// A sink with one interface that has received nothing.
     pub fn new(paths: usize) -> Self {
         let sink = Sink::new(paths);
         Self { sink, ways: Ways::default(), paths: paths as u64, payload: 0, rows: None }
     }
 
-    /// The same sink, counting so many bytes of payload for each packet. Otherwise it counts no bytes.
+    /// The same sink, with `payload` bytes of payload per packet. Without this call it counts no bytes.
     #[must_use]
     pub fn carrying(self, payload: u32) -> Self {
         Self { payload, ..self }
@@ -141,7 +141,7 @@ impl MultihomedSink {
     /// Several interfaces, as in [`MultihomedSource::multihomed`].
     ///
     /// # Panics
-    /// If there are not as many as paths.
+    /// If there are not as many entries as paths.
     #[must_use]
     pub fn multihomed(self, ways: Vec<(LinkId, Address, Address)>) -> Self {
         assert_eq!(ways.len() as u64, self.paths, "one way for each path");
@@ -159,7 +159,7 @@ impl MultihomedSink {
         &self.sink
     }
 
-    /// Data packets delivered to the application: each path begins with a packet without data.
+    /// Data packets delivered to the application. Each path begins with a packet without data, which does not count.
     pub fn delivered_data_packets(&self) -> u64 {
         self.sink.delivered_packets().saturating_sub(self.paths)
     }
@@ -172,7 +172,7 @@ impl MultihomedSink {
     fn take(&mut self, now: SimTime, path: usize, packet: &Packet) {
         let before = self.delivered_data_packets();
         self.sink.handle(now, path, packet);
-        // An arrival releases fewer packets than the receiver's buffer has, which are counted in 32 bits.
+        // An arrival releases fewer packets than fit in the receiver's buffer, which is less than 2^32.
         let packets = (self.delivered_data_packets() - before) as u32;
         let held = self.sink.held_packets();
         let Some(rows) = &mut self.rows else { return };
@@ -206,7 +206,7 @@ impl Host for MultihomedSource {
             Input::Start => {}
             Input::Stop => self.sender.stop(now),
             Input::Offer(offer) => {
-                // Packets are whole: the last one of an offer may be padded.
+                // Packets have one size: the last packet of an offer may be padded.
                 let payload = u64::from(self.sender.config().agent.payload.max(1));
                 let packets = offer.bytes.map(|bytes| bytes.div_ceil(payload));
                 self.sender.produce(now, packets.map(|packets| u32::try_from(packets).unwrap_or(u32::MAX)));

@@ -13,30 +13,30 @@ use crate::probe::{Direction, Happening, Observer, PacketEvent};
 use crate::route::{HERE, Hop, NO_WAY, Routes, UNUSUAL};
 use crate::run_hash::RunHash;
 
-/// The limit of links that a packet may pass: IP's usual TTL. Beyond it the routes have a loop.
+/// The limit on links that a packet may pass: IP's usual TTL. A packet that exceeds it is in a routing loop.
 pub const HOPS_MAX: u16 = 64;
 
 pub(crate) struct Network {
     pub(crate) moment: Moment,
     pub(crate) hash: RunHash,
-    /// Slots: a link's next arrival each, then the managed transmitters; then those of the world.
+    /// Slots: the next arrival of each link, then the managed transmitters, then the slots of the world.
     pub(crate) queue: EventQueue,
     pub(crate) order: Order,
     pub(crate) links: Vec<Link>,
-    /// Links whose queue decides at the transmitter, in the order of their slots.
+    /// Links whose queue decides at its head, in the order of their slots.
     managed: Vec<LinkId>,
     pub(crate) routes: Routes,
     slab: Slab,
     pub(crate) observers: Vec<Box<dyn Observer>>,
-    /// Packets dropped between links, for want of a route or in a loop; by leg, up to the highest with any.
+    /// Packets dropped between links, because of a missing route or a loop. Indexed by leg, up to the highest leg with any.
     strays: Vec<u64>,
     /// Whether time is kept as ns-2 does.
     pub(crate) has_float_clock: bool,
     /// ns-2's default stream, if hosts share it.
     pub(crate) random: Option<Mrg32k3a>,
-    /// Whether one of these two applies, so that hosts need one test.
+    /// Whether ns-2's clock or stream is used, so that hosts need one test only.
     pub(crate) is_like_ns2: bool,
-    /// A buffer that is empty between events, kept for its memory.
+    /// A buffer that is empty between events; it is kept to avoid allocations.
     dropped: Vec<Flight>,
 }
 
@@ -89,7 +89,7 @@ impl Network {
         }
     }
 
-    /// A packet reaches the far end of a link. If it is at its destination, the caller must release it.
+    /// A packet reaches the far end of a link. If it is returned, it is at its destination, and the caller must release it.
     #[inline]
     pub(crate) fn arrive(&mut self, index: usize) -> Option<Flight> {
         let link = &mut self.links[index];
@@ -101,7 +101,7 @@ impl Network {
         self.pass(index, flight)
     }
 
-    /// The same where something stands at the end of the link.
+    /// As [`Self::arrive`], for a link whose far end holds, reorders or duplicates.
     fn leave(&mut self, index: usize) -> Option<Flight> {
         let (link, now) = (&mut self.links[index], self.moment.now);
         let (flight, fate) = link.leave(now);
@@ -118,7 +118,7 @@ impl Network {
         if is_late { None } else { self.pass(index, flight) }
     }
 
-    /// A packet is at the node at the end of a link.
+    /// A packet is at the node at the far end of a link.
     #[inline]
     fn pass(&mut self, index: usize, flight: Flight) -> Option<Flight> {
         let link = &self.links[index];
@@ -141,7 +141,7 @@ impl Network {
         None
     }
 
-    /// The first hop of a packet.
+    /// Sends a packet over its first hop.
     #[inline]
     pub(crate) fn depart(&mut self, attachment: &Attachment, transmit: Transmit) {
         let Transmit { port, size, body, ecn, via, to } = transmit;
@@ -192,7 +192,7 @@ impl Network {
         self.slab.len()
     }
 
-    /// Checks that packets are conserved; the error says where they are not.
+    /// Checks that packets are conserved. The error says where they are not.
     pub(crate) fn conservation(&self) -> Result<(), String> {
         let mut inside = 0;
         for link in &self.links {
@@ -211,7 +211,7 @@ impl Network {
         if bodies == inside { Ok(()) } else { Err(format!("{bodies} packets exist, {inside} are on links")) }
     }
 
-    /// A packet goes to the entrance of a link.
+    /// Offers a packet to a link.
     #[inline(never)]
     fn forward(&mut self, index: usize, flight: Flight) {
         let link = &mut self.links[index];
@@ -231,19 +231,19 @@ impl Network {
         }
     }
 
-    /// A packet waits in a queue that is managed.
+    /// A packet waits in a managed queue.
     fn stored(&mut self, index: usize, is_free: bool) {
         let mut dropped = std::mem::take(&mut self.dropped);
         self.links[index].overflow(&mut dropped);
         self.discard(index, dropped);
         if is_free {
-            // Few links are managed, and few of their packets find the transmitter free.
+            // Few links are managed, and few of their packets find the transmitter free, so a search is cheap enough.
             let place = self.managed.binary_search(&LinkId(index as u32));
             self.serve(place.expect("the builder lists managed links"));
         }
     }
 
-    /// Packets that a queue threw away are no more, and their list is empty again.
+    /// Releases the packets that a queue dropped, and empties their list.
     fn discard(&mut self, index: usize, mut dropped: Vec<Flight>) {
         for flight in dropped.drain(..) {
             self.observe(index, Happening::Discarded, flight);
@@ -252,7 +252,7 @@ impl Network {
         self.dropped = dropped;
     }
 
-    /// A packet is at a node that has several ways for it, or none.
+    /// A packet is at a node that has several links for it, or none.
     fn turn_off(&mut self, index: usize, hop: Hop, flight: Flight) {
         let chosen = if hop < UNUSUAL { hop } else { self.routes.choose(hop, flight.leg()) };
         if chosen >= UNUSUAL || flight.hops() >= HOPS_MAX {
@@ -262,7 +262,7 @@ impl Network {
         }
     }
 
-    /// A packet has no route at a node.
+    /// Drops a packet that has no route at a node.
     #[cold]
     fn stray(&mut self, index: usize, hop: Hop, flight: Flight) {
         let reason = if hop == NO_WAY { DropReason::NoRoute } else { DropReason::HopLimit };
@@ -279,24 +279,24 @@ impl Network {
         self.strays[leg] += 1;
     }
 
-    /// Packets of a leg without a route, or beyond the hop limit.
+    /// Packets of a leg that were dropped without a route, or beyond the hop limit.
     pub(crate) fn strays(&self, leg: Leg) -> u64 {
         self.strays.get(leg as usize).copied().unwrap_or(0)
     }
 
-    /// The same over all legs.
+    /// As [`Self::strays`], summed over all legs.
     pub(crate) fn all_strays(&self) -> u64 {
         self.strays.iter().sum()
     }
 
-    /// A packet was lost; the observers of the link are told.
+    /// A packet was lost: informs the observers of the link, and releases the packet.
     #[cold]
     fn lose(&mut self, index: usize, reason: DropReason, flight: Flight) {
         self.observe(index, Happening::Dropped(reason), flight);
         self.forget(index, reason, flight);
     }
 
-    /// A packet is removed.
+    /// Releases a lost packet.
     fn forget(&mut self, index: usize, reason: DropReason, flight: Flight) {
         self.hash.fold(self.moment.now.ticks() ^ 1 << 63);
         // A link's number has 20 bits, and the reason is above it.

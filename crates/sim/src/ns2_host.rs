@@ -45,7 +45,7 @@ pub struct Ns2Sink {
     sink: Sink,
     /// Bytes of payload in a packet.
     payload: u32,
-    /// The state that a plain sink does not need.
+    /// State that only a sink with streams or records needs.
     extras: Option<Box<Extras>>,
 }
 
@@ -96,7 +96,7 @@ impl Ns2Source {
         Self { supply: Supply::Offers, ..self }
     }
 
-    /// The same source, with a stream header in each packet's payload, as [`Streams`] expects.
+    /// The same source, with a stream header in the payload of each packet, as [`Streams`] expects.
     #[must_use]
     pub fn with_stream_headers(self) -> Self {
         Self { payload: self.payload.saturating_sub(STREAM_HEADER), ..self }
@@ -141,7 +141,7 @@ impl Ns2Sink {
         Self { sink, payload: 0, extras: None }
     }
 
-    /// The same sink, counting so many bytes of payload for each packet. Otherwise it counts no bytes.
+    /// The same sink, with `payload` bytes of payload per packet. Without this call it counts no bytes.
     #[must_use]
     pub fn carrying(self, payload: u32) -> Self {
         Self { payload, ..self }
@@ -193,7 +193,7 @@ impl Extras {
             sink.handle(time, packet);
         }
         let (stream, packets) = match taken {
-            // A packet releases fewer than a window, which is counted in 32 bits.
+            // One packet releases fewer packets than a window has, which is less than 2^32.
             None => (0, (data_packets(sink) - before) as u32),
             Some(Taken::Data(delivery)) => (delivery.stream, delivery.packets),
             Some(Taken::Syn | Taken::NoRoom) => (0, 0),
@@ -220,7 +220,7 @@ impl Host for Ns2Source {
         if let Body::Ns2(packet) = arrival.body {
             let before = self.sender.counters().rtt_sum;
             self.sender.handle(now, packet);
-            // An ACK is one sample at most.
+            // An ACK gives at most one sample.
             self.rtts.add_growth(before, self.sender.counters().rtt_sum);
         }
     }
@@ -244,7 +244,7 @@ impl Host for Ns2Source {
 
     fn poll_transmit(&mut self, now: SimTime) -> Option<Transmit> {
         let packet = self.sender.poll_transmit();
-        // All changes of an event are done when there is nothing more to send.
+        // When there is nothing more to send, all changes of the event are done.
         if let (None, Some(record)) = (packet, &mut self.record) {
             GaugeRow { time: now, gauges: self.sender.gauges() }.remember(&mut record.rows);
             remember(&mut record.acked, now, self.sender.acked_seq().into());

@@ -14,7 +14,7 @@ pub enum Body {
     Ns2(anabranch_ns2::Packet),
     /// A packet of ns-2's SCTP, boxed so that other bodies stay small.
     Sctp(Box<anabranch_ns2::sctp::Packet>),
-    /// A segment of the transport, whose payload is a length; boxed for the same reason.
+    /// A segment of the transport, whose payload is only a length; boxed for the same reason.
     Segment(Box<anabranch_proto::Segment<anabranch_proto::Virtual>>),
     /// One of several packets that carry a segment of the transport.
     Fragment(Box<Fragment>),
@@ -31,7 +31,7 @@ pub struct Fragment {
     pub segment: anabranch_proto::Segment<anabranch_proto::Virtual>,
 }
 
-/// A body is copied twice on its way, and all have the size of the largest one, ns-2's.
+/// A body is copied twice on its route. All have the size of the largest variant, ns-2's.
 const _: () = assert!(size_of::<Body>() == size_of::<anabranch_ns2::Packet>());
 
 /// The body of a packet that only fills links.
@@ -59,8 +59,8 @@ impl Body {
 /// The slot of a packet's body.
 pub(crate) type Handle = u32;
 
-/// The bodies of all packets in the world. A body stays in its slot from sender to receiver; the latest free slot is reused first,
-/// since it is in the cache. So memory grows with the packets in flight and not with time.
+/// The bodies of all packets in the world. A body stays in its slot from sender to receiver. The slot freed last is reused first,
+/// as it is in the cache. So memory grows with the packets in flight, not with time.
 #[derive(Debug, Default)]
 pub(crate) struct Slab {
     bodies: Vec<Body>,
@@ -74,7 +74,7 @@ impl Slab {
             self.bodies[handle as usize] = body;
             return handle;
         }
-        // Links hold a bounded number of packets, and there are fewer than 2^20 links; see `Link::PACKETS_MAX`.
+        // The number of links and the packets per link are limited, so the handle fits 32 bits; see `PACKETS_PER_LINK_MAX`.
         let handle = Handle::try_from(self.bodies.len()).expect("fewer than 2^32 packets are in flight");
         self.bodies.push(body);
         handle
@@ -90,7 +90,7 @@ impl Slab {
         &mut self.bodies[handle as usize]
     }
 
-    /// Frees a slot. The caller took the handle from a link, which forgot it, so it is freed once.
+    /// Frees a slot. The caller took the handle out of the link's queue, so a slot is freed only once.
     #[inline]
     pub(crate) fn release(&mut self, handle: Handle) {
         debug_assert!(self.free.len() < self.bodies.len(), "no place is free twice");
@@ -103,17 +103,17 @@ impl Slab {
     }
 }
 
-/// A packet on a link, without its body. Two of them share a cache line, and the fields are packed into two words by hand, so that
-/// they travel in registers.
+/// A packet on a link, without its body. Two of them share a cache line. The fields are packed by hand into two words, so that
+/// they are passed in registers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Flight {
-    /// The handle, and above it the size.
+    /// The handle (low bits) and the size.
     what: u64,
-    /// The leg, then 16 bits of address, 14 of hops, and two of ECN.
+    /// The leg, then 16 bits of address, 14 bits of hop count, and 2 bits of ECN.
     whither: u64,
 }
 
-/// A flow's number doubled, plus one on the way from the sink to the source.
+/// A flow and its direction: the flow's number times two, plus one for the direction from sink to source.
 pub(crate) type Leg = u32;
 
 impl Flight {
@@ -128,7 +128,7 @@ impl Flight {
         self.what as u32
     }
 
-    /// The same with another body.
+    /// The same packet with another body.
     #[must_use]
     pub(crate) const fn with_handle(self, handle: Handle) -> Self {
         Self { what: self.what & !(u32::MAX as u64) | handle as u64, whither: self.whither }
@@ -176,7 +176,7 @@ impl Flight {
         EcnCodepoint::from_bits((self.whither >> ECN_AT) as u8)
     }
 
-    /// The same packet, one link further.
+    /// The same packet with one more hop.
     #[inline]
     #[must_use]
     pub(crate) const fn hop(self) -> Self {

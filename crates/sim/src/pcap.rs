@@ -4,12 +4,12 @@
 //! their headers are stored. The simulator has no headers; they are derived from the packets:
 //!
 //! * flow f goes from 10.x.y.1 to 10.x.y.2 port 5001, where x and y are the two low bytes of f;
-//! * ns-2's agents count packets: a sequence number in bytes is the number of the packet times the payload of the flow's last
-//!   data packet (wire size less 40), an acknowledgement the number after the one acknowledged, and SACK blocks likewise;
-//! * SCTP's packets are cut after 80 bytes with IP's header;
-//! * other packets are UDP, with their number as the first eight bytes of payload;
-//! * segments of the transport are as `anabranch_proto::wire` makes them, without their data;
-//! * the IP checksum is right; those of TCP, UDP and SCTP are zero, because there is no payload to sum up.
+//! * ns-2's agents count packets. A sequence number in bytes is the packet's number times the payload of the flow's last data
+//!   packet (wire size minus 40). An acknowledgement is the number after the acknowledged one, and SACK blocks likewise;
+//! * SCTP's packets are cut after 80 bytes, IP's header included;
+//! * other packets are UDP, with the packet's number as the first eight bytes of payload;
+//! * segments of the transport are encoded as by `anabranch_proto::wire`, without their data;
+//! * the IP checksum is correct; those of TCP, UDP and SCTP are zero, because there is no payload to compute them from.
 
 mod sctp;
 
@@ -24,7 +24,7 @@ use crate::id::{FlowId, LinkId};
 use crate::packet::{Body, Raw};
 use crate::probe::{Direction, Happening, Observer, PacketEvent};
 
-/// Writes packets that enter links to any writer.
+/// Writes the packets that enter links to a writer.
 #[derive(Debug)]
 pub struct Capture<W> {
     out: W,
@@ -32,12 +32,12 @@ pub struct Capture<W> {
     interfaces: BTreeMap<LinkId, u32>,
     /// Payload bytes of each flow's last data packet.
     payloads: BTreeMap<FlowId, u32>,
-    /// The first error: nothing was written after it.
+    /// The first error; nothing is written after it.
     error: Option<io::Error>,
 }
 
 impl<W: Write + Send + 'static> Capture<W> {
-    /// Begins a capture of these links, which have these names.
+    /// Begins a capture of these links, given with their names.
     pub fn new<'a>(mut out: W, links: impl IntoIterator<Item = (LinkId, &'a str)>) -> io::Result<Self> {
         // Byte order magic, version 1.0, and a section of unknown length.
         let mut header = Vec::from(BYTE_ORDER.to_le_bytes());
@@ -79,7 +79,7 @@ impl<W: Write + Send + 'static> Capture<W> {
     fn write(&mut self, event: &PacketEvent<'_>) -> io::Result<()> {
         let Some(&interface) = self.interfaces.get(&event.link) else { return Ok(()) };
         let headers = self.headers(event);
-        // An ACK of 40 bytes with a SACK option is one of ns-2's simplifications: the header must fit nevertheless.
+        // ns-2's ACK of 40 bytes may have SACK blocks that do not fit; the header is stored nevertheless.
         let len = event.size.max(headers.len() as u32);
         let time = event.time.rescale::<{ anabranch_units::NANO }>();
         let mut packet = Vec::with_capacity(32 + HEADERS_MAX);
@@ -91,7 +91,7 @@ impl<W: Write + Send + 'static> Capture<W> {
         write_block(&mut self.out, ENHANCED_PACKET, &packet)
     }
 
-    /// The IP header and what follows it.
+    /// The IP header and the headers after it.
     fn headers(&mut self, event: &PacketEvent<'_>) -> Vec<u8> {
         let [.., x, y] = event.flow.0.to_be_bytes();
         let (mut source, mut target) = ([10, x, y, 1], [10, x, y, 2]);
@@ -116,7 +116,7 @@ impl<W: Write + Send + 'static> Capture<W> {
                 encode_head(segment, Ports { source: ports[0], target: ports[1] }, &mut transport);
                 TCP
             }
-            // The length of the first datagram shows that it is incomplete.
+            // The length in the first datagram shows that it is incomplete.
             Body::Fragment(fragment) => {
                 transport.clear();
                 encode_head(&fragment.segment, Ports { source: ports[0], target: ports[1] }, &mut transport);
@@ -177,7 +177,7 @@ impl<W: Write + Send + 'static> Observer for Capture<W> {
     }
 }
 
-/// Type, length, body, length again.
+/// A block: type, length, body, and the length again.
 fn write_block(out: &mut impl Write, kind: u32, body: &[u8]) -> io::Result<()> {
     let len = (12 + body.len() as u32).to_le_bytes();
     out.write_all(&kind.to_le_bytes())?;
@@ -186,9 +186,9 @@ fn write_block(out: &mut impl Write, kind: u32, body: &[u8]) -> io::Result<()> {
     out.write_all(&len)
 }
 
-/// Code, length, value, and zeros up to the next multiple of four.
+/// An option: code, length, value, and zeros up to a multiple of four.
 fn push_option(body: &mut Vec<u8>, code: u16, value: &[u8]) {
-    // A name longer than an option can be is cut.
+    // A name that is too long for an option is cut.
     let value = &value[..value.len().min(usize::from(u16::MAX))];
     body.extend(code.to_le_bytes());
     body.extend((value.len() as u16).to_le_bytes());
@@ -211,11 +211,11 @@ const ENHANCED_PACKET: u32 = 6;
 const IF_NAME: u16 = 2;
 const IF_TSRESOL: u16 = 9;
 const END_OF_OPTIONS: u16 = 0;
-/// Times count in 10^-9 s.
+/// Timestamps have a resolution of 10^-9 s.
 const NANOSECONDS: u8 = 9;
 /// Packets begin with an IP header.
 const LINKTYPE_RAW: u16 = 101;
-/// IP without options, TCP with all that fit, a stream header.
+/// IP without options, TCP with all options, a stream header.
 const HEADERS_MAX: usize = 20 + 60 + 4;
 const TCP: u8 = 6;
 const SCTP: u8 = 132;

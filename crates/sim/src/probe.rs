@@ -1,8 +1,8 @@
 //! Observation of a world without any effect on it.
 //!
-//! An [`Observer`] is told of the packets of its links; a link without observers pays one test for them. This file has the
-//! observers that count: [`Drops`], [`Throughput`]. The packet trace and the capture are others. Queue lengths need no observer: a
-//! link can be asked at any time, and [`QueueArea`] gives the exact mean between two times.
+//! An [`Observer`] is called for the packets of its links; a link without observers pays one test per packet. This file has the
+//! observers that count: [`Drops`], [`Throughput`]. The packet trace and the capture are other observers. Queue lengths need
+//! none: a link can be queried at any time, and [`QueueArea`] gives the exact mean between two times.
 
 use std::any::Any;
 use std::marker::PhantomData;
@@ -15,7 +15,7 @@ use crate::packet::Body;
 
 /// An observer of links.
 pub trait Observer: Any + Send {
-    /// A packet was accepted, lost, or delivered. Times never go back.
+    /// A packet was accepted, lost, or delivered. Times never decrease.
     fn on_packet(&mut self, event: &PacketEvent<'_>);
 }
 
@@ -43,9 +43,9 @@ pub struct PacketEvent<'a> {
 pub enum Happening {
     /// The queue accepted it.
     Enqueued,
-    /// It was lost before the queue, or behind the link.
+    /// It was lost before the queue, or after the link.
     Dropped(DropReason),
-    /// The queue had accepted it and dropped it later.
+    /// The queue accepted it and dropped it later.
     Discarded,
     /// It left at the far end.
     Received,
@@ -132,18 +132,18 @@ impl Throughput {
     /// The limit of bins; later bytes are not counted.
     pub const BINS_MAX: usize = 1 << 24;
 
-    /// Bins of length `bin`, which is not zero, from `start` on: of one flow, or of all.
+    /// Bins of length `bin`, which must not be zero, from `start` on. They count one flow, or all flows.
     pub fn new(start: SimTime, bin: SimSpan, flow: Option<FlowId>) -> Self {
         assert!(!bin.is_zero(), "a bin has a length");
         Self { start, bin, flow, bytes: Vec::new() }
     }
 
-    /// Bytes in each bin, up to the last one with any.
+    /// Bytes in each bin, up to the last bin that is not empty.
     pub fn bytes(&self) -> &[u64] {
         &self.bytes
     }
 
-    /// The same as rates.
+    /// The rate in each bin.
     pub fn rates(&self) -> impl Iterator<Item = Rate> {
         self.bytes.iter().map(|&bytes| Rate::average(Bytes::new(bytes), self.bin))
     }
@@ -165,7 +165,7 @@ impl Observer for Throughput {
     }
 }
 
-/// The integral of a queue's length until a time. The difference of two gives the exact mean length between them.
+/// The integral of a queue's length up to a time. The difference of two gives the exact mean length between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueArea {
     pub(crate) time: SimTime,
@@ -174,7 +174,7 @@ pub struct QueueArea {
 }
 
 impl QueueArea {
-    /// The area at the beginning.
+    /// The area at time zero.
     pub const START: Self = Self { time: SimTime::ZERO, area: 0 };
 
     /// The mean number of waiting packets since `earlier`; zero if no time passed.
@@ -194,7 +194,7 @@ pub struct QueueSamples {
 }
 
 impl QueueSamples {
-    /// The limit of samples, at which sampling ends.
+    /// The limit on samples. Sampling ends there.
     pub const SAMPLES_MAX: usize = 1 << 24;
 
     /// The number of waiting packets at each sample, with its time.

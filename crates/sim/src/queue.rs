@@ -1,8 +1,8 @@
-//! Queues before transmitters.
+//! Queues in front of transmitters.
 //!
-//! Two kinds. *Admission* (drop-tail, a marking threshold, RED) decides when a packet arrives, so its departure is known at once and a hop
-//! costs one event. *Management* (CoDel, FQ-CoDel, PIE, DualPI2) chooses the next packet, or needs to know how long one has waited, when the
-//! transmitter takes it, so its links have an event for that, too.
+//! There are two kinds. *Admission* (drop-tail, a marking threshold, RED) decides when a packet arrives. Its departure is then
+//! known at once, and a hop costs one event. *Management* (CoDel, FQ-CoDel, PIE, DualPI2) decides when the transmitter takes a
+//! packet: it chooses the next packet, or needs its waiting time. Such links have an event for that, too.
 
 mod codel;
 mod drop_tail;
@@ -39,7 +39,7 @@ use step::Step;
 pub enum QueueSpec {
     /// Unlimited, up to [`crate::PACKETS_PER_LINK_MAX`].
     Unlimited,
-    /// At most this many packets, as ns-2 counts: n - 1 waiting and one in transmission. 1 loses everything.
+    /// At most this many packets, as ns-2 counts: n - 1 waiting and one in transmission. A limit of 1 loses everything.
     Packets(u32),
     /// At most this many waiting bytes.
     Bytes(u64),
@@ -58,7 +58,7 @@ pub enum QueueSpec {
 }
 
 impl QueueSpec {
-    /// Whether it decides at its head which packet goes on, so that a departure is not known on arrival.
+    /// Whether the queue decides at its head which packet is sent, so that a departure is not known on arrival.
     pub fn decides_at_head(&self) -> bool {
         match self {
             Self::Unlimited | Self::Packets(_) | Self::Bytes(_) | Self::Step(_) | Self::Red(_) => false,
@@ -81,7 +81,7 @@ impl QueueSpec {
         }
     }
 
-    /// The queue of a link with this rate and delay, which draws from a stream that is named after its kind.
+    /// The queue of a link with this rate and delay. It draws from the stream with the name of its kind.
     pub(crate) fn build(&self, rate: Rate, delay: SimSpan, stream: impl Fn(&str) -> Stream) -> Queue {
         let admission = match self {
             Self::Unlimited => Admission::DropTail(DropTail::UNLIMITED),
@@ -111,18 +111,18 @@ pub(crate) enum Queue {
     Managed(Box<dyn Managed>),
 }
 
-/// A queue that is asked when the transmitter takes the next packet.
+/// A queue that decides when the transmitter takes the next packet.
 pub(crate) trait Managed: fmt::Debug + Send {
     /// Packets that wait.
     fn len(&self) -> usize;
 
-    /// Appends a packet, with its mark if it gets one.
+    /// Appends a packet, or refuses it. The queue may mark it.
     fn enqueue(&mut self, now: SimTime, flight: Flight) -> Verdict;
 
     /// The packets dropped to make room for the last arrival.
     fn overflow(&mut self, _dropped: &mut Vec<Flight>) {}
 
-    /// The next packet to be sent, and whether it was marked now; what is thrown away before it goes to `dropped`.
+    /// The next packet to send, and whether it was marked now. Packets dropped before it go to `dropped`.
     fn dequeue(&mut self, now: SimTime, dropped: &mut Vec<Flight>) -> Option<(Flight, bool)>;
 }
 
@@ -131,7 +131,7 @@ pub(crate) trait Managed: fmt::Debug + Send {
 pub(crate) struct Backlog {
     /// Waiting packets, without the one in transmission.
     pub(crate) packets: u64,
-    /// Their bytes.
+    /// The bytes of the waiting packets.
     pub(crate) bytes: u64,
     /// How long the transmitter has been idle; `None` if it is busy.
     pub(crate) idle: Option<SimSpan>,
@@ -155,7 +155,7 @@ pub(crate) enum Admission {
 }
 
 impl Admission {
-    /// The decision on a packet of `size` bytes; `is_capable` says whether it may be marked.
+    /// The verdict on a packet of `size` bytes; `is_capable` says whether it may be marked.
     #[inline]
     pub(crate) fn admits(&mut self, size: u32, backlog: Backlog, is_capable: bool) -> Verdict {
         match self {

@@ -1,12 +1,12 @@
-//! Randomness: named substreams of the scenario's one seed.
+//! Randomness: named substreams of the scenario's single seed.
 //!
-//! Each user has a stream of its own, with a descriptive name (`link.bottleneck.error.0`). The name alone determines the numbers,
-//! so a new flow or link changes no other draws, and the order of declarations does not matter.
+//! Each user has its own stream with a descriptive name (`link.bottleneck.error.0`). The numbers depend on seed and name alone.
+//! So a new flow or link changes no other draws, and the order of declarations does not matter.
 //!
-//! Derivation, fixed for ever: FNV-1a (64 bit) over the eight bytes of the seed, little end first, then the bytes of the name;
-//! SplitMix64 stretches the result to the state of xoshiro256++ (Blackman and Vigna, "Scrambled Linear Pseudorandom Number
-//! Generators", ACM TOMS 47(4), 2021). Of the mathematical functions only the logarithm is needed; it comes from `libm`, which
-//! computes it in software with the four basic operations, so that every machine gets the same bits.
+//! Derivation, which must never change: FNV-1a (64 bit) over the eight bytes of the seed (little-endian), then over the bytes of
+//! the name. SplitMix64 expands the result to the state of xoshiro256++ (Blackman and Vigna, "Scrambled Linear Pseudorandom
+//! Number Generators", ACM TOMS 47(4), 2021). The only mathematical function needed is the logarithm. It comes from `libm`, which
+//! computes it in software with the four basic operations, so every machine gets the same bits.
 
 use anabranch_units::SimSpan;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -28,7 +28,7 @@ impl Substreams {
         Self { seed }
     }
 
-    /// The seed they are made from.
+    /// The seed from which the streams are made.
     pub const fn seed(self) -> u64 {
         self.seed
     }
@@ -48,7 +48,7 @@ impl Stream {
         (self.0.next_u64() >> 11) as f64 * ULP
     }
 
-    /// Whether an event of this probability happens, as ns-2 tests it: `u < probability`.
+    /// Draws whether an event of this probability happens. The test is ns-2's: `u < probability`.
     pub fn happens(&mut self, probability: f64) -> bool {
         self.uniform() < probability
     }

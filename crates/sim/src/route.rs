@@ -1,13 +1,14 @@
-//! Routes: one table for each node, a row of next links by address. Only addresses in use have one.
+//! Routes: one table for each node, with the next link for each address. Only addresses in use have an entry.
 //!
-//! The tables are computed once, by fewest hops; of two equal links the one declared first is taken. Routes can be overridden, at
-//! the start and later; packets in flight stay on their way.
+//! The tables are computed once, by fewest hops; among equal links, the one declared first is taken. Routes can be overridden at
+//! the start and later. Packets in flight keep their route.
 //!
-//! With equal-cost multipath (ECMP) all links that are equally good are a group, and a node sends each direction of a flow by one of them, which a hash of
-//! flow, direction and group chooses (RFC 2992, section 2; modulo the number of links). So the packets of a flow keep their order.
+//! With equal-cost multipath (ECMP), all equally good links form a group, and a node sends each direction of a flow over one of
+//! them. A hash of flow, direction and group chooses it (RFC 2992, section 2; modulo the number of links). So the packets of a
+//! flow keep their order.
 //!
-//! A node has one address, and may have more: an address *through* a link is reached over this last link only, by which a
-//! multihomed host selects the interface for its arrivals.
+//! A node has one address and may have more. An address *through* a link is reached over that last link only. With it, a
+//! multihomed host selects the interface on which packets arrive.
 
 use std::collections::BTreeMap;
 
@@ -18,18 +19,19 @@ use crate::packet::Leg;
 #[derive(Clone, Debug)]
 pub(crate) struct Routes {
     addresses: usize,
-    /// Row by node, column by address.
+    /// One row per node, one column per address.
     next: Vec<Hop>,
-    /// Links that are equally good, from one node each.
+    /// Groups of equally good links, each at one node.
     groups: Vec<Vec<Hop>>,
-    /// So that flows hash otherwise with another seed.
+    /// A perturbation of the hash, so that flows are spread differently with another seed.
     perturbation: u64,
 }
 
-/// A node's action on a packet: the index of a link, or [`UNUSUAL`] and above a group of links or one of the two constants.
+/// What a node does with a packet: the index of a link, or a value from [`UNUSUAL`] on, which is a group of links or one of the
+/// two constants.
 pub(crate) type Hop = u32;
 
-/// The first that is not a link: there are fewer of those.
+/// The first value that is not a link; there are fewer links.
 pub(crate) const UNUSUAL: Hop = 1 << 31;
 
 /// The packet is at its destination.
@@ -60,9 +62,9 @@ impl Routes {
         Self::find(nodes, edges, targets, |_, _| {})
     }
 
-    /// The same with all links that are equally good.
+    /// The tables with all equally good links.
     pub(crate) fn multipath(nodes: usize, edges: &[Edge], targets: &[Target], perturbation: u64) -> Self {
-        // By entry, in order: the links besides the first.
+        // The links besides the first, by table entry, in order.
         let mut others: BTreeMap<usize, Vec<Hop>> = BTreeMap::new();
         let mut routes = Self::find(nodes, edges, targets, |entry, link| others.entry(entry).or_default().push(link));
         let mut known: BTreeMap<Vec<Hop>, Hop> = BTreeMap::new();
@@ -77,7 +79,7 @@ impl Routes {
         routes
     }
 
-    /// The first of the shortest ways; `on_other` is told of further ones, by entry and link.
+    /// Finds the first of the shortest routes; `on_other` is called for each further one, with entry and link.
     fn find(nodes: usize, edges: &[Edge], targets: &[Target], mut on_other: impl FnMut(usize, Hop)) -> Self {
         let mut incoming = vec![Vec::new(); nodes];
         for edge in edges {
@@ -105,7 +107,7 @@ impl Routes {
         routes
     }
 
-    /// Where the row of `node` starts; links keep it for the node at their end.
+    /// Where the row of `node` starts. Links store it for the node at their end.
     pub(crate) fn row(&self, node: NodeId) -> usize {
         node.index() * self.addresses
     }
@@ -115,21 +117,22 @@ impl Routes {
         self.next[row + to.index()]
     }
 
-    /// The action on a packet of this leg whose next hop is not a link: a link of the group, or one of the two constants.
+    /// What to do with a packet of this leg whose next hop is not a link: a link of the group, or one of the two constants.
     #[cold]
     pub(crate) fn choose(&self, hop: Hop, leg: Leg) -> Hop {
         if hop >= NO_WAY {
             return hop;
         }
         let group = &self.groups[(hop - UNUSUAL) as usize];
-        // A node's groups are its own, so that flows which meet part again. SplitMix64's mixing.
+        // The groups of different nodes have different numbers, so flows that share a link may split again later. SplitMix64's
+        // mixing.
         let mut hash = (u64::from(hop) << 32 | u64::from(leg)) ^ self.perturbation;
         hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         group[((hash ^ (hash >> 31)) % group.len() as u64) as usize]
     }
 
-    /// The first of the links of a group; what is none is what it is.
+    /// The first link of a group; any other value is returned unchanged.
     pub(crate) fn first(&self, hop: Hop) -> Hop {
         if (UNUSUAL..NO_WAY).contains(&hop) { self.groups[(hop - UNUSUAL) as usize][0] } else { hop }
     }
@@ -142,7 +145,7 @@ impl Routes {
 
 const UNREACHED: u32 = u32::MAX;
 
-/// Hops from every node to the target. Packets pass through nodes, not through the one that they are sent to.
+/// Hops from every node to the target. Packets pass through nodes, but not through their target.
 fn distances(incoming: &[Vec<NodeId>], edges: &[Edge], target: Target) -> Vec<u32> {
     let mut distance = vec![UNREACHED; incoming.len()];
     distance[target.node.index()] = 0;
@@ -186,7 +189,7 @@ mod tests {
         assert_eq!(routes.next(routes.row(NodeId(from)), Address(to)), expected, "from n{from} to a{to}");
     }
 
-    /// 0 -> 1 -> 3 and 0 -> 2 -> 3, declared in this order, and nothing back.
+    /// 0 -> 1 -> 3 and 0 -> 2 -> 3, declared in this order, and no routes back.
     const DIAMOND: [Edge; 4] = [edge(0, 2), edge(0, 1), edge(1, 3), edge(2, 3)];
 
     #[test]
@@ -213,8 +216,8 @@ mod tests {
         assert_next(&Routes::shortest(3, &edges, &[node(2)]), 0, 0, 2);
     }
 
-    /// From 0 to 3 both ways are equally good: about half of the flows take each, in either direction, and each flow always the same. With one way
-    /// there is nothing to choose.
+    /// From 0 to 3 both routes are equally good. About half of the flows take each, in either direction, and each flow always the
+    /// same. With one route there is nothing to choose.
     #[test]
     fn equal_ways_share_the_flows() {
         let targets = [node(0), node(1), node(2), node(3)];
@@ -222,7 +225,7 @@ mod tests {
         let hop = routes.next(0, Address(3));
         assert!((UNUSUAL..NO_WAY).contains(&hop) && routes.first(hop) == 0);
         let first = (0..10_000).filter(|&leg| routes.choose(hop, leg) == 0).count();
-        // Binomial: the deviation is 50.
+        // Binomial: the standard deviation is 50.
         assert!(first.abs_diff(5000) < 250, "{first}");
         assert_next(&routes, 0, 1, 1);
         assert_next(&routes, 3, 0, NO_WAY);

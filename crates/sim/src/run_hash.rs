@@ -1,10 +1,10 @@
-//! A fingerprint of a run: runs that are equal to the bit have the same one.
+//! A fingerprint of a run: bit-identical runs have the same one.
 
 use std::fmt;
 
 /// 64 bits folded over every delivery to a host and every loss, in order: time, flow and packet.
 ///
-/// Cheap enough to be always on, and good enough to distinguish runs that differ anywhere; not a cryptographic hash.
+/// It is cheap enough to be always on, and distinguishes runs that differ anywhere. It is not a cryptographic hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunHash(u64);
 
@@ -13,7 +13,7 @@ impl RunHash {
         Self(seed ^ MULTIPLIER)
     }
 
-    /// Rotating brings high bits down where the next multiplication spreads them again.
+    /// The rotation moves high bits down, where the next multiplication spreads them again.
     #[inline]
     pub(crate) const fn fold(&mut self, word: u64) {
         self.0 = (self.0.rotate_left(25) ^ word).wrapping_mul(MULTIPLIER);
@@ -32,5 +32,5 @@ impl fmt::Display for RunHash {
     }
 }
 
-/// The odd number nearest to 2^64 divided by the golden ratio: no pattern in its bits.
+/// The odd number nearest to 2^64 divided by the golden ratio: its bits have no pattern.
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;

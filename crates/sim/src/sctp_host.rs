@@ -1,7 +1,8 @@
 //! An endpoint of ns-2's SCTP as a host, with one interface or several.
 //!
-//! ns-2 has a node for each interface and a core node that only chooses between them. Here interfaces are the links that start at
-//! the host's node: a destination is reached by one of them, and has an address through one of the other end's.
+//! ns-2 has a node for each interface and a core node that only selects among them. Here the interfaces are the links that start
+//! at the host's node. A destination is reached by one of them, and its address is an address of the peer through one of the
+//! peer's links.
 
 mod account;
 
@@ -19,7 +20,7 @@ use crate::packet::Body;
 #[derive(Clone, Debug)]
 pub struct Ns2Sctp {
     endpoint: Endpoint,
-    /// By destination: the interface and the address. Without any, the routing tables decide.
+    /// Per destination: the outgoing interface and the address. If empty, the routing tables decide.
     ways: Vec<(LinkId, Address)>,
     is_fed: bool,
     record: Option<Record>,
@@ -27,7 +28,7 @@ pub struct Ns2Sctp {
 
 #[derive(Clone, Debug)]
 struct Record {
-    /// By destination.
+    /// The variables of each destination.
     rows: Vec<History<SctpRow>>,
     deliveries: History<SctpDelivery>,
     held: History<(SimTime, u32)>,
@@ -80,16 +81,16 @@ impl Entry for SctpDelivery {
 }
 
 impl Ns2Sctp {
-    /// A host of one interface that has not started.
+    /// A host with one interface that has not started.
     pub fn new(endpoint: Endpoint) -> Self {
         Self { endpoint, ways: Vec::new(), is_fed: false, record: None }
     }
 
-    /// The same with several interfaces: for each destination a link that starts at the host's node, and the address of the
-    /// other end through one of its links.
+    /// The same host with several interfaces. Each destination has a link that starts at the host's node, and the address of the
+    /// peer through one of the peer's links.
     ///
     /// # Panics
-    /// If there are not as many as destinations.
+    /// If there are not as many entries as destinations.
     #[must_use]
     pub fn multihomed(self, ways: Vec<(LinkId, Address)>) -> Self {
         assert_eq!(ways.len(), self.endpoint.destinations(), "one way for each destination");

@@ -1,4 +1,4 @@
-//! Sizes of messages: all alike, or by chance with a heavy tail.
+//! Sizes of messages: constant, or random with a heavy tail.
 
 use crate::rng::Stream;
 
@@ -7,8 +7,8 @@ use crate::rng::Stream;
 pub enum Sizes {
     /// All have this size.
     Constant(u64),
-    /// A Pareto distribution between two bounds: P(X > x) falls as x to the power of minus `shape`. Traffic of the web has a shape
-    /// of 1.0 to 1.3 (Crovella and Bestavros, IEEE/ACM Transactions on Networking 5(6), 1997).
+    /// A Pareto distribution between two bounds: P(X > x) falls as x^-`shape`. Web traffic has a shape of 1.0 to 1.3 (Crovella
+    /// and Bestavros, IEEE/ACM Transactions on Networking 5(6), 1997).
     Pareto {
         /// The shape: the smaller, the heavier the tail.
         shape: f64,
@@ -20,7 +20,7 @@ pub enum Sizes {
 }
 
 impl Sizes {
-    /// Whether there is such a distribution.
+    /// Whether the parameters are valid.
     pub fn is_valid(self) -> bool {
         match self {
             Self::Constant(bytes) => bytes > 0,
@@ -28,7 +28,7 @@ impl Sizes {
         }
     }
 
-    /// Whether sizes differ.
+    /// Whether sizes are random.
     pub fn is_random(self) -> bool {
         matches!(self, Self::Pareto { .. })
     }
@@ -52,8 +52,8 @@ mod tests {
     use super::*;
     use crate::rng::Substreams;
 
-    /// Half of all between 1 kB and 1 MB with shape 1 are below x with (1 - 1/x)/(1 - 1/1000) = 1/2: 1.998 kB. One in a hundred
-    /// is above 1/(1 - 0.99 · 0.999) = 91.0 kB. The mean is ln(1000)/(1 - 1/1000) = 6.915 kB.
+    /// Half of all sizes between 1 kB and 1 MB with shape 1 are below x with (1 - 1/x)/(1 - 1/1000) = 1/2: 1.998 kB. One in a
+    /// hundred is above 1/(1 - 0.99 · 0.999) = 91.0 kB. The mean is ln(1000)/(1 - 1/1000) = 6.915 kB.
     #[test]
     fn the_tail_is_that_of_pareto() {
         let sizes = Sizes::Pareto { shape: 1.0, least: 1000, most: 1_000_000 };
@@ -64,12 +64,12 @@ mod tests {
         assert!((share_above(1998) - 0.5).abs() < 0.0056, "{}", share_above(1998));
         assert!((share_above(90_992) - 0.01).abs() < 0.0012, "{}", share_above(90_992));
         let mean = drawn.iter().sum::<u64>() as f64 / drawn.len() as f64;
-        // The variance is about low · high: 31.6 kB, and 0.07 of the mean of as many.
+        // The variance is about low · high: a deviation of 31.6 kB, and 0.07 kB for the mean of this many.
         assert!((mean - 6915.0).abs() < 350.0, "{mean}");
         assert!(drawn.iter().all(|size| (1000..=1_000_000).contains(size)));
     }
 
-    /// P(X > x) with shape 2 between 1 and a million kB: a hundredth above 10 kB.
+    /// P(X > x) with shape 2 between 1 and a million kB: one in a hundred is above 10 kB.
     #[test]
     fn the_shape_is_the_power() {
         let sizes = Sizes::Pareto { shape: 2.0, least: 1000, most: 1_000_000_000 };

@@ -1,4 +1,4 @@
-//! The packet trace: a record for each event on links, for comparison with ns-2's trace files.
+//! The packet trace: a record for each event on the observed links, for comparison with ns-2's trace files.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ pub struct Trace {
 }
 
 /// An event. It prints as a line: `+` enqueued, `d` dropped, `r` received; seconds; link; flow and direction; sequence number;
-/// bytes. ns-2 also writes `-` when a packet leaves its queue; here that is known in advance, and not recorded.
+/// bytes. ns-2 also writes `-` when a packet leaves its queue. Here that time is known in advance and not recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceRecord {
     /// When it happened.
@@ -37,7 +37,7 @@ pub struct TraceRecord {
 }
 
 impl Trace {
-    /// The limit of records, about a gigabyte; further ones are counted.
+    /// The limit on records, which take about a gigabyte. Further events are only counted.
     pub const RECORDS_MAX: usize = 1 << 24;
 }
 

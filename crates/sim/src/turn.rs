@@ -1,4 +1,4 @@
-//! A host's turn: it is told an event, and the network takes its packets.
+//! A host's turn: it gets an event, and the network takes its packets.
 
 use std::any::Any;
 
@@ -51,7 +51,7 @@ impl<H: Host> Turn for H {
                 let (size, flow, address) = (flight.size(), FlowId(flight.flow()), flight.to());
                 let (ecn, body) = (flight.ecn(), network.body_mut(flight));
                 self.handle(now, Arrival { port, flow, size, link, address, at: now, ecn, body });
-                // Before the answer is made, so that it gets the slot in the cache.
+                // Before the host answers, so that the answer reuses the slot, which is in the cache.
                 network.release(flight);
             }
             Event::Timeout => self.handle_timeout(now),
@@ -75,7 +75,7 @@ impl<H: Host> Turn for H {
     }
 }
 
-/// Lends a host the world's stream, or takes it back.
+/// Swaps a host's random stream with the world's; a second call swaps them back.
 fn exchange(host: Option<&mut Mrg32k3a>, world: &mut Option<Mrg32k3a>) {
     if let (Some(host), Some(world)) = (host, world) {
         std::mem::swap(host, world);

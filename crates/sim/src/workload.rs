@@ -17,18 +17,18 @@ pub enum Workload {
         /// The number of bytes.
         bytes: u64,
     },
-    /// Messages, one after the other over the streams of a connection.
+    /// Messages of one size, one after the other over the streams of a connection.
     Messages(Messages),
-    /// Messages whose sizes are drawn, one after the other on the first stream.
+    /// Messages with drawn sizes, one after the other on the first stream.
     Drawn(Drawn),
-    /// Messages that the other end asks for. The hosts of both ends do it themselves: no world offers them.
+    /// Messages that the receiver requests. The two hosts do it themselves; the world offers nothing.
     Dialogue(Dialogue),
 }
 
-/// Messages whose sizes are drawn.
+/// Messages with drawn sizes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Drawn {
-    /// How long they are, in bytes.
+    /// The sizes of the messages in bytes.
     pub sizes: Sizes,
     /// The number of messages.
     pub count: u32,
@@ -45,7 +45,7 @@ pub struct Dialogue {
     pub count: u32,
     /// Bytes of a request.
     pub request: u32,
-    /// The mean time from an answer to the next request; exponential.
+    /// The mean think time from an answer to the next request; exponentially distributed.
     pub think: SimSpan,
 }
 
@@ -80,7 +80,7 @@ impl Workload {
             Self::Bulk | Self::Fixed { .. } => return true,
             Self::Messages(messages) => messages,
             Self::Drawn(drawn) => return drawn.sizes.is_valid(),
-            // Who asks and answers are hosts.
+            // The hosts request and answer themselves.
             Self::Dialogue(_) => return false,
         };
         let moves = match messages.spacing {
@@ -92,7 +92,7 @@ impl Workload {
 }
 
 impl Workload {
-    /// The sizes of its messages, if they end: those that are drawn, from `stream`.
+    /// The sizes of the workload's messages, if their number is finite. Random sizes are drawn from `stream`.
     pub fn amounts(self, mut stream: Stream) -> Option<Vec<u64>> {
         let mut drawn = |sizes: Sizes, count: u32| Some((0..count).map(|_| sizes.draw(&mut stream)).collect());
         match self {
@@ -114,21 +114,21 @@ pub(crate) struct Schedule {
     workload: Workload,
     port: Port,
     stream: Stream,
-    /// The sizes of messages that are drawn.
+    /// The drawn sizes of the messages.
     drawn: Vec<u64>,
     /// Messages offered so far.
     offered: u64,
 }
 
 impl Schedule {
-    /// A workload at its start: `stream` draws its times, `sizes` its sizes.
+    /// A workload at its start. `stream` draws its times, `sizes` its message sizes.
     pub(crate) fn new(workload: Workload, port: Port, stream: Stream, sizes: Stream) -> Self {
         let is_drawn = matches!(workload, Workload::Drawn(_));
         let drawn = is_drawn.then(|| workload.amounts(sizes)).flatten().unwrap_or_default();
         Self { workload, port, stream, drawn, offered: 0 }
     }
 
-    /// The present offer, and the time until the next one; `None` at the end.
+    /// The offer that is due, and the time until the next one; `None` at the end.
     pub(crate) fn next(&mut self) -> (Option<Offer>, Option<SimSpan>) {
         let message = self.offered;
         self.offered += 1;
@@ -198,7 +198,7 @@ mod tests {
         assert_eq!(offers(Workload::Messages(messages), 9), expected.collect::<Vec<_>>());
     }
 
-    /// What is offered is what the other end is told to wait for.
+    /// The offered messages have the sizes that the receiver expects.
     #[test]
     fn drawn_messages_have_the_sizes_that_are_expected() {
         let sizes = Sizes::Pareto { shape: 1.2, least: 100, most: 100_000 };

@@ -37,7 +37,7 @@ pub struct World {
     streams: Substreams,
     events: u64,
     network: Network,
-    /// Slots: those of the network, then a host's deadline each, then the agenda.
+    /// Slots: those of the network, then one per host for its deadline, then one for the agenda.
     slots: Slots,
     stations: Vec<Station>,
     /// The receiver of each leg.
@@ -61,8 +61,8 @@ struct Station {
     attachment: Attachment,
     /// The host's deadline.
     deadline: Key,
-    /// The entry in the event queue. Never later than the deadline: if the deadline moves away, as a retransmission timer does with
-    /// every ACK, the wake stays and looks again when its time comes.
+    /// The entry in the event queue. It is never later than the deadline. If the deadline moves later, as a retransmission timer
+    /// does with every ACK, the wake stays and checks the deadline when it is due.
     wake: Key,
 }
 
@@ -74,7 +74,7 @@ struct End {
 }
 
 impl World {
-    /// Runs all events up to and including `until`. The number of steps makes no difference.
+    /// Runs all events up to and including `until`. Splitting a run into several calls changes nothing.
     pub fn run_until(&mut self, until: SimTime) {
         loop {
             let Next { key: Key { time, seconds, inserted, .. }, slot } = self.network.queue.next();
@@ -99,7 +99,7 @@ impl World {
         }
     }
 
-    /// Schedules an action; one in the past runs at the next step.
+    /// Schedules an action. An action in the past runs at the next call of [`World::run_until`].
     ///
     /// # Panics
     /// If a route names a link that does not start at its node, or a host or node belongs to another world.
@@ -118,8 +118,8 @@ impl World {
         self.enter(at, Item::Control(control));
     }
 
-    /// `host` sends this packet now. A driver with a real clock calls [`World::run_until`] up to the present, sends what has
-    /// arrived, and returns at [`World::next_at`].
+    /// Sends a packet from `host` now. A driver with a real clock calls [`World::run_until`] up to the current time, sends what
+    /// has arrived, and comes back at [`World::next_at`].
     ///
     /// # Panics
     /// If the host is not in this world, or the packet leaves by a link that does not start at its node.
@@ -134,14 +134,14 @@ impl World {
         self.network.queue.next().key.time
     }
 
-    /// The link by which `node` sends packets for `to` now, if it has one; the first of several that are equally good.
+    /// The link by which `node` now sends packets for `to`, if there is one; the first of several equally good links.
     pub fn way(&self, node: NodeId, to: Address) -> Option<LinkId> {
         let routes = &self.network.routes;
         let hop = routes.first(routes.next(routes.row(node), to));
         (hop != NO_WAY && hop != HERE).then_some(LinkId(hop))
     }
 
-    /// The present simulated time.
+    /// The current simulated time.
     pub fn now(&self) -> SimTime {
         self.network.moment.now
     }
@@ -161,7 +161,7 @@ impl World {
         self.events
     }
 
-    /// Packets dropped at nodes, for want of a route or in a loop.
+    /// Packets dropped at nodes, because of a missing route or a loop.
     pub fn strays(&self) -> u64 {
         self.network.all_strays()
     }
@@ -207,12 +207,12 @@ impl World {
         self.network.links[link.index()].waiting(self.network.moment.now)
     }
 
-    /// The integral of a link's queue length until now.
+    /// The integral of a link's queue length up to now.
     pub fn queue_area(&self, link: LinkId) -> QueueArea {
         QueueArea { time: self.network.moment.now, area: self.queue_lengths(link).waiting_area() }
     }
 
-    /// The durations of a link's queue lengths until now.
+    /// How long a link's queue had each length, up to now.
     pub fn queue_lengths(&self, link: LinkId) -> QueueLengths {
         self.network.links[link.index()].queue_lengths(self.network.moment.now)
     }
@@ -222,12 +222,12 @@ impl World {
         &self.samples
     }
 
-    /// The account of a host of any type.
+    /// The account of a host. The caller need not know the host's type.
     pub fn account(&self, host: HostId) -> &dyn Account {
         self.stations[host.index()].host.account()
     }
 
-    /// A host, if it is one of these, with or without a driver around it: for who has put it there and asks for more than its
+    /// The host, if it has the type `H`, with or without a driver around it. For callers that know the type and need more than
     /// [`World::account`].
     pub fn host<H: Host>(&self, host: HostId) -> Option<&H> {
         let host: &dyn Any = self.stations[host.index()].host.as_ref();
@@ -252,7 +252,7 @@ impl World {
         observer.downcast_ref().expect("an id comes from the world that it is used with")
     }
 
-    /// The mutable observer with this identifier, as for ending a capture.
+    /// Mutable access to the observer with this identifier, for example to finish a capture.
     ///
     /// # Panics
     /// If the observer belongs to another world.
@@ -261,7 +261,7 @@ impl World {
         observer.downcast_mut().expect("an id comes from the world that it is used with")
     }
 
-    /// Checks that on every link packets in = out + dropped + waiting + flying, and that each has a body.
+    /// Checks on every link that packets in = out + dropped + waiting + flying, and that each packet has a body.
     ///
     /// # Errors
     /// Where packets are not conserved, which is a defect of this crate.
@@ -277,7 +277,7 @@ impl World {
         self.conservation().expect("packets are conserved");
     }
 
-    /// A packet reaches the far end of a link, perhaps its own end.
+    /// A packet reaches the far end of a link, which may be its destination.
     #[inline]
     fn arrive(&mut self, link: usize) {
         if let Some(flight) = self.network.arrive(link) {
@@ -286,7 +286,7 @@ impl World {
         }
     }
 
-    /// The wake of a host is due; its deadline need not be.
+    /// The wake of a host is due; its deadline may be later.
     fn wake(&mut self, station: usize) {
         let Station { deadline, wake, .. } = &mut self.stations[station];
         if deadline > wake {
@@ -307,7 +307,7 @@ impl World {
         let Station { host, attachment, deadline, wake } = &mut stations[index];
         let asked = host.turn(network.moment.now, event, network, attachment);
         if asked != deadline.time {
-            // A deadline counts as inserted when it is set, whenever the queue is updated.
+            // A deadline counts as inserted when it is set, even if the queue is updated later.
             let now = network.moment.now;
             *deadline = Key::new(asked.max(now), now, network.order.draw());
             if network.is_like_ns2 && asked != SimTime::NEVER {
@@ -316,7 +316,7 @@ impl World {
                     *deadline = Key { inserted: set_at, ..*deadline };
                 }
                 if network.has_float_clock {
-                    // ns-2 adds the span to its clock.
+                    // ns-2 adds the span to its float clock.
                     let seconds = network.moment.seconds + asked.since(now).as_secs_f64();
                     *deadline = deadline.at_seconds(due.map_or(seconds, |due| due.seconds));
                 }

@@ -76,7 +76,7 @@ impl Account for EngineSource {
         let arrived = sink.first_arrivals()?;
         let missing = self.departures.waiting.iter().filter(|(offset, _)| !arrived.has(*offset));
         let departed = missing.fold(self.departures.sum, |sum, (_, time)| sum - picoseconds(*time));
-        // No arrival precedes its departure.
+        // Every arrival has an earlier departure, so the subtraction does not underflow.
         let mean = arrived.sum().checked_sub(departed)?.checked_div(arrived.count().into())?;
         Some(SimSpan::from_ticks(mean as u64).as_secs_f64())
     }

@@ -1,31 +1,32 @@
-//! Messages that a sink waits for, one after the other, and its requests for them.
+//! Messages that a sink expects one after the other, and the requests that it may send for them.
 //!
-//! A sink knows how long they are, because the simulation has drawn their sizes beforehand. A sink that asks sends a request for
-//! each on a stream of its own, when the one before it has arrived and a time to think is over; the source answers whole requests.
+//! The simulation has drawn the sizes of the messages beforehand, so a sink knows them. A sink with requests sends one per
+//! message on a stream of its own: it does so when the previous message has arrived and a think time is over. The source answers
+//! complete requests.
 
 use anabranch_proto::{Connection, Read, Sid, Virtual};
 use anabranch_units::{SimSpan, SimTime};
 
 use crate::rng::Stream;
 
-/// What a sink waits for.
+/// The messages that a sink expects.
 #[derive(Debug)]
 pub(super) struct Expected {
-    /// Bytes read when each message is complete.
+    /// Total bytes read when each message is complete.
     ends: Vec<u64>,
-    /// When each was, of those that are.
+    /// When each message was complete.
     finished: Vec<SimTime>,
     asking: Option<Asking>,
 }
 
-/// How a sink asks for its messages.
+/// How a sink requests its messages.
 #[derive(Clone, Debug)]
 pub struct Requests {
     /// Bytes of a request.
     pub bytes: u32,
-    /// The mean time from a message to the next request; exponential.
+    /// The mean think time from a message to the next request; exponentially distributed.
     pub think: SimSpan,
-    /// What draws these times.
+    /// The random stream of the think times.
     pub stream: Stream,
 }
 
@@ -34,7 +35,7 @@ struct Asking {
     requests: Requests,
     /// When each request was made.
     asked: Vec<SimTime>,
-    /// When the next one is due; never while a message is awaited.
+    /// When the next request is due; never while a message is expected.
     due: SimTime,
     sid: Option<Sid>,
 }
@@ -58,19 +59,19 @@ impl Expected {
         &self.finished
     }
 
-    /// When each was asked for, by a sink that asks.
+    /// When each message was requested, by a sink that sends requests.
     pub(super) fn asked(&self) -> Option<&[SimTime]> {
         self.asking.as_ref().map(|asking| &asking.asked[..])
     }
 
-    /// The connection is established: the first request may leave.
+    /// The connection is established: the first request may be sent.
     pub(super) fn begin(&mut self, now: SimTime) {
         if let Some(asking) = &mut self.asking {
             asking.due = now;
         }
     }
 
-    /// So many bytes have been read in all.
+    /// Records that `read` bytes have been read in total.
     pub(super) fn note_read(&mut self, now: SimTime, read: u64) {
         while self.ends.get(self.finished.len()).is_some_and(|&end| end <= read) {
             self.finished.push(now);
@@ -86,11 +87,11 @@ impl Expected {
         self.asking.as_ref().map_or(SimTime::NEVER, |asking| asking.due)
     }
 
-    /// Writes the request that is due. Whether there was one.
+    /// Writes the request that is due. Returns whether there was one.
     pub(super) fn ask(&mut self, now: SimTime, connection: &mut Connection<Virtual>) -> bool {
         let Some(asking) = self.asking.as_mut().filter(|asking| asking.due <= now) else { return false };
         asking.due = SimTime::NEVER;
-        // Plain TCP has one stream, which is open.
+        // Plain TCP has one stream, which is already open.
         let sid = *asking.sid.get_or_insert_with(|| connection.streams().open().unwrap_or(Sid::new(1)));
         let mut request = Virtual(asking.requests.bytes);
         let written = connection.streams().write(sid, &mut request);
@@ -100,16 +101,16 @@ impl Expected {
     }
 }
 
-/// What a source answers requests with.
+/// The answers of a source to requests.
 #[derive(Debug)]
 pub(super) struct Answers {
     /// Bytes of a request.
     request: u64,
-    /// Bytes of requests that have arrived.
+    /// Bytes of requests read so far.
     read: u64,
     /// The sizes of the answers.
     sizes: Vec<u64>,
-    /// Of these, how many have been given.
+    /// The number of answers given.
     given: usize,
 }
 
@@ -118,7 +119,7 @@ impl Answers {
         Self { request: request.into(), read: 0, sizes, given: 0 }
     }
 
-    /// Reads what has arrived on a stream. Returns the bytes of the answers to the requests that are complete.
+    /// Reads the data that has arrived on a stream. Returns the total size of the answers to the requests that are now complete.
     pub(super) fn read(&mut self, sid: Sid, connection: &mut Connection<Virtual>) -> u64 {
         while let Ok(Read::Data(payload)) = connection.streams().read(sid, u32::MAX) {
             self.read += u64::from(payload.0);

@@ -10,15 +10,15 @@ use crate::datagrams::Datagrams;
 use crate::history::{Detail, History, remember_count};
 use crate::host::{Arrival, Host, Transmit};
 
-/// The end that waits for the connection and reads.
+/// The end that accepts the connection and reads all data.
 #[derive(Debug)]
 pub struct EngineSink {
     pub(super) connection: Connection<Virtual>,
     datagrams: Datagrams,
     ways: Vec<Way>,
-    /// Bytes that the application has read, of all streams.
+    /// Bytes that the application has read, over all streams.
     pub(super) read: u64,
-    /// Bytes on the wire that arrived, and data segments among them.
+    /// Bytes on the wire that arrived (`wire`), and the number of data segments in them.
     pub(super) wire: u64,
     /// The largest amount of unread data after the application has read.
     pub(super) buffered_max: u64,
@@ -30,7 +30,7 @@ pub struct EngineSink {
     pub(super) held: Option<History<(SimTime, u32)>>,
     /// The reads, if recorded.
     pub(super) deliveries: Option<History<Portion>>,
-    /// The messages that it waits for, if it knows them.
+    /// The messages that it expects, if any.
     pub(super) expected: Option<Expected>,
 }
 
@@ -70,19 +70,19 @@ impl EngineSink {
         Self { deliveries: Some(History::new(detail)), held: Some(History::new(detail)), ..self }
     }
 
-    /// The same sink, recording when each message of these sizes has arrived. They come one after the other, on one stream.
+    /// The same sink, recording when each message of these sizes is complete. They arrive one after the other, on one stream.
     #[must_use]
     pub fn expecting(self, sizes: &[u64]) -> Self {
         Self { expected: Some(Expected::new(sizes)), ..self }
     }
 
-    /// The same sink, asking for each of the messages that it waits for.
+    /// The same sink, sending a request for each of the messages that it expects.
     #[must_use]
     pub fn asking(self, requests: Requests) -> Self {
         Self { expected: self.expected.map(|expected| expected.asking(requests)), ..self }
     }
 
-    /// Bytes that the application has read, of all streams.
+    /// Bytes that the application has read, over all streams.
     pub fn read(&self) -> u64 {
         self.read
     }
@@ -92,8 +92,8 @@ impl EngineSink {
         self.wire
     }
 
-    /// The largest amount of data in the receive buffer after the application has read: data above a hole in its stream or on the
-    /// connection.
+    /// The largest amount of data in the receive buffer after the application has read. That is data above a hole in its stream,
+    /// or above a hole of a connection without streams.
     pub fn buffered_max(&self) -> u64 {
         self.buffered_max
     }
@@ -118,7 +118,7 @@ impl EngineSink {
         &self.connection
     }
 
-    /// Records what remains in the buffer after reading.
+    /// Records what remains in the receive buffer after reading.
     fn note_held(&mut self, now: SimTime) {
         let buffered = self.connection.buffered();
         self.buffered_max = self.buffered_max.max(buffered);

@@ -11,7 +11,7 @@ use crate::packet::{Flight, Leg};
 pub enum DropReason {
     /// An error model lost it.
     Error,
-    /// The queue refused it, or dropped it later.
+    /// The queue refused it on arrival, or dropped it later.
     Queue,
     /// The node had no route for it.
     NoRoute,
@@ -28,24 +28,24 @@ pub struct Counts {
     pub offered: u64,
     /// The bytes of those packets.
     pub offered_bytes: u64,
-    /// Packets lost by an error model.
+    /// Packets lost by error models.
     pub errors: u64,
     /// Packets that the queue refused or dropped later, and those longer than the MTU.
     pub drops: u64,
-    /// Of these, packets longer than the MTU.
+    /// Dropped packets that were longer than the MTU.
     pub too_long: u64,
     /// Packets that the queue marked.
     pub marks: u64,
-    /// The longest run of consecutive losses of one flow and direction at the entrance.
+    /// The most consecutive losses of one flow and direction at the link's entrance.
     pub losses_in_row_max: u64,
-    /// The length of the run that ends with the last loss.
+    /// The length of the current run of losses.
     losses_in_row: u64,
     /// The number of the last lost packet, counted from 1.
     last_lost: u64,
 }
 
 impl Counts {
-    /// The sum of both.
+    /// The sum of two sets of counters.
     #[must_use]
     pub(crate) fn plus(self, other: Self) -> Self {
         Self {
@@ -81,8 +81,8 @@ impl Counts {
     }
 }
 
-/// Counts by flow and direction. A link of a large world sees few flows, often neighbours, so the table is a window over the
-/// numbers of their legs. Legs far from the window, as in a network with many routes, are kept separately.
+/// Counters by flow and direction ("leg"). A link of a large world sees few flows, often with adjacent numbers, so the table
+/// covers a window of leg numbers. Legs far from the window, as in a network with many routes, are kept separately.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LegCounts {
     first: Leg,
@@ -90,7 +90,7 @@ pub(crate) struct LegCounts {
     far: BTreeMap<Leg, Counts>,
 }
 
-/// The largest growth of the window at once: the cost of an isolated leg is at most a kilobyte.
+/// The largest growth of the window at once. An isolated leg then costs at most a kilobyte.
 const GROWTH_MAX: usize = 16;
 
 impl LegCounts {
@@ -103,7 +103,7 @@ impl LegCounts {
         &mut self.counts[index]
     }
 
-    /// A leg outside the window, perhaps a new one.
+    /// The counters of a leg outside the window, perhaps a new one.
     #[cold]
     fn outside(&mut self, leg: Leg) -> &mut Counts {
         if self.counts.is_empty() {
@@ -119,7 +119,7 @@ impl LegCounts {
         self.counts.splice(0..0, std::iter::repeat_n(Counts::default(), missing));
         self.counts.resize(len, Counts::default());
         self.first = first;
-        // Distant legs that the window now covers.
+        // Moves legs into the window that it now covers.
         while let Some((&leg, _)) = self.far.range(first..).next()
             && ((leg - first) as usize) < len
         {
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Against a map, whatever the order.
+        /// Compares with a map, for legs in any order.
         #[test]
         fn every_leg_has_counts_of_its_own(legs in prop::collection::vec(0..200_u32, 1..300)) {
             let (mut counts, mut model) = (LegCounts::default(), BTreeMap::new());
@@ -160,7 +160,7 @@ mod tests {
         }
     }
 
-    /// Thousands of legs of which a link sees some do not cost thousands of places.
+    /// If a link sees a few of thousands of legs, it does not store thousands of entries.
     #[test]
     fn what_is_far_apart_costs_little() {
         let mut counts = LegCounts::default();

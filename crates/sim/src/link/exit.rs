@@ -28,8 +28,8 @@ impl Exit {
         Self::Held(Held { hold, releases: VecDeque::new() })
     }
 
-    /// A packet enters the pipe and will arrive at `key`; `is_first`: the pipe was empty. Returns the link's event if it has
-    /// changed.
+    /// A packet enters the pipe and will arrive at `key`. `is_first` is true if the pipe was empty. Returns the link's event if
+    /// that changed.
     pub(crate) fn push(&mut self, key: Key, is_first: bool) -> Option<Key> {
         match self {
             Self::Held(held) => {
@@ -67,7 +67,7 @@ impl Exit {
         }
     }
 
-    /// The link's next event, given `first`, that of its pipe.
+    /// The link's next event, given `first`, the next event of its pipe.
     pub(crate) fn next(&self, first: Key) -> Key {
         match self {
             Self::Held(held) => {

@@ -8,7 +8,7 @@ use crate::packet::{Flight, Handle};
 /// A ring that grows by doubling and is never searched.
 #[derive(Clone, Debug)]
 pub(crate) struct Pipe {
-    /// A power of two of places; the packet number n is in `n & (len - 1)`.
+    /// A power of two of slots. Packet number n is in slot `n & (len - 1)`.
     ring: Vec<Passage>,
     /// The first packet that has not arrived.
     head: u64,
@@ -31,7 +31,7 @@ pub(crate) struct Passage {
     pub(crate) flight: Flight,
 }
 
-/// Fewest places of a ring.
+/// The least number of slots in a ring.
 const PLACES_MIN: usize = 16;
 
 impl Pipe {
@@ -67,8 +67,8 @@ impl Pipe {
         self.tail += 1;
     }
 
-    /// Removes the next arrival; it exists, because its event was in the event queue. Marks it as departed if it was not yet: see
-    /// [`Pipe::depart_until`].
+    /// Removes the next arrival. There is one, because its event was in the event queue. Marks it as departed if it was not yet:
+    /// see [`Pipe::depart_until`].
     #[inline]
     pub(crate) fn pop(&mut self, on_departed: impl FnOnce(&Passage, usize)) -> Flight {
         debug_assert!(!self.is_empty(), "a link without packets has no event");
@@ -142,7 +142,7 @@ impl Pipe {
     fn grow(&mut self) {
         let mut larger = self.ring.clone();
         larger.extend_from_slice(&self.ring);
-        // Packet n was in `n mod len` and both copies of that place exist, one of which is `n mod 2 len`.
+        // Packet n was in slot `n mod len`. That slot has two copies in the new ring, and one of them is `n mod 2 len`.
         self.ring = larger;
     }
 }
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     fn passage(number: u64) -> Passage {
-        // Times start at 1, after the horizon of everything.
+        // Times start at 1, after every horizon.
         let flight = Flight::new(number as Handle, 10, 0, Address(0));
         Passage { arrives_at: SimTime::from_ticks(number + 1), starts_at: SimTime::ZERO, order: number, flight }
     }

@@ -27,8 +27,8 @@ pub struct ReorderSpec {
 /// Reordering and duplication of a link.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ScatterSpec {
-    /// The delay in steps; it replaces the link's own delay from the first step on. A packet takes the delay valid when it leaves
-    /// the transmitter.
+    /// The delay in steps; it replaces the link's own delay from the first step on. A packet takes the delay that is valid when
+    /// it leaves the transmitter.
     pub delays: Option<Steps<SimSpan>>,
     /// Packets with additional delay.
     pub reorder: Option<ReorderSpec>,
@@ -57,7 +57,7 @@ impl ScatterSpec {
     }
 }
 
-/// The far end of such a link.
+/// The state of a far end that reorders or duplicates.
 #[derive(Debug)]
 pub(crate) struct Scatter {
     /// The delay above the shortest one.

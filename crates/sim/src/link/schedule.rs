@@ -4,20 +4,20 @@ use anabranch_units::{SimSpan, SimTime};
 
 /// A value that changes in steps.
 ///
-/// It starts with the link's own value. With a `period` the steps repeat: a hand-over every 15 s is two or three steps.
+/// It starts with the link's own value. With a `period` the steps repeat: for example, a hand-over every 15 s is two or three
+/// steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Steps<T> {
-    /// The times of the steps, counted from the start of the world or of the period, and their values: in order, the first time
-    /// above zero.
+    /// The steps in order: time, counted from the start of the world or of the period, and value. The first time is above zero.
     pub steps: Vec<(SimSpan, T)>,
     /// The period; `None`: the steps do not repeat.
     pub period: Option<SimSpan>,
 }
 
-/// The limit of steps in a schedule.
+/// The limit on steps in a schedule.
 pub const STEPS_MAX: usize = 1 << 20;
 
-/// The shortest time between two steps. It bounds the number of steps within the transmission of one packet.
+/// The shortest time between two steps. It limits how many steps fall into the transmission of one packet.
 pub const STEP_MIN: SimSpan = SimSpan::from_micros(1);
 
 impl<T> Steps<T> {
@@ -50,7 +50,7 @@ impl<T: Copy> Schedule<T> {
         Self { first, steps, period }
     }
 
-    /// The value at `time`, and the end of its validity.
+    /// The value at `time`, and the time until which it is valid.
     pub(crate) fn at(&self, time: SimTime) -> (T, SimTime) {
         let ticks = time.ticks();
         let begin = self.period.map_or(0, |period| ticks - ticks % period.ticks());
@@ -72,7 +72,7 @@ impl<T: Copy> Schedule<T> {
         if self.period.is_some() { None } else { self.values().last() }
     }
 
-    /// The period, and each value with its duration within it.
+    /// The period, and each value with its duration within a period.
     pub(crate) fn cycle(&self) -> Option<(SimSpan, impl Iterator<Item = (T, SimSpan)>)> {
         let period = self.period?;
         let begins = std::iter::once(SimSpan::ZERO).chain(self.steps.iter().map(|&(at, _)| at));

@@ -1,8 +1,8 @@
 //! The transmission times of packets, without drift.
 //!
-//! A packet of b bits takes b · 10^12 / rate picoseconds, which is seldom an integer. What is cut off is kept, in units of
-//! 1/rate of a picosecond, and added to the next packet of the same busy period. So the n-th packet of a busy period departs at
-//! the floor of its exact time, however long the period is.
+//! A packet of b bits takes b · 10^12 / rate picoseconds, which is seldom an integer. The rounded-off remainder is kept, in units
+//! of 1/rate of a picosecond, and added to the next packet of the same busy period. So the n-th packet of a busy period departs
+//! at its exact time rounded down, however long the period is.
 
 use anabranch_units::{PICO, Rate, SimTime};
 
@@ -13,11 +13,11 @@ pub(crate) struct Transmitter {
     rate: u64,
     /// The end of the last transmission, rounded down.
     free_at: SimTime,
-    /// The time that rounding took from `free_at`, in 1/rate ps. Always less than `rate`.
+    /// The remainder that was rounded off `free_at`, in 1/rate ps. Always less than `rate`.
     rest: u64,
-    /// The divisions for the last two sizes: most links see data of one size, or data and acknowledgements.
+    /// The divisions for the last two packet sizes: most links carry data of one size, or data and acknowledgements.
     last: [Division; 2],
-    /// The varying rate, if the rate varies; `rate` is then the link's own.
+    /// The varying rate; if set, `rate` is the link's own.
     varying: Option<Box<Varying>>,
 }
 
@@ -30,7 +30,7 @@ struct Division {
 }
 
 impl Transmitter {
-    /// A transmitter that is free; `rate` is not zero.
+    /// A transmitter that is free; `rate` must not be zero.
     pub(crate) fn new(rate: Rate) -> Self {
         let rate = rate.bits_per_second();
         assert!(rate > 0, "the builder refuses links without a rate");
@@ -53,7 +53,7 @@ impl Transmitter {
         self.varying.as_ref().map_or(now, |varying| varying.ready_at(now))
     }
 
-    /// The present rate.
+    /// The current rate.
     pub(crate) fn rate(&self) -> Rate {
         Rate::from_bits_per_second(self.rate)
     }
@@ -64,12 +64,12 @@ impl Transmitter {
         self.free_at
     }
 
-    /// Occupies it until `free_at`, a time of another clock.
+    /// Marks it as busy until `free_at`, a time computed by another clock.
     pub(crate) fn occupy_until(&mut self, free_at: SimTime) {
         self.free_at = free_at;
     }
 
-    /// Sends `size` bytes as soon as possible and returns the start. [`Transmitter::free_at`] then gives the end.
+    /// Sends `size` bytes as soon as possible and returns the start time. [`Transmitter::free_at`] then gives the end.
     #[inline]
     pub(crate) fn send(&mut self, now: SimTime, size: u32) -> SimTime {
         if let Some(varying) = &mut self.varying {
@@ -77,7 +77,7 @@ impl Transmitter {
             self.free_at = at;
             return starts_at;
         }
-        // At `now == free_at` the last packet may have left only a fraction of a picosecond later: the rest stays.
+        // At `now == free_at` the last packet may have left only a fraction of a picosecond later, so the remainder is kept.
         if now > self.free_at {
             self.free_at = now;
             self.rest = 0;
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_million_packets_do_not_drift() {
-        // 1000 B at 1.5 Mbit/s take 16/3 ms; a million of them exactly 16 000 / 3 s.
+        // 1000 B at 1.5 Mbit/s take 16/3 ms, so a million packets take exactly 16 000 / 3 s.
         let mut transmitter = Transmitter::new(Rate::from_bits_per_second(1_500_000));
         for _ in 0..1_000_000 {
             transmitter.send(SimTime::ZERO, 1000);
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn sizes_may_alternate() {
-        // 7 bit/s: a byte takes 8/7 s, so a 1 B, a 2 B and a 4 B packet take 8 s together.
+        // At 7 bit/s a byte takes 8/7 s, so packets of 1 B, 2 B and 4 B take 8 s together.
         let mut transmitter = Transmitter::new(Rate::from_bits_per_second(7));
         for size in [1, 2, 4, 4, 2, 1] {
             transmitter.send(SimTime::ZERO, size);

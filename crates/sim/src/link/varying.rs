@@ -1,4 +1,4 @@
-//! Departures from a link whose rate varies, in steps or by a trace.
+//! Departures from a link whose rate varies, in steps or according to a trace.
 //!
 //! Steps and traces are known in advance, so the departure of a packet is known at its arrival, as with a constant rate.
 
@@ -9,28 +9,28 @@ use super::schedule::{Schedule, Steps};
 /// The variation of a link's rate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RateSpec {
-    /// In steps. At a rate of zero packets wait; none is lost.
+    /// In steps. While the rate is zero, packets wait; none is lost.
     Steps(Steps<Rate>),
-    /// By delivery opportunities, as Mahimahi replays its recordings (Netravali et al., USENIX ATC 2015).
+    /// By delivery opportunities, as Mahimahi replays its traces (Netravali et al., USENIX ATC 2015).
     Trace(DeliveryTrace),
 }
 
-/// A periodic sequence of delivery opportunities. Each carries [`DeliveryTrace::BYTES`] bytes of one packet or several. A packet
+/// A periodic sequence of delivery opportunities. Each carries [`DeliveryTrace::BYTES`] bytes, of one packet or several. A packet
 /// that does not fit continues in the next opportunity; unused capacity is lost.
 ///
 /// Differs from Mahimahi's `mm-link` in: a packet that arrives exactly at an opportunity may use it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeliveryTrace {
-    /// The times of the opportunities in a period, in order. The last one is the length of the period; it is above zero.
+    /// The times of the opportunities in a period, in order. The last one is also the length of the period and above zero.
     pub opportunities: std::sync::Arc<[SimSpan]>,
 }
 
 impl DeliveryTrace {
     /// The capacity of an opportunity in bytes.
     pub const BYTES: u32 = 1504;
-    /// The overhead per packet in bytes: the header of the device from which Mahimahi reads it.
+    /// The overhead per packet in bytes: the header of the device from which Mahimahi reads packets.
     pub const HEADER: u32 = 4;
-    /// The limit of opportunities in a trace: a minute at 1 Gbit/s has 5 million.
+    /// The limit on opportunities in a trace: a minute at 1 Gbit/s has 5 million.
     pub const OPPORTUNITIES_MAX: usize = 1 << 24;
 
     /// The period of the trace.
@@ -108,15 +108,15 @@ impl Varying {
     }
 }
 
-/// A rate that changes in steps. A packet of b bits is b · 10^12 units of work; at rate r the link does r units in each picosecond.
-/// So the arithmetic is exact: the work left by rounding a departure down is done first for the next packet.
+/// A rate that changes in steps. A packet of b bits is b · 10^12 units of work; at rate r the link does r units per picosecond.
+/// So the arithmetic is exact: when a departure is rounded down, its remaining work is done first for the next packet.
 #[derive(Clone, Debug)]
 pub(crate) struct Stepping {
     rates: Schedule<u64>,
     /// The work of a whole period.
     work_per_period: Option<(SimSpan, u128)>,
     free_at: SimTime,
-    /// The work left at that time, less than that of a picosecond.
+    /// The work that was still left at that time, less than that of one picosecond.
     rest: u128,
 }
 
@@ -140,7 +140,7 @@ impl Stepping {
         let mut todo = self.rest + u128::from(size) * 8 * u128::from(PICO);
         let mut time = starts_at;
         if let Some((period, work)) = self.work_per_period.filter(|&(_, work)| todo > work) {
-            // Work is left, so the packet leaves when it is done, not at the end of a period.
+            // Some work is always left, so the packet leaves when it is done, not at the end of a period.
             let periods = (todo - 1) / work;
             todo -= periods * work;
             time = time.saturating_add(period.saturating_mul(u64::try_from(periods).unwrap_or(u64::MAX)));
@@ -169,7 +169,7 @@ impl Stepping {
     }
 }
 
-/// A trace in operation.
+/// The replay of a trace.
 #[derive(Clone, Debug)]
 pub(crate) struct Replay {
     trace: DeliveryTrace,
@@ -214,7 +214,7 @@ impl Replay {
         if here >= now {
             return if self.place.left > 0 { self.place } else { self.place.next(&self.trace) };
         }
-        // The last opportunity is exactly at the end of the period, and belongs to it.
+        // The last opportunity is exactly at the end of the period and belongs to it.
         let period = self.trace.period().ticks();
         let cycle = now.ticks().saturating_sub(1) / period;
         let phase = SimSpan::from_ticks(now.ticks() - cycle * period);
@@ -254,8 +254,8 @@ mod tests {
         DeliveryTrace { opportunities: opportunities.iter().map(|&ms| SimSpan::from_millis(ms)).collect() }
     }
 
-    /// 8 Mbit/s are 1 kB a millisecond. From 3 ms on it is half of that, and from 7 ms on twice: packets of 1 kB leave at 1, 2, 3, then 5, 7, then
-    /// at 7.5, 8 ms.
+    /// 8 Mbit/s are 1 kB per millisecond. From 3 ms on the rate is half of that, from 7 ms on twice that. So packets of 1 kB
+    /// leave at 1, 2, 3, then 5, 7, then 7.5, 8 ms.
     #[test]
     fn packets_leave_at_the_rate_of_their_time() {
         let mut varying = steps(8_000_000, &[(3, 4_000_000), (7, 16_000_000)], None);
@@ -263,7 +263,7 @@ mod tests {
         assert_eq!(left, [2, 4, 6, 10, 14, 15, 16]);
     }
 
-    /// A packet of 4 kB begins at 1 ms: 2 kB at 1 kB/ms until 3 ms, nothing until 5 ms, 2 kB at 4 kB/ms.
+    /// A packet of 4 kB starts at 1 ms: 2 kB at 1 kB/ms until 3 ms, nothing until 5 ms, 2 kB at 4 kB/ms.
     #[test]
     fn a_packet_goes_on_at_the_next_rate() {
         let mut varying = steps(8_000_000, &[(3, 0), (5, 32_000_000)], None);
@@ -272,8 +272,8 @@ mod tests {
         assert_eq!([2, 3, 4, 5].map(|ms| stalled.ready_at(millis(ms))), [2, 5, 5, 5].map(millis));
     }
 
-    /// 7 bit/s, then 3 bit/s: a byte takes 8/7 s at the first, so rates that divide nothing. A thousand bytes leave exactly when the work is done: in
-    /// 10 s there are 5 · 7 + 5 · 3 = 50 bits, so 8000 bits take 1600 s.
+    /// 7 bit/s, then 3 bit/s: the times of bytes are no integers. A thousand bytes leave exactly when the work is done: 10 s have
+    /// 5 · 7 + 5 · 3 = 50 bits, so 8000 bits take 1600 s.
     #[test]
     fn steps_do_not_drift() {
         let mut varying = steps(7, &[(5000, 3)], Some(10_000));
@@ -281,7 +281,7 @@ mod tests {
             varying.send(SimTime::ZERO, 1);
         }
         assert_eq!(varying.send(SimTime::ZERO, 1).at, millis(1_600_000));
-        // All at once is the same.
+        // One packet of the total size gives the same time.
         assert_eq!(steps(7, &[(5000, 3)], Some(10_000)).send(SimTime::ZERO, 1000).at, millis(1_600_000));
     }
 
@@ -306,7 +306,7 @@ mod tests {
         assert_eq!(trace(&[2, 2, 5]).rate().bits_per_second(), 3 * 1504 * 8 * 200);
     }
 
-    /// What comes later than an opportunity waits for the next; what nobody used is gone.
+    /// A packet that arrives after an opportunity waits for the next one. Unused opportunities are lost.
     #[test]
     fn an_opportunity_that_passes_is_lost() {
         let mut varying = Varying::new(Rate::from_bits_per_second(1), RateSpec::Trace(trace(&[2, 4, 6, 8])));
@@ -314,18 +314,19 @@ mod tests {
         assert_eq!(varying.send(millis(3), 1500), Departure { starts_at: millis(4), at: millis(4) });
         assert_eq!(varying.ready_at(millis(4)), millis(6));
         assert_eq!(varying.send(millis(8), 1500).at, millis(8));
-        // 100 periods later, a packet of five opportunities.
+        // 100 periods later, a packet that takes five opportunities.
         assert_eq!(varying.send(millis(807), 5 * 1504 - 4).at, millis(816));
     }
 
-    /// 700 B and 4 B of header are 704 of 1504, so that two of them fit in an opportunity; a third one begins in it and ends in the next.
+    /// A packet of 700 B with its 4 B header takes 704 of 1504 bytes. Two fit in an opportunity; a third begins in it and ends in
+    /// the next.
     #[test]
     fn small_packets_share_an_opportunity() {
         let mut varying = Varying::new(Rate::from_bits_per_second(1), RateSpec::Trace(trace(&[1, 2, 3])));
         let left = [(); 4].map(|()| varying.send(SimTime::ZERO, 700));
         assert_eq!(left.map(|departure| departure.at), [1, 1, 2, 2].map(millis));
         assert_eq!(left.map(|departure| departure.starts_at), [1, 1, 1, 2].map(millis));
-        // 2 · 1504 - 4 · 704 = 192 B are left at 2 ms; who comes then may use them.
+        // 2 · 1504 - 4 · 704 = 192 B are left at 2 ms. A packet that arrives then may use them.
         assert_eq!(varying.ready_at(millis(2)), millis(2));
     }
 }

@@ -1,9 +1,9 @@
-//! The SCTP header after the ports, and its chunks (RFC 4960, section 3). The sizes are ns-2's; where it keeps less than the
-//! RFC, as of tags and cookies, there are zeros. User data is zeros, too.
+//! The SCTP header after the ports, and its chunks (RFC 4960, section 3). The sizes are ns-2's. Fields that ns-2 does not keep,
+//! such as tags and cookies, are zero. User data is zero, too.
 
 use anabranch_ns2::sctp::{Chunk, Data, Greeting, Heartbeat, Packet, Sack};
 
-/// Appends at most `room` bytes of it.
+/// Appends at most `room` bytes of a packet.
 pub(super) fn write(packet: &Packet, room: usize, out: &mut Vec<u8>) {
     let end = out.len() + room;
     // Verification tag and checksum.
@@ -61,7 +61,7 @@ fn data_body(data: &Data, out: &mut Vec<u8>) {
     out.extend([0; 4]);
 }
 
-/// Tag, window, streams outwards and inwards, first TSN, and the empty parameter of unreliable streams.
+/// Tag, window, outgoing and incoming streams, first TSN, and the empty parameter of unreliable streams.
 fn greeting_body(greeting: &Greeting, out: &mut Vec<u8>) {
     out.extend([0; 4]);
     out.extend(greeting.window.to_be_bytes());
@@ -82,14 +82,14 @@ fn sack_body(sack: &Sack, out: &mut Vec<u8>) {
     }
 }
 
-/// The one parameter, 20 bytes of which 9 say something.
+/// The one parameter: 20 bytes, of which 9 carry information.
 fn heartbeat_body(heartbeat: &Heartbeat, out: &mut Vec<u8>) {
     out.extend([0, 1, 0, 20]);
     out.extend(heartbeat.sent_s.to_be_bytes());
     out.push(heartbeat.destination);
 }
 
-/// A chunk is a whole message: it is its first and last part.
+/// A chunk is a whole message: it is both its first and its last fragment.
 const WHOLE: u8 = 0b011;
 const UNORDERED: u8 = 0b100;
 

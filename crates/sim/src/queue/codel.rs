@@ -1,7 +1,7 @@
 //! Controlled delay (RFC 8289).
 //!
 //! The queue is bad when every packet of a whole `interval` has waited longer than `target`. Then packets are dropped at the
-//! head, the n-th of a series `interval / sqrt(n)` after the one before it, until a packet comes out in time:
+//! head, the n-th of a series `interval / sqrt(n)` after the one before it, until a packet has waited less than `target`:
 //!
 //! ```text
 //!   Watching ── above target for an interval: drop ──> Dropping (next drop at t + interval / sqrt(count))
@@ -25,11 +25,11 @@ use crate::queue::{Managed, Verdict};
 /// The parameters of CoDel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CoDelParameters {
-    /// The standing delay that is acceptable: 5 ms (RFC 8289, section 4.3).
+    /// The acceptable standing queueing delay: 5 ms (RFC 8289, section 4.3).
     pub target: SimSpan,
-    /// The round trip of the slowest usual path: 100 ms (section 4.2).
+    /// The round trip time of the slowest usual path: 100 ms (section 4.2).
     pub interval: SimSpan,
-    /// With at most this many bytes left, nothing is dropped: one packet of the largest size.
+    /// While at most this many bytes remain, nothing is dropped: one packet of the largest size.
     pub bytes_min: u64,
     /// The limit of waiting packets.
     pub packets_max: u32,
@@ -90,7 +90,7 @@ impl CoDel {
         self.bytes
     }
 
-    /// Throws away what has waited longest, as if it had never come: the law does not hear of it.
+    /// Drops the packet that has waited longest, without any effect on the control law.
     pub(crate) fn throw_away(&mut self) -> Option<Flight> {
         let Waiting { flight, .. } = self.waiting.pop_front()?;
         self.bytes -= u64::from(flight.size());
@@ -138,7 +138,7 @@ impl Managed for CoDel {
                 (next, _) = self.take(now);
             }
             self.dropping = true;
-            // RFC 8289, section 5.3: a series that follows closely starts where the last one had come to.
+            // RFC 8289, section 5.3: a series that follows closely resumes the drop rate of the last one.
             let series = self.count - self.count_first;
             let is_close = now.since(self.drop_next) < self.parameters.interval.saturating_mul(16);
             self.count = if series > 1 && is_close { series } else { 1 };
@@ -159,7 +159,7 @@ impl CoDel {
         true
     }
 
-    /// The first packet, and whether the delay has been above target for an interval.
+    /// Takes the first packet. Also returns whether the delay has been above target for an interval.
     fn take(&mut self, now: SimTime) -> (Option<Flight>, bool) {
         let Some(Waiting { since, flight }) = self.waiting.pop_front() else {
             self.above_until = None;
@@ -189,7 +189,7 @@ mod tests {
         SimTime::ZERO.saturating_add(SimSpan::from_millis(millis))
     }
 
-    /// A thousand packets come at once and leave one a millisecond.
+    /// A thousand packets arrive at once and leave one per millisecond.
     fn drop_times(parameters: CoDelParameters) -> Vec<u64> {
         let mut queue = CoDel::new(parameters);
         for number in 0..1000 {
@@ -206,8 +206,8 @@ mod tests {
 
     #[test]
     fn the_drop_times_of_rfc_8289() {
-        // Above target from 5 ms, so the first drop at 105 ms, then 100 ms, 100/√2 = 70.7, 57.7, 50, 44.7 ms later: at 205,
-        // 275.7, 333.4, 383.4 and 428.2 ms, each with the next packet that leaves.
+        // Above target from 5 ms on, so the first drop is at 105 ms. The next are 100 ms, 100/√2 = 70.7, 57.7, 50, 44.7 ms later:
+        // at 205, 275.7, 333.4, 383.4 and 428.2 ms, each with the next packet that leaves.
         assert_eq!(drop_times(CoDelParameters::default()), [105, 205, 276, 334, 384, 429]);
     }
 
@@ -225,7 +225,7 @@ mod tests {
             for number in 0..3 {
                 queue.enqueue(millis(now), Flight::new(number, 1000, 0, Address(0)));
             }
-            // Three packets a millisecond come and go, and five milliseconds of them wait but for one.
+            // Three packets arrive and leave per millisecond; less than five milliseconds of packets wait.
             for _ in 0..if now < 4 { 0 } else { 3 } {
                 queue.dequeue(millis(now), &mut dropped);
             }
@@ -233,7 +233,7 @@ mod tests {
         assert_eq!(dropped.len(), 0);
     }
 
-    /// Longer than a clock of 64 bits goes on: such a queue never drops at its head.
+    /// The interval ends after the last time of a 64-bit clock: such a queue never drops at its head.
     #[test]
     fn an_endless_interval_is_no_mistake() {
         let endless = SimSpan::from_ticks(u64::MAX);
@@ -247,7 +247,7 @@ mod tests {
         assert_eq!(accepted.collect::<Vec<_>>(), [Verdict::Take, Verdict::Take, Verdict::Drop]);
     }
 
-    /// As `the_drop_times_of_rfc_8289`: the same times, and nothing is lost. What may not be marked is dropped.
+    /// As `the_drop_times_of_rfc_8289`: the same times, but nothing is lost. A packet that may not be marked is dropped.
     #[test]
     fn what_would_be_dropped_is_marked_at_the_same_times() {
         for ecn in [Some(EcnCodepoint::Ect0), None] {

@@ -2,10 +2,10 @@
 //!
 //! Two ways of counting, both ns-2.35's:
 //!
-//! * packets: a packet is lost if `waiting + 1 >= limit`. The packet in transmission does not wait, so a limit of n keeps n - 1
-//!   waiting and one in service, and a limit of 1 loses everything: the test is made even when the transmitter is idle.
-//! * bytes: a packet is lost if `waiting + size > limit`. ns-2 writes `>=` here and multiplies a limit in packets by a mean
-//!   size; a limit that is given in bytes has no reason to refuse its last byte.
+//! * packets: a packet is lost if `waiting + 1 >= limit`. The packet in transmission does not wait, so a limit of n allows n - 1
+//!   waiting and one in service. A limit of 1 loses everything, because the test applies even to an idle transmitter.
+//! * bytes: a packet is lost if `waiting + size > limit`. ns-2 writes `>=` here and multiplies a limit in packets by a mean size.
+//!   With a limit in bytes there is no reason to refuse the last byte.
 
 use super::Backlog;
 
@@ -20,7 +20,7 @@ impl DropTail {
     /// No bound.
     pub(crate) const UNLIMITED: Self = Self { packets: u64::MAX, bytes: u64::MAX };
 
-    /// At most `limit` packets, the one in service among them.
+    /// At most `limit` packets, including the one in service.
     pub(crate) const fn packets(limit: u32) -> Self {
         Self { packets: limit as u64, bytes: u64::MAX }
     }
@@ -30,7 +30,7 @@ impl DropTail {
         Self { packets: u64::MAX, bytes: limit }
     }
 
-    /// Whether a packet of `size` bytes may join.
+    /// Whether a packet of `size` bytes is accepted.
     #[inline]
     pub(crate) const fn admits(self, size: u32, backlog: Backlog) -> bool {
         backlog.packets + 1 < self.packets && backlog.bytes.saturating_add(size as u64) <= self.bytes

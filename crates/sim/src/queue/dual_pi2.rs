@@ -1,24 +1,24 @@
 //! DualPI2, a coupled dual queue (RFC 9332, appendix A; De Schepper et al., CoNEXT 2016).
 //!
 //! Packets of scalable senders (ECT(1) and CE) have a short queue L of their own; all others use the classic queue C. One
-//! controller updates the probability p from the delay, every `update`. C is marked or dropped with p², which suits senders whose
-//! window is proportional to 1/√p; L is marked with k p, which suits senders whose window is proportional to 1/p. So flows of both
-//! kinds get about the same rate.
+//! controller updates the probability p from the delay, every `update`. C is marked or dropped with probability p², which suits
+//! senders whose window is proportional to 1/√p. L is marked with probability k p, which suits senders whose window is
+//! proportional to 1/p. So flows of both kinds get about the same rate.
 //!
 //! ```text
-//!   p ← p + α (delay - target) + β (delay - delay before)     delay: of the first packet in C or in L, the longer
-//!   C   p_C = p², dropped if it may not be marked
-//!   L   p_L = max(k p, ramp)                                  ramp: 0 below `ramp_min` of waiting, 1 above `ramp_max`; 0 if nothing is behind it
-//!   overload: p_C > p_Cmax = min(1/k², 1)                     C is dropped with p_C = p², and so is L, which is then marked as well
-//!   next queue: L, unless C waits and has not had its tenth of the bytes
+//!   p ← p + α (delay - target) + β (delay - delay before)     delay: of the first packet in C or in L, whichever is longer
+//!   C   p_C = p²; a packet that may not be marked is dropped
+//!   L   p_L = max(k p, ramp)                                  ramp: 0 below `ramp_min` of waiting, 1 above `ramp_max`; 0 if L has no further packet
+//!   overload: p_C > p_Cmax = min(1/k², 1)                     C drops with p_C = p²; L drops with it, too, and also marks
+//!   next queue: L, unless C has packets and has not had its tenth of the bytes
 //! ```
 //!
-//! Marks and drops are spread evenly: the probabilities add up, and the packet whose probability makes the sum pass 1 is marked or
-//! dropped (appendix A.1, `recur`).
+//! Marks and drops are spread evenly: the probabilities of successive packets are summed, and the packet that brings the sum
+//! above 1 is marked or dropped (appendix A.1, `recur`).
 //!
-//! Differs from the RFC in: a weighted turn protects C, not a time-shifted FIFO, which is the RFC's example; section 4.2.2 allows
-//! both. The delay is the longer of both queues, so that L alone can cause overload; the RFC's example takes C's. Both are as in
-//! Linux. The limit is in packets.
+//! Differs from the RFC in: C is protected by a weighted round robin, not by the time-shifted FIFO of the RFC's example; section
+//! 4.2.2 allows both. The delay is the longer one of both queues, so that L alone can cause overload; the RFC's example takes
+//! C's. Both are as in Linux. The limit is in packets.
 
 use std::collections::VecDeque;
 
@@ -36,17 +36,17 @@ pub struct DualPi2Parameters {
     pub target: SimSpan,
     /// The update interval: 15 ms.
     pub update: SimSpan,
-    /// The change of p in an update per second of delay above the target: 0.15.
+    /// The change of p per update, for each second of delay above the target: 0.15.
     pub alpha: f64,
-    /// The change of p in an update per second of growth of the delay: 3.
+    /// The change of p per update, for each second of growth of the delay: 3.
     pub beta: f64,
     /// The coupling factor: 2.
     pub coupling: f64,
-    /// Below this delay L is not marked for its own delay: 800 us.
+    /// Below this delay, L is not marked because of its own delay: 800 us.
     pub ramp_min: SimSpan,
     /// Above this delay every packet of L is marked: 1200 us.
     pub ramp_max: SimSpan,
-    /// C's share of the bytes while both wait: 0.1.
+    /// C's share of the bytes while both queues have packets: 0.1.
     pub classic_share: f64,
     /// The limit of waiting packets, of both queues together.
     pub packets_max: u32,
@@ -90,7 +90,7 @@ pub(crate) struct DualPi2 {
     base: f64,
     delay_before: SimSpan,
     update_at: SimTime,
-    /// The bytes that C may send before L; below zero it is L's turn.
+    /// The bytes that C may send before L. Below zero it is L's turn.
     credit: f64,
 }
 
@@ -98,7 +98,7 @@ pub(crate) struct DualPi2 {
 #[derive(Debug, Default)]
 struct Half {
     waiting: VecDeque<(SimTime, Flight)>,
-    /// The sums of the mark and drop probabilities since the last mark and drop.
+    /// The sums of the marking and dropping probabilities since the last mark and drop.
     marks: f64,
     drops: f64,
 }
@@ -133,13 +133,13 @@ impl DualPi2 {
         }
     }
 
-    /// Performs the updates that are due.
+    /// Performs the updates of p that are due.
     fn advance(&mut self, now: SimTime) {
         while self.update_at <= now {
             self.update(self.update_at);
             self.update_at = self.update_at.saturating_add(self.parameters.update);
             if self.len() == 0 && self.base <= 0.0 && self.delay_before.is_zero() && self.update_at <= now {
-                // Further updates would change nothing.
+                // Further updates would not change p.
                 let update = self.parameters.update.ticks();
                 self.update_at = SimTime::from_ticks((now.ticks() / update).saturating_add(1).saturating_mul(update));
             }
@@ -155,10 +155,10 @@ impl DualPi2 {
         self.delay_before = delay;
     }
 
-    /// The probability that L is marked for its own delay.
+    /// The probability that L is marked because of its own delay.
     fn ramp(&self, delay: SimSpan) -> f64 {
         let DualPi2Parameters { ramp_min, ramp_max, .. } = self.parameters;
-        // A single packet is no queue: the RFC's threshold of one packet.
+        // A single packet is no queue: the RFC has a threshold of one packet.
         if delay <= ramp_min || self.low.waiting.is_empty() {
             0.0
         } else if delay >= ramp_max {
@@ -184,7 +184,7 @@ impl DualPi2 {
         self.base * self.base > (1.0 / (self.parameters.coupling * self.parameters.coupling)).min(1.0)
     }
 
-    /// Takes a packet of L at `now`: whether it is marked, or `None` if it is dropped.
+    /// Takes a packet of L at `now`, and whether it is marked. `None` instead of the mark: it is dropped.
     fn take_low(&mut self, now: SimTime) -> Option<(Flight, Option<bool>)> {
         let (since, flight) = self.low.waiting.pop_front()?;
         if self.is_overloaded() && recurs(&mut self.low.drops, self.base * self.base) {
@@ -196,7 +196,7 @@ impl DualPi2 {
         Some((flight, Some(is_marked)))
     }
 
-    /// Takes a packet of C in the same way.
+    /// Takes a packet of C, as [`Self::take_low`] does of L.
     fn take_classic(&mut self) -> Option<(Flight, Option<bool>)> {
         let (_, flight) = self.classic.waiting.pop_front()?;
         if !recurs(&mut self.classic.marks, self.base * self.base) {
@@ -263,7 +263,8 @@ mod tests {
         assert!((got - expected).abs() < 1e-12, "{got}, not {expected}");
     }
 
-    /// One packet of C comes at 0 and waits. After 15, 30 and 45 ms: 3 · 0.015; then 0.15 · 0.015 + 3 · 0.015, and 0.15 · 0.030 + 3 · 0.015.
+    /// One packet of C arrives at 0 and waits. After 15, 30 and 45 ms the changes are 3 · 0.015; then 0.15 · 0.015 + 3 · 0.015,
+    /// and 0.15 · 0.030 + 3 · 0.015.
     #[test]
     fn the_probability_by_hand() {
         let mut queue = DualPi2::new(DualPi2Parameters::default());
@@ -274,7 +275,7 @@ mod tests {
         }
     }
 
-    /// With p = 1/4 C is dropped with 1/16 and L marked with 1/2.
+    /// With p = 1/4, C is dropped with probability 1/16 and L marked with 1/2.
     #[test]
     fn what_is_struck_is_struck_evenly() {
         let mut queue = DualPi2::new(DualPi2Parameters { packets_max: 1000, ..DualPi2Parameters::default() });
@@ -292,7 +293,7 @@ mod tests {
         assert_eq!((marks[..4].to_vec(), marks.len()), (vec![3, 5, 7, 9], 49));
     }
 
-    /// At 1 ms half of L is marked; nothing of it if no other packet is behind it.
+    /// At 1 ms half of L is marked; none of it if no other packet is behind.
     #[test]
     fn the_ramp_is_between_its_ends() {
         let mut queue = DualPi2::new(DualPi2Parameters::default());
@@ -304,7 +305,7 @@ mod tests {
         }
     }
 
-    /// While both have packets of one size, C has every tenth; what comes to L alone does not wait for C.
+    /// While both queues have packets of one size, C sends every tenth packet. Packets of L alone do not wait for C.
     #[test]
     fn low_goes_first_and_classic_is_not_starved() {
         let mut queue = DualPi2::new(DualPi2Parameters::default());
@@ -323,7 +324,7 @@ mod tests {
         assert!(is_low(&mut queue));
     }
 
-    /// Above a p_C of 1/4 C is dropped though it may be marked, and L is dropped, too.
+    /// Above a p_C of 1/4, C is dropped even if it may be marked, and L is dropped, too.
     #[test]
     fn overload_drops_of_both() {
         let struck = |base, ecn| {
@@ -339,7 +340,7 @@ mod tests {
         let classic = Some(EcnCodepoint::Ect0);
         assert_eq!(struck(0.5, classic), (249, 0));
         assert_eq!(struck(0.75, classic), (0, 562));
-        // All that is left, but for the one that makes it more than one.
+        // All the others are marked, except the first, with which the sum is not yet above 1.
         assert_eq!(struck(0.75, L), (437, 562));
     }
 

@@ -1,11 +1,11 @@
 //! Flow queueing with controlled delay (RFC 8290): a queue for each flow, deficit round robin among them, and CoDel in each.
 //!
 //! ```text
-//!   a packet comes   into the queue of its flow's hash; a queue that was empty joins the end of *new* with a deficit of one quantum
+//!   a packet arrives  goes to the queue of its flow's hash; a queue that was empty joins the end of *new* with a deficit of one quantum
 //!   too many wait    the queue with the most bytes loses its oldest packets: half of them, at most `batch`
 //!   a packet leaves  from the first queue of *new*, else of *old*:
-//!                      deficit ≤ 0 ── one quantum more, to the end of *old*, and look again
-//!                      nothing (left by CoDel) ── from *new*: to the end of *old*; from *old*: it is idle; and look again
+//!                      deficit ≤ 0 ── one quantum more, to the end of *old*, and try again
+//!                      no packet (left by CoDel) ── from *new*: to the end of *old*; from *old*: removed; and try again
 //!                      a packet ── the deficit falls by its bytes
 //! ```
 //!
@@ -59,11 +59,11 @@ impl FqCoDelParameters {
 #[derive(Debug)]
 pub(crate) struct FqCoDel {
     parameters: FqCoDelParameters,
-    /// A perturbation of the hash, different for each link and seed.
+    /// A perturbation of the hash, different for each link and each seed.
     perturbation: u64,
-    /// The queues by hash.
+    /// The queues, indexed by hash.
     queues: Vec<FlowQueue>,
-    /// The lists of queues: new ones, and those that have had a turn.
+    /// The lists of queues: new ones, and old ones that have had a turn.
     new: VecDeque<u32>,
     old: VecDeque<u32>,
     packets: usize,
@@ -72,7 +72,7 @@ pub(crate) struct FqCoDel {
 #[derive(Debug)]
 struct FlowQueue {
     codel: CoDel,
-    /// The bytes that it may send before its turn ends; negative after a packet longer than the deficit.
+    /// The bytes that it may still send in its turn; negative after a packet longer than the deficit.
     deficit: i64,
     /// Whether it is on one of the two lists.
     is_listed: bool,
@@ -81,7 +81,7 @@ struct FlowQueue {
 impl FqCoDel {
     pub(crate) fn new(parameters: FqCoDelParameters, mut stream: Stream) -> Self {
         let FqCoDelParameters { codel, queues, .. } = parameters;
-        // A single queue has no limit; all queues together have one.
+        // A single queue has no limit; there is one limit for all queues together.
         let codel = CoDelParameters { packets_max: u32::MAX, ..codel };
         let queue = || FlowQueue { codel: CoDel::new(codel), deficit: 0, is_listed: false };
         let perturbation = (stream.uniform() * (1_u64 << 53) as f64) as u64;
@@ -89,7 +89,7 @@ impl FqCoDel {
         Self { parameters, perturbation, queues, new: VecDeque::new(), old: VecDeque::new(), packets: 0 }
     }
 
-    /// The queue of a flow in one direction: SplitMix64's mixing, then a multiplication in place of a division.
+    /// The queue of a flow in one direction: SplitMix64's mixing, then a multiplication instead of a division.
     fn queue_of(&self, leg: Leg) -> u32 {
         let mut hash = (u64::from(leg) ^ self.perturbation).wrapping_add(0x9e37_79b9_7f4a_7c15);
         hash = (hash ^ hash >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -120,7 +120,7 @@ impl Managed for FqCoDel {
         if self.packets <= self.parameters.codel.packets_max as usize {
             return;
         }
-        // The first queue with the most bytes: only queues with packets are on a list.
+        // The first queue with the most bytes. Only queues with packets are on a list.
         let listed = self.new.iter().chain(&self.old).copied();
         let fattest = listed.min_by_key(|&index| (u64::MAX - self.queues[index as usize].codel.bytes(), index));
         let codel = &mut self.queues[fattest.expect("packets are in listed queues") as usize].codel;
@@ -174,7 +174,7 @@ mod tests {
         }
     }
 
-    /// Legs of the packets that leave.
+    /// Legs of the next `count` packets that leave.
     fn drain(queue: &mut FqCoDel, count: usize) -> Vec<Leg> {
         (0..count)
             .map_while(|_| queue.dequeue(SimTime::ZERO, &mut Vec::new()))
@@ -182,7 +182,8 @@ mod tests {
             .collect()
     }
 
-    /// With a quantum of 1500 B flow 0 sends 1500 B, and flow 2 three packets of 500 B, in turn. Flow 4 comes later and is new: it is the next.
+    /// With a quantum of 1500 B, flow 0 sends 1500 B and flow 2 three packets of 500 B, in turn. Flow 4 arrives later and is new:
+    /// it goes first.
     #[test]
     fn flows_have_turns_of_a_quantum_and_a_new_flow_goes_first() {
         let mut queue = queue(FqCoDelParameters { quantum: 1500, ..FqCoDelParameters::default() });
@@ -194,7 +195,7 @@ mod tests {
         assert_eq!(queue.len(), 0);
     }
 
-    /// A packet of 3000 B is two quanta: the flow misses its next turn.
+    /// A packet of 3000 B takes two quanta, so the flow misses its next turn.
     #[test]
     fn what_a_flow_takes_too_much_it_pays_back() {
         let mut queue = queue(FqCoDelParameters { quantum: 1500, ..FqCoDelParameters::default() });
@@ -203,7 +204,7 @@ mod tests {
         assert_eq!(drain(&mut queue, 6), [0, 2, 2, 0, 2, 2]);
     }
 
-    /// Section 4.2 of the RFC: a new queue that has become empty goes to the old ones, so that it is not new again at once.
+    /// Section 4.2 of the RFC: a new queue that becomes empty joins the old ones, so that it is not new again at once.
     #[test]
     fn a_flow_is_not_new_twice_in_a_row() {
         let mut queue = queue(FqCoDelParameters { quantum: 1500, ..FqCoDelParameters::default() });
@@ -211,12 +212,12 @@ mod tests {
         assert_eq!(drain(&mut queue, 1), [0]);
         enqueue(&mut queue, 2, &[1500]);
         assert_eq!(drain(&mut queue, 2), [2, 0]);
-        // It was found empty behind the other one, and is new again only now.
+        // It was found empty when its turn came, so only now it is new again.
         enqueue(&mut queue, 2, &[1500]);
         assert_eq!(drain(&mut queue, 2), [2, 0]);
     }
 
-    /// Eleven packets where ten may wait: the flow with the most bytes loses half of its packets, from the head.
+    /// Eleven packets arrive where ten may wait: the flow with the most bytes loses half of its packets, from the head.
     #[test]
     fn too_many_packets_are_the_loss_of_the_fattest_flow() {
         let codel = CoDelParameters { packets_max: 10, ..CoDelParameters::default() };
@@ -234,7 +235,7 @@ mod tests {
         }
     }
 
-    /// Of 2048 flows in 1024 queues a queue stays empty with probability e^-2: 138.6 of them, with a deviation below 11.
+    /// 2048 flows in 1024 queues leave a queue empty with probability e^-2: 138.6 queues, with a standard deviation below 11.
     #[test]
     fn flows_spread_over_the_queues() {
         let queue = queue(FqCoDelParameters::default());

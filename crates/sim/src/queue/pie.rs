@@ -1,22 +1,22 @@
 //! Proportional integral controller enhanced (RFC 8033).
 //!
-//! An arriving packet is dropped with a probability. A controller updates it every `update` from the queueing delay:
+//! An arriving packet is dropped with a probability p. A controller updates p every `update` from the queueing delay:
 //!
 //! ```text
 //!   p ← p + s(p) (α (delay - target) + β (delay - delay before))      s(p): 1/2048 below 10^-6, 1/512, 1/128, 1/32, 1/8, 1/2 below
 //!                                                                      0.00001, 0.0001, 0.001, 0.01, 0.1; else 1, and a step of 0.02 at most
-//!   p ← 0.98 p                                                         if nothing waits, now and before
-//!   nothing is dropped     while p < 0.2 and the delay before was below target/2; while two packets or less wait;
+//!   p ← 0.98 p                                                         if the delay is zero, now and at the last update
+//!   nothing is dropped     while p < 0.2 and the last delay was below target/2; while two packets or fewer wait;
 //!                          in a burst: for `burst` after p was 0 and the delays were below target/2
-//!   drops are spread       none before the probabilities of the packets since the last one add up to 0.85, one at 8.5
+//!   drops are spread       none until the probabilities since the last drop add up to 0.85; one for certain at 8.5
 //! ```
 //!
-//! `delay` is the waiting time of the packet that left last; zero if no packet waits (RFC 8033, section 4.3: by time stamps). With
-//! `ecn` an ECN-capable packet is marked instead of dropped while p is below 0.1 (section 5.1).
+//! `delay` is the waiting time of the packet that left last, or zero if no packet waits (RFC 8033, section 4.3: by time stamps).
+//! With `ecn`, an ECN-capable packet is marked instead of dropped while p is below 0.1 (section 5.1).
 //!
-//! Differs from the RFC in: nothing that the RFC decides. Of its optional parts (section 5), marks, spread drops and capped steps
-//! are built; PIE is always active. Updates are at the multiples of `update`; they are made up at the next use of the queue,
-//! because nothing changes before.
+//! Differs from the RFC in: nothing that the RFC requires. Of its optional parts (section 5), marking, spread drops and capped
+//! steps are implemented; PIE is always active. Updates are due at the multiples of `update`. They are computed at the next use
+//! of the queue, because nothing changes before.
 
 use std::collections::VecDeque;
 
@@ -34,15 +34,15 @@ pub struct PieParameters {
     pub target: SimSpan,
     /// The update interval: 15 ms (T_UPDATE).
     pub update: SimSpan,
-    /// The change of the probability in an update per second of delay above the target: 1/8 (alpha).
+    /// The change of p per update, for each second of delay above the target: 1/8 (alpha).
     pub alpha: f64,
-    /// The change of the probability in an update per second of growth of the delay: 5/4 (beta).
+    /// The change of p per update, for each second of growth of the delay: 5/4 (beta).
     pub beta: f64,
     /// The burst allowance: 150 ms (MAX_BURST).
     pub burst: SimSpan,
     /// The limit of waiting packets.
     pub packets_max: u32,
-    /// Whether ECN-capable packets are marked instead of dropped while the probability is below 0.1.
+    /// Whether ECN-capable packets are marked instead of dropped while p is below 0.1.
     pub ecn: bool,
 }
 
@@ -67,9 +67,9 @@ impl PieParameters {
     }
 }
 
-/// Below this backlog no packet is dropped: two packets of the RFC's mean size.
+/// At or below this backlog no packet is dropped: two packets of the RFC's mean size.
 const BYTES_MIN: u64 = 2 * 1024;
-/// From this probability on ECN-capable packets are dropped, too (mark_ecnth).
+/// From this p on, ECN-capable packets are dropped, too (mark_ecnth).
 const MARK_MAX: f64 = 0.1;
 
 /// The queue and its controller.
@@ -105,7 +105,7 @@ impl Pie {
         }
     }
 
-    /// Performs the updates that are due.
+    /// Performs the updates of p that are due.
     fn advance(&mut self, now: SimTime) {
         while self.update_at <= now {
             self.update();
@@ -115,7 +115,7 @@ impl Pie {
                 && self.delay_before.is_zero()
                 && self.burst_left == self.parameters.burst;
             if is_at_rest && self.update_at <= now {
-                // Further updates would change nothing.
+                // Further updates would not change p.
                 let update = self.parameters.update.ticks();
                 self.update_at = SimTime::from_ticks((now.ticks() / update).saturating_add(1).saturating_mul(update));
             }
@@ -218,8 +218,9 @@ mod tests {
         Flight::new(0, 1000, 0, Address(0))
     }
 
-    /// A packet waited 35 ms, and others wait: α · 20 ms + β · 35 ms = 0.0025 + 0.04375 = 0.04625, of which 1/2048 is taken at first. Then
-    /// nothing changes any more: 0.0025 a time, of which 1/128 at 2.3e-5, 4.2e-5, 6.2e-5 and 8.1e-5, and 1/32 from 1e-4 on.
+    /// A packet waited 35 ms, and others wait: α · 20 ms + β · 35 ms = 0.0025 + 0.04375 = 0.04625, of which 1/2048 is added
+    /// first. Then the delay stays: each update adds 0.0025, scaled by 1/128 at 2.3e-5, 4.2e-5, 6.2e-5 and 8.1e-5, and by 1/32
+    /// from 1e-4 on.
     #[test]
     fn the_probability_by_hand() {
         let mut pie = pie(PieParameters::default());
@@ -244,8 +245,9 @@ mod tests {
         assert!((pie.probability - 0.32).abs() < 1e-12, "{}", pie.probability);
     }
 
-    /// With nothing waiting, α · -15 ms = -0.001875 a time, then 2 % less: 0.15 is below 0.1 after 11 updates (0.15 · 0.98^11 = 0.120, less about 0.02),
-    /// and at zero after not quite half a minute. What comes after a long silence finds the burst allowed again.
+    /// If nothing waits, each update subtracts α · 15 ms = 0.001875, then 2 %: p falls from 0.15 below 0.1 in 11 updates (0.15 ·
+    /// 0.98^11 = 0.120, minus about 0.02), and to zero in a little less than half a minute. A packet after such a long idle time
+    /// has the burst allowance again.
     #[test]
     fn silence_forgives() {
         let mut pie = pie(PieParameters::default());
@@ -258,7 +260,7 @@ mod tests {
         assert_eq!(pie.update_at, millis(3_600_015));
     }
 
-    /// For 150 ms nothing is dropped, whatever the probability.
+    /// For 150 ms nothing is dropped, whatever p is.
     #[test]
     fn a_burst_passes() {
         let mut pie = pie(PieParameters::default());
@@ -268,8 +270,8 @@ mod tests {
         assert!((0..100).all(|_| pie.strikes()));
     }
 
-    /// Probability 1/8: none of the first six since a drop, whose sum is below 0.85; from then on each with 1/8, so 6 + 8 packets from one drop to the
-    /// next on average; and the 68th at the latest, with which they add up to 8.5.
+    /// With p = 1/8, none of the first six packets after a drop is dropped, as their sum is below 0.85. From then on each is
+    /// dropped with 1/8, so drops are 6 + 8 packets apart on average. The 68th is dropped for certain, as the sum is 8.5.
     #[test]
     fn drops_are_spread() {
         let mut pie = pie(PieParameters::default());
@@ -278,7 +280,7 @@ mod tests {
         let drops: Vec<_> = (0..200_000).filter(|_| pie.strikes()).collect();
         let distances: Vec<_> = drops.windows(2).map(|pair| pair[1] - pair[0]).collect();
         let mean = f64::from(distances.iter().sum::<i32>()) / distances.len() as f64;
-        // Some 14,000 distances with a deviation of 7.5: the mean's is 0.063.
+        // About 14,000 distances with a standard deviation of 7.5, so that of the mean is 0.063.
         assert!((mean - 14.0).abs() < 0.32, "{mean}");
         assert!(distances.iter().all(|distance| (7..=68).contains(distance)));
     }

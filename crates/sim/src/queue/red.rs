@@ -1,20 +1,20 @@
-//! Random early detection, as ns-2.35's `Queue/RED` does it (Floyd and Jacobson, "Random Early Detection Gateways for Congestion
+//! Random early detection, as in ns-2.35's `Queue/RED` (Floyd and Jacobson, "Random Early Detection Gateways for Congestion
 //! Avoidance", IEEE/ACM ToN 1(4), 1993; `gentle` and `wait`: Floyd's notes of 1997 and 2000).
 //!
 //! ```text
-//!   on arrival      avg ← (1 - w)^(m + 1) avg + w q       q what waits, m small packets that an idle link could have sent
-//!   avg < min       take it
+//!   on arrival      avg ← (1 - w)^(m + 1) avg + w q       q: queue length; m: packets that the link could have sent while idle
+//!   avg < min       accept
 //!   min ≤ avg < max p = max_p (avg - min)/(max - min)
 //!   max ≤ avg       p = max_p + (1 - max_p)(avg - max)/max    if gentle, up to 2 max; else drop
 //!   n since a drop  p ← 0 if n p < 1, p/(2 - n p) if n p < 2, else 1     with `wait`; p/(1 - n p) without
 //!   in bytes        p ← p · size/mean, and n = bytes since a drop/mean
 //! ```
 //!
-//! Differs from the paper, as ns-2 does, in: a packet that finds at most one (packet or byte) waiting is always accepted; the first
-//! packet after the average crossed `min` is never dropped. With `ecn`, an ECN-capable packet is marked instead of dropped at
-//! random; if the average or the queue is too large it is dropped nevertheless (RFC 3168, section 7; ns-2's `setbit_`). Differs
-//! from ns-2 in: adaptive and cautious variants are absent, the dropped packet is always the arriving one (`drop_tail_ true`), and
-//! above twice `max` everything is dropped (`use_mark_p_ false`).
+//! Differs from the paper, as ns-2 does, in: a packet that finds at most one (packet or byte) waiting is always accepted; the
+//! first packet after the average crossed `min` is never dropped. With `ecn`, an ECN-capable packet is marked where it would be
+//! dropped at random. If the average or the queue is too large, it is dropped nevertheless (RFC 3168, section 7; ns-2's
+//! `setbit_`). Differs from ns-2 in: adaptive and cautious variants are absent, the dropped packet is always the arriving one
+//! (`drop_tail_ true`), and above twice `max` everything is dropped (`use_mark_p_ false`).
 
 use crate::queue::{Backlog, Verdict};
 use crate::rng::Stream;
@@ -32,13 +32,13 @@ pub struct RedParameters {
     pub probability_max: f64,
     /// The weight of the average (`q_weight_`).
     pub weight: RedWeight,
-    /// Beyond `threshold_max` the probability rises to one at twice of it and does not jump (`gentle_`).
+    /// Above `threshold_max` the probability rises linearly to one at twice that value, instead of jumping (`gentle_`).
     pub gentle: bool,
     /// Drops keep a minimum distance (`wait_`).
     pub wait: bool,
     /// The unit of the queue's length (`queue_in_bytes_` and `bytes_`).
     pub unit: Unit,
-    /// Bytes of a usual packet (`mean_pktsize_`).
+    /// Mean packet size in bytes (`mean_pktsize_`).
     pub mean_size: u32,
     /// ECN-capable packets are marked instead of dropped at random (`setbit_`).
     pub ecn: bool,
@@ -62,7 +62,7 @@ pub enum Unit {
     Bytes,
 }
 
-/// ns-2.35's, with the thresholds that it computes itself for slow links.
+/// The defaults of ns-2.35, with the thresholds that it computes for slow links.
 impl Default for RedParameters {
     fn default() -> Self {
         Self {
@@ -98,7 +98,7 @@ impl RedParameters {
 pub(crate) struct Red {
     parameters: RedParameters,
     stream: Stream,
-    /// Usual packets that the link sends in a second.
+    /// Packets of the mean size that the link sends in a second.
     packets_per_second: f64,
     weight: f64,
     /// Thresholds and limit in the queue's unit.
@@ -109,12 +109,12 @@ pub(crate) struct Red {
     /// Packets and bytes since the last drop.
     count: u64,
     count_bytes: u64,
-    /// The average was above `min` at the last arrival.
+    /// Whether the average was above `min` at the last arrival.
     above: bool,
 }
 
 impl Red {
-    /// The law for a link of this rate and delay.
+    /// The state for a link of this rate and delay.
     pub(crate) fn new(parameters: RedParameters, bits_per_second: u64, delay_secs: f64, stream: Stream) -> Self {
         let packets_per_second = bits_per_second as f64 / (8.0 * f64::from(parameters.mean_size));
         let weight = match parameters.weight {
@@ -143,8 +143,8 @@ impl Red {
         }
     }
 
-    /// The decision on a packet of `size` bytes; `is_capable` says whether it may be marked. Not inlined: drop-tail links pass by
-    /// here.
+    /// The verdict on a packet of `size` bytes; `is_capable` says whether it may be marked. Not inlined, because drop-tail links
+    /// share the calling code.
     #[inline(never)]
     pub(crate) fn admits(&mut self, size: u32, backlog: Backlog, is_capable: bool) -> Verdict {
         let waiting = match self.parameters.unit {
@@ -178,14 +178,14 @@ impl Red {
         if full { self.dropped() } else { Verdict::Take }
     }
 
-    /// Begins to count anew.
+    /// Restarts the count after a drop.
     fn dropped(&mut self) -> Verdict {
         self.count = 0;
         self.count_bytes = 0;
         Verdict::Drop
     }
 
-    /// The probability of dropping a packet now, spread since the last drop.
+    /// The probability of dropping a packet now, spread by the packets since the last drop.
     fn probability(&self, size: u32) -> f64 {
         let RedParameters { probability_max, gentle, wait, unit, mean_size, .. } = self.parameters;
         let first = if self.average < self.max {
@@ -214,7 +214,7 @@ impl Red {
     }
 }
 
-/// `average (1 - weight)^times` by squaring: the same bits everywhere, and few steps after a long idle time.
+/// `average (1 - weight)^times` by repeated squaring: the same bits on every machine, and few steps even after a long idle time.
 fn decayed(average: f64, weight: f64, times: u64) -> f64 {
     let (mut result, mut factor, mut left) = (average, 1.0 - weight, times);
     while left > 0 {
@@ -233,7 +233,7 @@ mod tests {
     use crate::rng::Substreams;
     use anabranch_units::SimSpan;
 
-    /// The average is what waits, in packets, at 1 packet of 1000 B a millisecond.
+    /// The average is the queue length in packets; the link sends one packet of 1000 B per millisecond.
     fn red(parameters: RedParameters) -> Red {
         let parameters = RedParameters { unit: Unit::Packets, mean_size: 1000, ..parameters };
         Red::new(parameters, 8_000_000, 0.001, Substreams::new(1).stream("test"))
@@ -282,7 +282,7 @@ mod tests {
     fn with_wait_the_distance_between_drops_is_even() {
         let mut law = immediate(true);
         let drops: Vec<_> = (0..100_000).filter(|_| !takes(&mut law, waiting(10))).collect();
-        // Uniform on 20..=40: mean 30 with a deviation of 6/sqrt(3333) = 0.1.
+        // Uniform on 20..=40: mean 30, whose standard deviation is 6/sqrt(3333) = 0.1.
         let distances: Vec<_> = drops.windows(2).map(|pair| pair[1] - pair[0]).collect();
         let mean = f64::from(distances.iter().sum::<i32>()) / distances.len() as f64;
         assert!((mean - 30.0).abs() < 0.6, "mean distance {mean}");
@@ -298,7 +298,7 @@ mod tests {
 
     #[test]
     fn an_idle_link_ages_the_average() {
-        // Two packets' time idle and one arrival: 8 · (1/2)^3 = 1.
+        // Idle for two packet times, then one arrival: 8 · (1/2)^3 = 1.
         let mut law =
             Red { average: 8.0, ..red(RedParameters { weight: RedWeight::Given(0.5), ..RedParameters::default() }) };
         takes(&mut law, Backlog { packets: 0, bytes: 0, idle: Some(SimSpan::from_millis(2)) });
@@ -312,8 +312,8 @@ mod tests {
         assert!(!takes(&mut law, waiting(10)));
     }
 
-    /// Dropping and marking have the same draws. A packet that finds the queue or the average too large is dropped, and so is one
-    /// that is not ECN-capable.
+    /// Dropping and marking use the same draws. A packet is dropped if the queue or the average is too large, or if it is not
+    /// ECN-capable.
     #[test]
     fn what_would_be_dropped_by_chance_is_marked() {
         let verdicts = |ecn, is_capable, packets| {

@@ -1,14 +1,14 @@
 //! A marking threshold, as DCTCP requires of a switch (RFC 8257, section 3.1; Alizadeh et al., SIGCOMM 2010): a drop-tail queue
-//! that marks a packet if more than the threshold waits at its arrival.
+//! that marks a packet if more than the threshold waits when it arrives.
 //!
 //! ```text
 //!   waiting > limit        drop
-//!   waiting > threshold    mark if its sender understands that, else drop: what RED does with both thresholds at one place
-//!   else                   take
+//!   waiting > threshold    mark if the packet is ECN-capable, else drop: as RED with both thresholds equal
+//!   else                   accept
 //! ```
 //!
-//! Differs from the RFC in: nothing that the RFC decides. The packet in transmission does not wait. A threshold in time is one in
-//! bytes at the link's own rate.
+//! Differs from the RFC in: nothing that the RFC requires. The packet in transmission does not count as waiting. A threshold in
+//! time is converted to bytes at the link's own rate.
 
 use anabranch_units::{PICO, Rate, SimSpan};
 
@@ -26,11 +26,11 @@ pub struct StepParameters {
 /// A marking threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Threshold {
-    /// More than this number of packets waits.
+    /// Mark if more than this number of packets waits.
     Packets(u32),
-    /// More than this number of bytes waits.
+    /// Mark if more than this number of bytes waits.
     Bytes(u64),
-    /// The transmission of the waiting packets takes longer than this.
+    /// Mark if the transmission of the waiting packets takes longer than this.
     Time(SimSpan),
 }
 
@@ -40,7 +40,7 @@ impl StepParameters {
     }
 }
 
-/// The thresholds of such a queue.
+/// The thresholds of a queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Step {
     packets_max: u64,
@@ -63,7 +63,8 @@ impl Step {
         Self { packets_max: packets_max.into(), packets, bytes }
     }
 
-    /// The verdict on a packet; `is_capable`: it may be marked. Not inlined, because drop-tail links pass here.
+    /// The verdict on a packet; `is_capable` says whether it may be marked. Not inlined, because drop-tail links share the
+    /// calling code.
     #[inline(never)]
     pub(crate) fn admits(&self, backlog: Backlog, is_capable: bool) -> Verdict {
         let is_above = backlog.packets > self.packets || backlog.bytes > self.bytes;
@@ -84,7 +85,7 @@ mod tests {
         [4, 5, 8, 9].map(|packets| step.admits(Backlog { packets, bytes: 1000 * packets, idle: None }, is_capable))
     }
 
-    /// At 8 Mbit/s 4 kB are 4 ms.
+    /// At 8 Mbit/s, 4 kB take 4 ms.
     #[test]
     fn it_marks_above_its_threshold_and_drops_above_its_limit() {
         use Verdict::{Drop, Mark, Take};

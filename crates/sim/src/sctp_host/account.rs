@@ -1,4 +1,4 @@
-//! The account of an endpoint of ns-2's SCTP. It counts bytes; windows are reported in packets, as those of the other agents.
+//! The account of an endpoint of ns-2's SCTP. It counts bytes; its windows are reported in packets, as for the other agents.
 
 use std::borrow::Cow;
 
@@ -84,7 +84,7 @@ impl Ns2Sctp {
     }
 }
 
-/// Windows, thresholds and flights add up; the RTT is that of the first destination that has one.
+/// Windows, thresholds and bytes in flight are sums; the RTT is that of the first destination that has one.
 fn sum<'a>(destinations: impl Iterator<Item = &'a sctp::Gauges> + Clone, room: u32) -> anabranch_ns2::Gauges {
     let total = |of: fn(&sctp::Gauges) -> i32| destinations.clone().map(|it| i64::from(of(it))).sum::<i64>();
     let rtt = destinations.clone().find_map(|it| it.srtt_s).unwrap_or(0.0);

@@ -1,8 +1,8 @@
-//! Constant bit rate, as ns-2's `Application/Traffic/CBR`: the first packet leaves at the start, and then one every `size / rate`.
+//! Constant bit rate, as ns-2's `Application/Traffic/CBR`: the first packet is sent at the start, then one every `size / rate`.
 //! The remainder of an interval in picoseconds is carried over, so the rate is exact.
 //!
-//! In a world with ns-2's clock it adds its intervals up in doubles, as ns-2 does: if such a sum meets the time of a stop, its last
-//! bit decides about one packet.
+//! In a world with ns-2's clock, the intervals are summed in doubles, as in ns-2. If a sum equals the time of a stop, its last
+//! bit decides whether one more packet is sent.
 
 use anabranch_units::{PICO, Rate, SimTime};
 
@@ -19,16 +19,16 @@ pub struct Cbr {
     /// Packets sent.
     sent: u64,
     next_at: SimTime,
-    /// The time that rounding took from `next_at`, in 1/rate ps.
+    /// The remainder that was rounded off `next_at`, in 1/rate ps.
     rest: u64,
     /// `next_at` by ns-2's clock, and when it was set; `None` in other worlds.
     due: Option<Due>,
-    /// The present by ns-2's clock, in a world that has it.
+    /// The current time by ns-2's clock, in a world that has it.
     clock: Option<f64>,
 }
 
 impl Cbr {
-    /// A source that waits for its start. A rate of zero never sends.
+    /// A source that has not started. With a rate of zero it never sends.
     pub const fn new(rate: Rate, size: u32) -> Self {
         Self { rate: rate.bits_per_second(), size, sent: 0, next_at: SimTime::NEVER, rest: 0, due: None, clock: None }
     }

@@ -1,14 +1,14 @@
-//! Bursts and silences, as ns-2.35's `Application/Traffic/Exponential`.
+//! Bursts and idle times, as ns-2.35's `Application/Traffic/Exponential`.
 //!
 //! ```text
-//!   silence        exponential with mean `off`
+//!   idle time      exponential with mean `off`
 //!   burst          n packets at the peak rate, n = ⌊x + 1/2⌋ but at least 1, x exponential with mean on · rate / size
 //! ```
 //!
-//! It begins with a silence. The first packet of a burst leaves one packet interval after the silence, as in ns-2, which adds the
-//! silence to the interval after the last packet. Draws: the burst, then the silence before it.
+//! It begins with an idle time. The first packet of a burst is sent one packet interval after the idle time, as in ns-2, which
+//! adds the idle time to the interval after the last packet. The burst is drawn first, then the idle time before it.
 //!
-//! In a world with ns-2's random stream it draws from that stream, in turn with all others, and adds its times up in doubles.
+//! In a world with ns-2's random stream it draws from that stream, as all others do, and sums its times in doubles.
 
 use anabranch_ns2::random::Mrg32k3a;
 use anabranch_units::{Bytes, Rate, SimSpan, SimTime};
@@ -24,7 +24,7 @@ use crate::rng::Stream;
 pub struct OnOffParameters {
     /// Mean length of a burst (`burst_time_`).
     pub on: SimSpan,
-    /// Mean length of a silence (`idle_time_`).
+    /// Mean length of an idle time (`idle_time_`).
     pub off: SimSpan,
     /// Rate within a burst (`rate_`).
     pub rate: Rate,
@@ -32,7 +32,7 @@ pub struct OnOffParameters {
     pub size: u32,
 }
 
-/// Sends exponential bursts between exponential silences.
+/// Sends bursts of exponential length, separated by exponential idle times.
 #[derive(Clone, Debug)]
 pub struct OnOff {
     parameters: OnOffParameters,
@@ -40,9 +40,9 @@ pub struct OnOff {
     /// Packets left in the burst.
     left: u64,
     next_at: SimTime,
-    /// The same by ns-2's clock, and when it was set; `None` in other worlds.
+    /// As `next_at` by ns-2's clock, with the time when it was set; `None` in other worlds.
     due: Option<Due>,
-    /// The present by ns-2's clock, in a world that has it.
+    /// The current time by ns-2's clock, in a world that has it.
     clock: Option<f64>,
     sent: u64,
 }
@@ -65,7 +65,7 @@ impl Draws {
 }
 
 impl OnOff {
-    /// A source that waits for its start.
+    /// A source that has not started.
     pub const fn new(parameters: OnOffParameters, stream: Stream) -> Self {
         Self::drawing(parameters, Draws::Own(stream))
     }
@@ -84,12 +84,12 @@ impl OnOff {
         self.sent
     }
 
-    /// Seconds of silence before the next packet; `packet_s` is what a packet takes at the peak rate.
+    /// Seconds of idle time before the next packet; `packet_s` is the transmission time of a packet at the peak rate.
     fn silence(&mut self, packet_s: f64) -> f64 {
         let OnOffParameters { on, off, .. } = self.parameters;
         let mut silence = 0.0;
         if self.left == 0 {
-            // A cast rounds towards zero.
+            // The cast rounds towards zero.
             self.left = ((self.draws.exponential(on.as_secs_f64() / packet_s) + 0.5) as u64).max(1);
             silence = self.draws.exponential(off.as_secs_f64());
         }

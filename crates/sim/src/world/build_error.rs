@@ -8,7 +8,7 @@ use crate::link::STEP_MIN;
 /// Why a world cannot be built.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BuildError {
-    /// An identifier of another builder.
+    /// An identifier that belongs to another builder.
     Unknown {
         /// The printed identifier.
         what: String,
@@ -18,7 +18,7 @@ pub enum BuildError {
         /// The name of the link.
         link: String,
     },
-    /// Two links, or two workloads, have this name, after which random streams are named.
+    /// Two links, or two workloads, have the same name. Random streams are named after it.
     NameTaken {
         /// The duplicate name.
         name: String,

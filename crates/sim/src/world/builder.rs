@@ -1,4 +1,4 @@
-//! How a world is described.
+//! The description of a world.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -30,7 +30,7 @@ use crate::workload::{Schedule, Workload};
 pub struct Builder {
     streams: Substreams,
     order: Order,
-    /// The name of each node, and its address if one was requested: routes exist to those only.
+    /// The name of each node, and its address if one was requested. Routes exist to these addresses only.
     nodes: Vec<(String, Option<Address>)>,
     edges: Vec<Edge>,
     targets: Vec<Target>,
@@ -73,27 +73,29 @@ impl Builder {
         }
     }
 
-    /// Keeps time as ns-2 does, in doubles, for exact comparisons with it. It costs some speed.
+    /// Keeps time as ns-2 does, in doubles, for exact comparisons with it. The world runs slower.
     pub fn ns2_clock(&mut self) {
         self.has_float_clock = true;
     }
 
-    /// Where several links are equally good, flows are spread over them by a hash (ECMP), and do not all take the first.
+    /// Where several links are equally good, flows are spread over them by a hash (ECMP). Without this call all flows take the
+    /// first.
     pub fn multipath(&mut self) {
         self.has_multipath = true;
     }
 
-    /// Hosts that can draw from ns-2's default stream share this one, in the order of events, instead of one each.
+    /// All hosts that can draw from ns-2's default stream share this stream, in the order of events. Without this call each has
+    /// its own.
     pub fn ns2_random(&mut self, stream: Mrg32k3a) {
         self.random = Some(stream);
     }
 
-    /// The random stream called `name`, for a host that draws.
+    /// The random stream called `name`, for a host that needs random numbers.
     pub fn stream(&self, name: &str) -> Stream {
         self.streams.stream(name)
     }
 
-    /// Adds a node. Names are for people and for the names of links.
+    /// Adds a node. Its name appears in reports and in the names of links.
     pub fn node(&mut self, name: impl Into<String>) -> NodeId {
         // More nodes than an identifier can number exceed the limit: `build` reports it.
         let id = NodeId(self.nodes.len().min(WorldSize::NODES_MAX) as u16);
@@ -112,7 +114,7 @@ impl Builder {
         Ok(address)
     }
 
-    /// Another address of the node at the end of `link`: packets to it arrive by this link.
+    /// A further address of the node at the end of `link`: packets to it arrive by this link.
     pub fn address_through(&mut self, link: LinkId) -> Result<Address, BuildError> {
         let to = self.edges.get(link.index()).ok_or_else(|| unknown(link))?.to;
         Ok(self.target(to, Some(link)))
@@ -122,7 +124,7 @@ impl Builder {
     pub fn link(&mut self, from: NodeId, to: NodeId, spec: LinkSpec) -> Result<LinkId, BuildError> {
         let ends = (self.node_name(from)?, self.node_name(to)?);
         let name = spec.name.clone().unwrap_or_else(|| {
-            // Parallel links are numbered among themselves: a link elsewhere must not change their names and so their draws.
+            // Parallel links are numbered among themselves: a link elsewhere must not change their names, and so their draws.
             let plain = format!("{}>{}", ends.0, ends.1);
             let numbered = (2..).map(|number| format!("{plain}#{number}"));
             std::iter::once(plain.clone()).chain(numbered).find(|name| !self.names.contains(name)).unwrap_or(plain)
@@ -162,13 +164,13 @@ impl Builder {
         Ok(id)
     }
 
-    /// Adds links in both directions, first the one from `a` to `b`. The name of the way back has a suffix.
+    /// Adds links in both directions, the one from `a` to `b` first. The name of the opposite direction has a suffix.
     pub fn duplex(&mut self, a: NodeId, b: NodeId, spec: LinkSpec) -> Result<(LinkId, LinkId), BuildError> {
         let back = LinkSpec { name: spec.name.as_ref().map(|name| format!("{name}.back")), ..spec.clone() };
         Ok((self.link(a, b, spec)?, self.link(b, a, back)?))
     }
 
-    /// Another error model before the queue of `link`, after the models that it has.
+    /// Adds an error model before the queue of `link`, after its existing models.
     pub fn error(&mut self, link: LinkId, spec: ErrorSpec) -> Result<(), BuildError> {
         let link = self.links.get_mut(link.index()).ok_or_else(|| unknown(link))?;
         if !spec.is_valid() {
@@ -179,7 +181,7 @@ impl Builder {
         Ok(())
     }
 
-    /// Overrides a route from the start: `node` sends packets for `to` by `via`.
+    /// Overrides a route from the start: `node` sends packets for `to` by the link `via`.
     pub fn route(&mut self, node: NodeId, to: Address, via: LinkId) -> Result<(), BuildError> {
         self.check_route(node, to, Some(via))?;
         self.routes.push((node, to, via));
@@ -200,7 +202,7 @@ impl Builder {
         Ok(HostId(self.stations.len() as u32 - 1))
     }
 
-    /// Adds a flow between two hosts. Each numbers it by its next free port: a host's only flow is [`Port::FIRST`].
+    /// Adds a flow between two hosts. Each host numbers it with its next free port: a host's only flow has [`Port::FIRST`].
     pub fn flow(&mut self, source: HostId, sink: HostId) -> Result<FlowId, BuildError> {
         let (from, to) = (self.station(source)?.attachment.node, self.station(sink)?.attachment.node);
         if from == to {
@@ -243,8 +245,8 @@ impl Builder {
         self.at(time, Control::Input { host, input: Input::Stop })
     }
 
-    /// Starts a host and offers it a workload for its flow `port` from `time` on. The name, unique among workloads, is that of its
-    /// random stream.
+    /// Starts a host at `time` and offers it a workload for its flow `port` from then on. The name must be unique among
+    /// workloads; its random stream is named after it.
     pub fn workload(
         &mut self,
         name: &str,
@@ -270,7 +272,7 @@ impl Builder {
         Ok(())
     }
 
-    /// The sizes of the messages of a workload by its name, if they end: those that [`Builder::workload`] offers.
+    /// The message sizes that [`Builder::workload`] offers for the workload with this name, if their number is finite.
     pub fn amounts(&self, name: &str, workload: Workload) -> Option<Vec<u64>> {
         workload.amounts(self.streams.stream(&sizes_of(&format!("workload.{name}"))))
     }
@@ -304,7 +306,7 @@ impl Builder {
         (0..self.links.len() as u32).map(LinkId)
     }
 
-    /// How much there is so far.
+    /// The size of the world so far.
     pub fn size(&self) -> WorldSize {
         WorldSize {
             nodes: self.nodes.len(),

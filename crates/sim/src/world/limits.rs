@@ -1,5 +1,5 @@
-//! The limits of a world, as functions that build nothing. A [`Builder`](super::Builder) calls them, and so can a check of a
-//! description.
+//! The limits of a world, as functions that build nothing. Both a [`Builder`](super::Builder) and a check of a description call
+//! them.
 
 use super::build_error::BuildError;
 use super::link_spec::LinkSpec;
@@ -11,8 +11,8 @@ use crate::route::Routes;
 pub struct WorldSize {
     /// The number of nodes.
     pub nodes: usize,
-    /// The number of addresses: the nodes that are destinations of flows or of changed routes, and each address requested in
-    /// addition.
+    /// The number of addresses: one for each node that is a destination of a flow or of a changed route, and each address
+    /// requested in addition.
     pub addresses: usize,
     /// The number of links, counting each direction.
     pub links: usize,
@@ -23,14 +23,14 @@ pub struct WorldSize {
 }
 
 impl WorldSize {
-    /// The limit of nodes and addresses: 16 bits, one less.
+    /// The limit on nodes and on addresses: the largest 16-bit number.
     pub const NODES_MAX: usize = u16::MAX as usize;
-    /// The limit of links. A managed link takes two slots of the event queue; together with the hosts and the agenda they stay
-    /// below its limit.
+    /// The limit on links. A managed link takes two slots of the event queue. With hosts and agenda, all stay below the limit of
+    /// the queue.
     pub const LINKS_MAX: usize = EventQueue::SLOTS_MAX / 4;
-    /// A host takes one slot.
+    /// The limit on hosts. A host takes one slot of the event queue.
     pub const HOSTS_MAX: usize = EventQueue::SLOTS_MAX / 4;
-    /// The limit of flows. The number of a direction is that of the flow and one bit.
+    /// The limit on flows. A leg is the number of the flow and one bit.
     pub const FLOWS_MAX: usize = 1 << 24;
 
     /// Checks the size of a world.
@@ -55,7 +55,7 @@ impl WorldSize {
 }
 
 impl LinkSpec {
-    /// Checks the link; errors call it `link`.
+    /// Checks the link. Errors name it `link`.
     ///
     /// # Errors
     /// [`BuildError::NoRate`], [`BuildError::BadQueue`], [`BuildError::BadRates`], [`BuildError::BadScatter`],
@@ -82,7 +82,7 @@ impl LinkSpec {
     /// Checks the link for a world with ns-2's clock ([`Builder::ns2_clock`](super::Builder::ns2_clock)).
     ///
     /// # Errors
-    /// [`BuildError::NoFloatClock`] if the link keeps exact time only.
+    /// [`BuildError::NoFloatClock`] if a part of the link does not support that clock.
     pub fn check_ns2_clock(&self, link: &str) -> Result<(), BuildError> {
         let is_plain =
             !self.queue.decides_at_head() && self.hold.is_none() && self.rates.is_none() && self.scatter.is_nothing();
@@ -94,7 +94,7 @@ impl LinkSpec {
 mod tests {
     use super::*;
 
-    /// At each limit a world can be, and one above it it cannot.
+    /// A world of the maximum size can be built, a larger one cannot.
     #[test]
     fn a_world_can_be_as_large_as_its_limits() {
         let refused = |size: WorldSize| match size.check() {

@@ -10,7 +10,7 @@ use crate::queue::QueueSpec;
 /// The properties of one direction of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkSpec {
-    /// Its name, unique in the world, after which its random streams are named; derived from its nodes if it is `None`.
+    /// Its name, unique in the world. Its random streams are named after it. If `None`, the name is derived from its nodes.
     pub name: Option<String>,
     /// The transmission rate.
     pub rate: Rate,
@@ -22,7 +22,7 @@ pub struct LinkSpec {
     pub errors: Vec<ErrorSpec>,
     /// The release of packets at the far end; `None` releases each at once.
     pub hold: Option<HoldSpec>,
-    /// The variation of the rate; `None`: the rate is constant.
+    /// The variation of the rate; `None` keeps it constant.
     pub rates: Option<RateSpec>,
     /// Reordering and duplication at the far end; none by default.
     pub scatter: ScatterSpec,
@@ -82,7 +82,7 @@ impl LinkSpec {
         Self { mtu: Some(mtu), ..self }
     }
 
-    /// The same link with another error model, after those that it has.
+    /// The same link with another error model, after the existing ones.
     #[must_use]
     pub fn error(mut self, error: ErrorSpec) -> Self {
         self.errors.push(error);

@@ -1,5 +1,5 @@
-//! Golden runs of ns-2.35 for ctcp-2019, seed by seed. ns-2 was run with `ns-random SEED`; since its random stream is
-//! modelled, the very packets that it lost are lost here, and every count must be equal.
+//! Golden runs of ns-2.35 for ctcp-2019, seed by seed. ns-2 was run with `ns-random SEED`. Its random stream is modelled, so the
+//! same packets are lost here, and every count must be equal.
 
 use anabranch_ns2::config::{
     Agent, CompositeOptions, HoleTest, RttTest, SendRule, SenderConfig, SinkConfig, VegasOptions,
@@ -9,7 +9,7 @@ use anabranch_ns2::{Sender, Sink, TICK};
 use anabranch_sim::{Builder, ErrorSpec, HostId, LinkSpec, Ns2Sink, Ns2Source, QueueSpec, World};
 use anabranch_units::{Rate, SimSpan, SimTime};
 
-/// More packets than any of these runs puts on a link.
+/// More packets than any of these runs sends over a link.
 const PACKETS_MAX: usize = 200_000;
 
 /// A chain or a dumbbell of the paper.
@@ -35,13 +35,13 @@ const BOTH: Topology = Topology {
     flows: &[(0, 4), (1, 5)],
 };
 
-/// Runs 100 s and returns the sources.
+/// Runs for 100 s and returns the sources.
 fn run(topology: &Topology, agent: Agent, error: f64, seed: u32) -> (World, Vec<HostId>) {
     let mut stream = Mrg32k3a::new(seed);
     let flows = topology.flows;
     (0..flows.len() * agent.draws_at_creation()).for_each(|_| _ = stream.uniform());
     let phases: Vec<_> = flows.iter().map(|_| SimSpan::from_secs_f64(stream.uniform() * TICK.as_secs_f64())).collect();
-    // ns-2 draws a number for each packet that comes to its error model, whatever packet it is.
+    // ns-2 draws a number for each packet that arrives at its error model, of whatever kind.
     let lost =
         if error > 0.0 { (0..PACKETS_MAX as u64).filter(|_| stream.uniform() < error).collect() } else { vec![] };
     let mut builder = Builder::new(1);
@@ -102,7 +102,7 @@ fn agent(name: &str) -> Agent {
 
 #[test]
 fn table_2_without_errors() {
-    // ctcp-2019, Table 2, first column; CTCP has nothing to decide.
+    // ctcp-2019, Table 2, first column. Without errors CTCP classifies nothing.
     let published =
         [("sack", 24762), ("vegas", 24587), ("linux", 146302), ("fack", 24762), ("fs", 24762), ("reno", 24762)];
     for (name, max_seq) in published.into_iter().chain([("composite", 24762)]) {
@@ -112,7 +112,7 @@ fn table_2_without_errors() {
 
 #[test]
 fn table_3() {
-    // ctcp-2019, Table 3; CTCP runs as SACK does, for the RTT grows before a loss.
+    // ctcp-2019, Table 3. CTCP behaves as SACK, because the RTT grows before a loss.
     let published = [
         ("sack", [7274, 8983]),
         ("vegas", [8334, 8330]),
@@ -142,8 +142,8 @@ fn table_2_with_errors_seed_by_seed() {
     assert_eq!(rows, ROWS_TABLE_2, "every golden run was compared");
 }
 
-/// In this dumbbell everything is a whole number of microseconds, and now and then packets of both flows reach the bottleneck
-/// in the same one: without ns-2's clock 14 of these runs part there (reno, seed 4, at 22.617432 s).
+/// In this dumbbell all times are whole microseconds, and sometimes packets of both flows reach the bottleneck in the same
+/// microsecond. Without ns-2's clock, 14 of these runs diverge there (reno, seed 4, at 22.617432 s).
 #[test]
 fn figure_5_seed_by_seed() {
     let mut rows = 0;

@@ -10,7 +10,7 @@ use anabranch_units::{Rate, SimSpan, SimTime};
 
 use crate::series::{compare_windows, read, window_changes};
 
-/// A run of the golden script, with its defaults.
+/// A run of the golden script, with the script's defaults.
 struct Dumbbell {
     name: &'static str,
     rate: &'static str,
@@ -26,7 +26,7 @@ struct Dumbbell {
     drop: &'static [u64],
     /// Start and stop in s, and rate, of a constant-rate flow through the bottleneck.
     cbr: Option<(u64, u64, &'static str)>,
-    /// Highest packet sent and packets resent, of each flow; packets that the queue dropped.
+    /// Per flow, the highest packet sent and the packets resent; then the packets that the queue dropped.
     expected: (&'static [(i32, u64)], u64),
 }
 
@@ -94,7 +94,7 @@ fn check(dumbbell: &Dumbbell) {
         builder.stop(SimTime::ZERO + SimSpan::from_secs(stop), source).unwrap();
     }
     let mut world = builder.build().unwrap();
-    // ns-2 counted the drops for the last time a tenth of a second before the end.
+    // ns-2 last counted the drops a tenth of a second before the end.
     world.run_until(SimTime::ZERO + SimSpan::from_secs(dumbbell.stop) - SimSpan::from_millis(100));
     let counts = world.link(bottleneck).counts;
     world.run_until(SimTime::ZERO + SimSpan::from_secs(dumbbell.stop));
@@ -115,7 +115,7 @@ fn check(dumbbell: &Dumbbell) {
     assert_eq!((counters.as_slice(), drops), dumbbell.expected, "{}", dumbbell.name);
 }
 
-/// By flow: the time and the value of each change.
+/// Per flow, the time and the value of each change of the window.
 fn windows(name: &str, flows: usize) -> Vec<Vec<(f64, f64)>> {
     let mut windows = vec![vec![]; flows];
     for row in read(&format!("fast/{name}.window")) {

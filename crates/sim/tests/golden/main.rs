@@ -1,4 +1,4 @@
-//! Golden runs of ns-2.35: what it did, packet by packet, is what we do.
+//! Golden runs of ns-2.35: the simulator must do the same, packet by packet.
 
 #![expect(clippy::unwrap_used, reason = "in tests an error is a failure, helpers included")]
 

@@ -11,20 +11,20 @@ use anabranch_units::{Rate, SimSpan, SimTime};
 
 use crate::series::{compare_windows, read, window_changes};
 
-/// What the golden script varied.
+/// What varies between the golden runs.
 struct Paper {
     /// The golden file, without its ending.
     name: &'static str,
     agent: Agent,
-    /// Packet that is lost, and whether on the access link (emfast-2019) or in front of the bottleneck (mfast-2019).
+    /// The packet that is lost, and where: on the access link (emfast-2019) or before the bottleneck (mfast-2019).
     drop: Option<(u64, Place)>,
-    /// Whether halving keeps fractions: old ns did not.
+    /// Whether halving keeps fractions of a packet; old ns-2 did not.
     precise_halving: bool,
-    /// Streams of MFast; none of FAST.
+    /// Streams of MFast; `None` is FAST.
     streams: Option<NonZeroU8>,
-    /// What four New Reno flows that compete are set to.
+    /// The settings of four competing New Reno flows.
     competitors: Option<Competitors>,
-    /// Packets received, with the SYN and again; losses and resent packets.
+    /// Packets received, counting the SYN and duplicates; then losses and retransmitted packets.
     received: u64,
 }
 
@@ -69,7 +69,7 @@ fn run(paper: &Paper) -> (World, HostId, HostId, LinkId) {
         _ => spec,
     };
     let competitors = paper.competitors.unwrap_or(Competitors { window: 0.0, entrance: 10, exit_delay: 10 });
-    // 0 and 1 are the ends of the flow under study, 2 and 3 of its competitors, 4 and 5 the routers.
+    // Nodes 0 and 1 are the ends of the flow under study, 2 and 3 those of its competitors, 4 and 5 the routers.
     let mut duplex = |from: usize, to: usize, forward: LinkSpec, back: LinkSpec| {
         let link = builder.link(nodes[from], nodes[to], forward).unwrap();
         builder.link(nodes[to], nodes[from], back).unwrap();
@@ -158,7 +158,7 @@ fn mfast_with_a_drop() {
     compare_acks("mfast_fast_a8b2_drop6682", world.host(source).unwrap());
 }
 
-/// Packets handed over in each tenth of a second, by stream: FAST holds all of them back for a hole, MFast one stream.
+/// Packets delivered in each tenth of a second, by stream. At a hole FAST holds back all of them, MFast one stream.
 #[test]
 fn goodput_with_a_drop() {
     let golden = read("papers/mfast_fast_a8b2_drop6682.goodput");
@@ -207,10 +207,10 @@ fn emfast_newreno_of_today() {
     check(&Paper { name: "emfast_newreno_defaults", agent, received: 14436, ..SINGLE });
 }
 
-/// As printed: windows of 1000 packets, queues of 10.
+/// As printed in the paper: windows of 1000 packets, queues of 10.
 const PRINTED: Competitors = Competitors { window: 1000.0, entrance: 10, exit_delay: 10 };
 
-/// A longer way, a deeper queue at the competitors' entrance and a window of 20 packets for each of them.
+/// A longer path, a deeper queue at the competitors' entrance, and a window of 20 packets for each of them.
 const LONGER: Competitors = Competitors { window: 20.0, entrance: 50, exit_delay: 100 };
 
 #[test]
@@ -239,7 +239,8 @@ fn newreno_with_competitors_on_a_longer_way() {
     check(&Paper { name: "emfast4_B2_newreno", competitors: Some(LONGER), received: 5161, ..paper });
 }
 
-/// At each ACK of new data outside recovery: the window and what was in flight before it, baseRTT, avgRTT and the RTT after it.
+/// At each ACK of new data outside recovery: the window and the packets in flight before it, and baseRTT, avgRTT and the RTT
+/// after it.
 #[track_caller]
 fn compare_acks(name: &str, source: &Ns2Source) {
     let rows = source.rows().unwrap();
@@ -261,7 +262,7 @@ fn compare_acks(name: &str, source: &Ns2Source) {
         for (ours, theirs) in ours.into_iter().zip([rtt, base, average]) {
             assert!((ours - theirs).abs() <= 1.5e-6, "{name} at {time} s: {ours} instead of {theirs}");
         }
-        // Between the ACKs of two packets in a row nothing else happens to the window.
+        // Between the ACKs of two consecutive packets nothing else changes the window.
         if (acked - acked_before - 1.0).abs() < 0.5 && acked > 1.5 {
             let gauges = rows[before].gauges;
             assert!(

@@ -1,5 +1,6 @@
-//! Golden runs of rrfast-2017: ten FAST flows whose route changes at 30 s, with and without the rule that recognises it. Every
-//! tenth of a second the variables of the first flow, what was delivered, and the queue must be what ns-2 printed, to its last digit.
+//! Golden runs of rrfast-2017: ten FAST flows whose route changes at 30 s, with and without the rule that detects it. Every tenth
+//! of a second, the variables of the first flow, the delivered packets and the queue must equal what ns-2 printed, to the last
+//! digit.
 
 use anabranch_cc::law::fast::base_rtt::Rule;
 use anabranch_ns2::config::{Agent, Average, BaseRtt, FastOptions, SenderConfig, SinkConfig};
@@ -16,12 +17,12 @@ const FLOWS: usize = 10;
 const PACKET: f64 = 1040.0;
 const HEADER: f64 = 40.0;
 
-/// Which way first.
+/// Which route comes first.
 #[derive(Clone, Copy, PartialEq)]
 enum Route {
-    /// 125 ms there and back, then 376 ms.
+    /// A round trip of 125 ms, then of 376 ms.
     Longer,
-    /// The other way round.
+    /// A round trip of 376 ms, then of 125 ms.
     Shorter,
 }
 
@@ -29,7 +30,7 @@ struct Ends {
     world: World,
     sources: Vec<HostId>,
     sinks: Vec<HostId>,
-    /// From R1 to the routers in the middle: where queues form.
+    /// The links from R1 to the middle routers, where queues form.
     cores: Vec<LinkId>,
 }
 
@@ -40,8 +41,8 @@ fn build(route: Route, base: BaseRtt) -> Ends {
     let core = |delay: &str| spec("10Mbit/s", delay).queue(QueueSpec::Packets(50));
     let access = || spec("1Gbit/s", "1ms").queue(QueueSpec::Packets(1000));
     let [r1, r2] = ["R1", "R2"].map(|name| builder.node(name));
-    // A quarter of 125 and of 376 ms, without the milliseconds of the access links. By position: the link there and the link
-    // back, of the short way and of the long one.
+    // A quarter of 125 and of 376 ms, minus the delay of the access links. By index: the forward and the backward link of the
+    // short route, then those of the long one.
     let ways = [("Ra", "30.25ms"), ("Rb", "93ms")].map(|(name, delay)| {
         let middle = builder.node(name);
         let there = builder.duplex(r1, middle, core(delay)).unwrap().0;
@@ -52,7 +53,7 @@ fn build(route: Route, base: BaseRtt) -> Ends {
     let agent = Agent::Fast(options);
     let mut phases = Mrg32k3a::new(1);
     (0..FLOWS * agent.draws_at_creation()).for_each(|_| _ = phases.uniform());
-    // `new RNG; seed 1` is a second stream, and begins as the default one does.
+    // `new RNG; seed 1` is a second stream that begins as the default one does.
     let mut starts = Mrg32k3a::new(1);
     let (first, second) = if route == Route::Longer { (ways[0], ways[1]) } else { (ways[1], ways[0]) };
     let (mut sources, mut sinks) = (vec![], vec![]);
@@ -81,15 +82,15 @@ fn build(route: Route, base: BaseRtt) -> Ends {
     Ends { world: builder.build().unwrap(), sources, sinks, cores: ways.map(|way| way.0).to_vec() }
 }
 
-/// Compares row by row. A value may differ by half of the last digit that was printed, and a little.
+/// Compares row by row. A value may differ by a little more than half of the last printed digit.
 #[track_caller]
 fn check(name: &str, route: Route, base: BaseRtt) {
     let Ends { mut world, sources, sinks, cores } = build(route, base);
     let (mut all_before, mut first_before) = (0.0, 0.0);
     for (index, golden) in read(&format!("rrfast/{name}")).iter().enumerate() {
-        // The script looked 0.1 ms after each tenth of a second.
+        // The script sampled 0.1 ms after each tenth of a second.
         world.run_until(SimTime::ZERO + SimSpan::from_micros(100) + SimSpan::from_millis(100) * index as u64);
-        // A sink of ns-2 counts what it hands to its application; the SYN is a header.
+        // A sink of ns-2 counts the bytes that it delivers to its application; the SYN counts as a header.
         let delivered = |sink: &HostId| match world.host::<Ns2Sink>(*sink).unwrap().sink().delivered_packets() {
             0 => 0.0,
             packets => HEADER / PACKET + (packets - 1) as f64,
@@ -143,7 +144,7 @@ fn fast_on_a_shorter_route() {
     check("fast_shorter", Route::Shorter, BaseRtt::Min);
 }
 
-/// ns-2 printed the same of both, to the last digit.
+/// ns-2 printed the same for both, to the last digit.
 #[test]
 fn on_a_shorter_route_the_rule_changes_nothing() {
     check("fast_shorter", Route::Shorter, BaseRtt::Reroute(Rule::NOT_NEAR, RESTARTED));

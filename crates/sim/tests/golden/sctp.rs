@@ -28,12 +28,12 @@ fn spec(rate: u64, delay: u64, limit: u32) -> LinkSpec {
 }
 
 fn endpoint() -> Ns2Sctp {
-    // What they draw comes from the world's stream.
+    // Their random numbers come from the world's stream.
     let random = Mrg32k3a::new(Mrg32k3a::DEFAULT_SEED);
     Ns2Sctp::new(Endpoint::new(CONFIG, &[DestinationConfig::default()], random)).traced()
 }
 
-/// mfast-2019: three links in a row; perhaps a packet is lost in front of the second.
+/// mfast-2019: three links in a row. If `drop` is set, that packet is lost before the second link.
 fn chain(drop: Option<u64>) -> Result<Run, BuildError> {
     let mut builder = Builder::new(1);
     builder.ns2_clock();
@@ -59,8 +59,8 @@ fn chain(drop: Option<u64>) -> Result<Run, BuildError> {
     Ok(Run { world, source, sink, links })
 }
 
-/// emfast-2019 with four New Reno flows of the given window; a queue at their entrance, and the delay of the last link of the
-/// flow under study in ms.
+/// emfast-2019 with four New Reno flows of the given window, a queue at their entrance, and the delay in ms of the last link of
+/// the flow under study.
 fn dumbbell(window: f64, entrance: u32, exit: u64) -> Result<Run, BuildError> {
     let mut builder = Builder::new(1);
     builder.ns2_clock();
@@ -79,7 +79,7 @@ fn dumbbell(window: f64, entrance: u32, exit: u64) -> Result<Run, BuildError> {
     let (source, sink) = (builder.host(nodes[0], endpoint())?, builder.host(nodes[1], endpoint())?);
     builder.flow(source, sink)?;
     builder.start(start, source)?;
-    // Four agents draw when they are made and when the simulation starts, before the heartbeats do.
+    // Four agents draw when they are created and when the simulation starts, before the heartbeats draw.
     let mut stream = Mrg32k3a::new(1);
     (0..4).for_each(|_| _ = stream.uniform());
     for _ in 0..4 {
@@ -99,7 +99,7 @@ fn dumbbell(window: f64, entrance: u32, exit: u64) -> Result<Run, BuildError> {
     Ok(Run { world, source, sink, links })
 }
 
-/// multihoming-2010: two paths of 100 Mbit/s and 60 ms, no losses, for 30 s; an interface of each end on each.
+/// multihoming-2010: two paths of 100 Mbit/s and 60 ms, without losses, for 30 s. Each end has one interface per path.
 fn two_paths(variant: Variant) -> Result<Run, BuildError> {
     let config = EndpointConfig { receive_buffer: 150_000, ..EndpointConfig::new(variant) };
     let mut builder = Builder::new(1);
@@ -121,7 +121,7 @@ fn two_paths(variant: Variant) -> Result<Run, BuildError> {
     let destinations = [0, 1].map(|interface| DestinationConfig { interface, loss_rate: 0.0 });
     let endpoint = || Endpoint::new(config, &destinations, Mrg32k3a::new(1));
     let source = builder.host(near, Ns2Sctp::new(endpoint()).multihomed(there))?;
-    // ns-2 takes the last destination for the primary one unless it is told another.
+    // ns-2 takes the last destination as the primary one unless the script sets it.
     let mut answering = endpoint();
     answering.set_primary(1);
     let sink = builder.host(far, Ns2Sctp::new(answering).multihomed(back))?;
@@ -142,7 +142,7 @@ impl Run {
         self.world.host(self.sink).unwrap()
     }
 
-    /// Every change of the window; the file has it in packets of 952 bytes of payload.
+    /// Compares every change of the window. The file has it in packets of 952 bytes of payload.
     #[track_caller]
     fn compare_window(&self, name: &str) {
         let golden: Vec<_> = read(&format!("papers/{name}.window")).iter().map(|row| (row[0], row[1])).collect();
@@ -156,7 +156,7 @@ impl Run {
         compare_windows(name, &golden, &ours);
     }
 
-    /// Packets with data that arrived; kbit/s of wire and of unique payload over the 99 s of the flow; mean delay.
+    /// Data packets that arrived; kbit/s on the wire and of unique payload over the 99 s of the flow; mean delay.
     #[track_caller]
     fn compare_totals(&self, packets: u64, throughput: f64, goodput: f64, delay: f64) {
         let received = self.sink().endpoint().received();
@@ -173,7 +173,7 @@ impl Run {
         }
     }
 
-    /// Packets that have left each queue.
+    /// Packets that left each queue.
     fn departures(&self) -> Vec<u64> {
         let reports = self.links.iter().map(|&link| self.world.link(link));
         reports.map(|report| report.delivered + report.flying).collect()
@@ -193,7 +193,7 @@ fn mfast() {
     run.compare_window("mfast_sctp");
 }
 
-/// Packet 5133 is lost in front of the bottleneck: four streams go on.
+/// Packet 5133 is lost before the bottleneck: four streams continue.
 #[test]
 fn mfast_with_a_drop() {
     let run = chain(Some(5133)).unwrap();
@@ -202,13 +202,13 @@ fn mfast_with_a_drop() {
 
     let mut bins = vec![[0_u32; 6]; 1000];
     for it in run.sink().deliveries().unwrap() {
-        // ns-2's trace says microseconds.
+        // ns-2's trace has microseconds.
         let bin = &mut bins[(it.time.as_secs_f64() * 1e6).round() as usize / 100_000];
         bin[0] += it.delivery.bytes;
         bin[1 + usize::from(it.delivery.stream)] += it.delivery.bytes;
     }
     for (golden, ours) in read("papers/mfast_sctp_drop5133.goodput").iter().zip(&bins) {
-        // Bytes in 0.1 s.
+        // From bytes in 0.1 s to kbit/s.
         let ours = ours.map(|bytes| f64::from(bytes) * 8.0 / 0.1 / 1000.0);
         for (theirs, ours) in golden[1..].iter().zip(ours) {
             assert!((theirs - ours).abs() <= 0.006, "at {} s: {ours} kbit/s instead of {theirs}", golden[0]);
@@ -226,7 +226,7 @@ fn emfast_among_new_reno_with_small_windows() {
     dumbbell(20.0, 50, 100).unwrap().compare_window("emfast4_B2_sctp");
 }
 
-/// The buffer of 150 kB bounds the association, not the paths.
+/// The buffer of 150 kB limits the association; the paths do not.
 #[test]
 fn concurrent_transfer_over_two_paths() {
     let policy = RetransmissionPolicy::Same;
@@ -234,7 +234,7 @@ fn concurrent_transfer_over_two_paths() {
     assert_eq!((run.departures(), run.drops()), (vec![12144, 12286], 0));
 }
 
-/// The second path carries a heartbeat.
+/// The second path carries heartbeats only.
 #[test]
 fn two_paths_of_which_one_is_used() {
     let run = two_paths(Variant::Plain).unwrap();

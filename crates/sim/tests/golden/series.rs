@@ -1,11 +1,11 @@
-//! Series that ns-2 recorded, and ours beside them.
+//! Series that ns-2 recorded, and the comparison with the simulator's.
 
 use std::fs::File;
 use std::io::Read;
 
 use anabranch_sim::Ns2Source;
 
-/// The rows of a file, without its head.
+/// The rows of a file, without its header.
 pub(crate) fn read(name: &str) -> Vec<Vec<f64>> {
     let path = format!("{}/tests/golden/data/{name}.csv.gz", env!("CARGO_MANIFEST_DIR"));
     let mut text = String::new();
@@ -25,18 +25,18 @@ pub(crate) fn window_changes(source: &Ns2Source) -> Vec<(f64, f64)> {
     changes
 }
 
-/// ns-2 prints every assignment, several at one time too; the value that a time ends with is compared. Times have five
-/// decimals in the file, windows at least three.
+/// ns-2 prints every assignment, even several at one time. The last value at each time is compared. In the file, times have five
+/// decimals and windows at least three.
 #[track_caller]
 pub(crate) fn compare_windows(name: &str, golden: &[(f64, f64)], ours: &[(f64, f64)]) {
     let mut theirs: Vec<(f64, f64)> = vec![];
     for rows in golden.chunk_by(|a, b| (a.0 - b.0).abs() < 5e-6) {
         let last = rows[rows.len() - 1];
-        // Several assignments at one time may end where they began.
+        // Several assignments at one time may end at the value with which they began.
         let is_news = rows.len() == 1 || theirs.last().is_none_or(|before| (before.1 - last.1).abs() > 1e-9);
         theirs.extend(is_news.then_some(last));
     }
-    // The first value is set when ns-2 makes the agent, here when the flow starts.
+    // ns-2 sets the first value when it creates the agent; here it is set when the flow starts.
     for (index, (their, our)) in theirs.iter().zip(ours).enumerate().skip(1) {
         let equal = (their.0 - our.0).abs() <= 1.1e-5 && (their.1 - our.1).abs() <= 1e-3;
         let near = |rows: &[(f64, f64)]| rows[index.saturating_sub(3)..rows.len().min(index + 4)].to_vec();

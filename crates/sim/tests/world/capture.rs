@@ -1,4 +1,4 @@
-//! Captures and traces, read by somebody else's reader.
+//! Captures and traces, read by a third-party reader.
 
 use anabranch_ns2::{Kind, Packet, SackBlocks};
 use anabranch_sim::{Arrival, Capture, Host, Input, Trace, Transmit};
@@ -57,7 +57,7 @@ fn a_capture_is_readable_and_says_what_was_sent() {
     while let Some(block) = reader.next_block() {
         match block.unwrap() {
             Block::EnhancedPacket(packet) => {
-                // The reader counts in nanoseconds whatever the resolution says.
+                // The reader counts in nanoseconds, whatever resolution the file states.
                 packets.push((packet.timestamp.as_nanos(), packet.original_len, packet.data.to_vec()));
             }
             Block::InterfaceDescription(interface) => assert_eq!(u32::from(interface.linktype), 101),
@@ -70,10 +70,10 @@ fn a_capture_is_readable_and_says_what_was_sent() {
     // IPv4, TCP from 10.0.0.1 to 10.0.0.2, sequence number 3 · 1000.
     assert_eq!((data[0], data[9], word(data, 12), word(data, 16)), (0x45, 6, 0x0a00_0001, 0x0a00_0002));
     assert_eq!(word(data, 24), 3000);
-    // The header's words sum up to zero with the checksum among them.
+    // With the checksum included, the header's words sum up to zero.
     let sum: u32 = data[..20].chunks(2).map(|pair| u32::from(pair[0]) * 256 + u32::from(pair[1])).sum();
     assert_eq!((sum & 0xffff) + (sum >> 16), 0xffff);
-    // Acknowledges 4000 and selectively 5000 to 7000, in 12 bytes of options.
+    // Acknowledges 4000, and 5000 to 7000 selectively, in 12 bytes of options.
     assert_eq!((*ack_len, ack.len(), ack[32] >> 4), (52, 52, 8));
     assert_eq!((word(ack, 28), word(ack, 40), ack[42], ack[43]), (4000, 0x0101_050a, 5, 10));
     assert_eq!((word(ack, 44), word(ack, 48)), (5000, 7000));

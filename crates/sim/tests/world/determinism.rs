@@ -1,4 +1,4 @@
-//! One seed, one run: to the bit, whatever else is there and wherever it runs.
+//! One seed, one run: bit-identical, whatever else is in the world and wherever it runs.
 
 use anabranch_sim::traffic::{Cbr, OnOff, OnOffParameters, Sink};
 use anabranch_sim::{Builder, ErrorSpec, QueueSpec, RunHash, World};
@@ -36,7 +36,7 @@ fn the_same_seed_gives_the_same_hash_and_another_does_not() {
 
 #[test]
 fn the_bits_are_the_same_on_every_machine() {
-    // Written down once. If it changes, runs that people have published no longer replay: say so in CHANGELOG.md.
+    // Recorded once. If it changes, published runs can no longer be replayed: say so in CHANGELOG.md.
     assert_eq!(hash(noisy(1)).to_string(), "2c415cfe102bddb8");
 }
 
@@ -50,7 +50,7 @@ fn threads_change_nothing() {
 
 #[test]
 fn a_new_flow_changes_no_other_flows_draws() {
-    // Two lossy links that share nothing; a third, with its own flow, is declared before them or not.
+    // Two lossy links that share nothing. A third link with its own flow is declared before them, or not.
     let losses = |extra: bool| {
         let mut net = Builder::new(1);
         let add = |net: &mut Builder, name: &str| {

@@ -1,4 +1,4 @@
-//! Queues that manage what waits, against senders that do not listen: what their RFCs promise then has a closed form.
+//! Queue management with senders that do not respond to congestion. What the RFCs promise then has a closed form.
 
 use anabranch_proto::EcnCodepoint;
 use anabranch_sim::traffic::{Cbr, Sink};
@@ -10,7 +10,7 @@ use anabranch_units::SimTime;
 
 use super::standard::{millis, spec};
 
-/// A source whose packets may be marked.
+/// A source whose packets are ECN-capable.
 struct Capable<H>(H, EcnCodepoint);
 
 impl<H: Host> Host for Capable<H> {
@@ -53,7 +53,7 @@ impl Bottleneck {
         Self { net, ends: [left, right], link, sinks: vec![], flows: vec![] }
     }
 
-    /// One more sender, of packets of so many bytes at this rate.
+    /// Adds a sender of packets of `size` bytes at this rate.
     fn sender(mut self, rate: &str, size: u32, ecn: Option<EcnCodepoint>) -> Self {
         let cbr = Cbr::new(rate.parse().unwrap(), size);
         let [left, right] = self.ends;
@@ -68,7 +68,7 @@ impl Bottleneck {
         self
     }
 
-    /// Runs for so long.
+    /// Runs for `seconds`.
     fn run(self, seconds: u64) -> Run {
         let Self { net, link, sinks, flows, .. } = self;
         let mut world = net.build().unwrap();
@@ -78,7 +78,7 @@ impl Bottleneck {
     }
 }
 
-/// What came of it.
+/// The result of a run.
 struct Run {
     world: World,
     link: LinkId,
@@ -91,7 +91,7 @@ impl Run {
         *self.world.host(self.sinks[sender]).unwrap()
     }
 
-    /// Milliseconds that a packet is under way on average.
+    /// Mean delay of a packet in milliseconds.
     fn delay(&self, sender: usize) -> f64 {
         let Sink { packets, delay, .. } = self.sink(sender);
         1000.0 * delay.as_secs_f64() / packets as f64
@@ -109,7 +109,8 @@ fn assert_near(got: f64, expected: f64, within: f64) {
     assert!((got - expected).abs() <= within, "{got}, not {expected} within {within}");
 }
 
-/// An integral controller has no error that stays: of 10.5 Mbit/s 5/105 go, and what is left waits 15 ms, besides 1.8 ms for transmission and delay.
+/// An integral controller leaves no permanent error. Of 10.5 Mbit/s a share of 5/105 is dropped. The others wait 15 ms, plus 1.8
+/// ms of transmission and delay.
 #[test]
 fn pie_keeps_its_target() {
     let run = Bottleneck::new(QueueSpec::Pie(PieParameters::default())).sender("10.5Mbit/s", 1000, None).run(200);
@@ -117,8 +118,8 @@ fn pie_keeps_its_target() {
     assert_near(run.delay(0), 15.0 + 1.8, 1.5);
 }
 
-/// RFC 8290, section 5.2: of two senders that ask for 12 and 8 Mbit/s each gets a half, less what the third wants, which asks for 0.1 Mbit/s and waits for
-/// a packet of each of the others at the most.
+/// RFC 8290, section 5.2: two senders that offer 12 and 8 Mbit/s each get a half, less the share of the third, which offers 0.1
+/// Mbit/s and waits for at most one packet of each of the others.
 #[test]
 fn fq_codel_isolates_flows() {
     let parameters = FqCoDelParameters::default();
@@ -132,11 +133,12 @@ fn fq_codel_isolates_flows() {
         assert_near(rate(sender), expected, 0.01 * expected);
     }
     assert_near(run.struck(2)[0], 0.0, 0.0);
-    // Its own transmission and delay are 1.2 ms; a packet that is being sent is half sent on average, and a new flow goes first.
+    // Its own transmission and delay are 1.2 ms. A packet in transmission is half sent on average, and a new flow goes first.
     assert_near(run.delay(2), 1.2 + 0.4, 0.1);
 }
 
-/// RFC 9332, section 2.1: p_L = k p' where p_C = p'². Of 10.3 Mbit/s of C and L together C loses so much that 10 are left.
+/// RFC 9332, section 2.1: p_L = k p' where p_C = p'². C and L together offer 10.3 Mbit/s, and C loses so much that 10 Mbit/s are
+/// left.
 #[test]
 fn dual_pi2_couples_its_queues() {
     let run = Bottleneck::new(QueueSpec::DualPi2(DualPi2Parameters::default()))
@@ -148,12 +150,14 @@ fn dual_pi2_couples_its_queues() {
     let [lost, marked] = run.struck(1);
     assert_near(lost, 0.0, 0.0);
     assert_near(marked, 2.0 * (0.3_f64 / 9.8).sqrt(), 0.01);
-    // C waits for its target; L for the packet that is being sent, sometimes for one that is C's turn, and has 1.2 ms of its own.
+    // C waits for its target. L waits for the packet in transmission and sometimes for one of C's turn, and has 1.2 ms of its
+    // own.
     assert_near(run.delay(0), 15.0 + 1.8, 1.5);
     assert!(run.delay(1) < 1.2 + 1.0, "{}", run.delay(1));
 }
 
-/// Twice what the link can carry: everything that finds 20 packets waiting is marked, and the limit of 100 is what bounds it.
+/// The sender offers twice what the link carries. Every packet that finds 20 packets waiting is marked, and the limit of 100
+/// bounds the queue.
 #[test]
 fn a_threshold_marks_all_that_comes_above_it() {
     let step = StepParameters { packets_max: 100, threshold: Threshold::Packets(20) };
@@ -161,7 +165,7 @@ fn a_threshold_marks_all_that_comes_above_it() {
     let [dropped, marked] = run.struck(0);
     assert_near(dropped, 0.5, 0.01);
     assert_near(marked, 0.5, 0.01);
-    // What may not be marked is dropped at the threshold: 21 wait, so 22 packets' time and the delay.
+    // Packets that may not be marked are dropped at the threshold: 21 wait, so the delay is 22 packet times and the link's delay.
     let run = Bottleneck::new(QueueSpec::Step(step)).sender("20Mbit/s", 1000, None).run(10);
     assert_near(run.delay(0), 22.0 * 0.8 + 1.0, 0.8);
 }

@@ -1,4 +1,4 @@
-//! Hosts on real machines, and links that let packets out in batches.
+//! Hosts on real machines, and links that release packets in batches.
 
 use anabranch_sim::traffic::Cbr;
 use anabranch_sim::{
@@ -10,7 +10,7 @@ use anabranch_units::{SimSpan, SimTime};
 use super::standard::{millis, spec};
 use super::support::{Burst, Log, Pair};
 
-/// 1000 B at 8 Mbit/s: packet k of a burst is there after k ms and the delay.
+/// 1000 B at 8 Mbit/s: packet k of a burst arrives after k ms and the delay.
 #[test]
 fn a_link_that_holds_releases_a_burst_on_its_grid() {
     let link = spec("8Mbit/s", "10ms").hold(HoldSpec::Grid(SimSpan::from_millis(4)));
@@ -20,7 +20,7 @@ fn a_link_that_holds_releases_a_burst_on_its_grid() {
     let log = world.host::<Log>(sink).unwrap();
     assert_eq!(log.times(), [12, 12, 16, 16, 16, 16, 20, 20, 20].map(millis));
     assert!(log.arrivals.iter().map(|&(_, number, _)| number).eq(0..9), "nothing overtakes");
-    // What waits at its end does not wait in its queue: 8 + 7 + … + 1 packet-ms, as without a hold.
+    // Packets that wait at the end of the link do not wait in its queue: 8 + 7 + … + 1 packet-ms, as without a hold.
     let mean = world.queue_area(link).mean_since(QueueArea::START);
     assert!((mean - 36.0 / 20.0).abs() < 1e-9, "{mean} packets wait in 20 ms");
 }
@@ -40,16 +40,16 @@ fn a_hold_has_a_span_and_nothing_beside_it_at_the_end_of_its_link() {
     assert!(hold(grid, 0.1).unwrap_err().contains("a link of its own"));
 }
 
-/// Answers each packet, wants to be woken up 2.5 ms after it, and writes down when what happens.
+/// Answers each packet, sets its timer 2.5 ms later, and records what happens when.
 #[derive(Default)]
 struct Answerer {
     owed: u64,
     deadline: Option<SimTime>,
-    /// What came, and when it is said to have come.
+    /// When each packet was handled, and its stated arrival time.
     read: Vec<(SimTime, SimTime)>,
     sent: Vec<SimTime>,
     rung: Vec<SimTime>,
-    /// `r` and `s` in the order of reading and sending.
+    /// The order of reading and sending, as `r` and `s`.
     order: String,
 }
 
@@ -79,7 +79,7 @@ impl Host for Answerer {
     }
 }
 
-/// Packets that arrive at 11, 12, …, 16 ms at a host with this driver, and that host.
+/// Packets arrive at 11, 12, …, 16 ms at a host with this driver. Returns the world and the host.
 fn driven(driver: DriverSpec) -> (World, HostId) {
     let streams = ["card", "scheduler"].map(|name| Substreams::new(1).stream(name));
     let sink = Driven::new(Answerer::default(), driver, streams);
@@ -102,7 +102,7 @@ fn a_driver_without_delays_changes_nothing_but_who_calls() {
     assert_eq!(host.rung, [millis(16) + SimSpan::from_micros(2500)]);
 }
 
-/// Told of at 12 and 16 ms: two packets, then four.
+/// The card reports at 12 and 16 ms: two packets, then four.
 #[test]
 fn a_card_tells_of_batches_and_a_program_reads_one_or_all_before_it_sends() {
     let arrivals = Some(HoldSpec::Grid(SimSpan::from_millis(4)));
@@ -115,7 +115,7 @@ fn a_card_tells_of_batches_and_a_program_reads_one_or_all_before_it_sends() {
     }
 }
 
-/// The program is 1.5 ms late, and its timers are on a grid of 4 ms besides: 18.5 ms becomes 21.5.
+/// The program is 1.5 ms late, and its timers are on a grid of 4 ms: 18.5 ms becomes 21.5.
 #[test]
 fn a_program_that_is_late_knows_when_packets_came_by_the_stamps_of_the_kernel() {
     let delay = Some(DelaySpec::Constant(SimSpan::from_micros(1500)));
@@ -123,7 +123,7 @@ fn a_program_that_is_late_knows_when_packets_came_by_the_stamps_of_the_kernel() 
         let world = driven(DriverSpec { timer: SimSpan::from_millis(4), delay, stamps, ..DriverSpec::default() });
         let host = answerer(&world);
         let read: Vec<SimTime> = host.read.iter().map(|&(now, _)| now).collect();
-        // Awake at 12.5 it finds what came at 12, too, and so on.
+        // Woken at 12.5 ms, it also finds what arrived at 12 ms, and so on.
         let expected = [12_500, 12_500, 14_500, 14_500, 16_500, 16_500];
         assert_eq!(read, expected.map(|us| SimTime::ZERO + SimSpan::from_micros(us)));
         let came: Vec<SimTime> = match stamps {
@@ -141,7 +141,7 @@ fn a_program_that_is_late_knows_when_packets_came_by_the_stamps_of_the_kernel() 
     }
 }
 
-/// What is still unread when 65,536 packets wait is lost, and counted.
+/// When 65,536 packets are unread, further ones are lost and counted.
 #[test]
 fn a_socket_that_is_not_read_overflows() {
     let streams = ["card", "scheduler"].map(|name| Substreams::new(1).stream(name));

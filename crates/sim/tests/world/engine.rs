@@ -10,12 +10,12 @@ use super::standard::{millis, spec};
 
 fn config(streams: u16) -> Config {
     let law = Settings::default_for(registry::find("reno").unwrap());
-    // One stream may take the whole buffer, so that the window alone holds the source back.
+    // One stream may use the whole buffer, so that only the window limits the source.
     let stream_buffer = StreamBuffer::Bytes(u64::MAX);
     Config { mss: 1000, streams, receive_buffer: 16_000, stream_buffer, ..Config::new(law) }
 }
 
-/// A source and a sink 10 ms from each other at 8 Mbit/s; the way there loses what `error` says.
+/// A source and a sink with a delay of 10 ms and 8 Mbit/s. The forward direction loses packets according to `error`.
 fn world(streams: u16, error: ErrorSpec, observe: impl FnOnce(&mut Builder, LinkId)) -> (World, [HostId; 2]) {
     let mut net = Builder::new(1);
     let (left, right) = (net.node("left"), net.node("right"));
@@ -47,11 +47,12 @@ fn a_capture_shows_real_headers() {
     }
     let (len, syn) = &packets[0];
     assert_eq!(*len, 60);
-    // Sequence number 0, 10 words of header, SYN and the bit that was reserved; MSS 1000, a scale of 0, SACK permitted, MS version
-    // 2 with 5 streams, no features and a credit of 2^31.
+    // Sequence number 0, 10 words of header, SYN and the formerly reserved bit. MSS 1000, a window scale of 0, SACK permitted, MS
+    // version 2 with 5 streams, no features and a credit of 2^31.
     assert_eq!(syn[4..14], [0, 0, 0, 0, 0, 0, 0, 0, 0xa2, 0x02]);
     assert_eq!(syn[20..37], [2, 4, 0x03, 0xe8, 3, 3, 0, 4, 2, 253, 8, b'M', b'S', 2, 5, 0, 31]);
-    // The third segment of the handshake, then the first of each stream: 5 words, ACK and the bit, the stream and its number 0.
+    // The third segment of the handshake, then the first segment of each stream: 5 words, ACK and the formerly reserved bit, the
+    // stream and its number 0.
     for (number, (len, data)) in packets[2..7].iter().enumerate() {
         assert_eq!(*len, 1040);
         assert_eq!(data[4..8], (1 + 1000 * number as u32).to_be_bytes());
@@ -59,7 +60,7 @@ fn a_capture_shows_real_headers() {
     }
 }
 
-/// Packet 12 is lost: the reader of its stream waits, those of the others do not, and nothing is lost in the end.
+/// Packet 12 is lost. The reader of its stream waits, those of the other streams do not, and everything arrives in the end.
 #[test]
 fn a_loss_is_repaired_and_everything_is_accounted_for() {
     let (mut world, [source, sink]) = world(5, ErrorSpec::List(vec![12]), |_, _| ());
@@ -72,7 +73,7 @@ fn a_loss_is_repaired_and_everything_is_accounted_for() {
     assert_eq!(sink.read(), 996 * sink.connection().arrived());
     let remembered: u64 = sink.deliveries().unwrap().iter().map(|portion| portion.bits).sum();
     assert_eq!(remembered, 8 * sink.read());
-    // The buffer holds 16 segments, and the ACK of a segment leaves before the reader has taken it.
+    // The buffer holds 16 segments, and a segment's ACK is sent before the reader has taken the data.
     let most = source.rows(0).unwrap().iter().map(|row| row.gauges.in_flight).max();
     assert!((14..=16).contains(&most.unwrap()), "{most:?}");
 }

@@ -1,4 +1,4 @@
-//! The driver's contract with hosts, and the hosts that this crate brings.
+//! The driver's contract with hosts, and the hosts of this crate.
 
 use anabranch_sim::traffic::{Cbr, OnOff, OnOffParameters, Sink};
 use anabranch_sim::{Arrival, Builder, Control, Host, Input, Messages, Offer, Port, Spacing, Transmit, Workload};
@@ -7,7 +7,7 @@ use anabranch_units::{SimSpan, SimTime};
 use super::standard::{millis, spec};
 use super::support::{Log, Pair};
 
-/// A timer that moves 10 ms away at each arrival, and writes down when it fires and what it is told.
+/// A timer that moves by 10 ms at each arrival. It records when it fires and what it is called with.
 #[derive(Default)]
 struct Timer {
     deadline: Option<SimTime>,
@@ -41,7 +41,7 @@ impl Host for Timer {
 
 #[test]
 fn a_timer_that_moves_fires_once_and_at_its_deadline() {
-    // A packet every 8 ms: arrivals at 2, 10, 18, 26, 34 ms move the deadline each time before it is due.
+    // A packet every 8 ms: arrivals at 2, 10, 18, 26, 34 ms each move the deadline before it is due.
     let mut pair = Pair::new(Cbr::new("1Mbit/s".parse().unwrap(), 1000), Timer::default(), [spec("8Mbit/s", "1ms")]);
     pair.net.start(SimTime::ZERO, pair.source).unwrap();
     pair.net.stop(millis(39), pair.source).unwrap();
@@ -63,7 +63,7 @@ fn a_window_that_is_large_enough_fills_the_bottleneck() {
 
 #[test]
 fn a_window_just_above_the_pipe_fills_it_without_loss() {
-    // A packet and its ACK take 100 ms and 16/3 + 16/75 ms, 19.8 packets' time.
+    // A packet and its ACK take 100 ms and 16/3 + 16/75 ms, the transmission time of 19.8 packets.
     let mut world = super::standard::small(1);
     world.run_until(SimTime::ZERO + SimSpan::from_secs(100));
     let link = world.links().next().unwrap();
@@ -99,7 +99,8 @@ fn a_workload_starts_its_host_and_offers_on_time() {
     assert_eq!(world.host::<Timer>(pair.source).unwrap().inputs, expected.map(|(time, input)| (millis(time), input)));
 }
 
-/// A packet every 8 ms from 0 on, and a stop at 80 ms, which was inserted before the timer of that packet was set at 72 ms.
+/// A packet every 8 ms from 0 on, and a stop at 80 ms. The stop was inserted before the timer of that packet, which was set at 72
+/// ms.
 #[test]
 fn the_agenda_comes_before_the_packets_of_its_time() {
     let cbr = || Cbr::new("1Mbit/s".parse().unwrap(), 1000);
@@ -121,14 +122,14 @@ fn the_agenda_comes_before_the_packets_of_its_time() {
 
 #[test]
 fn a_constant_rate_is_exact() {
-    // 3 packets in 16 ms at 1.5 Mbit/s, from the first at 0 on: 18751 in 100 s, at 0 and every 16/3 ms.
+    // 3 packets in 16 ms at 1.5 Mbit/s, the first at 0: 18751 in 100 s, at 0 and every 16/3 ms.
     let mut pair = Pair::new(Cbr::new("1.5Mbit/s".parse().unwrap(), 1000), Sink::default(), [spec("8Gbit/s", "1ms")]);
     pair.net.start(SimTime::ZERO, pair.source).unwrap();
     let mut world = pair.net.build().unwrap();
     world.run_until(millis(100_000));
     assert_eq!(world.host::<Cbr>(pair.source).unwrap().sent(), 18_751);
     let sink = world.host::<Sink>(pair.sink).unwrap();
-    // 1 ms and 1 µs each.
+    // A transmission of 1 µs and a delay of 1 ms each.
     assert_eq!(sink.delay, SimSpan::from_micros(1001) * sink.packets);
 }
 
@@ -145,8 +146,8 @@ fn on_and_off_average_to_their_shares() {
     net.start(SimTime::ZERO, source).unwrap();
     let mut world = net.build().unwrap();
     world.run_until(SimTime::ZERO + SimSpan::from_secs(4000));
-    // About 10 000 cycles of 100 packets and 300 ms: 1/4 of 8 Mbit/s is 250 packets a second, with a deviation of
-    // 250 · sqrt(2/10 000) · 3/4 = 2.7.
+    // About 10 000 cycles of 100 packets and 300 ms: 1/4 of 8 Mbit/s is 250 packets a second, with a standard deviation of 250 ·
+    // sqrt(2/10 000) · 3/4 = 2.7.
     let rate = world.host::<OnOff>(source).unwrap().sent() as f64 / 4000.0;
     assert!((rate - 250.0).abs() < 13.5, "{rate} packets/s, expected 250 ± 13.5");
 }

@@ -10,8 +10,8 @@ use super::support::{Burst, Log, Pair};
 
 #[test]
 fn a_chain_delivers_at_the_exact_picosecond() {
-    // 1000 B take 4 ms at 2 Mbit/s and 16/3 ms at 1.5 Mbit/s; delays are 10, 100 and 10 ms. The first packet is at the
-    // bottleneck at 14 ms, so packet k leaves it at 14 ms + (k + 1) 16/3 ms, rounded down, and has 124 - 10 ms to go.
+    // 1000 B take 4 ms at 2 Mbit/s and 16/3 ms at 1.5 Mbit/s; the delays are 10, 100 and 10 ms. The first packet reaches the
+    // bottleneck at 14 ms. So packet k leaves it at 14 ms + (k + 1) 16/3 ms, rounded down, and has 124 - 10 ms to go.
     let chain = [spec("2Mbit/s", "10ms"), spec("1.5Mbit/s", "100ms"), spec("2Mbit/s", "10ms")];
     let pair = Pair::new(Burst::new(1000, 50), Log::default(), chain);
     let sink = pair.sink;
@@ -43,7 +43,7 @@ fn a_limit_of_one_loses_everything() {
 
 #[test]
 fn a_limit_in_bytes_counts_what_waits() {
-    // One of 1000 B in service and 4 kB that wait.
+    // One packet of 1000 B in service and 4 kB waiting.
     let pair = Pair::new(Burst::new(1000, 9), Log::default(), [spec("1Mbit/s", "1ms").queue(QueueSpec::Bytes(4999))]);
     let link = pair.links[0];
     assert_eq!(pair.run().link(link).delivered, 5);
@@ -51,8 +51,8 @@ fn a_limit_in_bytes_counts_what_waits() {
 
 #[test]
 fn the_mean_queue_of_a_burst_by_hand() {
-    // Five packets of 8 ms each come at once: packet k waits 8 k ms, together 80 packet-ms. In the first 20 ms the second
-    // waits 8, the third 16, and two more 20 each: 64 packet-ms.
+    // Five packets of 8 ms each arrive at once: packet k waits 8 k ms, together 80 packet-ms. In the first 20 ms the second waits
+    // 8, the third 16, and two more wait 20 each: 64 packet-ms.
     let mut pair = Pair::new(Burst::new(1000, 5), Log::default(), [spec("1Mbit/s", "5ms")]);
     pair.net.start(SimTime::ZERO, pair.source).unwrap();
     let mut world = pair.net.build().unwrap();
@@ -82,7 +82,7 @@ fn a_managed_queue_has_the_same_mean() {
 #[test]
 fn samples_show_a_queue_that_drains() {
     let mut pair = Pair::new(Burst::new(1000, 5), Log::default(), [spec("1Mbit/s", "5ms")]);
-    // Just after each departure: 8, 16, 24, 32 ms. The source starts first, for it is declared first.
+    // Just after each departure: 8, 16, 24, 32 ms. The source starts first, as it is declared first.
     pair.net.start(SimTime::ZERO, pair.source).unwrap();
     pair.net.sample_queue(pair.links[0], SimTime::ZERO, SimSpan::from_millis(8)).unwrap();
     let mut world = pair.net.build().unwrap();
@@ -104,7 +104,7 @@ fn errors_strike_in_front_of_the_queue() {
     assert_eq!(lost, [(0, DropReason::Error), (2, DropReason::Error), (7, DropReason::Queue)]);
 }
 
-/// What is too long is lost before anything else looks at it, and is accounted for.
+/// A packet that is too long is lost before any other stage sees it, and is counted.
 #[test]
 fn what_is_longer_than_the_mtu_is_lost() {
     for (mtu, arrived) in [(999, 0), (1000, 5)] {
@@ -133,7 +133,7 @@ fn throughput_falls_into_bins() {
 
 #[test]
 fn red_keeps_its_average_between_the_thresholds() {
-    // Twice what the link can carry: the queue must stay near the thresholds and not at its limit.
+    // The sender offers twice what the link carries: the queue must stay near the thresholds and not at its limit.
     let red = RedParameters {
         limit: 1000,
         threshold_min: 20.0,
@@ -152,7 +152,7 @@ fn red_keeps_its_average_between_the_thresholds() {
     let early = world.queue_area(pair.links[0]);
     world.run_until(millis(100_000));
     let mean = world.queue_area(pair.links[0]).mean_since(early);
-    // Half of all packets must go, so the average settles where p lies between 0.1 (at 60) and 1 (at 120).
+    // Half of all packets must be dropped, so the average settles where p lies between 0.1 (at 60) and 1 (at 120).
     assert!((60.0..120.0).contains(&mean), "mean queue {mean}");
     world.assert_conserved();
 }
@@ -167,12 +167,12 @@ fn codel_brings_a_standing_queue_down() {
     world.run_until(millis(100_000));
     let early = world.queue_area(pair.links[0]);
     world.run_until(millis(200_000));
-    // Unmanaged, 100 s of 5 % too much would leave 625 packets more.
+    // Without management, 100 s with 5 % too much would leave 625 packets more.
     let mean = world.queue_area(pair.links[0]).mean_since(early);
     assert!(mean < 10.0, "mean queue {mean}");
     world.assert_conserved();
     let report = world.link(pair.links[0]);
-    // 5/105 of what is offered must go.
+    // 5/105 of the offered packets must be dropped.
     let lost = report.counts.drops as f64 / report.counts.offered as f64;
     assert!((lost - 5.0 / 105.0).abs() < 0.005, "{lost}");
 }

@@ -1,4 +1,5 @@
-//! FAST multihoming: with one path it is FAST's agent to the packet; with several, a network of its own for each.
+//! FAST multihoming. With one path it equals the FAST agent to the packet; with several paths, each path behaves like a network
+//! of its own.
 
 use anabranch_ns2::config::{Agent, FastOptions, SenderConfig, SinkConfig};
 use anabranch_ns2::multihome::{self, Config};
@@ -17,7 +18,7 @@ fn agent(alpha: f64, window: f64) -> SenderConfig {
     SenderConfig { window, payload: 960, ..SenderConfig::new(Agent::Fast(options)) }
 }
 
-/// Everything that happens on a chain with a bottleneck in the middle, which a bursty flow shares.
+/// Records everything that happens on a chain with a bottleneck in the middle, which a bursty flow shares.
 fn chain(source: impl Host, sink: impl Host, bottleneck: LinkSpec, seed: u64) -> Vec<TraceRecord> {
     let mut net = Builder::new(seed);
     net.ns2_clock();

@@ -1,4 +1,4 @@
-//! A world that is driven from outside, in step with a clock that is not its own.
+//! A world driven from outside, in step with an external clock.
 
 use anabranch_sim::{Body, Builder, Control, LinkSpec, Port, QueueSpec, Raw, Transmit};
 use anabranch_units::SimTime;
@@ -22,7 +22,7 @@ fn a_packet_from_outside_travels_as_any_other() {
     let mut world = net.build().unwrap();
     assert_eq!(world.next_at(), SimTime::NEVER);
     world.run_until(millis(5));
-    // The queue holds two that wait and one that is sent.
+    // The queue holds two waiting packets and one in transmission.
     (0..5).for_each(|_| world.send(here, packet(1000)));
     assert_eq!((world.next_at(), world.waiting(link), world.link(link).counts.drops), (millis(16), 2, 2));
     world.run_until(millis(7));

@@ -1,4 +1,4 @@
-//! Worlds that nobody would think of: whatever is built, no packet appears or vanishes.
+//! Random worlds: whatever is built, packets are conserved.
 
 use anabranch_sim::traffic::{Cbr, Sink};
 use anabranch_sim::{
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 use super::standard::{Echo, Window, millis};
 
-/// What of a link changes.
+/// Which property of a link changes.
 #[derive(Clone, Debug)]
 enum Change {
     Nothing,
@@ -22,11 +22,11 @@ enum Change {
 
 #[derive(Clone, Debug)]
 enum Op {
-    /// One more node, linked in both ways to one that is there.
+    /// One more node, linked in both directions to an existing one.
     Link { to: usize, rate: u64, delay: u64, queue: QueueSpec, error: Option<ErrorSpec>, change: Change },
     /// A flow between two nodes.
     Flow { from: usize, to: usize, window: Option<u64>, start: u64 },
-    /// A route that changes to any link of its node, or to none.
+    /// A route that changes to any link of its node, or is removed.
     Route { at: u64, node: usize, to: usize, link: usize },
 }
 
@@ -113,7 +113,7 @@ proptest! {
                 Op::Link { to, rate, delay, queue, error, change } => {
                     let node = net.node(format!("n{}", nodes.len()));
                     let spec = LinkSpec::new(Rate::from_bits_per_second(rate * 500_000), SimSpan::from_millis(delay));
-                    // Packets have 1000 bytes, and those of a constant rate half.
+                    // Packets have 1000 bytes, those of a constant rate 500.
                     let mtu = (delay % 7 == 3).then_some(700);
                     let spec = LinkSpec { errors: error.into_iter().collect(), mtu, ..spec.queue(queue) };
                     let spec = match change {
@@ -164,7 +164,7 @@ proptest! {
     }
 }
 
-/// A window whose timer may fire: losses stop it.
+/// A window whose timer may fire: after losses it stops.
 struct Patient(Window);
 
 impl Host for Patient {

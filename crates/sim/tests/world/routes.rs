@@ -1,4 +1,4 @@
-//! Routes, interfaces, and what cannot be built.
+//! Routes, interfaces, and worlds that cannot be built.
 
 use anabranch_sim::{BuildError, Builder, Control, DropReason, Drops, LinkSpec, NodeId, QueueSpec, Workload};
 use anabranch_sim::{LinkId, Port};
@@ -37,13 +37,14 @@ fn a_route_changes_at_its_time_and_packets_in_flight_stay() {
     let mut world = net.build().unwrap();
     world.run_until(millis(1000));
     let arrivals = &world.host::<Log>(sink).unwrap().arrivals;
-    // 1 µs for each of two transmissions. The change is entered before the start at 15 ms.
+    // 1 µs for each of two transmissions. The change is scheduled before the start at 15 ms.
     let arrivals: Vec<_> =
         arrivals.iter().map(|&(time, _, link)| (time.ticks() / 1_000_000_000, link == fast)).collect();
     assert_eq!(arrivals, [(20, true), (34, true), (115, false), (116, false)]);
 }
 
-/// Both ways from a to d have two hops. Of 400 flows about half take each, all packets of a flow the same; without multipath all take the first.
+/// Both routes from a to d have two hops. Of 400 flows about half take each route, and all packets of a flow take the same.
+/// Without multipath all take the first.
 #[test]
 fn equal_ways_are_shared_by_flow() {
     for has_multipath in [false, true] {
@@ -65,7 +66,7 @@ fn equal_ways_are_shared_by_flow() {
         let offered = |flow| [by_b, by_c].map(|link| world.link_flow(link, flow).offered);
         assert!(flows.iter().all(|&flow| [[5, 0], [0, 5]].contains(&offered(flow))));
         let first = flows.iter().filter(|&&flow| offered(flow)[0] == 5).count();
-        // Binomial: the deviation is 10.
+        // Binomial: the standard deviation is 10.
         let expected = if has_multipath { 150..250 } else { 400..401 };
         assert!(expected.contains(&first), "{first}");
     }
@@ -93,7 +94,7 @@ fn a_loop_ends_at_the_hop_limit() {
     let mut pair = Pair::new(Burst::new(1000, 1), Log::default(), [spec("1Gbit/s", "1ms"), spec("1Gbit/s", "1ms")]);
     let far = pair.net.node("far");
     let to = pair.net.address(far).unwrap();
-    // Nothing leads to `far`; n0 and n1 send its packets to each other.
+    // No route leads to `far`; n0 and n1 send its packets to each other.
     let (n0, n1) = {
         let mut names = Builder::new(1);
         (names.node("n0"), names.node("n1"))
@@ -148,7 +149,7 @@ fn mistakes_are_named() {
     let to = net.address(a).unwrap();
     assert_eq!(net.route(b, to, there), Err(BuildError::NotThere { link: "there".into(), node: "b".into() }));
     let flow = net.flow(source, sink).unwrap();
-    // There is no way back.
+    // There is no route back.
     let Err(error) = net.build() else { panic!("a flow needs both directions") };
     assert_eq!(error, BuildError::NoRoute { flow, from: "b".into(), to: "a".into() });
     assert_eq!(error.to_string(), "flow f0 has no way from node b to node a");

@@ -1,4 +1,4 @@
-//! The worlds that speed is measured by, for tests and benchmarks.
+//! The standard worlds for measuring speed, for tests and benchmarks.
 
 use std::collections::VecDeque;
 
@@ -7,13 +7,13 @@ use anabranch_sim::{
 };
 use anabranch_units::{SimSpan, SimTime};
 
-/// Several senders, a bottleneck, as many receivers.
+/// Several senders, a bottleneck, and as many receivers.
 pub(crate) struct Dumbbell {
     pub(crate) world: World,
     pub(crate) bottleneck: LinkId,
 }
 
-/// The scenario that speed is measured by: four flows of 2200 packets over 800 Mbit/s, 100 ms.
+/// The standard scenario for speed: four flows of 2200 packets over 800 Mbit/s, 100 ms.
 pub(crate) fn highspeed(seed: u64) -> Dumbbell {
     try_highspeed(seed).expect("nothing is wrong with it")
 }
@@ -49,12 +49,12 @@ fn try_small(seed: u64) -> Result<World, BuildError> {
     net.start(SimTime::ZERO, source)?;
     net.build()
 }
-/// Keeps a fixed number of packets unacknowledged. Knows no loss.
+/// Keeps a fixed number of packets unacknowledged. It does not handle losses.
 pub(crate) struct Window {
     size: u32,
     left: u64,
     sent: u64,
-    /// Stands for a retransmission timer: moves away with every acknowledgement and never fires.
+    /// Stands for a retransmission timer: every acknowledgement moves it, and it never fires.
     deadline: SimTime,
 }
 

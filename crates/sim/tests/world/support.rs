@@ -5,7 +5,7 @@ use anabranch_sim::{
 };
 use anabranch_units::SimTime;
 
-/// Sends so many packets of a size when it starts, and again at each start.
+/// Sends a burst of packets of one size at each start.
 pub(crate) struct Burst {
     size: u32,
     packets: u64,
@@ -52,10 +52,10 @@ impl Host for Burst {
     }
 }
 
-/// Writes down what arrives.
+/// Records the arrivals.
 #[derive(Default)]
 pub(crate) struct Log {
-    /// When, which, and by which link.
+    /// Time, number and link of each arrival.
     pub(crate) arrivals: Vec<(SimTime, u64, LinkId)>,
 }
 
@@ -81,7 +81,7 @@ impl Host for Log {
     }
 }
 
-/// A source and a sink with links in a row between them, the first flow of its world.
+/// A source and a sink with a chain of links between them, the first flow of its world.
 pub(crate) struct Pair {
     pub(crate) net: Builder,
     pub(crate) links: Vec<LinkId>,
@@ -108,7 +108,7 @@ impl Pair {
         Self { net, links, back, source, sink, flow }
     }
 
-    /// Starts the source at the beginning and runs to the end.
+    /// Starts the source at time zero and runs to the end.
     pub(crate) fn run(mut self) -> World {
         self.net.start(SimTime::ZERO, self.source).unwrap();
         let mut world = self.net.build().unwrap();

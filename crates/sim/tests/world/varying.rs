@@ -1,4 +1,4 @@
-//! Links that change: their rate, their delay, the order of what they carry.
+//! Links that change: their rate, their delay, the order of their packets.
 
 use anabranch_sim::{
     CoDelParameters, DelaySpec, DeliveryTrace, HoldSpec, LinkSpec, QueueSpec, RateSpec, ReorderSpec, ScatterSpec, Steps,
@@ -21,7 +21,7 @@ fn trace(opportunities: &[u64]) -> RateSpec {
     RateSpec::Trace(DeliveryTrace { opportunities: opportunities.iter().map(|&ms| span(ms)).collect() })
 }
 
-/// When the packets of a burst arrive, and which, with the packets that wait at a time.
+/// Returns when each packet of a burst arrives, and how many packets wait at `asked_at`.
 fn run(link: LinkSpec, burst: Burst, asked_at: u64) -> (Vec<(u64, SimTime)>, u64) {
     let mut pair = Pair::new(burst, Log::default(), [link]);
     pair.net.start(SimTime::ZERO, pair.source).unwrap();
@@ -35,7 +35,8 @@ fn run(link: LinkSpec, burst: Burst, asked_at: u64) -> (Vec<(u64, SimTime)>, u64
     (arrivals.collect(), waiting)
 }
 
-/// 1 kB takes 1 ms, from 2 ms on 2 ms, and from 6 ms on nothing leaves until 9 ms, when all begins anew. With either kind of queue.
+/// 1 kB takes 1 ms; from 2 ms on it takes 2 ms; from 6 ms on nothing is sent until 9 ms, when the period restarts. With either
+/// kind of queue.
 #[test]
 fn packets_leave_at_the_rate_of_their_time() {
     for (queue, expected) in [(QueueSpec::Packets(50), 2), (QueueSpec::CoDel(CoDelParameters::default()), 3)] {
@@ -47,7 +48,7 @@ fn packets_leave_at_the_rate_of_their_time() {
     }
 }
 
-/// Packets of 1500 B, an opportunity each. A managed queue chooses at the opportunity: until then all of them wait.
+/// Packets of 1500 B, one per opportunity. A managed queue selects a packet at the opportunity: until then all of them wait.
 #[test]
 fn packets_leave_when_a_trace_lets_them() {
     for (queue, expected) in [(QueueSpec::Packets(50), 2), (QueueSpec::CoDel(CoDelParameters::default()), 3)] {
@@ -59,7 +60,8 @@ fn packets_leave_when_a_trace_lets_them() {
     }
 }
 
-/// 1 ms a packet. The delay is 20 ms, 5 ms for what has left from 3 ms on, and 30 ms from 5 ms on: the first five packets leave at 1 to 5 ms.
+/// 1 ms per packet. The delay is 20 ms, 5 ms for packets that leave from 3 ms on, and 30 ms from 5 ms on. The first five packets
+/// leave at 1 to 5 ms.
 #[test]
 fn a_shorter_way_overtakes() {
     let delays = Steps { steps: vec![(span(3), span(5)), (span(5), span(30))], period: None };
@@ -68,18 +70,20 @@ fn a_shorter_way_overtakes() {
     assert_eq!(arrivals, [(2, 8), (3, 9), (0, 21), (1, 22), (4, 35)].map(|(seq, ms)| (seq, millis(ms))));
 }
 
-/// Of 100,000 packets, 1 ms apart and 10 ms under way, a tenth takes 2.5 ms longer: each of these is overtaken by two, unless they are late as well.
+/// Of 100,000 packets, sent 1 ms apart with a delay of 10 ms, a tenth take 2.5 ms longer. Each of these is overtaken by two
+/// packets, unless those are late as well.
 #[test]
 fn a_share_of_the_packets_is_late() {
     let reorder = Some(ReorderSpec { share: 0.1, extra: DelaySpec::Constant(SimSpan::from_micros(2500)) });
     let link = spec("8Mbit/s", "10ms").scatter(ScatterSpec { reorder, ..ScatterSpec::default() });
     let (arrivals, _) = run(link, Burst::new(1000, 100_000), 1000);
     let late = arrivals.iter().filter(|&&(seq, time)| time > millis(11 + seq)).count();
-    // Binomial: the deviation is 95.
+    // Binomial: the standard deviation is 95.
     assert!(late.abs_diff(10_000) < 475, "{late}");
     let overtaken = arrivals.windows(2).filter(|pair| pair[1].0 < pair[0].0).count();
-    // Packet n is late and comes at n + 2.5 ms: behind n + 2, if that is not late as well, else behind n - 1 at n + 1.5 ms, if that is, else behind n + 1,
-    // if that is not. So it follows one that was sent later but for a share of 0.1 · (0.1 + 0.9 · 0.1).
+    // Packet n is late and arrives at n + 2.5 ms: behind n + 2, if that is not late as well, else behind n - 1 at n + 1.5 ms, if
+    // that is late, else behind n + 1, if that is not late. So it follows a packet that was sent later, but for a share of 0.1 ·
+    // (0.1 + 0.9 · 0.1).
     assert!(overtaken.abs_diff(late * 981 / 1000) < 70, "{overtaken} of {late}");
 }
 
@@ -97,7 +101,7 @@ fn a_share_of_the_packets_comes_twice() {
     assert!(twice.abs_diff(10_000) < 475, "{twice}");
 }
 
-/// What a managed queue lets go is held like anything else: 1 ms a packet, out every 4 ms.
+/// Packets from a managed queue are held like any others: 1 ms per packet, released every 4 ms.
 #[test]
 fn a_managed_queue_may_have_a_hold_behind_it() {
     let queue = QueueSpec::CoDel(CoDelParameters::default());
