@@ -1,6 +1,7 @@
-//! How fast the engine is by itself: `cargo run --release -p anabranch-proto --example back_to_back -- [STREAMS] [SEGMENTS] [PATHS] [LOSE_EACH] [SHARE_ACK]`.
+//! Speed of the engine alone: `cargo run --release -p anabranch-proto --example back_to_back -- [STREAMS] [SEGMENTS] [PATHS]
+//! [LOSE_EACH] [SHARE_ACK]`.
 //!
-//! Each segment is acknowledged; with SHARE_ACK it is as the library has it, where so many segments may share an ACK.
+//! Each segment is acknowledged. With SHARE_ACK, up to so many segments share an ACK, as in the library.
 
 #[path = "../tests/loopback/mod.rs"]
 mod loopback;

@@ -1,8 +1,8 @@
-//! What it costs to seal and to open a datagram, encoding and decoding of its segment included:
+//! The cost of sealing and opening a datagram, including the encoding and decoding of its segment:
 //! `cargo run --release -p anabranch-proto --example seal_cost`.
 //!
-//! The last rows are the cipher of `snow` with copies of the plain text, as its interface wants them, for comparison. All take turns, so that
-//! a busy machine is as busy for each; the least of many turns counts.
+//! For comparison, the last rows are the cipher of `snow`, with the copies of the plain text that its interface needs. All
+//! ciphers take turns, so a busy machine affects each alike. The least of many turns counts.
 
 #[path = "../tests/seals/mod.rs"]
 mod seals;
@@ -19,7 +19,7 @@ use snow::params::{CipherChoice, DHChoice, HashChoice};
 use snow::resolvers::{CryptoResolver, DefaultResolver};
 use snow::types::{Dh, Hash, Random};
 
-/// Datagrams at once, and turns.
+/// Datagrams per turn, and the number of turns.
 const BATCH: u32 = 32;
 const TURNS: u32 = 2000;
 
@@ -60,7 +60,7 @@ impl Snow {
     }
 }
 
-/// `snow` as it is, with random numbers that are none.
+/// `snow` with a generator of constants instead of random numbers.
 struct Sevens;
 
 impl CryptoResolver for Sevens {
@@ -94,7 +94,7 @@ impl Row {
         Self { name, segment, ends, out: vec![], buffer: BytesMut::new(), sealing: most, opening: most }
     }
 
-    /// A batch is sealed and opened.
+    /// Seals and opens one batch.
     fn turn(&mut self) {
         let Self { segment, out, buffer, .. } = self;
         out.clear();

@@ -1,5 +1,6 @@
-//! How fast two endpoints are, sealed, by themselves: `cargo run --release -p anabranch-proto --example sealed_back_to_back -- [CIPHER] [STREAMS] [MEGABYTES] [SEGMENTS_PER_ACK]`,
-//! where a cipher is `chacha20`, `aes128` or `aes256`.
+//! Speed of two sealed endpoints alone: `cargo run --release -p anabranch-proto --example sealed_back_to_back -- [CIPHER]
+//! [STREAMS] [MEGABYTES] [SEGMENTS_PER_ACK]`,
+//! where CIPHER is `chacha20`, `aes128` or `aes256`.
 
 #[path = "../tests/sealed/mod.rs"]
 mod sealed;

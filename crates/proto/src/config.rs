@@ -11,10 +11,10 @@ use crate::recovery::timing::Timing;
 use crate::scheduler::Scheduling;
 use crate::segment::{HEADERS, StreamHeader};
 
-/// The settings of a connection. Checked once, when a connection is made.
+/// The settings of a connection. They are checked once, when a connection is made.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// The form in which segments travel.
+    /// The form in which segments are sent.
     pub form: Form,
     /// The congestion law of each path, and its parameters.
     pub law: Settings,
@@ -24,79 +24,81 @@ pub struct Config {
     /// The largest sequence space of a segment in bytes, the stream header included; at least [`Config::MSS_MIN`]. In the sealed
     /// form a path with a smaller MTU has shorter segments.
     pub mss: u16,
-    /// The size of datagrams in the sealed form. In the TCP form segments have [`Config::mss`] on every path; the host has to know
-    /// their paths' MTU.
+    /// The size of datagrams in the sealed form. In the TCP form segments have [`Config::mss`] on every path, and the host must
+    /// know the MTU of its paths.
     pub path_mtu: PathMtu,
-    /// rbuf: bytes that may arrive and wait to be read; at least one segment.
+    /// Size of the receive buffer in bytes (rbuf): data that has arrived and was not read. At least one segment.
     pub receive_buffer: u64,
-    /// The size up to which the receive buffer grows while the application reads more than a quarter of it in a round trip. The
-    /// buffer is constant if this is at most [`Config::receive_buffer`].
+    /// The size up to which the receive buffer grows. It grows while the application reads more than a quarter of it in a round
+    /// trip. The buffer is constant if this is at most [`Config::receive_buffer`].
     pub receive_buffer_max: u64,
     /// The share of the receive buffer that one stream may take.
     pub stream_buffer: StreamBuffer,
-    /// Bytes that may wait to be sent on each stream; at least one.
+    /// Bytes that may wait to be sent on each stream. At least one byte.
     pub send_buffer: u64,
-    /// The size up to which the send buffer grows if the paths carry [`Config::send_buffer`] in less than 10 ms, the time for which
-    /// a busy machine may delay an application. The buffer is constant if this is at most [`Config::send_buffer`].
+    /// The size up to which the send buffer grows. It grows if the paths carry [`Config::send_buffer`] in less than 10 ms, the
+    /// time for which a busy machine may delay an application. The buffer is constant if this is at most [`Config::send_buffer`].
     pub send_buffer_max: u64,
-    /// The largest memory for written and unacknowledged data of all streams, bookkeeping included. At most a quarter of it may
-    /// wait to be sent. Sent data takes what its paths need, and never more than the rest, whatever window the peer announces.
+    /// The largest memory for written and unacknowledged data of all streams, including the bookkeeping. At most a quarter of it
+    /// may wait to be sent. Sent data takes what its paths need, but never more than the rest, whatever window the peer
+    /// announces.
     pub send_memory: u64,
     /// The largest number of paths at a time, 1 to [`crate::PATHS_MAX`]. With one, the connection does not negotiate paths and
     /// cannot change its address.
     pub paths_max: u8,
     /// How the scheduler spreads data over the paths.
     pub scheduling: Scheduling,
-    /// Whether segments in the sealed form allow routers to mark them instead of dropping them ([rfc-3168]). ECN is switched off on
-    /// a path that does not preserve marks.
+    /// Whether segments in the sealed form are sent as ECN-capable, so that routers mark them instead of dropping them
+    /// ([rfc-3168]). ECN is switched off on a path that does not preserve marks.
     pub ecn: bool,
     /// The path on which a lost segment is retransmitted.
     pub repair: Repair,
     /// Whether other paths take over from a silent one.
     pub failover: Failover,
-    /// When to acknowledge, unless the peer requests another frequency.
+    /// When to acknowledge, unless the peer requests another acknowledgement frequency.
     pub acks: AckPolicy,
-    /// The largest number of segments per ACK that the peer is asked for, if a round trip has many segments; 1 requests nothing. In
-    /// the sealed form only.
+    /// The largest number of segments per ACK that is requested from the peer, if a round trip has many segments; 1 requests
+    /// nothing. In the sealed form only.
     pub ack_requests: u8,
     /// How losses are detected.
     pub loss_detection: LossDetection,
-    /// The smallest variance term of the retransmission timeout, which is added to SRTT.
+    /// The least variance term of the retransmission timeout. The term is added to SRTT.
     pub rto_min: Span,
     /// How the departures of segments are spread over time.
     pub pacing: Pacing,
-    /// The largest delay of the host's timers, if nothing else delays them. It sets the size of a paced burst, and the time for
+    /// The largest delay of the host's timers when the machine is not busy. It sets the size of a paced burst, and the time for
     /// which the pacer makes up after a late timer.
     pub timer: Span,
-    /// Whether a short segment waits for more data while something is unacknowledged (Nagle's algorithm, [rfc-9293] sec. 3.7.4).
+    /// Whether a short segment waits for more data while data is unacknowledged (Nagle's algorithm, [rfc-9293] sec. 3.7.4).
     pub nagle: bool,
-    /// Whether segments carry timestamps, if the peer agrees. Takes twelve bytes of each ([rfc-7323]).
+    /// Whether segments carry timestamps, if the peer agrees. They take twelve bytes of each segment ([rfc-7323]).
     pub timestamps: bool,
-    /// The time without progress after which the connection is given up; `None` is for ever. It does not apply while anything is
-    /// acknowledged, or while the peer answers zero-window probes.
+    /// The time without progress after which the connection is given up; `None` is never. Every new acknowledgement is progress,
+    /// and so is an answer to a zero-window probe.
     pub user_timeout: Option<Span>,
-    /// The time without any segment from the peer after which the connection is given up, idle or not; `None` is for ever. With
-    /// [`Config::keep_alive`] a live peer answers probes. FIN-WAIT-2, which only the peer can end, always has such a limit.
+    /// The time without any segment from the peer after which the connection is given up, idle or not; `None` is never. With
+    /// [`Config::keep_alive`] a live peer answers keep-alive probes. FIN-WAIT-2, which only the peer can end, always has a limit.
     pub idle_timeout: Option<Span>,
     /// The schedule of keep-alive probes to a silent peer; `None` sends none.
     pub keep_alive: Option<KeepAlive>,
-    /// How long the end that closes first remembers the connection (TIME-WAIT): two maximum segment lifetimes.
+    /// How long the end that closes first keeps the connection in TIME-WAIT: two maximum segment lifetimes.
     pub time_wait: Span,
 }
 
-/// The form in which segments travel ([`crate::wire`], [`crate::seal`]).
+/// The form in which segments are sent ([`crate::wire`], [`crate::seal`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
     /// TCP with options. Anyone on the path can manipulate the connection, and the peer can acknowledge data that it has not
     /// received.
     #[default]
     Tcp,
-    /// Sealed datagrams. Each segment has a nonce, and an acknowledgement carries the sum of the nonces that it acknowledges. A
-    /// peer that acknowledges data it has not received is detected, and the connection ended, with probability 65,535/65,536.
+    /// Sealed datagrams. Each segment has a nonce, and an acknowledgement carries the sum of the nonces that it acknowledges. If
+    /// a peer acknowledges data that it has not received, this is detected with probability 65,535/65,536, and the connection
+    /// ends.
     Sealed,
 }
 
-/// The largest packet of a path, in bytes of an IP packet.
+/// The path MTU, in bytes of an IP packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathMtu {
     /// Packets have at most this size on every path; nothing is probed.
@@ -104,8 +106,8 @@ pub enum PathMtu {
         /// Bytes, including the IP header.
         packet: u32,
     },
-    /// 1200 bytes of UDP payload at first, then what probes have confirmed ([rfc-8899]). The driver must prevent fragmentation on
-    /// the way.
+    /// 1200 bytes of UDP payload at first, then what probes have confirmed ([rfc-8899]). The driver must prevent IP
+    /// fragmentation.
     Searched {
         /// The largest packet that is probed, in bytes.
         packet_max: u32,
@@ -119,7 +121,7 @@ impl PathMtu {
     /// The largest IP packet, in bytes.
     pub const PACKET_MAX: u32 = 65_535;
 
-    /// Probes up to Ethernet's MTU.
+    /// Probes sizes up to Ethernet's MTU.
     pub const USUAL: Self = Self::Searched { packet_max: 1500 };
 }
 
@@ -129,24 +131,24 @@ pub enum Repair {
     /// Its own path ([multihoming-2010] Table 1), unless that path is given up.
     #[default]
     SamePath,
-    /// Any path with room in its window: its own or a faster one.
+    /// Any path with room in its window, such as a faster one.
     AnyPath,
 }
 
 /// Whether other paths take over from a silent one. It has no effect with a single path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Failover {
-    /// A path that has not answered for about two probe timeouts ([rfc-9002] sec. 6.2.1), a probe included, is suspected
-    /// (potentially failed, [rfc-7829]). It carries no data until it answers a challenge, and its data in flight is retransmitted
-    /// on other paths. If a slow path blocks the peer's window, its data in flight is also retransmitted on a faster path, without
+    /// A path is suspected ("potentially failed", [rfc-7829]) if it has not answered for about two probe timeouts ([rfc-9002]
+    /// sec. 6.2.1), a probe included. It carries no data until it answers a challenge, and its data in flight is retransmitted on
+    /// other paths. If a slow path blocks the peer's window, its data in flight is also retransmitted on a faster path, without
     /// waiting for silence.
     #[default]
     OnSilence,
     /// Never. Data in flight on a silent path waits for that path's own retransmissions, and later data of the same stream waits,
     /// too ([multihoming-2010] Table 1). If the path stays dead, the connection stops when the peer's buffer is full, and
-    /// [`Config::user_timeout`] ends it. Other paths still take lost segments with [`Repair::AnyPath`], and everything once either
-    /// end removes the path or the peer's address changes. The reserve paths of [`Scheduling::Backup`](crate::Scheduling::Backup)
-    /// are not used.
+    /// [`Config::user_timeout`] ends it. Other paths still retransmit lost segments with [`Repair::AnyPath`]. They take over
+    /// everything once either end removes the path, or the peer's address changes. The backup paths of
+    /// [`Scheduling::Backup`](crate::Scheduling::Backup) are not used.
     Never,
 }
 
@@ -166,23 +168,23 @@ impl KeepAlive {
     pub const USUAL: Self = Self { idle: Span::from_secs(7200), interval: Span::from_secs(75), probes_max: 9 };
 }
 
-/// The share of the receive buffer that one stream may take before it is read.
+/// The share of the receive buffer that unread data of one stream may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamBuffer {
-    /// A dynamic share that always leaves room for every other stream, so a stream that is not read never blocks another one. Each
-    /// stream has an even part of a quarter of the buffer, and up to two thirds of what the others leave of the rest. So a single
-    /// busy stream gets about half of the buffer, or all of it if there is no other stream.
+    /// A dynamic share that always leaves room for every other stream, so an unread stream never blocks another one. A quarter of
+    /// the buffer is divided evenly among the streams. Of the rest, a stream may take two thirds of what the others leave. So a
+    /// single busy stream gets about half of the buffer, or all of it if there is no other stream.
     Shared,
-    /// A fixed number of bytes, at most 2^31. If the sum over all streams exceeds the buffer, streams that are not read can block
-    /// the others.
+    /// A fixed number of bytes, at most 2^31. If the sum over all streams exceeds the buffer, unread streams can block the
+    /// others.
     Bytes(u64),
 }
 
 impl Config {
-    /// A smaller size is useless: [rfc-9293] sec. 3.7.1 has 536, and a record with its header needs twelve.
+    /// The least MSS that is useful: [rfc-9293] sec. 3.7.1 has 536, and a record with its header needs twelve bytes.
     pub const MSS_MIN: u16 = 64;
 
-    /// The largest size that the receive buffer ever has.
+    /// The largest size that the receive buffer can have.
     pub(crate) fn receive_buffer_ceiling(&self) -> u64 {
         self.receive_buffer.max(self.receive_buffer_max)
     }
@@ -198,14 +200,15 @@ impl Config {
         u32::from(self.mss).saturating_sub(stream_header + timestamps)
     }
 
-    /// The same settings, with path MTU discovery up to packets of `packet_max` bytes, such as 9000, or 65,535 within a machine.
+    /// The same settings, with path MTU discovery up to packets of `packet_max` bytes, such as 9000, or 65,535 within one
+    /// machine.
     #[must_use]
     pub fn with_packet_max(self, packet_max: u32) -> Self {
         let mss = packet_max.saturating_sub(HEADERS).clamp(Self::MSS_MIN.into(), u16::MAX.into());
         Self { mss: mss as u16, path_mtu: PathMtu::Searched { packet_max }, ..self }
     }
 
-    /// The usual settings with this law.
+    /// The default settings with this law.
     pub fn new(law: Settings) -> Self {
         Self {
             form: Form::Tcp,
@@ -220,16 +223,16 @@ impl Config {
             stream_buffer: StreamBuffer::Shared,
             send_buffer: 1 << 20,
             send_buffer_max: 0,
-            // Three times the bandwidth-delay product of 10 Gbit/s and 200 ms may be unacknowledged.
+            // Unacknowledged data may be three times the bandwidth-delay product of 10 Gbit/s and 200 ms.
             send_memory: 1 << 30,
             paths_max: 1,
             scheduling: Scheduling::default(),
             repair: Repair::default(),
             failover: Failover::default(),
             acks: AckPolicy::EACH,
-            // [rfc-9293] sec. 3.8.6.3. A law that keeps alpha segments queued needs an alpha several times as large to distinguish
-            // the queue from a burst of ACKs: with an ACK for 4 segments FAST loses 4 % of a path; with an alpha of 200 it loses
-            // nothing with 16.
+            // [rfc-9293] sec. 3.8.6.3. A law that keeps alpha segments queued needs an alpha several times the segments per ACK,
+            // to distinguish the queue from a burst of ACKs. With an ACK for 4 segments FAST loses 4 % of a path's capacity; with
+            // an alpha of 200 it loses nothing even with 16.
             ack_requests: 2,
             loss_detection: LossDetection::Rack,
             rto_min: Span::from_millis(200),
@@ -241,8 +244,8 @@ impl Config {
             keep_alive: None,
             // [rfc-9293] sec. 3.8.3: at least 100 s.
             user_timeout: Some(Span::from_secs(300)),
-            // [rfc-9000] sec. 10.1 leaves the value to both ends; common servers use half a minute to a few minutes. A vanished
-            // peer holds memory for no longer than this.
+            // [rfc-9000] sec. 10.1 leaves the value to both ends; common servers use half a minute to a few minutes. It bounds
+            // how long a vanished peer occupies memory.
             idle_timeout: Some(Span::from_secs(600)),
             // [rfc-9293] sec. 3.4.2: a segment lives for two minutes; common systems assume half a minute.
             time_wait: Span::from_secs(60),

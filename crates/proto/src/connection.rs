@@ -7,11 +7,11 @@
 //!                                                               └──FIN──> Closing ──ACK──────────^
 //! ```
 //!
-//! `handshake` negotiates, `liveness` has the timeouts and keep-alive probes, `peer_window` the peer's window and its probes,
-//! `timestamps` the option. `sender` holds data to send and in flight, `receiver` the received data and the receive window.
-//! `chooser` selects a path, `limits` accounts for what limits the sender. `input` processes segments by [rfc-9293] sec. 3.10.7,
-//! `output` decides what leaves next, `streams` is the application's view of streams, and `paths` sets up, monitors and abandons
-//! paths.
+//! `handshake` negotiates. `liveness` has the timeouts and keep-alive probes, `peer_window` the peer's window and zero-window
+//! probes, `timestamps` the option. `sender` holds data to send and in flight, `receiver` the received data and the receive
+//! window. `chooser` selects a path for new data, `limits` accounts for what limits the sender. `input` processes segments
+//! according to [rfc-9293] sec. 3.10.7, `output` decides what is sent next, `streams` is the application's view of streams.
+//! `paths` sets up, monitors and abandons paths.
 
 mod ack_requests;
 mod chooser;
@@ -62,11 +62,11 @@ use crate::stream::flow_control::FlowControl;
 use crate::stream::inbound::Freed;
 use crate::stream::outbound::Framing;
 
-/// One end of a connection, without clock, socket or thread.
+/// One end of a connection, without a clock, a socket or a thread.
 ///
-/// The driver passes inputs ([`Connection::handle_segment`], [`Connection::handle_timeout`], commands through
-/// [`Connection::streams`]). After each input it sends everything from [`Connection::poll_transmit`], takes every
-/// [`Connection::poll_event`], then reads [`Connection::poll_timeout`].
+/// The driver passes inputs: [`Connection::handle_segment`], [`Connection::handle_timeout`], and commands through
+/// [`Connection::streams`] and [`Connection::paths`]. After each input it sends everything from [`Connection::poll_transmit`],
+/// takes every [`Connection::poll_event`], then reads [`Connection::poll_timeout`].
 #[derive(Debug)]
 pub struct Connection<P> {
     config: Config,
@@ -83,43 +83,43 @@ pub struct Connection<P> {
     receiver: Receiver<P>,
     flow_control: FlowControl,
     acks: Acks,
-    /// The acknowledgement frequency that the peer was asked for.
+    /// The acknowledgement frequency that was requested from the peer.
     ack_request: AckRequest,
-    /// The age of the segment that is being read: the time since it arrived.
+    /// The age of the segment being processed: the time since it arrived.
     late: Span,
     reply: Option<Reply>,
     clock: Clock,
     liveness: Liveness,
-    /// When the connection is forgotten.
+    /// When TIME-WAIT ends.
     forget_at: Time,
     events: Events,
-    /// The deadline until which there is nothing to send: nothing was left to send, and no input came since.
+    /// Until this time there is nothing to send: the last poll found nothing, and no input came since.
     resting_until: Option<Time>,
-    /// The limit of the sender when nothing was left to send.
+    /// The sender's limits, as found when nothing was left to send.
     rests: Rests,
 }
 
 /// A segment to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmit<P> {
-    /// The path it leaves on.
+    /// The path on which it is sent.
     pub path: PathId,
-    /// Its source and target.
+    /// Its source and destination.
     pub tuple: FourTuple,
     /// The segment to send.
     pub segment: Segment<P>,
     /// In the sealed form, the largest datagram of the path, in bytes of UDP payload.
     pub datagram_max: u32,
-    /// In the sealed form, the size to which the datagram is padded at least, in bytes of UDP payload.
+    /// In the sealed form, the size to which the datagram must be padded, in bytes of UDP payload.
     pub pad_to: u32,
-    /// The ECN codepoint of its packet.
+    /// The ECN codepoint for its packet.
     pub ecn: Option<EcnCodepoint>,
 }
 
 /// The state of a connection ([rfc-9293] sec. 3.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// There is no connection (any more).
+    /// There is no connection, or it is over.
     Closed,
     /// Waits for a SYN.
     Listen,
@@ -127,19 +127,19 @@ pub enum State {
     SynSent,
     /// Waits for the acknowledgement of its SYN.
     SynReceived,
-    /// Open on both sides.
+    /// Open in both directions.
     Established,
     /// Has sent a FIN; waits for its acknowledgement and for the peer's FIN.
     FinWait1,
     /// Waits for the peer's FIN.
     FinWait2,
-    /// The peer has closed; waits for the application to close.
+    /// The peer has closed; the application has not.
     CloseWait,
-    /// Both have sent a FIN; waits for the acknowledgement of its own.
+    /// Both ends have sent a FIN; waits for the acknowledgement of its own.
     Closing,
-    /// Closed second; waits for the acknowledgement of its FIN.
+    /// Closed after the peer; waits for the acknowledgement of its FIN.
     LastAck,
-    /// Closed first; waits for old segments to expire.
+    /// Closed before the peer; waits for old segments to expire.
     TimeWait,
 }
 
@@ -161,31 +161,31 @@ pub enum ConfigError {
 /// A snapshot of a path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PathReport {
-    /// Its source and target.
+    /// Its source and destination.
     pub tuple: FourTuple,
     /// Whether it carries data.
     pub state: PathState,
     /// Whether it is active or a backup.
     pub status: PathStatus,
-    /// Its weight relative to other paths; for [`crate::Scheduling::Weighted`].
+    /// Its weight relative to other paths. Used by [`crate::Scheduling::Weighted`].
     pub weight: u32,
     /// In the sealed form, the largest confirmed datagram, in bytes of UDP payload.
     pub datagram_max: u32,
     /// Whether segments on it allow ECN marks ([`Config::ecn`]).
     pub has_ecn: bool,
-    /// The congestion window in segments of the law: full segments of a path whose MTU is not yet known.
+    /// The congestion window, in segments of the law: full segments of a path whose MTU is not yet known.
     pub window: f64,
     /// Segments in flight.
     pub flight: f64,
     /// The smoothed RTT (SRTT).
     pub rtt_smoothed: Option<Span>,
-    /// The least RTT sample of a data segment.
+    /// The minimum RTT sample of a data segment.
     pub rtt_min: Option<Span>,
-    /// The largest delivery rate of recent rounds, in bytes a second.
+    /// The largest delivery rate of recent rounds, in bytes per second.
     pub delivery_rate: Option<f64>,
     /// The pacing rate; `None` if the window alone releases segments.
     pub pacing_rate: Option<Rate>,
-    /// The present limit of the path, and the duration of each limit; see [`Limits::until`].
+    /// The current limit of the path, and the duration of each limit; see [`Limits::until`].
     pub limits: Limits,
     /// Counters since the path was set up.
     pub tally: Tally,
@@ -198,8 +198,8 @@ pub struct PathReport {
 struct Peer {
     /// The negotiated largest sequence space of a segment.
     mss: u32,
-    /// The unit of controllers: a full segment on a path whose MTU is not yet known. It is constant, so that a window has the same
-    /// bytes whatever paths carry.
+    /// The unit of controllers in bytes: a full segment on a path whose MTU is not yet known. It is constant, so a window has the
+    /// same size in bytes whatever the paths carry.
     segment: u32,
     has_sack: bool,
     /// Whether acknowledgements have nonces.
@@ -215,7 +215,7 @@ enum Reply {
 }
 
 impl<P: Payload> Connection<P> {
-    /// Opens a connection actively. `secret` must be unique to the connection.
+    /// Opens a connection actively. `secret` must be unique to this connection.
     ///
     /// # Errors
     /// If the configuration is invalid.
@@ -225,7 +225,7 @@ impl<P: Payload> Connection<P> {
         Ok(connection)
     }
 
-    /// Waits for a connection on this path. `secret` must be unique to the connection.
+    /// Waits for a connection on this four-tuple. `secret` must be unique to this connection.
     ///
     /// # Errors
     /// If the configuration is invalid.
@@ -286,7 +286,7 @@ impl<P: Payload> Connection<P> {
         self.resting_until = None;
         match self.state {
             State::Listen | State::SynSent => self.end(CloseReason::Finished),
-            // [rfc-9293] sec. 3.10.4: in SYN-RECEIVED, too, the close waits for what comes before it.
+            // [rfc-9293] sec. 3.10.4: in SYN-RECEIVED, too, the FIN waits for the data before it.
             State::SynReceived | State::Established | State::CloseWait => {
                 self.is_closing = true;
                 self.sender.outbound.finish_all();
@@ -316,7 +316,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Ends the connection for another reason, which the reset tells the peer and the event tells the application.
+    /// Ends the connection for another reason. The reset reports it to the peer, the event to the application.
     fn abort_because(&mut self, reason: CloseReason) {
         self.abort();
         if let Some(Event::Closed(last)) = self.events.back_mut() {
@@ -324,7 +324,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Handles a deadline of [`Connection::poll_timeout`].
+    /// Handles the timeout that [`Connection::poll_timeout`] announced.
     pub fn handle_timeout(&mut self, now: Time) {
         self.resting_until = None;
         if self.state == State::Closed {
@@ -364,7 +364,7 @@ impl<P: Payload> Connection<P> {
         let paths = self.paths.deadline(has_paths);
         let acks = self.handshake.deadline().min(self.acks.deadline());
         let near = paths.min(acks).min(self.sender.peer_window.deadline()).min(self.forget_at);
-        // Nearly always another deadline comes long before those of liveness.
+        // Nearly always, another deadline comes long before those of liveness.
         let least = self.liveness.deadline_least();
         debug_assert!(
             least <= self.liveness.deadline(self.activity()),
@@ -374,7 +374,7 @@ impl<P: Payload> Connection<P> {
         if near <= least { near } else { near.min(self.liveness.deadline(self.activity())) }
     }
 
-    /// The connection's activity, which decides what the peer's silence means.
+    /// The connection's activity. It decides what the peer's silence means.
     fn activity(&self) -> Activity {
         let (has_flight, waits_for_window) = (!self.sender.board.is_empty(), self.sender.peer_window.is_waited_for());
         Activity { state: self.state, has_flight, waits_for_window }
@@ -410,7 +410,7 @@ impl<P: Payload> Connection<P> {
         self.paths.get(id).map(Path::state)
     }
 
-    /// The sum of all RTT samples on the present paths.
+    /// The sum of all RTT samples on the current paths.
     pub fn rtt_sum(&self) -> Span {
         self.paths.iter().fold(Span::ZERO, |sum, (_, path)| sum.saturating_add(path.control.tally.rtt_sum))
     }
@@ -435,12 +435,12 @@ impl<P: Payload> Connection<P> {
         self.receiver.expected()
     }
 
-    /// Whether a byte of the peer's sequence space has arrived.
+    /// Whether a byte of the peer's sequence space, given by its offset, has arrived.
     pub fn has_arrived(&self, offset: u64) -> bool {
         self.receiver.has_arrived(offset)
     }
 
-    /// Bytes of the receive buffer that are in use: what has arrived and has not been read or dropped.
+    /// Bytes of the receive buffer that are in use: data that has arrived and was neither read nor dropped.
     pub fn buffered(&self) -> u64 {
         self.receiver.buffered()
     }
@@ -450,7 +450,7 @@ impl<P: Payload> Connection<P> {
         self.receiver.arrived().0
     }
 
-    /// Of these, segments that came after a later one ([rfc-4737] sec. 3.3), such as a lost one that was sent again.
+    /// Segments of [`Self::arrived`] that arrived after a later one ([rfc-4737] sec. 3.3), such as a retransmitted one.
     pub fn reordered(&self) -> u64 {
         self.receiver.arrived().1
     }
@@ -459,7 +459,7 @@ impl<P: Payload> Connection<P> {
     fn free(&mut self, sid: Sid, freed: Freed) {
         self.receiver.free(freed);
         let mut record = self.flow_control.consume(sid, freed.payload);
-        // No stream follows a FIN.
+        // After a FIN the peer sends no stream, so it needs no credit.
         if freed.is_over && self.receiver.fin().is_none() {
             record = self.flow_control.end(sid).or(record);
         }
@@ -468,8 +468,8 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// For tests: received and unread data is what the streams hold, within the buffer and within the credit; each counter of sent
-    /// data equals what it counts.
+    /// For tests: the streams hold exactly the received and unread data, within the buffer and within their credit. Each counter
+    /// of sent data equals what it counts.
     #[cfg(test)]
     pub(crate) fn check(&self) {
         self.sender.board.check();
@@ -492,7 +492,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// For tests: no stream has sent more than the peer counts and has granted credit for.
+    /// For tests: no stream has sent more than the peer has counted and granted credit for.
     #[cfg(test)]
     pub(crate) fn check_with(&self, peer: &Self) {
         if self.peer.framing == Framing::Plain || peer.peer.framing == Framing::Plain {
@@ -512,7 +512,7 @@ impl<P: Payload> Connection<P> {
 }
 
 impl Config {
-    /// Checks the settings, as making a connection does.
+    /// Checks the settings as [`Connection::connect`] and [`Connection::listen`] do.
     ///
     /// # Errors
     /// The first invalid setting.

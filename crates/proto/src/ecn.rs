@@ -1,12 +1,13 @@
 //! Explicit congestion notification ([rfc-3168]): routers mark packets instead of dropping them.
 //!
-//! Segments with content leave with ECT(0), or with ECT(1) if the path's law reacts to marks as [rfc-9331] has it. The receiver counts the codepoints
-//! of arrivals per path and reports the counts in its acknowledgements. An increase of CE is a congestion signal, once a round trip. If a path clears or
-//! changes codepoints, the counts are inconsistent, and ECN is switched off on it ([rfc-9000] sec. 13.4.2).
+//! Segments with content are sent with ECT(0), or with ECT(1) if the path's law responds to marks as in [rfc-9331]. The receiver
+//! counts the codepoints of arriving segments per path and reports the counts in its acknowledgements. An increase of CE is a
+//! congestion signal, once per round trip. If a path clears or changes codepoints, the counts are inconsistent, and ECN is
+//! switched off on that path ([rfc-9000] sec. 13.4.2).
 //!
 //! Differs from rfc-9000 in:
-//! * counts are of segments with content in one datagram; nothing else is marked, because acknowledgements are not acknowledged;
-//! * they have 16 bits, and an acknowledgement may omit them; the absence means nothing unless no acknowledgement ever had any.
+//! * only segments with content in one datagram are ECN-capable and counted, because acknowledgements are not acknowledged;
+//! * counts have 16 bits, and an acknowledgement may omit them; that means nothing, unless no acknowledgement ever had any.
 
 use anabranch_cc::Ect;
 
@@ -17,7 +18,7 @@ use crate::options::EcnCounts;
 pub enum EcnCodepoint {
     /// The sender supports ECN.
     Ect0,
-    /// The sender supports ECN; [rfc-9331] has another use for it.
+    /// The sender supports ECN; [rfc-9331] uses it for scalable senders.
     Ect1,
     /// A router has marked the packet: congestion experienced.
     Ce,
@@ -65,9 +66,9 @@ impl EcnCounts {
 /// The ECN counts that an acknowledgement reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EcnReport {
-    /// It answers no segment with content.
+    /// The acknowledgement answers no segment with content.
     Silent,
-    /// It answers a segment with content, and carries these counts, or none.
+    /// The acknowledgement answers a segment with content. It carries these counts, or none.
     Counts(Option<EcnCounts>),
 }
 
@@ -78,7 +79,7 @@ pub(crate) struct PathEcn {
     ect: Ect,
     /// The latest counts of the peer.
     counts: EcnCounts,
-    /// Segments sent with the codepoint and not yet counted; a negative value would mean wrong counts.
+    /// Segments sent with the codepoint and not yet counted. If it would become negative, the counts are wrong.
     uncounted: u64,
     /// Segments acknowledged and not counted.
     missing: i64,
@@ -89,18 +90,18 @@ impl PathEcn {
         Self { is_on, ect, ..Self::default() }
     }
 
-    /// Whether the path preserves codepoints, as far as is known.
+    /// Whether the path preserves codepoints, as far as known.
     pub(crate) fn is_on(&self) -> bool {
         self.is_on
     }
 
-    /// A segment with content leaves; `is_whole` if in one datagram. Returns its codepoint.
+    /// A segment with content is sent; `is_whole` if it is in one datagram. Returns its codepoint.
     pub(crate) fn on_sent(&mut self, is_whole: bool) -> Option<EcnCodepoint> {
         if !self.is_on {
             return None;
         }
         if !is_whole {
-            // It will be acknowledged and not counted.
+            // It will be acknowledged but not counted.
             self.missing -= 1;
             return None;
         }
@@ -123,7 +124,7 @@ impl PathEcn {
             return 0;
         }
         let Some(counts) = counts else {
-            // Before the first counts all are zero; later ACKs may have no room for them.
+            // Before the first counts, all are zero. Later ACKs may have no room for them.
             self.is_on = self.counts != EcnCounts::default() || self.missing <= MISSING_MAX;
             return 0;
         };
@@ -133,7 +134,7 @@ impl PathEcn {
             Ect::One => (counts.ect1, self.counts.ect1, counts.ect0),
         };
         let (Ok(ce), Ok(ect)) = (rise(counts.ce, self.counts.ce), rise(own, before)) else {
-            // An older acknowledgement overtaken by a newer one.
+            // A newer acknowledgement overtook this one.
             return 0;
         };
         self.counts = counts;
@@ -145,7 +146,7 @@ impl PathEcn {
     }
 }
 
-/// The tolerance: an acknowledgement on another path may arrive before the counts.
+/// Tolerated difference, because an acknowledgement on another path may arrive before the counts.
 const MISSING_MAX: i64 = 16;
 
 #[cfg(test)]
@@ -174,12 +175,12 @@ mod tests {
     fn each_rise_of_ce_is_told_once() {
         let mut path = sent(3);
         let mut report = |ce, ect0| path.on_report(EcnReport::Counts(Some(EcnCounts { ce, ect0, ect1: 0 })));
-        // The third was overtaken by the one before it.
+        // The second report overtook the third.
         assert_eq!([report(1, 0), report(1, 0), report(1, 1), report(1, 0), report(2, 1)], [1, 0, 0, 0, 1]);
         assert!(path.is_on());
     }
 
-    /// [rfc-9331] sec. 4.1: what leaves with ECT(1) comes with it or marked, and nothing comes with ECT(0).
+    /// [rfc-9331] sec. 4.1: segments sent with ECT(1) arrive with ECT(1) or CE, and none arrives with ECT(0).
     #[test]
     fn ect_1_is_counted_as_what_it_is() {
         let mut path = PathEcn::new(true, Ect::One);
@@ -196,7 +197,7 @@ mod tests {
         for counts in [EcnCounts { ect0: 4, ..CE }, EcnCounts { ect1: 1, ..CE }, EcnCounts { ect0: 40_000, ..CE }] {
             let mut path = sent(4);
             path.on_report(EcnReport::Counts(Some(counts)));
-            // Counts that look old mean nothing: no path has that many unmarked segments in flight.
+            // Counts that look old are ignored: no path has so many segments in flight.
             assert_eq!(path.is_on(), counts.ect0 == 40_000, "{counts:?}");
         }
         let mut path = sent(100);

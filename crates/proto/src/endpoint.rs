@@ -1,4 +1,4 @@
-//! The owner of all connections of a socket: sealed datagrams in, sealed datagrams out. A driver is a short loop around it.
+//! The owner of all connections of a socket. Sealed datagrams go in and out; a driver is a short loop around it.
 //!
 //! ```text
 //! socket ── datagrams ──> handle_datagrams ──┬──> Listener ──> a new connection
@@ -6,18 +6,18 @@
 //! socket <── batches ──── poll_transmit <──────── Seal <── Connection
 //! ```
 //!
-//! The contract is that of a [`Connection`]: after each input the driver sends what [`Endpoint::poll_transmit`] has until there is nothing
-//! more, then takes all of [`Endpoint::poll_event`], then reads [`Endpoint::poll_timeout`].
+//! The contract is that of a [`Connection`]: after each input the driver sends everything from [`Endpoint::poll_transmit`], then
+//! takes every [`Endpoint::poll_event`], then reads [`Endpoint::poll_timeout`].
 //!
-//! * Datagrams arrive and leave in batches: several of one length, concatenated, between one pair of addresses, as the kernel's
-//!   offloads (GRO, GSO) have them. They are opened and sealed in place.
-//! * A connection is polled for a segment only if its seal can encrypt it; otherwise the segment stays in the connection.
-//! * The connection knows which addresses are validated; the seal asks it.
-//! * Connections take turns, one batch each.
-//! * Path MTU discovery probes datagram sizes per path. So the driver must send datagrams unfragmented (DF); one that the kernel
-//!   refuses as too long counts as lost.
+//! * Datagrams are received and sent in batches: several of one length, concatenated, with the same addresses, as in the kernel's
+//!   offloads (GRO, GSO). They are opened and sealed in place.
+//! * A connection is polled for a segment only if its seal can encrypt it. Otherwise the segment stays in the connection.
+//! * The connection knows which addresses are validated; its seal asks the connection.
+//! * Connections take turns, one batch per turn.
+//! * Path MTU discovery probes datagram sizes per path. So the driver must send datagrams unfragmented (DF). A datagram that the
+//!   kernel refuses as too long counts as lost.
 //!
-//! Limits: [`EndpointConfig::connections_max`] connections, half-open ones in the listener, `REPLIES_MAX` cookies in the send
+//! Limits: [`EndpointConfig::connections_max`] connections, the listener's half-open ones, `REPLIES_MAX` cookies in the send
 //! queue.
 
 mod batch;
@@ -54,14 +54,14 @@ pub struct Endpoint {
     entropy: Entropy,
     /// By number.
     slots: Vec<Option<Box<Slot>>>,
-    /// Free numbers, the longest free first, so that late datagrams of a closed connection match nothing.
+    /// Free numbers, the one freed first in front, so that late datagrams of a closed connection match no new one.
     free: VecDeque<u32>,
     /// Connections made so far.
     made: u64,
     timers: Timers,
-    /// Connections with segments to send, perhaps, in the order of their turns.
+    /// Connections that may have segments to send, in the order of their turns.
     turns: VecDeque<u32>,
-    /// Connections with events, perhaps.
+    /// Connections that may have events.
     news: VecDeque<u32>,
     /// Cookies to send.
     replies: VecDeque<(FourTuple, Vec<u8>)>,
@@ -116,7 +116,7 @@ pub struct ConnectionId {
 pub struct EndpointEvent {
     /// The connection that it concerns.
     pub connection: ConnectionId,
-    /// The event. The first one of an incoming connection says that it is established.
+    /// The event. The first event of an incoming connection is that it is established.
     pub event: Event,
 }
 
@@ -125,7 +125,7 @@ pub struct EndpointEvent {
 pub struct Arrival {
     /// The kernel's receive timestamp, or the time of reading if that is earlier.
     pub at: Time,
-    /// The source and target of all datagrams.
+    /// The source and destination of all datagrams.
     pub tuple: FourTuple,
     /// Bytes of each datagram; the last one may be shorter.
     pub size: usize,
@@ -160,7 +160,7 @@ struct Slot {
     id: ConnectionId,
     connection: Connection<Bytes>,
     seal: Seal,
-    /// Whether it is in `turns`, and whether in `news`.
+    /// Whether the connection is in `turns`, and whether it is in `news`.
     is_queued: bool,
     has_news: bool,
     /// Whether the listener counts it as half open.
@@ -169,7 +169,7 @@ struct Slot {
 }
 
 impl Endpoint {
-    /// An endpoint with this static key. `seed` must be 32 secret random bytes that are used nowhere else.
+    /// An endpoint with this static key. `seed` must be 32 secret random bytes that are used for nothing else.
     pub fn new(now: Time, secret: SecretKey, config: EndpointConfig, seed: [u8; 32]) -> Self {
         let mut entropy = Entropy::new(seed);
         let listener =
@@ -193,8 +193,8 @@ impl Endpoint {
         }
     }
 
-    /// Opens a connection to the peer with the public key `remote`, always in the sealed form. `timestamp` must be different in
-    /// every call; the system clock will do.
+    /// Opens a connection to the peer with the public key `remote`, always in the sealed form. `timestamp` must differ in every
+    /// call; the system clock is suitable.
     ///
     /// # Errors
     /// If the configuration is invalid, or the limit of connections is reached.
@@ -220,7 +220,7 @@ impl Endpoint {
         Ok(self.put(number, connection, seal, false))
     }
 
-    /// A batch of concatenated datagrams was read now. RTT samples exclude the time since their arrival
+    /// Handles a batch of concatenated datagrams that was read now. RTT samples exclude the time since their arrival
     /// ([`Connection::handle_late`]).
     pub fn handle_datagrams(&mut self, now: Time, arrival: &Arrival, mut datagrams: BytesMut) {
         let size = arrival.size.max(1);
@@ -230,7 +230,7 @@ impl Endpoint {
         }
     }
 
-    /// Handles a deadline of [`Endpoint::poll_timeout`].
+    /// Handles the timeout that [`Endpoint::poll_timeout`] announced.
     pub fn handle_timeout(&mut self, now: Time) {
         while let Some(number) = self.timers.pop(now) {
             let Some(slot) = self.slot_mut(number) else { continue };
@@ -240,8 +240,7 @@ impl Endpoint {
         }
     }
 
-    /// Appends a batch of datagrams to `out`: at most `datagrams_max`, all but the last of one length, between one pair of
-    /// addresses.
+    /// Appends a batch of datagrams to `out`: at most `datagrams_max`, all but the last of one length, with the same addresses.
     pub fn poll_transmit(&mut self, now: Time, datagrams_max: usize, out: &mut Vec<u8>) -> Option<Batch> {
         if let Some((tuple, reply)) = self.replies.pop_front() {
             out.extend_from_slice(&reply);
@@ -276,7 +275,7 @@ impl Endpoint {
                 self.news.pop_front();
                 continue;
             };
-            // An incoming connection has no events before it is established.
+            // An incoming connection reports no events before it is established.
             if let Some(event) = slot.connection.poll_event() {
                 if slot.is_half_open {
                     continue;
@@ -295,14 +294,14 @@ impl Endpoint {
         self.timers.next()
     }
 
-    /// A connection, until it is closed and all its events are taken. Every call through it is an input.
+    /// A connection, until it is closed and all its events are taken. Every call through it counts as an input.
     pub fn connection(&mut self, id: ConnectionId) -> Option<&mut Connection<Bytes>> {
         self.find(id)?;
         self.touch(id.number);
         self.find(id).map(|slot| &mut slot.connection)
     }
 
-    /// A connection for reading; this is no input.
+    /// A connection for reading only; this is no input.
     pub fn view(&self, id: ConnectionId) -> Option<&Connection<Bytes>> {
         let slot = self.slots.get(id.number as usize)?.as_deref()?;
         (slot.id == id).then_some(&slot.connection)
@@ -369,7 +368,7 @@ impl Endpoint {
                 slot.connection.handle_late(now, at, tuple, ecn, segment);
             }
             Ok(None) => {}
-            // An attacker's datagram causes no further work.
+            // A datagram that fails authentication causes no further work.
             Err(_) => return,
         }
         self.touch(number);
@@ -438,7 +437,7 @@ impl Endpoint {
         self.put(number, connection, seal, true);
     }
 
-    /// Fills a batch with a connection's segments. Returns whether it has no more.
+    /// Fills a batch with a connection's segments. Returns whether the connection has no more.
     fn fill(&mut self, now: Time, number: u32, batch: &mut Batch, out: &mut Vec<u8>) -> bool {
         let Self { slots, spill, .. } = self;
         let Some(slot) = slots.get_mut(number as usize).and_then(Option::as_mut) else { return true };
@@ -461,7 +460,7 @@ impl Endpoint {
                     }
                     let Transmit { path, tuple, datagram_max, pad_to, ecn, .. } = transmit;
                     let outgoing = Outgoing { tuple, path, datagram_max, pad_to };
-                    // A segment beyond the amplification limit counts as lost.
+                    // A segment beyond the anti-amplification limit counts as lost.
                     let Ok(sealed) = seal.seal(now, &outgoing, &transmit.segment, out) else { continue };
                     if let Some(trace) = trace {
                         trace.on_sent(now, (path, out.len() - start), &transmit.segment, connection);
@@ -478,7 +477,7 @@ impl Endpoint {
         }
     }
 
-    /// A connection had an input: it gets a turn, and its events are due.
+    /// A connection had an input: schedules its turn, and its events.
     fn touch(&mut self, number: u32) {
         let Some(slot) = self.slots.get_mut(number as usize).and_then(Option::as_mut) else { return };
         if !std::mem::replace(&mut slot.is_queued, true) {
@@ -497,7 +496,7 @@ impl Endpoint {
         self.bury(number);
     }
 
-    /// Forgets a closed connection when all its segments are sent and its events taken.
+    /// Removes a closed connection when all its segments were sent and all its events taken.
     fn bury(&mut self, number: u32) {
         let is_over = |slot: &Slot| slot.connection.state() == State::Closed && !slot.is_queued && !slot.has_news;
         if self.slot_mut(number).is_some_and(|slot| is_over(slot)) {
@@ -540,7 +539,7 @@ impl Endpoint {
     /// A free number; `None` at the limit of connections.
     fn claim(&mut self) -> Option<u32> {
         let count = self.slots.len();
-        // Freed numbers rest as long as there are new ones.
+        // Freed numbers are not reused as long as there are new ones.
         if count < self.config.connections_max.min(NUMBERS)
             && (self.free.len() < NUMBERS_RESTING || self.free.is_empty())
         {
@@ -559,8 +558,8 @@ impl Endpoint {
     }
 }
 
-/// The size of the send queue of cookies: a driver sends after each batch that it reads, and a peer asks again for a dropped
-/// cookie.
+/// The size of the send queue for cookies. A driver sends after each batch that it reads, and a peer retries if its cookie was
+/// dropped.
 const REPLIES_MAX: usize = 256;
 
 /// The number of connections that an index can distinguish.

@@ -13,11 +13,11 @@ pub enum Event {
         /// Streams in each direction; `None` with plain TCP, whose only stream is [`Sid::PLAIN`].
         streams: Option<u16>,
     },
-    /// A stream has something to read. Repeated only after [`crate::Read::Nothing`].
+    /// A stream has something to read. Repeated only after a read returned [`crate::Read::Nothing`].
     Readable(Sid),
     /// A stream that did not take all of a write has room again.
     Writable(Sid),
-    /// The peer has received all of a finished stream, or the reset; the SID can be reused.
+    /// The peer has received all of a finished stream, or its reset. The SID can be reused.
     Finished(Sid),
     /// The peer has refused the rest of a stream, which was therefore reset.
     Stopped {
@@ -28,13 +28,13 @@ pub enum Event {
     },
     /// A path was validated and carries data from now on.
     PathValidated(PathId),
-    /// A path is silent while others are not. It carries no data until it answers; its lost data is retransmitted on others.
+    /// A path is silent while others are not. It carries no data until it answers; its data in flight is retransmitted on others.
     PathFailed(PathId),
     /// A silent path has answered, and carries data again.
     PathRestored(PathId),
-    /// A path is gone: it was never answered, or one end has abandoned it.
+    /// A path is gone: it never answered, or one end has removed it.
     PathGone(PathId),
-    /// The peer has closed, and everything that it sent has arrived.
+    /// The peer has closed, and all its data has arrived.
     PeerClosed,
     /// The connection is over; the last event.
     Closed(CloseReason),
@@ -43,11 +43,11 @@ pub enum Event {
 /// Why a connection is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CloseReason {
-    /// Both ends closed it, and everything arrived.
+    /// Both ends closed it, and all data arrived.
     Finished,
     /// The application aborted it.
     Aborted,
-    /// The peer refused it.
+    /// The peer refused the connection.
     Refused,
     /// The peer has sent a reset.
     Reset,
@@ -57,8 +57,8 @@ pub enum CloseReason {
     FalseAcknowledgement,
 }
 
-/// Events that wait for the application. There is at most one of each kind for each stream, so neither a peer nor an idle
-/// application makes the queue grow.
+/// Events that wait for the application. There is at most one of each kind per stream, so neither a peer nor an idle application
+/// can make the queue grow.
 #[derive(Debug)]
 pub(crate) struct Events {
     queue: VecDeque<Event>,

@@ -1,29 +1,29 @@
-//! The guard excludes slow paths when the peer's buffer is too small for them. It stands in front of all schedulers that spread
-//! data, except the paper's.
+//! The guard excludes slow paths when the peer's buffer is too small for them. It stands in front of every scheduler that spreads
+//! data, except that of the paper.
 //!
-//! A segment on a slow path keeps everything sent after it in the peer's buffer until it arrives, and the news returns on the
-//! fastest path: after B = (RTT of the slow one + RTT of the fastest)/2. Meanwhile the faster paths go on sending. If the buffer
-//! cannot hold that, they stall until the slow segment arrives, and the lost time is never recovered. So a slow path gets the part
-//! of the buffer that the faster ones leave:
+//! A segment on a slow path keeps everything sent after it in the peer's buffer until it arrives, and until the ACK has returned
+//! on the fastest path. That takes B = (RTT of the slow path + RTT of the fastest path)/2. Meanwhile the faster paths continue to
+//! send. If the buffer cannot hold that data, they stall until the slow segment arrives, and the lost time is never recovered. So
+//! a slow path gets the part of the buffer that the faster paths leave:
 //!
 //! ```text
 //! share  =  reach − B × (sum of the rates of faster paths) − bytes in flight on slower ones
-//! a segment may leave  if  it and the bytes in flight on its path fit into the share
+//! a segment may be sent  if  it and the bytes in flight on its path fit into the share
 //! ```
 //!
-//! Its segments are spaced to at most one share in a time B, because a burst would queue and block for longer. A buffer that holds
-//! all windows is no limit: then the scheduler decides alone. If the buffer does not hold what the faster paths carry in B, the
-//! slow path gets nothing. In between all paths together carry reach/B, and no schedule can do better: in any time B that ends when
-//! a segment of the slow path arrives, no more is delivered than the buffer holds.
+//! Segments of a slow path are spaced to at most one share in a time B, because a burst would queue and block for longer. A
+//! buffer that holds all windows is no limit: then the scheduler decides alone. If the buffer does not hold what the faster paths
+//! carry in B, the slow path gets nothing. In between, all paths together carry reach/B, and no schedule can do better: in a time
+//! B that ends when a segment of the slow path arrives, no more can be delivered than the buffer holds.
 //!
-//! *reach* is the usable part of the peer's window, since streams' credit may end first. When a fast path stalls because of a slow
-//! one, reach falls to slightly below the bytes in flight. It grows with bytes sent: slowly if stalls are regular, and faster the
-//! longer there was none. A stream begins with little credit and may have a thousand times as much a second later.
+//! *reach* is the usable part of the peer's window; the streams' credit may be smaller than the window. When a fast path stalls
+//! because of a slow one, reach falls to slightly below the bytes in flight. It grows with the bytes sent: slowly if stalls are
+//! regular, and faster the longer there was none. This matters because a stream begins with little credit and may have a thousand
+//! times as much a second later.
 //!
-//! Citation: [blest-2016], which estimates how much a slow path would block before it sends there, and corrects the estimate when
-//! the window was full nevertheless. Differs from it in: rates instead of windows over RTTs; more than two paths; the slow path's
-//! own share is counted and spaced; the buffer is what is corrected.
-//! share is counted and spaced; what is corrected is the buffer.
+//! Citation: [blest-2016], which estimates how long a slow path would block before it sends there, and corrects the estimate if
+//! the window was full nevertheless. Differs from it in: it uses rates instead of windows over RTTs; it handles more than two
+//! paths; the slow path's own share is counted and spaced; the correction applies to the buffer.
 
 use anabranch_units::{Span, Time};
 
@@ -33,12 +33,12 @@ use crate::scheduler::Candidate;
 /// The limits of slow paths on the peer's buffer.
 #[derive(Clone, Debug)]
 pub(crate) struct Guard {
-    /// The usable bytes in flight, as far as is known.
+    /// The usable bytes in flight, as far as known.
     reach: f64,
-    /// The same at the last stall, and bytes sent since.
+    /// `reach` at the last stall, and the bytes sent since.
     reach_at_stop: f64,
     sent: f64,
-    /// Stalls before this time are the same stall.
+    /// A stall before this time is the same stall.
     known_until: Time,
     /// The spacing of each path.
     spacings: [Spacing; SLOTS_MAX],
@@ -56,21 +56,21 @@ pub(crate) struct Outlook {
     bytes: f64,
 }
 
-/// The spacing of segments on a slow path.
+/// The spacing of segments on one slow path.
 #[derive(Clone, Copy, Debug)]
 struct Spacing {
-    /// When the next segment may leave.
+    /// When the next segment may be sent.
     free_at: Time,
-    /// The share that is spaced; `None` without a limit.
+    /// The share that the spacing enforces; `None` without a limit.
     bound: Option<Share>,
 }
 
 /// The share of a slow path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Share {
-    /// Bytes of the peer's buffer.
+    /// The share in bytes of the peer's buffer.
     bytes: f64,
-    /// The time for which each segment blocks, in seconds.
+    /// The time in seconds for which each segment blocks the buffer.
     blocks: f64,
 }
 
@@ -87,10 +87,10 @@ impl Guard {
         }
     }
 
-    /// Whether all paths may send `len` bytes without any limit: the buffer holds twice what they can have in it. A segment blocks
-    /// for at most the longest RTT, and meanwhile each other path carries at most a window in each of the shortest RTT.
+    /// Whether all paths may send `len` bytes without any limit, because the buffer holds twice what they can have in it. A
+    /// segment blocks for at most the longest RTT, and meanwhile each other path carries at most a window per shortest RTT.
     pub(crate) fn lets_all(&self, outlook: &Outlook, len: u64, window: u64) -> bool {
-        // All values are below 2^63, and the conversion of signed numbers is faster.
+        // All values are below 2^63, and converting signed numbers is faster.
         let reach = self.reach.min(window.cast_signed() as f64);
         let [shortest, longest] =
             [outlook.shortest, outlook.longest].map(|rtt| rtt.ticks().max(1).cast_signed() as f64);
@@ -106,7 +106,7 @@ impl Guard {
             let Some(share) = Share::of(path, paths, reach) else { continue };
             let spacing = &mut self.spacings[path.id.index()];
             spacing.bound = share.is_bound(path.window).then_some(share);
-            // If the faster paths need most of the buffer, a scheduler must not wait for a slow path without room.
+            // If the faster paths need most of the buffer, a scheduler must not wait for a slow path that has no room.
             let is_ready = path.has_room || share.bytes >= reach / 2.0;
             let is_due = spacing.bound.is_none() || spacing.free_at <= now;
             *may = (path.flying + len) as f64 <= share.bytes && is_ready && is_due;
@@ -122,10 +122,10 @@ impl Guard {
         kept
     }
 
-    /// New data of `bytes` bytes left on a path.
+    /// New data of `bytes` bytes was sent on a path.
     #[inline(always)]
     pub(crate) fn on_sent(&mut self, now: Time, path: PathId, bytes: u64) {
-        // Before the first stall reach is infinite, and bytes sent are not counted.
+        // Before the first stall, reach is infinite and the bytes sent are not counted.
         if self.reach < f64::INFINITY {
             self.sent += bytes as f64;
             let quiet = self.sent / (QUIET * self.reach_at_stop);
@@ -136,10 +136,10 @@ impl Guard {
         }
         let Spacing { free_at, bound } = &mut self.spacings[path.index()];
         if let Some(share) = bound {
-            // The delay that it may make up for.
+            // The delay for which it may make up.
             let slack = Span::from_secs_f64(share.blocks / SLACK_PART);
             let latest = Time::ZERO + now.since(Time::ZERO).saturating_sub(slack);
-            // Seconds for each byte.
+            // Seconds per byte.
             let pace = share.blocks / share.bytes;
             *free_at = (*free_at).max(latest).saturating_add(Span::from_secs_f64(pace * bytes as f64));
         }
@@ -157,12 +157,12 @@ impl Guard {
 }
 
 impl Share {
-    /// `None` if nothing limits the path: no other path is faster, or nothing is known.
+    /// `None` if nothing limits the path: no other path is faster, or their RTTs are unknown.
     fn of(path: &Candidate, paths: &[Candidate], reach: f64) -> Option<Self> {
         let rtt = path.rtt?;
         let faster = |other: &Candidate| other.rtt.is_some_and(|theirs| theirs < rtt);
         let back = paths.iter().filter(|other| faster(other)).filter_map(|other| other.rtt_min.or(other.rtt)).min()?;
-        // On an empty path the latest RTT, measured with a queue, no longer applies.
+        // On an empty path the latest RTT, measured with a queue, no longer holds.
         let there = if path.flight == 0 { path.rtt_min } else { path.rtt_latest };
         let blocks = (there.map_or(rtt, |there| there.min(rtt)) / 2 + back / 2).as_secs_f64();
         let taken =
@@ -171,7 +171,7 @@ impl Share {
         Some(Self { bytes: reach - others, blocks })
     }
 
-    /// Whether it limits a path with this window.
+    /// Whether the share limits a path with this window.
     fn is_bound(&self, window: f64) -> bool {
         0.0 < self.bytes && self.bytes < window && self.blocks > 0.0
     }
@@ -192,7 +192,7 @@ impl Outlook {
 }
 
 impl Candidate {
-    /// The path's rate in bytes a second: its best delivery rate, limited by its present window.
+    /// The path's rate in bytes per second: its best delivery rate, limited by its current window.
     fn delivery_rate(&self) -> f64 {
         let Some(rtt) = self.rtt_min.or(self.rtt) else { return 0.0 };
         // An RTT is at least a nanosecond.
@@ -201,20 +201,21 @@ impl Candidate {
     }
 }
 
-/// A stall reduces reach by a 64th: about one segment of fifty. The next stall is then as short, and the loss while reach grows
-/// back is below a hundredth on average.
+/// A stall reduces reach by a 64th, about one segment in fifty. The next stall is then about as short, and the average loss while
+/// reach grows back is below one percent.
 const FALL: f64 = 64.0;
 
-/// The bytes sent for each byte of growth: a stall is recovered after four buffers. Stalls are that rare, and a larger buffer is
+/// The bytes sent per byte of growth: reach recovers from a stall after four buffers. So stalls are rare, and a larger buffer is
 /// found within a few seconds.
 const RISE: f64 = 256.0;
 
-/// After this many buffers without a stall reach grows twice as fast, and then with the square: four times the recovery of a stall,
-/// so regular stalls hardly change, and a buffer thirty times as large is found after 180 of the old ones.
+/// After this many buffers without a stall, reach grows twice as fast, and then with the square of their number. This is four
+/// times the recovery from a stall, so it hardly matters while stalls are regular. A buffer thirty times as large is found after
+/// 180 buffers of the old size.
 const QUIET: f64 = 16.0;
 
-/// A sixteenth of the blocking time: ACKs of other paths, which trigger sending, come in bursts, and the queue from a burst blocks
-/// for at most that much longer.
+/// A sixteenth of the blocking time. ACKs of other paths, which trigger sending, come in bursts; the queue of such a burst blocks
+/// for at most this much longer.
 const SLACK_PART: f64 = 16.0;
 
 #[cfg(test)]
@@ -249,7 +250,8 @@ mod tests {
         paths[..count].iter().map(|path| path.id.index()).collect()
     }
 
-    /// The fast path sends 100 kB in 20 ms. A segment on the slow path blocks for 110 ms, which is 550 kB; 11 kB are its own.
+    /// The fast path sends 100 kB in 20 ms. A segment on the slow path blocks for 110 ms, which is 550 kB. The slow path's own
+    /// share is 11 kB.
     #[test]
     fn a_slow_path_gets_what_the_fast_one_leaves() {
         let paths = [path(0, 100, 100, 20), path(1, 500, 10, 200)];
@@ -257,7 +259,7 @@ mod tests {
         assert_eq!(kept(&mut Guard::new(), at(0), &paths, 560_999), [0]);
     }
 
-    /// Of three paths at 20, 100 and 200 ms the last one blocks for 110 ms: 550 kB and 110 kB.
+    /// Of three paths at 20, 100 and 200 ms, the last one blocks the others for 110 ms: 550 kB and 110 kB.
     #[test]
     fn the_slowest_of_three_gets_what_both_others_leave() {
         let paths = [path(0, 100, 100, 20), path(1, 100, 100, 100), path(2, 500, 10, 200)];
@@ -265,7 +267,8 @@ mod tests {
         assert_eq!(kept(&mut Guard::new(), at(0), &paths, 670_999), [0, 1]);
     }
 
-    /// 50 kB are left for 110 ms: a segment of 1000 B each 2.2 ms, ten in 22 ms. At first a sixteenth of 110 ms leaves at once.
+    /// 50 kB are left for 110 ms: a segment of 1000 B every 2.2 ms, ten in 22 ms. At first a sixteenth of 110 ms may be sent at
+    /// once.
     #[test]
     fn what_is_left_is_spaced() {
         let (mut guard, paths) = (Guard::new(), [path(0, 100, 100, 20), path(1, 500, 0, 200)]);
@@ -281,8 +284,8 @@ mod tests {
         assert_eq!((1002..=1022).map(|ms| count(at(ms))).sum::<u64>(), 10);
     }
 
-    /// A stall at 560 kB: the window may be 1 MB; 550 kB and a 64th less leave no room for a slow path until some buffers have been
-    /// sent.
+    /// A stall at 560 kB, although the window is 1 MB: 550 kB plus less than a 64th leave no room for a slow path until some
+    /// buffers have been sent.
     #[test]
     fn a_stop_says_what_can_be_out() {
         let (mut guard, paths) = (Guard::new(), [path(0, 100, 100, 20), path(1, 500, 0, 200)]);
@@ -293,14 +296,14 @@ mod tests {
         assert_eq!(kept(&mut guard, at(0), &paths, 1_000_000), [0, 1]);
     }
 
-    /// Stalls at 30 kB and then none. After `x` times that was sent, reach is 1 + x/256 + x³/(3 × 256 × 16²) of it: 32 times at x =
-    /// 182.4.
+    /// A stall at 30 kB, then no more. After `x` times that was sent, reach is 1 + x/256 + x³/(3 × 256 × 16²) of it: 32 times at
+    /// x = 182.4.
     #[test]
     fn a_buffer_that_has_grown_is_found() {
         let (mut guard, paths) = (Guard::new(), [path(0, 100, 100, 20), path(1, 500, 0, 200)]);
         guard.on_stop(at(0), 30_477, Span::from_millis(200));
         let room = |guard: &mut Guard| kept(guard, at(0), &paths, 10_000_000).len() == 2;
-        // The fast path needs 550 kB, the segment 1 kB: 551/30 = 18.4 times.
+        // The fast path needs 550 kB, the segment 1 kB: 551/30 = 18.4 times the reach.
         let sent = (1_u64..).find(|_| {
             guard.on_sent(at(0), PathId::FIRST, 1000);
             room(&mut guard)
@@ -310,7 +313,7 @@ mod tests {
         assert!((reach - 551.0 / 30.0).abs() < 0.1, "{times} {reach}");
     }
 
-    /// Its queue has drained.
+    /// An empty slow path: its queue has drained, so its minimum RTT counts.
     #[test]
     fn a_slow_path_that_is_empty_is_as_fast_as_it_ever_was() {
         let queued = |flying| {

@@ -1,4 +1,4 @@
-//! The transport: a TCP with streams and paths, without clock, socket or thread.
+//! The transport: a TCP with streams and paths, without a clock, a socket or threads.
 //!
 //! A [`Connection`] receives inputs and is polled for outputs:
 //!
@@ -21,25 +21,26 @@
 //! # Structure, from the top
 //!
 //! * `connection` is the façade: states, input, output, and the application's calls.
-//! * `stream` cuts the application's data into segments, and delivers arrivals in the order of their stream.
-//! * `receive` records arrivals, and decides when and what to acknowledge and how large the window is.
-//! * `recovery` records flight, deliveries and losses, and drives a congestion controller on each path.
+//! * `stream` divides the application's data into segments, and delivers arrived data in the order of its stream.
+//! * `receive` records arrivals, and decides when and what to acknowledge, and how large the window is.
+//! * `recovery` records what is in flight, delivered and lost, and drives a congestion controller on each path.
 //! * `guard` excludes slow paths, `scheduler` chooses the path for new data.
-//! * `segment`, `stream_header`, `options`, `payload`, `path`, `seq` are the common types; `ordered` stores what waits above a
-//!   hole, and `random` draws unpredictable numbers.
-//! * [`wire`] encodes and decodes segments, at the edge; [`seal`] encrypts and authenticates them as datagrams; [`endpoint`] owns
-//!   all connections of a socket.
+//! * `segment`, `stream_header`, `options`, `payload`, `path` and `seq` are the common types. `ordered` stores data that waits
+//!   above a hole, and `random` draws unpredictable numbers.
+//! * [`wire`] encodes and decodes segments. [`seal`] encrypts and authenticates them as datagrams. [`endpoint`] owns all
+//!   connections of a socket.
 //!
 //! # Guarantees
 //!
-//! Each stream is delivered once, complete and in order, whatever is missing of the others. A segment keeps its boundaries for
-//! life. An acknowledgement is never revoked, the right edge of the window never moves back, and no loss ends a connection while
-//! anything gets through. A dead path loses no data as long as there is another path. Memory is bounded by the receive window, the
-//! send buffers, 2^23 segments in flight, and a few records and events for each stream and path; holes are not counted.
+//! Each stream is delivered once, completely and in order, whatever is missing of other streams. A retransmission keeps the
+//! boundaries of its segment. An acknowledgement is never revoked, and the right edge of the window never moves back. No loss
+//! ends a connection while some segments arrive. A dead path loses no data as long as there is another path. Memory is bounded by
+//! the receive window, the send buffers, 2^23 segments in flight, and a few records and events per stream and path, in addition
+//! to the memory of holes.
 //!
-//! Either end opens streams, at most 255 in the TCP form, and each direction of a SID is a stream of its own. With
-//! [`StreamBuffer::Shared`] a stream that is not read does not block others. A stream that is reset or stopped is over at once; its
-//! SID is reused when everything about it has been acknowledged.
+//! Either end opens streams, at most 255 in the TCP form; each direction of a SID is a stream of its own. With
+//! [`StreamBuffer::Shared`] an unread stream does not block others. A stream that is reset or stopped ends at once. Its SID is
+//! reused when everything about it has been acknowledged.
 //!
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! TCP options as types. The options of the handshake and those of later segments never occur in one segment.
+//! TCP options as types. A segment has either the options of the handshake or those of later segments.
 
 use anabranch_units::Span;
 
@@ -19,32 +19,33 @@ pub enum Options {
 /// The options of the handshake.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HandshakeOptions {
-    /// The largest sequence space of a segment to the sender of this option ([rfc-9293] sec. 3.7.1).
+    /// The largest sequence space of a segment that the sender of this option accepts ([rfc-9293] sec. 3.7.1).
     pub mss: Option<u16>,
     /// The shift of later windows ([rfc-7323] sec. 2.2).
     pub window_scale: Option<u8>,
     /// Whether SACK blocks are understood ([rfc-2018] sec. 2).
     pub sack_permitted: bool,
-    /// The request for streams, or the grant in an answer.
+    /// The request for streams; in an answer, the grant.
     pub multistream: Option<Multistream>,
     /// The timestamps of the option's sender ([rfc-7323] sec. 3.2).
     pub timestamps: Option<Timestamps>,
 }
 
-/// The negotiation of streams: an experimental option (kind 253, [rfc-6994]) beside the flag MSE.
+/// The negotiation of streams: an experimental option (kind 253, [rfc-6994]) together with the MSE flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Multistream {
-    /// [`Multistream::VERSION`]; another version is answered like a missing option.
+    /// [`Multistream::VERSION`]. An option with another version is treated as missing.
     pub version: u8,
-    /// Streams requested in each direction, or granted in the answer; at least one. With [`Features::MANY_STREAMS`] in units of 16.
+    /// Streams requested in each direction, or granted in the answer; at least one. In units of 16 if [`Features::MANY_STREAMS`]
+    /// is set.
     pub streams: u8,
-    /// The sender's features; those of both ends are in use.
+    /// The sender's features. A feature is in use if both ends have it.
     pub features: Features,
     /// The exponent of the initial flow-control credit of each stream: 2 to this power bytes, at most 31.
     pub credit: u8,
 }
 
-/// Features of an end, beyond streams.
+/// Features of an end, in addition to streams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Features(pub u8);
 
@@ -57,31 +58,31 @@ pub struct Timestamps {
     pub echo: u32,
 }
 
-/// A path segment's option: an experimental option (kind 253, [rfc-6994]). The segment has no other option and no content, and
-/// concerns the path on which it travels.
+/// The option of a path segment: an experimental option (kind 253, [rfc-6994]). The segment has no other option and no content.
+/// It concerns the path on which it is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathOption {
-    /// The receiver returns the token on the same path.
+    /// The receiver must return the token on the same path.
     Challenge([u8; 8]),
     /// The token of a challenge.
     Response([u8; 8]),
-    /// The sender abandons the path. The token is that of the latest challenge that its sender received on the path, which off-path
-    /// attackers do not know.
+    /// The sender abandons the path. The token is that of the latest challenge that this sender has received on the path.
+    /// Off-path attackers do not know it.
     Leave([u8; 8]),
 }
 
-/// What has arrived beyond the acknowledgement number. The structure is packed, because simulations copy segments often: timestamps
-/// and counts use the places of the last blocks, since the wire has no room for all of them.
+/// What has arrived beyond the acknowledgement number. Simulations copy segments often, so the structure is compact: timestamps
+/// and counts occupy the places of the last blocks, as the wire has no room for all of them either.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AcknowledgementOptions {
     blocks: [(SeqNumber, SeqNumber); SackBlocks::MAX],
-    /// In units of [`AcknowledgementOptions::DELAY_UNIT`].
+    /// The delay of the acknowledgement, in units of [`AcknowledgementOptions::DELAY_UNIT`].
     delay: u16,
     expected: Option<StreamHeader>,
     beside: Beside,
 }
 
-/// The use of the places of blocks.
+/// What the places of blocks hold instead of blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Beside {
     #[default]
@@ -99,27 +100,27 @@ enum Beside {
 pub struct EcnCounts {
     /// CE: marked by a router (congestion experienced).
     pub ce: u16,
-    /// ECT(0): the codepoint that this transport sends.
+    /// ECT(0): the codepoint that this transport sends for most laws.
     pub ect0: u16,
-    /// ECT(1): never sent by this transport.
+    /// ECT(1): the codepoint that this transport sends for scalable laws ([rfc-9331]).
     pub ect1: u16,
 }
 
 /// Up to three blocks `left..right` of sequence numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackBlocks {
-    /// Used places come first; the others are empty, which a block never is.
+    /// The used places come first. In an unused place both ends are equal, which they never are in a block.
     blocks: [(SeqNumber, SeqNumber); Self::MAX],
 }
 
 impl AcknowledgementOptions {
-    /// SACK blocks, the most recent first ([rfc-2018]), after an optional DSACK block ([rfc-2883]); and the stream of the answered
-    /// segment, with the SSN expected next on it ([mfast-2019] Procedure 1, lines 4 to 21).
+    /// SACK blocks, the most recent first ([rfc-2018]), after an optional DSACK block ([rfc-2883]). `expected` is the stream of
+    /// the acknowledged segment with the SSN expected next on it ([mfast-2019] Procedure 1, lines 4 to 21).
     pub fn new(sack: SackBlocks, expected: Option<StreamHeader>) -> Self {
         Self { blocks: sack.blocks, expected, ..Self::default() }
     }
 
-    /// Adds timestamps, if the handshake negotiated them. They take the place of a block.
+    /// Adds timestamps, if the handshake negotiated them. They replace the last block.
     #[must_use]
     pub fn with_timestamps(mut self, timestamps: Timestamps) -> Self {
         if let Some(counts) = self.counts() {
@@ -129,7 +130,7 @@ impl AcknowledgementOptions {
         self.set(LAST, timestamps)
     }
 
-    /// Adds ECN counts, which take the place of a block. Without [`AcknowledgementOptions::expected`] they are dropped.
+    /// Adds ECN counts, which replace a block. Without [`AcknowledgementOptions::expected`] they are dropped.
     #[must_use]
     pub fn with_counts(mut self, counts: EcnCounts) -> Self {
         if self.expected.is_none() {
@@ -177,7 +178,7 @@ impl AcknowledgementOptions {
         }
     }
 
-    /// Whether there are SACK blocks: the first place is never used for anything else.
+    /// Whether there are SACK blocks. The first place never holds anything else.
     #[inline]
     pub(crate) fn has_sack(&self) -> bool {
         let [(left, right), ..] = self.blocks;
@@ -209,7 +210,7 @@ impl AcknowledgementOptions {
         }
     }
 
-    /// The stream of the answered segment, and the SSN expected next on it.
+    /// The stream of the acknowledged segment, and the SSN expected next on it.
     pub fn expected(&self) -> Option<StreamHeader> {
         self.expected
     }
@@ -229,8 +230,8 @@ impl AcknowledgementOptions {
 const LAST: usize = SackBlocks::MAX - 1;
 
 impl SackBlocks {
-    /// Three fit into the 40 bytes of options beside the expected SSN (26 + 8 bytes, or 10), two beside timestamps (18 + 8 + 10) or
-    /// counts (18 + 16), one beside both (10 + 16 + 10).
+    /// Three blocks fit in the 40 bytes of options together with the expected SSN (26 + 8 bytes, or 10); two together with
+    /// timestamps (18 + 8 + 10) or counts (18 + 16); one together with both (10 + 16 + 10).
     pub const MAX: usize = 3;
 
     /// These blocks in order; unused places are empty.
@@ -264,13 +265,13 @@ impl Features {
     /// Several paths in one connection.
     pub const PATHS: Self = Self(0x01);
 
-    /// Nonces: acknowledgements prove receipt. In the sealed form only.
+    /// Nonces, with which acknowledgements prove receipt. In the sealed form only.
     pub const NONCES: Self = Self(0x02);
 
     /// More than 255 streams. In the sealed form only.
     pub const MANY_STREAMS: Self = Self(0x04);
 
-    /// The features of both sets.
+    /// The features in both sets.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 & other.0)
@@ -306,7 +307,7 @@ impl PathOption {
 }
 
 impl Multistream {
-    /// The version of the stream header and of the records.
+    /// The version of the stream header and of the control records.
     pub const VERSION: u8 = 2;
 
     /// The number of streams in each direction that an answer grants.
@@ -315,7 +316,7 @@ impl Multistream {
         u16::from(self.streams) * each
     }
 
-    /// The unit of the number of streams with [`Features::MANY_STREAMS`].
+    /// The unit in which streams are counted with [`Features::MANY_STREAMS`].
     pub(crate) const MANY: u16 = 16;
 }
 
@@ -324,7 +325,7 @@ impl Options {
     pub fn len(&self) -> u32 {
         let len = match self {
             Self::Handshake(options) => {
-                // Kind and length, then the value; the experiment identifier takes two bytes more.
+                // Kind and length, then the value. The experiment identifier takes two more bytes.
                 let mss = if options.mss.is_some() { 4 } else { 0 };
                 let scale = if options.window_scale.is_some() { 3 } else { 0 };
                 let sack = if options.sack_permitted { 2 } else { 0 };
@@ -347,14 +348,14 @@ impl Options {
         self.len() == 0
     }
 
-    /// Sets the page of the SID of the answered segment.
+    /// Sets the page of the SID of the acknowledged segment.
     pub(crate) fn set_page(&mut self, page: u8) {
         if let Self::Acknowledgement(AcknowledgementOptions { expected: Some(expected), .. }) = self {
             expected.sid = expected.sid.on_page(page);
         }
     }
 
-    /// The options of a SYN; empty for any other segment.
+    /// The options of a SYN; empty for other segments.
     pub fn handshake(&self) -> HandshakeOptions {
         match self {
             Self::Handshake(options) => *options,

@@ -1,20 +1,20 @@
 //! An ordered map that keeps its memory.
 //!
-//! Data above a hole arrives at one end and leaves at the other, a segment at a time. A tree would allocate and free a node each
-//! time. This map is a row of blocks, each a row of entries, so both ends cost next to nothing and memory is reused. An operation
-//! in the middle searches both rows and moves at most one block and the row of blocks: with n entries about n/[`BLOCK`] words, so a
-//! peer that makes holes on purpose gains nothing.
+//! Data above a hole is added at one end and removed at the other, a segment at a time. A tree would allocate and free a node
+//! each time. This map is a sequence of blocks, each a sequence of entries, so operations at both ends are cheap and memory is
+//! reused. An operation in the middle searches both levels and moves at most one block and the sequence of blocks: with n entries
+//! about n/[`BLOCK`] words. So a peer that makes holes on purpose gains nothing.
 
 use std::collections::VecDeque;
 
-/// Values by number.
+/// Values by key.
 #[derive(Clone, Debug)]
 pub(crate) struct Ordered<V> {
-    /// No block is empty.
+    /// The blocks, none of them empty.
     blocks: VecDeque<Block<V>>,
 }
 
-/// The memory of maps that share it.
+/// The free memory of maps that share it.
 #[derive(Clone, Debug)]
 pub(crate) struct Pool<V> {
     /// Empty blocks, at most [`POOLED_MAX`].
@@ -47,7 +47,7 @@ impl<V> Ordered<V> {
         self.blocks.back()?.back()
     }
 
-    /// The caller keeps the order if it changes the number.
+    /// The last entry. A caller that changes the key must keep the order.
     pub(crate) fn last_mut(&mut self) -> Option<&mut (u64, V)> {
         self.blocks.back_mut()?.back_mut()
     }
@@ -56,7 +56,7 @@ impl<V> Ordered<V> {
         self.blocks.get(place.block)?.get(place.index)
     }
 
-    /// The caller keeps the order if it changes the number.
+    /// The entry at a place. A caller that changes the key must keep the order.
     pub(crate) fn at_mut(&mut self, place: Place) -> Option<&mut (u64, V)> {
         self.blocks.get_mut(place.block)?.get_mut(place.index)
     }
@@ -70,7 +70,7 @@ impl<V> Ordered<V> {
         if self.first().is_some_and(|first| first.0 > key) {
             return Place { block: 0, index: 0 };
         }
-        // The last block that begins at or below the key; the first block does.
+        // The last block that begins at or below the key, or the first block.
         let block = self.blocks.partition_point(|block| block.front().is_some_and(|first| first.0 <= key)) - 1;
         let index = self.blocks[block].partition_point(|entry| entry.0 <= key);
         if index == self.blocks[block].len() { Place { block: block + 1, index: 0 } } else { Place { block, index } }
@@ -93,10 +93,10 @@ impl<V> Ordered<V> {
         if is_last { Place { block: place.block + 1, index: 0 } } else { Place { index: place.index + 1, ..place } }
     }
 
-    /// Inserts an entry before the one at a place; the caller keeps the order.
+    /// Inserts an entry before the one at a place. The caller must keep the order.
     pub(crate) fn insert_at(&mut self, place: Place, key: u64, value: V, pool: &mut Pool<V>) {
         pool.entries += 1;
-        // At the edge of two blocks, it belongs to the first one.
+        // Between two blocks, the entry goes to the first one.
         let Place { block, index } = match place.block.checked_sub(1) {
             Some(before) if place.index == 0 => Place { block: before, index: self.blocks[before].len() },
             Some(_) | None => place,
@@ -123,7 +123,7 @@ impl<V> Ordered<V> {
         self.blocks.insert(block + 1, new);
     }
 
-    /// Appends an entry; the caller keeps the order.
+    /// Appends an entry. The caller must keep the order.
     pub(crate) fn push_last(&mut self, key: u64, value: V, pool: &mut Pool<V>) {
         pool.entries += 1;
         match self.blocks.back_mut() {
@@ -136,7 +136,7 @@ impl<V> Ordered<V> {
         }
     }
 
-    /// Removes an entry. The next entry is then at its place, or in the next block.
+    /// Removes an entry. The next entry is then at its place, or at the start of the next block.
     pub(crate) fn remove_at(&mut self, place: Place, pool: &mut Pool<V>) -> Option<(u64, V)> {
         let block = self.blocks.get_mut(place.block)?;
         let removed = block.remove(place.index)?;
@@ -167,7 +167,7 @@ impl<V> Ordered<V> {
         last
     }
 
-    /// Returns the previous value of this number.
+    /// Inserts or replaces a value. Returns the previous value of the key.
     pub(crate) fn insert(&mut self, key: u64, value: V, pool: &mut Pool<V>) -> Option<V> {
         if self.last().is_none_or(|last| last.0 < key) {
             self.push_last(key, value, pool);
@@ -201,12 +201,12 @@ impl<V> Ordered<V> {
 }
 
 impl<V> Pool<V> {
-    /// The number of entries in all maps that share it.
+    /// The number of entries in all maps that share this pool.
     pub(crate) fn entries(&self) -> usize {
         self.entries
     }
 
-    /// An empty block. An empty pool allocates half as many blocks as are in use, so that allocations happen only when the peak
+    /// An empty block. An empty pool allocates half as many blocks as are in use, so it allocates again only when the peak use
     /// grows by a half.
     fn take(&mut self) -> Block<V> {
         if self.blocks.is_empty() {
@@ -238,10 +238,10 @@ impl<V> Default for Pool<V> {
     }
 }
 
-/// Entries of a block, at most: moving some hundred is as fast as a search.
+/// The largest number of entries in a block: moving some hundred entries is as fast as a search.
 const BLOCK: usize = 128;
 
-/// One for each stream of a connection: all of them may begin to wait at once.
+/// One block per stream of a connection, as data of all streams may begin to wait at once.
 const POOLED_MAX: usize = 256;
 
 #[cfg(test)]
@@ -263,7 +263,7 @@ mod tests {
         entries
     }
 
-    /// A stream through the map takes a few blocks, however long it is.
+    /// However long a stream is, it takes only a few blocks.
     #[test]
     fn memory_is_used_again() {
         let (mut ordered, mut pool) = (Ordered::default(), Pool::default());
@@ -277,7 +277,7 @@ mod tests {
     }
 
     proptest! {
-        /// Equal to the map of the standard library, for any operations.
+        /// For any operations the map equals that of the standard library.
         #[test]
         fn it_is_an_ordered_map(runs in prop::collection::vec((0..6u8, 0..2000u64, 1..300u64), 0..60)) {
             let (mut ordered, mut pool, mut map) = (Ordered::default(), Pool::default(), BTreeMap::new());

@@ -8,12 +8,12 @@ impl PathId {
     /// The path on which the connection is opened.
     pub const FIRST: Self = Self(0);
 
-    /// Its number. Numbers are small, because those of closed paths are reused.
+    /// The number of the path. Numbers are small, because those of closed paths are reused.
     pub const fn number(self) -> u8 {
         self.0
     }
 
-    /// No path: for segments whose path is gone. It is the wire's number for that, too.
+    /// No path: used for segments whose path is gone, in memory and on the wire.
     pub(crate) const NOWHERE: Self = Self(15);
 
     pub(crate) const fn new(index: usize) -> Self {
@@ -25,7 +25,7 @@ impl PathId {
         if index < SLOTS_MAX { Some(Self::new(index)) } else { None }
     }
 
-    /// Its number, from 0 on.
+    /// The number of the path, from 0.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -60,7 +60,7 @@ impl PathSet {
         self.0.count_ones() > 1
     }
 
-    /// In ascending order.
+    /// The paths in ascending order.
     pub(crate) fn iter(mut self) -> impl Iterator<Item = PathId> {
         std::iter::from_fn(move || {
             let first = self.first()?;
@@ -75,14 +75,14 @@ impl PathSet {
     }
 }
 
-// A bit for each identifier, and for none.
+// One bit per identifier, and one for no path.
 const _: () = assert!(SLOTS_MAX < u16::BITS as usize && SLOTS_MAX <= PathId::NOWHERE.index());
 
 /// The largest number of paths of a connection at a time.
 pub const PATHS_MAX: usize = 8;
 
-/// The largest number of paths that the peer set up and has not answered on. They have room of their own, so that an attacker
-/// displaces no path.
+/// The largest number of paths that the peer set up and has not yet answered on. They have their own places, so that an attacker
+/// cannot displace a path.
 pub(crate) const UNINVITED_MAX: usize = 2;
 
 /// The number of path identifiers.
@@ -91,28 +91,28 @@ pub(crate) const SLOTS_MAX: usize = PATHS_MAX + UNINVITED_MAX;
 /// The state of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathState {
-    /// Not yet answered by the peer. It carries no data.
+    /// Set up, but not yet answered by the peer. It carries no data.
     Validating,
     /// Validated; it carries data.
     Live,
-    /// Silent for too long while other paths were not. It carries no data until it answers.
+    /// Suspected: silent for too long while other paths were not. It carries no data until it answers.
     Suspect,
 }
 
 /// When a path is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PathStatus {
-    /// The scheduler may always use it.
+    /// The scheduler may use it at any time.
     #[default]
     Active,
-    /// Only if no active path is live.
+    /// It is used only if no active path is live.
     Standby,
 }
 
 /// Why a path cannot be added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddPathError {
-    /// The connection is not established, or paths were not negotiated.
+    /// The connection is not yet established, or several paths were not negotiated.
     NotNegotiated,
     /// The limit of paths is reached.
     TooMany,
@@ -129,7 +129,7 @@ pub enum RemovePathError {
     OnlyPath,
 }
 
-/// One end of a path. The driver defines addresses: IPv6, IPv4 mapped into it, or the number of a simulated node.
+/// One end of a path. The driver defines addresses: IPv6, IPv4 mapped into IPv6, or the number of a simulated node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Address {
     /// The host and its interface.

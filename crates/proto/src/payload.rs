@@ -1,10 +1,11 @@
-//! The payload of segments: a length in simulations, bytes on a network. The engine cuts and joins payloads and never reads them.
+//! The payload of segments: a length in simulations, bytes on a network. The engine splits and joins payloads and never reads
+//! them.
 
 use std::fmt;
 
 use bytes::{Bytes, BytesMut};
 
-/// Bytes that can be cut without a copy.
+/// Bytes that can be split without a copy.
 pub trait Payload: Clone + fmt::Debug {
     /// The number of bytes.
     fn len(&self) -> u32;
@@ -17,27 +18,27 @@ pub trait Payload: Clone + fmt::Debug {
     /// Removes and returns the first `at` bytes.
     ///
     /// # Panics
-    /// If there are fewer.
+    /// If there are fewer than `at` bytes.
     #[must_use]
     fn split_to(&mut self, at: u32) -> Self;
 
-    /// Appends `other` if that needs no copy, else returns it. Small writes that can be joined fill segments.
+    /// Appends `other` if that needs no copy, else returns it. Joined small writes fill segments.
     ///
     /// # Errors
     /// `other`, if it does not follow this payload in memory.
     fn join(&mut self, other: Self) -> Result<(), Self>;
 
-    /// Joins several payloads of `len` bytes in total into one, with a copy: small writes become a full segment.
+    /// Joins several payloads of `len` bytes in total by copying them: small writes become a full segment.
     #[must_use]
     fn gather(parts: impl Iterator<Item = Self>, len: u32) -> Self;
 
-    /// Appends a copy of `other` if both together have at most `most` bytes, else returns it.
+    /// Appends a copy of `other` if both together have at most `most` bytes; otherwise returns `other`.
     ///
     /// # Errors
     /// `other`, if it is too long.
     fn absorb(&mut self, other: Self, most: u32) -> Result<(), Self>;
 
-    /// Copies the bytes to memory of their own, so that the rest of a shared block can be freed.
+    /// Copies the bytes into their own memory, so that the rest of a shared block can be freed.
     fn detach(&mut self);
 }
 
@@ -71,9 +72,9 @@ impl Payload for Virtual {
     fn detach(&mut self) {}
 }
 
-/// Bytes of a network. They are shared, not copied: a part of a datagram keeps all of it in memory.
+/// Bytes from a network. They are shared, not copied: a part of a datagram keeps the whole datagram in memory.
 impl Payload for Bytes {
-    /// At 4 GB and more, only this much is taken at once.
+    /// A payload of 4 GB or more counts as this many bytes.
     fn len(&self) -> u32 {
         u32::try_from(Self::len(self)).unwrap_or(u32::MAX)
     }
@@ -82,7 +83,7 @@ impl Payload for Bytes {
         Self::split_to(self, at as usize)
     }
 
-    /// A `Bytes` does not tell whether two pieces are adjacent in one allocation, so only empty ones can be joined.
+    /// A `Bytes` does not tell whether two pieces are adjacent in memory, so only an empty one can be joined without a copy.
     fn join(&mut self, other: Self) -> Result<(), Self> {
         if self.is_empty() {
             *self = other;
@@ -102,7 +103,7 @@ impl Payload for Bytes {
         if len > most as usize {
             return Err(other);
         }
-        // The latest absorbed bytes are in memory of our own with spare room.
+        // After an earlier `absorb` the bytes are in their own memory with spare room.
         let mut whole = std::mem::take(self).try_into_mut().unwrap_or_else(|shared| {
             let mut own = BytesMut::with_capacity(most as usize);
             own.extend_from_slice(&shared);
@@ -134,7 +135,7 @@ mod tests {
         assert_eq!((&part[..], &whole[..]), (&b"abcx"[..], &b"defgh"[..]), "a part that is shared is copied");
     }
 
-    /// A byte of a large block keeps the whole block, until it is detached.
+    /// One byte of a large block keeps the whole block in memory, until it is detached.
     #[test]
     fn what_is_detached_lets_its_block_go() {
         let block = Bytes::from(vec![7; 1 << 16]);

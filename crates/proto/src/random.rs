@@ -1,28 +1,28 @@
 //! Unpredictable numbers: the key stream of ChaCha20 ([rfc-8439] sec. 2.4) under a secret of the connection.
 //!
-//! Numbers that are seen do not reveal earlier or later ones. The engine draws from it everything that must be unpredictable:
-//! challenge tokens, segment nonces and the offset of the timestamp clock.
+//! Known outputs do not reveal earlier or later ones. The engine draws everything that must be unpredictable from it: challenge
+//! tokens, segment nonces and the offset of the timestamp clock.
 
 use std::fmt;
 
 use crate::seq::SeqNumber;
 
-/// The secret of one connection, from which everything unpredictable is derived. It must come from the system's source of random
-/// bytes and be different for every connection.
+/// The secret of one connection, from which all its unpredictable numbers are derived. It must come from the system's random
+/// source and be different for every connection.
 #[derive(Clone)]
 pub struct Secret {
     key: [u8; 32],
     initial: SeqNumber,
 }
 
-/// The end of the connection that draws: two ends with one secret, as in a simulation, draw different numbers.
+/// The end of the connection that draws. Two ends with the same secret, as in a simulation, draw different numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     Opens = 0,
     Listens = 1,
 }
 
-/// An endless stream of random numbers: 2^32 blocks are 256 GB.
+/// A stream of random numbers. Its 2^32 blocks are 256 GB, so it does not end.
 #[derive(Clone)]
 pub(crate) struct Random {
     key: [u8; 32],
@@ -35,9 +35,9 @@ pub(crate) struct Random {
 }
 
 impl Secret {
-    /// A secret from 32 random bytes. The initial sequence number is derived from it as well.
+    /// A secret from 32 random bytes. The initial sequence number is also derived from it.
     pub fn new(seed: [u8; 32]) -> Self {
-        // No `Random` has this nonce.
+        // No `Random` uses this nonce.
         let [a, b, c, d, ..] = block(&seed, 0, [u32::MAX; 3]);
         Self { key: seed, initial: SeqNumber(u32::from_le_bytes([a, b, c, d])) }
     }
@@ -57,7 +57,7 @@ impl Random {
         Self { key: secret.key, role, blocks: 0, block: [0; BLOCK], used: BLOCK }
     }
 
-    /// The next `N` bytes; a remainder of a block that is too short is skipped.
+    /// The next `N` bytes. If the rest of a block is too short, it is skipped.
     #[inline]
     pub(crate) fn draw<const N: usize>(&mut self) -> [u8; N] {
         const { assert!(N <= BLOCK, "a block has all of it") };
@@ -78,7 +78,7 @@ impl Random {
     }
 }
 
-/// The secret is not printed.
+/// Does not print the secret.
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret")
@@ -126,7 +126,7 @@ const BLOCK: usize = 64;
 /// ChaCha20 has 20 rounds.
 const DOUBLE_ROUNDS: usize = 10;
 
-/// "expand 32-byte k" in little endian words.
+/// "expand 32-byte k" as little-endian words.
 const CONSTANTS: [u32; 4] = [0x6170_7865, 0x3320_646e, 0x7962_2d32, 0x6b20_6574];
 
 /// The quarter rounds of a double round ([rfc-8439] sec. 2.3).
@@ -145,7 +145,7 @@ const COLUMNS_AND_DIAGONALS: [[usize; 4]; 8] = [
 mod tests {
     use super::*;
 
-    /// [rfc-8439] sec. 2.3.2: its key, counter 1, and its nonce as little endian words.
+    /// [rfc-8439] sec. 2.3.2: the key of the example, counter 1, and its nonce as little-endian words.
     #[test]
     fn a_block_is_that_of_the_rfc() {
         let key = std::array::from_fn(|index| index as u8);

@@ -1,11 +1,13 @@
-//! Loss recovery: what is in flight, delivered or lost. It knows no streams.
+//! Loss recovery: which segments are in flight, delivered or lost. It does not depend on streams.
 //!
-//! One `scoreboard` records segments for the whole connection, because sequence space is one. Each path has: `timing`, its time constants; `detection`, how
-//! losses are detected; `rack`, which detects
-//! losses by time; `rtt`, the RTT estimator; `episode`, the present recovery; `rounds`; `delivery_rate`; `progress`, what
-//! has been delivered and lost; `pacer`;
-//! `retransmission_log`, for the detection of spurious losses; `law`, the state of the controller. `control` combines them around
-//! the controller, in the order that controllers rely on.
+//! One `scoreboard` records the segments of the whole connection, because they share one sequence space. Each path has:
+//! * `timing`, its time constants, and `rtt`, the RTT estimator;
+//! * `detection`, how losses are detected, and `rack`, which detects them by time;
+//! * `episode`, the current recovery, and `retransmission_log`, which detects spurious losses;
+//! * `rounds`, `delivery_rate` and `progress`: round trips, and what was delivered and lost;
+//! * `pacer`, and `law`, the state of the controller.
+//!
+//! `control` combines them around the controller, in the order on which controllers rely.
 
 pub(crate) mod control;
 pub(crate) mod delivery_rate;

@@ -1,9 +1,9 @@
 //! Chooses the path for new data: the path selector of [multihoming-2010] sec. III.A.
 //!
-//! A scheduler sees the paths that may carry data, and chooses one or none; it is told of departures, so that it can count. It
-//! knows no segments, and no times except RTTs. To add one: a type, and its line in [`Scheduling`].
+//! A scheduler gets the paths that may carry data, and chooses one or none. It is informed of the data sent, so that it can
+//! count. It knows neither segments nor times, except RTTs. To add a scheduler, add its type and its line in [`Scheduling`].
 //!
-//! If the peer's buffer is too small for all windows, a slow path delays the others, whatever the scheduler. The
+//! If the peer's buffer is too small for all windows, a slow path delays the others, whatever the scheduler does. The
 //! [guard](crate::guard) in front of it excludes such paths.
 
 use std::fmt;
@@ -12,19 +12,20 @@ use anabranch_units::Span;
 
 use crate::path::{PathId, SLOTS_MAX};
 
-/// The distribution of data over the paths.
+/// How data is distributed over the paths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scheduling {
-    /// In proportion to the congestion windows; each path also gets that share of the peer's window ([multihoming-2010] sec. III).
-    /// As in the paper, this is the only scheduler that spreads without the guard: if the peer's buffer is small, a path ten times
-    /// slower than another costs more than it carries.
+    /// In proportion to the congestion windows. Each path also gets that share of the peer's window ([multihoming-2010] sec.
+    /// III). As in the paper, this is the only scheduler that spreads data without the guard: if the peer's buffer is small, a
+    /// path that is ten times slower than another costs more than it carries.
     Window,
     /// The path with the least RTT among those with room.
     #[default]
     MinRtt,
-    /// In proportion to configured weights, regardless of capacity: the path that is slowest for its weight delays the others.
+    /// In proportion to configured weights, whatever the capacities are: the path that is slowest for its weight delays the
+    /// others.
     Weighted,
-    /// All data on the lowest path; the others are used when it fails.
+    /// All data goes over the active path with the lowest identifier. The others are used when it fails.
     Backup,
 }
 
@@ -54,15 +55,15 @@ impl Scheduling {
 
 /// Chooses a path for each segment.
 pub(crate) trait Scheduler: fmt::Debug + Send {
-    /// The path for the next segment, one with room; `None` to wait. `paths` is not empty.
+    /// The path for the next segment, among those with room; `None` to wait. `paths` is not empty.
     fn choose(&self, paths: &[Candidate], demand: &Demand) -> Option<PathId>;
 
-    /// A new segment of `bytes` bytes left on a path of this weight.
+    /// A new segment of `bytes` bytes was sent on a path of this weight.
     fn on_sent(&mut self, path: PathId, weight: u32, bytes: u64) {
         let _ = (path, weight, bytes);
     }
 
-    /// Whether it needs to be told of departures. Constant.
+    /// Whether it must be informed of the data sent. The answer is constant.
     fn hears_sent(&self) -> bool {
         false
     }
@@ -82,7 +83,7 @@ pub(crate) trait Scheduler: fmt::Debug + Send {
         let _ = path;
     }
 
-    /// The guard has excluded `left_out`, and not `others`.
+    /// The guard has excluded `left_out`, but not `others`.
     fn on_left_out(&mut self, left_out: &[Candidate], others: &[Candidate]) {
         let _ = (left_out, others);
     }
@@ -101,10 +102,10 @@ pub(crate) struct Candidate {
     /// Set only if the guard is in use.
     pub(crate) rtt_min: Option<Span>,
     pub(crate) rtt_latest: Option<Span>,
-    /// The largest recent delivery rate in bytes a second; likewise.
+    /// The largest recent delivery rate in bytes per second. Set only if the guard is in use.
     pub(crate) delivery_rate: Option<f64>,
     pub(crate) weight: u32,
-    /// Whether its window and its pacer release the segment.
+    /// Whether the path's window and pacer release the segment.
     pub(crate) has_room: bool,
 }
 
@@ -113,7 +114,7 @@ pub(crate) struct Candidate {
 pub(crate) struct Demand {
     /// Bytes of the segment.
     pub(crate) len: u64,
-    /// Bytes of unacknowledged data that the peer's window admits.
+    /// Bytes of unacknowledged data that the peer's window allows.
     pub(crate) peer_window: u64,
 }
 
@@ -131,7 +132,7 @@ struct MinRtt;
 
 #[derive(Debug, Default)]
 struct Weighted {
-    /// By path: bytes sent per weight, in units small enough for any weight.
+    /// Bytes sent per weight, by path, in units small enough for any weight.
     served: [u128; SLOTS_MAX],
 }
 
@@ -176,12 +177,12 @@ impl Scheduler for Weighted {
         true
     }
 
-    /// It does not catch up on what it missed.
+    /// A new path does not catch up on what it missed.
     fn on_path(&mut self, path: PathId) {
         self.served[path.index()] = self.served.into_iter().max().unwrap_or(0);
     }
 
-    /// The same: otherwise the others would wait for it later.
+    /// An excluded path does not catch up either. Otherwise the others would wait for it later.
     fn on_left_out(&mut self, left_out: &[Candidate], others: &[Candidate]) {
         let turn = others.iter().map(|path| self.served[path.id.index()]).min().unwrap_or(0);
         for path in left_out {
@@ -227,7 +228,7 @@ mod tests {
         scheduling.build().choose(paths, &demand).map(PathId::index)
     }
 
-    /// Forty segments over windows of 30 and 10 without acknowledgements.
+    /// Forty segments over windows of 30 and 10, without acknowledgements.
     #[test]
     fn windows_are_filled_in_proportion() {
         let (scheduler, mut paths) = (Scheduling::Window.build(), [path(0, 30, 0, 50), path(1, 10, 0, 20)]);
@@ -241,7 +242,7 @@ mod tests {
         }
     }
 
-    /// A peer that takes eight segments gives six to the window of 30 and two to that of 10.
+    /// If the peer accepts eight segments, six go to the window of 30 and two to that of 10.
     #[test]
     fn the_window_of_the_peer_is_divided_as_well() {
         assert_eq!(choose(Scheduling::Window, &[path(0, 30, 6, 50), path(1, 10, 1, 50)], 8000), Some(1));
@@ -271,7 +272,7 @@ mod tests {
         assert_eq!(scheduler.choose(&full, &demand), None, "whose turn it is has no room");
     }
 
-    /// Of two equal paths the second is excluded for a hundred segments: then it gets its half again, and no more.
+    /// Of two equal paths the second is excluded for a hundred segments. Afterwards it gets its half again, and no more.
     #[test]
     fn what_a_path_has_missed_is_not_made_up_for() {
         let mut scheduler = Scheduling::Weighted.build();

@@ -1,8 +1,9 @@
-//! Sealed datagrams: segments encrypted, authenticated and protected against replay. `docs/wire.md` specifies them to the bit.
+//! Sealed datagrams: segments that are encrypted, authenticated and protected against replay. `docs/wire.md` specifies them to
+//! the bit.
 //!
-//! The design follows WireGuard. Two messages of Noise IK, which carry the transport's SYN and SYN-ACK, make the keys of a
-//! *session*. Each later datagram has the receiver's index, the number of a path and a 64-bit counter of that path; the last two
-//! are the nonce and detect replays. Sessions are replaced while data flows.
+//! The design follows WireGuard. Two messages of Noise IK, which carry the transport's SYN and SYN-ACK, produce the keys of a
+//! *session*. Each later datagram has the receiver's index, the number of a path and a 64-bit counter of that path. Path and
+//! counter are the nonce and detect replays. Sessions are replaced while data flows.
 //!
 //! ```text
 //! initiator                                                              responder
@@ -13,17 +14,17 @@
 //!                 ── data ─────────────────────────────────────────────> the keys are confirmed, the address is validated
 //! ```
 //!
-//! A [`Seal`] belongs to one connection; a [`Listener`] stands before all connections of a socket. Neither reads a clock or
-//! generates randomness: time is an argument, and each is given 32 secret bytes. An invalid datagram is a [`Refusal`], counted and
-//! never answered.
+//! A [`Seal`] belongs to one connection. A [`Listener`] stands in front of all connections of a socket. Neither reads a clock or
+//! generates randomness: time is an argument, and each gets 32 secret bytes. An invalid datagram is a [`Refusal`]; it is counted
+//! and never answered.
 //!
 //! Differs from WireGuard in:
-//! * segments ride on the handshake, which is retransmitted bit for bit with them;
-//! * only the initiator of the connection renews keys; both messages travel within the session that they replace;
-//! * keys that cannot be replaced, because nothing gets through, stay valid: a long silence ends no connection;
-//! * both ends list their data ciphers, so AES is used if both machines compute it fast;
-//! * each path has counters and a replay window of its own, so a slow path's datagrams are not rejected as old;
-//! * a listener remembers several timestamps of a key, because a key may have many connections;
+//! * the handshake carries segments, and is retransmitted together with them, bit for bit;
+//! * only the initiator of the connection renews keys; both messages are sent within the session that they replace;
+//! * keys that cannot be replaced, because nothing arrives, stay valid: a long silence does not end a connection;
+//! * both ends list their data ciphers, so AES is used if it is fast on both machines;
+//! * each path has its own counters and replay window, so datagrams of a slow path are not rejected as old;
+//! * a listener remembers several timestamps per key, because a key may have many connections;
 //! * cookies are sent in the clear, authenticated.
 
 mod allowance;
@@ -77,22 +78,22 @@ pub struct Seal {
     remote: PublicKey,
     config: SealConfig,
     entropy: Entropy,
-    /// Data datagrams until the next grease.
+    /// Data datagrams until the next grease datagram.
     until_grease: u64,
-    /// The upper 24 bits of all indices, by which the driver finds this connection; the lower eight count its sessions.
+    /// The upper 24 bits of all indices, by which the driver finds this connection. The lower eight bits count its sessions.
     number: u32,
     generation: u8,
     state: State,
     role: Role,
     /// The session that seals.
     current: Option<Session>,
-    /// The session before it, for late datagrams.
+    /// The previous session, for late datagrams.
     previous: Option<Previous>,
     renewal: Renewal,
-    /// When the last request for keys was answered.
+    /// When the last request for new keys was answered.
     answered: Option<Time>,
     addresses: Allowances,
-    /// The source of the newest authentic datagram from a validated address, or the target of the first one.
+    /// The source of the newest authentic datagram from a validated address, or the destination of the first one.
     path: FourTuple,
     /// Reassembly of fragments, and the number of segments sent as fragments.
     reassembly: Reassembly,
@@ -100,16 +101,16 @@ pub struct Seal {
     tally: SealTally,
 }
 
-/// The target and size of a segment's datagrams.
+/// The destination and size of a segment's datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outgoing {
-    /// The source and target addresses.
+    /// The source and destination addresses.
     pub tuple: FourTuple,
     /// The path of the connection, which has its own counters.
     pub path: PathId,
     /// The largest datagram of the path, in bytes of UDP payload. A longer segment is sent as fragments.
     pub datagram_max: u32,
-    /// The size to which the datagram is padded, as far as path and amplification limit permit.
+    /// The size to which the datagram is padded, as far as the path and the anti-amplification limit allow.
     pub pad_to: u32,
 }
 
@@ -140,25 +141,25 @@ enum Role {
 /// The state of the handshake.
 #[derive(Debug)]
 enum State {
-    /// Nothing has been sent. The initiation will have this timestamp.
+    /// Nothing has been sent. The initiation will carry this timestamp.
     Idle(Timestamp),
     /// Waits for a response.
     Initiating(Box<Initiating>),
-    /// Waits for the connection's answer, then for a datagram with data.
+    /// Waits for the connection's SYN-ACK, then for a datagram with data.
     Responding(Box<Responding>),
-    /// Both ends have the keys. The first response and its segment, while a copy may arrive.
+    /// Both ends have the keys. Keeps the first response and its segment while a copy may arrive.
     Established(Option<Box<([u8; TAG], Segment<Bytes>)>>),
 }
 
 #[derive(Debug)]
 struct Previous {
     session: Session,
-    /// When it is dropped; never before the peer has used the new session.
+    /// When it is dropped, but never before the peer has used the new session.
     until: Time,
 }
 
 impl Outgoing {
-    /// On the connection's first path, in datagrams of the initial size.
+    /// For the connection's first path, in datagrams of the initial size.
     pub const fn new(tuple: FourTuple) -> Self {
         Self { tuple, path: PathId::FIRST, datagram_max: Seal::DATAGRAM_FIRST, pad_to: 0 }
     }
@@ -168,12 +169,13 @@ impl Seal {
     /// Bytes that sealing adds to the TCP form of a segment.
     pub const OVERHEAD: u32 = sealed_len(0) as u32;
 
-    /// The initial datagram size in bytes, which every path is assumed to carry: IPv6 carries 1232, and tunnels take some of that.
+    /// The initial datagram size in bytes, which every path is assumed to carry. IPv6 carries at least 1232, and tunnels take
+    /// some of that.
     pub const DATAGRAM_FIRST: u32 = 1200;
 
     /// The seal of an end that opens a connection to `remote`. Its datagrams have the recipient [`Recipient::Connection`] with
-    /// `number`, whose lower 24 bits must be unique. `timestamp` must be unique for the key. `seed` must be secret and used nowhere
-    /// else.
+    /// `number`, whose lower 24 bits must be unique. `timestamp` must be unique for the key. `seed` must be secret and used for
+    /// nothing else.
     pub fn initiator(
         secret: SecretKey,
         remote: PublicKey,
@@ -216,7 +218,7 @@ impl Seal {
         }
     }
 
-    /// The recipient of a datagram; `None` if it is not of this protocol.
+    /// The recipient of a datagram; `None` if the datagram is not of this protocol.
     pub fn recipient(datagram: &[u8]) -> Option<Recipient> {
         let index = match Datagram::parse(datagram)? {
             Datagram::Initiation(_) => return Some(Recipient::Listener),
@@ -237,7 +239,7 @@ impl Seal {
         matches!(self.state, State::Established(_))
     }
 
-    /// Whether a segment can be sealed now. Without keys only the handshake's can; and a key has a limit.
+    /// Whether a segment can be sealed now. Without keys only a segment of the handshake can; with keys, until their use limit.
     pub fn may_send(&self) -> bool {
         match &self.state {
             State::Idle(_) | State::Initiating(_) | State::Responding(_) => true,
@@ -255,17 +257,17 @@ impl Seal {
         self.tally
     }
 
-    /// The address at the far end of this path is validated: the transport's challenge was answered, or the application named it.
-    /// The first path needs no such call.
+    /// The address at the far end of this path is validated: it has answered the transport's challenge, or the application has
+    /// named it. The first path needs no such call.
     pub fn validate(&mut self, path: FourTuple) {
         self.addresses.validate(path.remote);
     }
 
-    /// Appends to `out` the datagrams of this segment, usually one. The first segment rides on the handshake, and so must be the
-    /// SYN of an initiator, or the answer to it. Nothing is allocated if `out` has room.
+    /// Appends the datagrams of this segment to `out`; usually one. The handshake carries the first segment, which must be the
+    /// initiator's SYN, or the answer to it. Nothing is allocated if `out` has room.
     ///
     /// # Errors
-    /// If it cannot be sent now. The segment then counts as lost, and `out` is unchanged.
+    /// If the segment cannot be sent now. It then counts as lost, and `out` is unchanged.
     pub fn seal(
         &mut self,
         now: Time,
@@ -291,12 +293,11 @@ impl Seal {
         Ok(sealed)
     }
 
-    /// The datagrams of a segment of `len` bytes in its TCP form, and their total bytes, without padding by the seal. For network
-    /// models that do not encrypt.
+    /// The layout of a segment of `len` bytes (in its TCP form) in datagrams, and their total bytes, without padding by the seal.
+    /// It is for network models that do not encrypt.
     ///
     /// # Errors
     /// If no datagrams can carry it.
-    /// If it goes in none.
     pub fn layout(len: u32, datagram_max: u32, pad_to: u32) -> Result<(Sealed, u32), SealError> {
         let len = len as usize;
         let (bytes, count) = Layout::of(len, datagram_max as usize, pad_to as usize)?.size(len);
@@ -304,11 +305,11 @@ impl Seal {
         Ok((Sealed { size, count }, bytes as u32))
     }
 
-    /// Opens a datagram that arrived on this path: a segment, or `None` if it is for the seal alone. It is decrypted in place, and
-    /// the segment's data shares its memory.
+    /// Opens a datagram that arrived on this path. Returns its segment, or `None` if the datagram is for the seal alone. It is
+    /// decrypted in place, and the segment's data shares its memory.
     ///
     /// # Errors
-    /// If the datagram is ignored. The tally has counted the reason.
+    /// Why the datagram is ignored. The tally has counted it.
     pub fn open(&mut self, now: Time, path: FourTuple, datagram: BytesMut) -> Result<Option<Segment<Bytes>>, Refusal> {
         let opened = match Datagram::parse(&datagram) {
             None => Err(Refusal::Malformed),
@@ -328,7 +329,7 @@ impl Seal {
         opened
     }
 
-    /// Appends to `out` a datagram of the seal's own, and returns its path.
+    /// Appends to `out` a datagram of the seal's own, and returns the path to send it on.
     pub fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<FourTuple> {
         let start = out.len();
         if let State::Initiating(initiating) = &mut self.state {
@@ -345,7 +346,7 @@ impl Seal {
         Some(self.path)
     }
 
-    /// Handles a deadline of [`Seal::poll_timeout`].
+    /// Handles the timeout that [`Seal::poll_timeout`] announced.
     pub fn handle_timeout(&mut self, now: Time) {
         if self.previous.as_ref().is_some_and(|previous| previous.until <= now) {
             self.previous = None;
@@ -399,7 +400,7 @@ impl Seal {
         Ok(Sealed { size, count })
     }
 
-    /// A message of rekeying, or grease.
+    /// Seals a rekeying message, or a grease datagram.
     fn seal_own(&mut self, now: Time, out: &mut Vec<u8>) -> bool {
         let limits = &self.config.limits;
         let start = out.len();
@@ -457,7 +458,7 @@ impl Seal {
             Age::Current => self.confirm(now, path),
             Age::Previous => {}
         }
-        // An attacker who delays a datagram and sends it from elsewhere does not redirect ours.
+        // If an attacker delays a datagram and sends it from elsewhere, our datagrams are not redirected.
         if is_newest && age != Age::Previous && self.addresses.is_validated(path.remote) {
             self.path = path;
         }
@@ -466,7 +467,7 @@ impl Seal {
         self.read(now, age, datagram)
     }
 
-    /// Interprets an authentic datagram.
+    /// Processes the content of an authentic datagram.
     fn read(&mut self, now: Time, age: Age, mut plain: BytesMut) -> Result<Option<Segment<Bytes>>, Refusal> {
         let (word, message) = word(&plain).ok_or(Refusal::NoSegment)?;
         match word {
@@ -484,7 +485,7 @@ impl Seal {
             plain::REQUEST if age == Age::Current => self.answer(now, message).map(|()| None),
             plain::ANSWER => self.conclude(now, message).map(|()| None),
             plain::REQUEST => Err(Refusal::Unexpected),
-            // Of a later version, or of none.
+            // It belongs to a later version, or is grease.
             _ => {
                 self.tally.ignored += 1;
                 Ok(None)
@@ -497,7 +498,7 @@ impl Seal {
         match &mut self.state {
             State::Responding(_) => {
                 if path.remote == self.path.remote {
-                    // It has the response, which was sent there.
+                    // The peer has the response, which was sent to this address.
                     self.addresses.validate(path.remote);
                 }
                 self.state = State::Established(None);
@@ -515,7 +516,7 @@ impl Seal {
         self.number << 8 | u32::from(self.generation)
     }
 
-    /// A new index: at most three sessions exist at a time, so none of them has it.
+    /// A new index. At most three sessions exist at a time, so none of them has it.
     fn next_index(&mut self) -> u32 {
         self.generation = self.generation.wrapping_add(1);
         self.index()
@@ -534,8 +535,8 @@ const OWN_PATH: u8 = PathId::NOWHERE.number();
 
 const _: () = assert!(PathId::NOWHERE.index() < PATH_NUMBERS);
 
-/// Datagrams before the first grease, and the least distance between two: at most 2^16 more are added at random, so the cost is
-/// negligible.
+/// Datagrams before the first grease datagram, and the least distance between two. A random number of up to 2^16 is added, so the
+/// cost is negligible.
 const GREASE_FIRST: u64 = 16;
 const GREASE_LEAST: u64 = 1 << 10;
 

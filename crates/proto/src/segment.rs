@@ -1,4 +1,4 @@
-//! Typed segments, as the engine sees them. They become bytes at the edge only, and never in a simulation.
+//! Typed segments, as the engine sees them. Only the wire codec turns them into bytes; a simulation never does.
 
 use std::fmt;
 use std::ops::BitOr;
@@ -8,20 +8,20 @@ use crate::payload::Payload;
 use crate::seq::{SeqNumber, Ssn};
 pub(crate) use crate::stream_header::{Sid, StreamHeader};
 
-/// Bytes of an IPv4 and a TCP header without options: what the wire adds to a segment.
+/// Bytes of an IPv4 header and a TCP header without options.
 pub const HEADERS: u32 = 40;
 
 /// Bytes of a TCP header without options.
 pub(crate) const TCP_HEADER: u32 = 20;
 
-/// A TCP segment. Ports and addresses are in the four-tuple beside it.
+/// A TCP segment. Its ports and addresses are not in it, but in the four-tuple that accompanies it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment<P> {
     /// The fixed part of the TCP header.
     pub header: Header,
     /// The TCP options.
     pub options: Options,
-    /// The stream of the content; `None` without content and in plain TCP.
+    /// The stream of the content; `None` if there is no content, and in plain TCP.
     pub stream_header: Option<StreamHeader>,
     /// The content after the stream header.
     pub content: Content<P>,
@@ -30,7 +30,7 @@ pub struct Segment<P> {
 /// The fixed part of the TCP header ([rfc-9293] sec. 3.1), without ports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Header {
-    /// The sequence number of the first byte, which is the stream header's if there is one.
+    /// The sequence number of the first byte; that is the stream header's, if there is one.
     pub seq: SeqNumber,
     /// The acknowledgement number; valid if [`Flags::ACK`] is set.
     pub ack: SeqNumber,
@@ -38,14 +38,14 @@ pub struct Header {
     pub flags: Flags,
     /// The window field, scaled except in a SYN.
     pub window: u16,
-    /// With [`crate::Features::NONCES`]: the nonce of a segment with content, 16 unpredictable bits; in any other segment the sum
-    /// of the nonces of all segments in its SACK blocks. On the wire in place of the urgent pointer.
+    /// With [`crate::Features::NONCES`]: in a segment with content its nonce, 16 unpredictable bits. In any other segment the sum
+    /// of the nonces of all segments in its SACK blocks. On the wire it replaces the urgent pointer.
     pub nonce: u16,
-    /// Likewise: the sum of the nonces of all segments below `ack`. On the wire in place of the checksum.
+    /// With [`crate::Features::NONCES`]: the sum of the nonces of all segments below `ack`. On the wire it replaces the checksum.
     pub nonce_sum: u16,
 }
 
-/// The TCP control bits, at their positions in the 16 bits that they share with the data offset.
+/// The TCP control bits, at their positions in the 16-bit word that they share with the data offset.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct Flags(u16);
 
@@ -60,20 +60,20 @@ pub enum Content<P> {
     Control(RecordList),
 }
 
-/// A record of the control stream. It is self-contained, so it takes effect on arrival, whatever of the control stream is missing
-/// below it.
+/// A record of the control stream. It is self-contained, so it takes effect on arrival, even if earlier parts of the control
+/// stream are missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Record {
-    /// The stream has ended. Its end consumes an SSN, which no segment has; the next stream of this SID begins after it, so no SSN
-    /// belongs to two streams.
+    /// The stream has ended. Its end takes an SSN of its own, which no segment has. The next stream of this SID begins after it,
+    /// so no SSN belongs to two streams.
     Finish {
         /// The stream that has ended.
         sid: Sid,
         /// The SSN of its end: one above that of its last segment.
         end: Ssn,
     },
-    /// The sender resets the stream: received and later data is dropped. It may follow a Finish with the same end, and arrive
-    /// before it.
+    /// The sender resets the stream: received and later data is dropped. A Reset may follow a Finish with the same end, and may
+    /// arrive before it.
     Reset {
         /// The stream that is reset.
         sid: Sid,
@@ -91,17 +91,17 @@ pub enum Record {
         /// The application's error code.
         code: u16,
     },
-    /// The receiver raises the flow-control limit of a stream.
+    /// The receiver raises the flow-control limit of a SID.
     MaxStreamData {
-        /// The stream whose limit is raised.
+        /// The SID whose limit is raised.
         sid: Sid,
-        /// The limit: bytes of payload on all streams of this SID since the handshake, modulo 2^32.
+        /// The limit in bytes of payload, counted over all streams of this SID since the handshake, modulo 2^32.
         limit: u32,
-        /// Streams of this SID, modulo 256, that are over for the receiver's application: it has read their end or reset, or they
-        /// have ended after it stopped them. A hint for the choice of a SID for the next stream.
+        /// The number of streams of this SID, modulo 256, that are over for the receiver's application: it has read their end or
+        /// reset, or they have ended after it stopped them. The sender uses it as a hint when it chooses a SID for a new stream.
         over: u8,
     },
-    /// The record's sender requests an acknowledgement frequency on each path.
+    /// The sender of the record requests this acknowledgement frequency on each path.
     AcknowledgeEach {
         /// Segments with content per acknowledgement; 0 means 1.
         every: u8,
@@ -110,7 +110,7 @@ pub enum Record {
     },
 }
 
-/// The records of one segment of the control stream: one to [`RecordList::MAX`], in order.
+/// The records of one control segment: one to [`RecordList::MAX`], in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordList {
     first: Record,
@@ -169,7 +169,7 @@ impl Record {
 }
 
 impl RecordList {
-    /// The most that a segment holds without being larger than others in a simulation, and a third of the bytes that separate
+    /// Four records: they do not make a segment larger than others in a simulation, and take a third of the bytes that separate
     /// segments would take.
     pub const MAX: usize = 4;
 
@@ -212,12 +212,12 @@ impl Flags {
     pub const SYN: Self = Self(0x02);
     /// The connection is reset.
     pub const RST: Self = Self(0x04);
-    /// Deliver the data at once; never sent here.
+    /// Push: the receiver should deliver the data at once. Never sent here.
     pub const PSH: Self = Self(0x08);
     /// The acknowledgement number is valid.
     pub const ACK: Self = Self(0x10);
-    /// Multistream enabled. [mfast-2019] put it beside URG, which [rfc-3168] has since used for ECE; 0x200 is the nearest reserved
-    /// bit.
+    /// Multistream enabled. [mfast-2019] put it next to URG, at the bit that [rfc-3168] has since used for ECE; 0x200 is the
+    /// nearest reserved bit.
     pub const MSE: Self = Self(0x200);
     /// All known flags.
     const KNOWN: Self = Self(0x21f);

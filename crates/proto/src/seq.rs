@@ -1,15 +1,15 @@
 //! Wrapping numbers: sequence numbers on the wire (32 bits) and stream sequence numbers (24 bits).
 //!
-//! Inside the engine nothing wraps: it counts in [`Offset`]s, and a number from the wire becomes the offset nearest to a known one.
-//! So each kind of number has one modular comparison, and it is here.
+//! Inside the engine nothing wraps. It counts in [`Offset`]s, and a number from the wire is converted to the nearest offset. So
+//! each kind of number has one modular comparison, in this module.
 
 use std::fmt;
 
-/// A position in one direction of a connection, in bytes of sequence space; the SYN is 0, the first data byte 1. At 10 Gbit/s it
-/// lasts for 467 years.
+/// A position in one direction of a connection, in bytes of sequence space: the SYN is 0, the first data byte 1. At 10 Gbit/s it
+/// wraps after 467 years.
 pub type Offset = u64;
 
-/// Half of the range of a 32-bit number: within this distance it identifies one offset ([rfc-7323] sec. 2.3).
+/// Half of the range of a 32-bit number. Within this distance a number identifies one offset ([rfc-7323] sec. 2.3).
 const HALF: u64 = 1 << 31;
 
 /// A sequence number of a segment, modulo 2^32 ([rfc-9293] sec. 3.4).
@@ -23,7 +23,7 @@ impl SeqNumber {
         Self(self.0.wrapping_add(offset as u32))
     }
 
-    /// The offset of this number, counted from `initial`: the candidate nearest to `near`. `None` if that is before the SYN.
+    /// The offset of this number, counted from `initial`: the candidate nearest to `near`. `None` if it would be before the SYN.
     pub const fn offset_from(self, initial: Self, near: Offset) -> Option<Offset> {
         let distance = self.0.wrapping_sub(initial.plus(near).0) as i32;
         near.checked_add_signed(distance as i64)
@@ -42,8 +42,8 @@ impl fmt::Display for SeqNumber {
     }
 }
 
-/// A stream sequence number: counts the segments of a stream, modulo 2^24 ([mfast-2019] sec. IV.B). Three bytes, so that a stream
-/// header has four and a segment stays small.
+/// A stream sequence number: counts the segments of a stream, modulo 2^24 ([mfast-2019] sec. IV.B). It is stored in three bytes,
+/// so that a stream header takes four bytes and a segment stays small.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ssn([u8; 3]);
 
@@ -63,8 +63,8 @@ impl Ssn {
         u32::from_le_bytes([low, middle, high, 0])
     }
 
-    /// The segment with this SSN: the candidate nearest to `near`, counted without wrapping. `None` if that is before the first
-    /// one.
+    /// The number of the segment with this SSN, without wrapping: the candidate nearest to `near`. `None` if it would be before
+    /// the first segment.
     pub const fn count_near(self, near: u64) -> Option<u64> {
         // The signed difference of 24 bits, in the upper bits of a word.
         let distance = (self.bits().wrapping_sub(near as u32) << 8) as i32 >> 8;

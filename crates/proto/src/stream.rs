@@ -1,4 +1,4 @@
-//! Streams: data to send, and received data in order. This module does not know losses.
+//! Streams: data to send, and received data in order. This module is independent of losses.
 
 mod by_name;
 pub(crate) mod flow_control;

@@ -5,7 +5,7 @@ use std::fmt;
 
 use crate::seq::Ssn;
 
-/// The four bytes before the content of a multistream segment ([mfast-2019] sec. IV.B). They are payload to TCP and consume
+/// The four bytes before the content of a segment with streams ([mfast-2019] sec. IV.B). For TCP they are payload and take
 /// sequence numbers, so a middlebox sees a consistent TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamHeader {
@@ -15,8 +15,9 @@ pub struct StreamHeader {
     pub ssn: Ssn,
 }
 
-/// The identifier of a stream in one direction of a connection: 8 bits in the stream header, as in [mfast-2019], and with
-/// [`crate::Features::MANY_STREAMS`] four more significant bits, the *page*. Two bytes, so that a header stays small in memory.
+/// The identifier of a stream in one direction of a connection (SID). It has 8 bits in the stream header, as in [mfast-2019].
+/// With [`crate::Features::MANY_STREAMS`] it has four more significant bits, the *page*. It is stored in two bytes, so that a
+/// header stays small in memory.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Sid([u8; 2]);
 
@@ -30,7 +31,7 @@ impl Sid {
     pub const CONTROL: Self = Self::new(0);
     /// The only stream of plain TCP.
     pub const PLAIN: Self = Self::new(1);
-    /// The largest number of streams in one direction, without the control stream: 16 times the range of a byte.
+    /// The largest number of streams in one direction, without the control stream: 16 times 255.
     pub const STREAMS_MAX: u16 = 16 * 255;
     /// The last SID on page 0 ([mfast-2019] sec. IV.B).
     pub const FIRST_PAGE_MAX: u16 = 255;

@@ -1,4 +1,4 @@
-//! Two engines, the wires between them, and virtual time, so that a test reads as a dialogue.
+//! Two engines, the wires between them, and virtual time, for tests that read like dialogues.
 
 mod payload;
 mod wire;
@@ -15,7 +15,7 @@ use crate::{
     Secret, SeqNumber, Sid, State, WriteError,
 };
 
-/// A stream from its opening to its end, as the application that writes it knows it.
+/// A stream from its opening to its end, from the view of the application that writes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Story {
     pub(crate) sid: Sid,
@@ -30,26 +30,26 @@ pub(crate) struct Story {
 pub(crate) struct End {
     pub(crate) connection: Connection<Marked>,
     pub(crate) tuple: FourTuple,
-    /// Whether segments may go where nobody is any more.
+    /// Whether segments may go to an address that nobody has any more.
     pub(crate) has_moved: bool,
-    /// The number of streams, once agreed on.
+    /// The number of streams, once agreed.
     names: u16,
-    /// Whether the application takes what comes.
+    /// Whether the application reads.
     pub(crate) is_reading: bool,
-    /// But what comes on these streams it does not take.
+    /// Streams that the application does not read nevertheless.
     pub(crate) neglected: BTreeSet<Sid>,
-    /// The data of each stream that the application has read: bytes, and streams of that name that ended.
+    /// For each SID: the bytes that the application has read, and the number of streams that ended.
     pub(crate) received: BTreeMap<Sid, u64>,
     pub(crate) ended: BTreeMap<Sid, u32>,
-    /// Streams that it read a reset of, and why.
+    /// Streams whose reset it has read, and the error code.
     pub(crate) resets: Vec<(Sid, u16)>,
-    /// Streams that were opened. A payload's tag is its stream's place in here; in plain TCP it is 0.
+    /// The opened streams. A payload's tag is the index of its stream in this list; in plain TCP it is 0.
     pub(crate) stories: Vec<Story>,
-    /// The data being read of each name: tag, and bytes so far. An entry disappears with its stream.
+    /// What is being read of each SID: the tag, and the bytes so far. An entry is removed at the end of its stream.
     reading: BTreeMap<Sid, (u32, u64)>,
-    /// Tags and bytes of the streams with something in them that were read to their end.
+    /// Tags and bytes of the streams with content that were read to their end.
     pub(crate) whole: Vec<(u32, u64)>,
-    /// Tags of the streams that it stopped while it read them, and the names of those of which it had read nothing.
+    /// Tags of the streams that it stopped while reading them; and the SIDs of those of which it had read nothing.
     pub(crate) stopped: Vec<u32>,
     pub(crate) stopped_unread: Vec<Sid>,
     /// Bytes still to be written to each stream.
@@ -65,25 +65,25 @@ pub(crate) struct Pair {
     /// From the client to the server.
     pub(crate) up: Wire,
     pub(crate) down: Wire,
-    /// Further ways between the two.
+    /// Further links between the two ends.
     pub(crate) routes: Vec<Route>,
     order: u64,
 }
 
-/// One more way between the two.
+/// One more link between the two ends.
 #[derive(Debug)]
 pub(crate) struct Route {
-    /// Its ends, as each of the two sees them.
+    /// The path's four-tuple, as each of the two ends sees it.
     pub(crate) client: FourTuple,
     pub(crate) server: FourTuple,
     pub(crate) up: Wire,
     pub(crate) down: Wire,
 }
 
-/// The law that the tests of the engine run on: plain Reno.
+/// The settings for tests of the engine, with plain Reno.
 pub(crate) fn config() -> Config {
     let law = Settings::default_for(registry::find("reno").unwrap());
-    // A dialogue is about what leaves, and not about when.
+    // A dialogue tests what is sent, not when.
     Config { mss: 1000, streams: 8, pacing: Pacing::ByLaw, timer: Span::ZERO, ..Config::new(law) }
 }
 
@@ -91,12 +91,12 @@ pub(crate) fn ms(count: u64) -> Span {
     Span::from_millis(count)
 }
 
-/// Both begin just below the end of their numbers, so every test sees them wrap.
+/// Both sequence numbers begin just below the wrap, so every test covers it.
 const CLIENT: SeqNumber = SeqNumber(u32::MAX - 5000);
 const SERVER: SeqNumber = SeqNumber(u32::MAX - 3);
 
 impl Pair {
-    /// Two ends with the usual settings, 50 ms away from each other; nothing has been sent.
+    /// Two ends with the default settings and a one-way delay of 50 ms. Nothing has been sent.
     pub(crate) fn new() -> Self {
         Self::with(config(), config())
     }
@@ -117,7 +117,7 @@ impl Pair {
         }
     }
 
-    /// One more way between the two, with this delay in each direction. Nobody has used it yet.
+    /// Adds a link with this one-way delay. It is not used yet.
     pub(crate) fn route(&mut self, delay: Span) -> FourTuple {
         let address = 10 + 2 * self.routes.len() as u128;
         let tuple =
@@ -127,7 +127,7 @@ impl Pair {
         tuple
     }
 
-    /// The same, used by the client and validated by both.
+    /// Adds a link that the client uses as a path, validated by both ends.
     #[track_caller]
     pub(crate) fn join(&mut self, delay: Span) -> PathId {
         let tuple = self.route(delay);
@@ -140,7 +140,7 @@ impl Pair {
         id
     }
 
-    /// The same after the handshake.
+    /// Two ends after the handshake.
     pub(crate) fn established(client: Config, server: Config) -> Self {
         let mut pair = Self::with(client, server);
         pair.run_for(ms(150));
@@ -156,27 +156,27 @@ impl Pair {
         (self.client.connection.state(), self.server.connection.state())
     }
 
-    /// The number of a place in what the client sends.
+    /// The sequence number of an offset in what the client sends.
     pub(crate) fn client_at(&self, offset: u64) -> SeqNumber {
         CLIENT.plus(offset)
     }
 
-    /// The same for the server.
+    /// The sequence number of an offset in what the server sends.
     pub(crate) fn server_at(&self, offset: u64) -> SeqNumber {
         SERVER.plus(offset)
     }
 
-    /// The client's next sequence number if all earlier data has left, for forged segments.
+    /// The client's next sequence number if all earlier data was sent, for forged segments.
     pub(crate) fn client_seq(&self) -> SeqNumber {
         CLIENT.plus(self.client.connection.sent())
     }
 
-    /// The same for the server.
+    /// The server's next sequence number, likewise.
     pub(crate) fn server_seq(&self) -> SeqNumber {
         SERVER.plus(self.server.connection.sent())
     }
 
-    /// Opens a stream from the client and writes so many bytes to it.
+    /// Opens a stream at the client and writes `bytes` bytes to it.
     #[track_caller]
     pub(crate) fn send(&mut self, bytes: u64) -> Sid {
         let sid = self.client.open();
@@ -185,7 +185,7 @@ impl Pair {
         sid
     }
 
-    /// Loses these segments, counted on the wire to the server from 0.
+    /// Loses these segments to the server, counted on the wire from 0.
     pub(crate) fn lose(&mut self, numbers: &[u64]) {
         self.up.faults.extend(numbers.iter().map(|&number| (number, Fault::Lose)));
     }
@@ -199,13 +199,13 @@ impl Pair {
         self.now = until;
     }
 
-    /// Runs until `is_done`, for a minute at most.
+    /// Runs until `is_done`, for at most a minute.
     #[track_caller]
     pub(crate) fn run_until(&mut self, is_done: impl Fn(&Self) -> bool) {
         self.run_until_each(is_done);
     }
 
-    /// The same, and `look` may look at each step.
+    /// As [`Self::run_until`]; `look` is called after each step.
     #[track_caller]
     pub(crate) fn run_until_each(&mut self, mut look: impl FnMut(&Self) -> bool) {
         let limit = self.now + Span::from_secs(60);
@@ -216,7 +216,7 @@ impl Pair {
         }
     }
 
-    /// Runs until the server has so much of the stream, and returns how long that took.
+    /// Runs until the server has `bytes` bytes of the stream. Returns how long that took.
     #[track_caller]
     pub(crate) fn run_until_received(&mut self, sid: Sid, bytes: u64) -> Span {
         let begin = self.now;
@@ -224,7 +224,7 @@ impl Pair {
         self.now - begin
     }
 
-    /// Stops all loss, delay and cuts, and lets both applications read.
+    /// Ends all losses, delays and cuts, and lets both applications read.
     pub(crate) fn heal(&mut self) {
         let more = self.routes.iter_mut().flat_map(|route| [&mut route.up, &mut route.down]);
         for wire in [&mut self.up, &mut self.down].into_iter().chain(more) {
@@ -237,7 +237,7 @@ impl Pair {
         }
     }
 
-    /// The paths of both ends and the ways between them, for messages.
+    /// The paths of both ends and the links between them, for failure messages.
     pub(crate) fn describe(&self) -> String {
         let mut text = String::new();
         for (name, end) in [("client", &self.client), ("server", &self.server)] {
@@ -302,7 +302,7 @@ impl Pair {
                         Some(route) if is_client => route.up.carry(self.now, self.order, transmit),
                         Some(route) => route.down.carry(self.now, self.order, transmit),
                         None if transmit.tuple == end.tuple => wire.carry(self.now, self.order, transmit),
-                        // It leads nowhere any more.
+                        // This address leads nowhere any more.
                         None => assert!(end.has_moved, "{:?}", transmit.tuple),
                     }
                 }
@@ -357,7 +357,7 @@ impl End {
         Ok(sid)
     }
 
-    /// The place of the last stream of this name.
+    /// The index of the last stream with this SID.
     fn tag(&self, sid: Sid) -> usize {
         self.stories.iter().rposition(|story| story.sid == sid).unwrap_or(0)
     }
@@ -385,12 +385,12 @@ impl End {
         Ok(())
     }
 
-    /// Tag and bytes of what is being read of a name.
+    /// The tag and the bytes of the stream of this SID that is being read.
     pub(crate) fn reading(&self, sid: Sid) -> Option<(u32, u64)> {
         self.reading.get(&sid).copied()
     }
 
-    /// Writes so many bytes, as soon as there is room.
+    /// Writes `bytes` bytes, as soon as there is room.
     pub(crate) fn write(&mut self, sid: Sid, bytes: u64) {
         *self.pending.entry(sid).or_default() += bytes;
     }
@@ -414,7 +414,7 @@ impl End {
         self.connection.path(PathId::FIRST).expect("there is one path")
     }
 
-    /// The application's actions; returns whether there were any.
+    /// The application's actions. Returns whether there were any.
     fn serve(&mut self, now: Time) -> bool {
         let mut is_busy = false;
         while let Some(event) = self.connection.poll_event() {
@@ -451,7 +451,8 @@ impl End {
         taken > 0
     }
 
-    /// Reads and checks that it is what comes next: of a stream that was begun nothing is left out, and a new one is newer.
+    /// Reads, and checks that the data is what must come next: no part of a stream is missing, and a new stream of a SID is a
+    /// later one.
     #[track_caller]
     pub(crate) fn read_some(&mut self, sid: Sid, most: u32) -> bool {
         match self.connection.streams().read(sid, most) {

@@ -1,4 +1,4 @@
-//! The vectors of `docs/wire.md`, both ways: what the page says is what the code does.
+//! The vectors of `docs/wire.md`, in both directions: the code encodes and decodes them as the page states.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::{
     StreamHeader, Timestamps,
 };
 
-/// The page's bytes by name.
+/// The bytes on the page, by name.
 fn page() -> BTreeMap<&'static str, Vec<u8>> {
     let page = include_str!("../../../docs/wire.md");
     let blocks = page.split("```vector ").skip(1).map(|block| block.split_once("\n```").expect("a block ends"));
@@ -131,7 +131,7 @@ fn segments() -> Vec<(&'static str, Segment<Bytes>)> {
     ]
 }
 
-/// Ports and pseudo header of a vector.
+/// The ports and the pseudo header of a vector.
 fn network(name: &str) -> (Ports, Checksum) {
     let ports = Ports { source: 50_000, target: 443 };
     let v4 = [[192, 0, 2, 1], [198, 51, 100, 2]];
@@ -151,7 +151,7 @@ fn network(name: &str) -> (Ports, Checksum) {
 const CLIENT_SEED: [u8; 32] = [0x11; 32];
 const SERVER_SEED: [u8; 32] = [0x22; 32];
 
-/// The path of the client, and what goes over it.
+/// The path of the client.
 fn path() -> FourTuple {
     let end = |address, port| Address { address, port };
     FourTuple { local: end(1, 1), remote: end(2, 2) }
@@ -205,7 +205,7 @@ fn handshake(ciphers: CipherPreference, with_cookie: bool) -> (Seal, Seal, Vec<V
     (client, *server, datagrams)
 }
 
-/// The dialogue of sealed datagrams that the page describes.
+/// The exchange of sealed datagrams that the page describes.
 fn sealed() -> Vec<(&'static str, Vec<u8>)> {
     let publics = [[1; 32], [2; 32]].map(|secret| SecretKey::new(secret).public().0).concat();
     let mut page =
@@ -219,7 +219,7 @@ fn sealed() -> Vec<(&'static str, Vec<u8>)> {
     assert_eq!(server.open(now, home.tuple, datagram[..].into()), Ok(Some(data.clone())));
     page.push(("sealed-data", datagram));
     let datagram = send(&mut server, now, &home, &back);
-    // It comes when the keys are old.
+    // It arrives when the keys are old.
     assert_eq!(client.open(later, path(), datagram[..].into()), Ok(Some(back)));
     page.push(("sealed-data-back", datagram));
     let second = Outgoing { path: PathId::new(1), ..there };

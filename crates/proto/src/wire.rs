@@ -4,23 +4,23 @@
 //! 0                   1                   2                   3
 //! 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
 //! +-------------------------------+-------------------------------+
-//! |          source port          |          target port          |
+//! |          source port          |       destination port        |
 //! |                        sequence number                        |
 //! |                     acknowledgement number                    |
 //! | offset| 0 |M|  |...|A|P|R|S|F |            window             |
 //! |            checksum           |        urgent pointer         |
 //! |                     options, up to 40 bytes                   |
 //! +---------------------------------------------------------------+
-//! |      SID      |                      SSN                      |  with the flag M (MSE) and content, but in no SYN
+//! |      SID      |                      SSN                      |  with the M flag (MSE) and content, except in a SYN
 //! |              data, or one to four records of 8 bytes          |
 //! +---------------------------------------------------------------+
 //! ```
 //!
-//! In the sealed form nonces replace the checksum and the urgent pointer, and four bits of the target port are the page of SID, its
-//! most significant bits.
+//! In the sealed form, nonces replace the checksum and the urgent pointer, and four bits of the destination port are the page of
+//! the SID, its most significant bits.
 //!
-//! Encoding is canonical: a segment has one encoding. Decoding is tolerant as [rfc-9293] sec. 3.1 demands: options in any order and
-//! with any padding, unknown ones skipped, reserved bits ignored. Only headers are copied.
+//! Encoding is canonical: a segment has one encoding. Decoding is tolerant, as [rfc-9293] sec. 3.1 requires: options may come in
+//! any order and with any padding, unknown options are skipped, reserved bits are ignored. Only headers are copied.
 
 mod checksum;
 mod content;
@@ -41,7 +41,7 @@ use crate::seq::SeqNumber;
 pub struct Ports {
     /// The source port.
     pub source: u16,
-    /// The target port.
+    /// The destination port.
     pub target: u16,
 }
 
@@ -50,30 +50,30 @@ pub struct Ports {
 pub struct DecodeError {
     /// The error in the bytes.
     pub fault: Fault,
-    /// Where: bytes from the start of the TCP header.
+    /// The position of the fault: bytes from the start of the TCP header.
     pub at: usize,
 }
 
-/// The faults of an encoded segment.
+/// The kinds of faults in an encoded segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// Fewer bytes than a TCP header.
     HeaderTooShort,
-    /// The data offset points into the header or past the end.
+    /// The data offset is inside the fixed header or past the end.
     DataOffset,
-    /// The checksum is wrong: bits have changed on the way.
+    /// The checksum is wrong: bits have changed in the network.
     Checksum,
     /// An option's length is below two, or exceeds the header.
     OptionLength {
         /// The kind of the option.
         kind: u8,
     },
-    /// An option has a length that is wrong for its kind.
+    /// The length of an option is wrong for its kind.
     OptionSize {
         /// The kind of the option.
         kind: u8,
     },
-    /// The content is too short for a stream header and something after it.
+    /// The content is too short for a stream header and at least one byte after it.
     StreamHeader,
     /// The content of the control stream is not one to [`crate::RecordList::MAX`] records of [`crate::Record::LEN`] bytes.
     RecordSize,
@@ -82,7 +82,7 @@ pub enum Fault {
 }
 
 impl Ports {
-    /// The ports of a segment that leaves on this path.
+    /// The ports of a segment that is sent on this path.
     pub const fn of(tuple: FourTuple) -> Self {
         Self { source: tuple.local.port, target: tuple.remote.port }
     }
@@ -137,7 +137,7 @@ pub fn encode_head<P: Payload>(segment: &Segment<P>, ports: Ports, out: &mut Vec
 /// Decodes a segment. Its data shares the memory of `bytes`.
 ///
 /// # Errors
-/// If the bytes are not a valid segment. No input panics.
+/// If the bytes are not a valid segment. It never panics.
 pub fn decode(mut bytes: Bytes, checksum: Checksum) -> Result<(Ports, Segment<Bytes>), DecodeError> {
     if bytes.len() < HEADER_LEN {
         return Err(DecodeError { fault: Fault::HeaderTooShort, at: bytes.len() });
@@ -196,7 +196,7 @@ const WINDOW_AT: usize = 14;
 const CHECKSUM_AT: usize = 16;
 const URGENT_AT: usize = 18;
 
-/// The position of the page in the target port, in the sealed form.
+/// The position of the page in the destination port, in the sealed form.
 const PAGE_SHIFT: u32 = 8;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The engine in its steady state asks for no memory.
+//! In steady state the engine allocates no memory.
 
 mod loopback;
 
@@ -10,9 +10,9 @@ use loopback::Loopback;
 #[track_caller]
 fn allocations(streams: u8, paths: u8, lose_each: u64, segments: u64) -> u64 {
     let mut loopback = Loopback::new(streams, paths, lose_each, 1);
-    // What holds the most that there ever is has its memory by then.
+    // By now everything with a limit has reached its largest size.
     loopback.run(600_000);
-    // Losses halve the window now and then.
+    // Losses sometimes halve the window.
     let (flight, _) = loopback.flight();
     assert!(flight > if lose_each == 0 { 900.0 } else { 250.0 }, "the path is full: {flight}");
     allocation_counter::measure(|| {
@@ -31,19 +31,20 @@ fn nor_do_many_streams() {
     assert_eq!(allocations(200, 1, 0, 100_000), 0);
 }
 
-/// Two paths overtake each other all the time, so that there is nearly always a hole.
+/// The two paths overtake each other all the time, so there is nearly always a hole.
 #[test]
 fn nor_do_two_paths() {
     assert_eq!(allocations(200, 2, 0, 100_000), 0);
 }
 
-/// One loss in a thousand, with a round trip of 1000 segments: there is a hole nearly all the time.
+/// One loss in a thousand, with 1000 segments per round trip: there is nearly always a hole.
 #[test]
 fn nor_do_holes() {
     assert_eq!(allocations(20, 1, 1000, 100_000), 0);
 }
 
-/// What a receiver keeps from the first segment of a stream on, however many names lie between it and the others: at most what the first 255 take.
+/// What a receiver stores from the first segment of a stream on, however far its SID is from the others: at most what the first
+/// 255 SIDs take.
 #[test]
 fn one_segment_makes_its_receiver_keep_little() {
     let law = Settings::default_for(registry::find("anabranch").expect("it is the default"));

@@ -1,4 +1,4 @@
-//! Sealing and opening ask for no memory in steady state: data as they are, sent and read in batches into buffers of the caller's.
+//! In steady state, sealing and opening allocate no memory: data datagrams, sent and read in batches in the caller's buffers.
 
 mod seals;
 
@@ -8,7 +8,7 @@ use anabranch_units::Time;
 use bytes::BytesMut;
 use seals::{PATH, arrived, outgoing, pair, segment};
 
-/// Batches of datagrams of this length, and all that was allocated for them.
+/// Handles batches of datagrams of this length. Returns all that was allocated.
 #[track_caller]
 fn allocations(ciphers: CipherPreference, size: usize, pad_to: u32) -> u64 {
     let (mut client, mut server) = pair(ciphers);
@@ -32,7 +32,7 @@ fn allocations(ciphers: CipherPreference, size: usize, pad_to: u32) -> u64 {
                 Content::Nothing | Content::Control(_) => 0,
             };
         }
-        // What says nothing is part of it.
+        // Grease datagrams are included.
         out.clear();
         while client.poll_transmit(now, &mut out).is_some() {}
         bytes

@@ -1,4 +1,4 @@
-//! Two endpoints in their steady state ask for no memory, with real bytes, sealed.
+//! In steady state, two endpoints with real bytes and seals allocate no memory.
 
 mod sealed;
 
@@ -8,12 +8,12 @@ use sealed::Sealed;
 #[track_caller]
 fn allocations(streams: u8, cipher: Cipher) -> u64 {
     let mut sealed = Sealed::new(streams, cipher, 2);
-    // What holds the most that there ever is has its memory by then.
+    // By now everything with a limit has reached its largest size.
     sealed.run(100_000_000);
     allocation_counter::measure(|| sealed.run(50_000_000)).count_total
 }
 
-/// Two for each write of 64 kB that ends within a segment, which is joined with the next one: 45 segments.
+/// Two allocations per write of 64 kB (45 segments) that ends within a segment, as the segment is joined with the next write.
 #[test]
 fn a_sealed_stream_costs_no_allocation_per_datagram() {
     let writes = 50_000_000 / (1 << 16);

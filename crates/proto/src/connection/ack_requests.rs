@@ -1,10 +1,11 @@
-//! The acknowledgement frequency that the peer is asked for.
+//! The acknowledgement frequency that is requested from the peer.
 //!
-//! An ACK costs both ends as much as a segment. If a round trip has hundreds of segments, fewer ACKs carry the same information: at
-//! most one for [`Config::ack_requests`](crate::Config::ack_requests) segments, and at least [`ACKS_A_ROUND`] in a round trip.
-//! While the window grows fast each segment is acknowledged. The peer acknowledges losses and marks at once in any case.
+//! An ACK costs both ends as much as a segment. If a round trip has hundreds of segments, fewer ACKs carry the same information.
+//! So at most one ACK for [`Config::ack_requests`](crate::Config::ack_requests) segments is requested, and at least
+//! [`ACKS_A_ROUND`] in a round trip. While the window grows fast, each segment is acknowledged. Losses and ECN marks are
+//! acknowledged at once in any case.
 //!
-//! A request is sent at the end of a round trip, and only if the change is worth a record.
+//! A request is sent at the end of a round trip, if the change is worth the cost of a record.
 
 use anabranch_units::Span;
 
@@ -16,7 +17,7 @@ use crate::receive::acks::AckPolicy;
 use crate::segment::Record;
 use crate::stream::outbound::Framing;
 
-/// The frequency that the peer was asked for.
+/// The requested acknowledgement frequency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct AckRequest {
     policy: AckPolicy,
@@ -26,7 +27,7 @@ impl AckRequest {
     /// No request: the peer follows its own policy.
     pub(super) const NONE: Self = Self { policy: AckPolicy::EACH };
 
-    /// Whether another policy is worth a record.
+    /// Whether the wanted policy differs enough to be worth a record.
     fn is_other(&self, wanted: &AckPolicy) -> bool {
         let AckPolicy { every, delay } = self.policy;
         let differs = |one: u64, other: u64| one.max(other) * 2 > one.min(other) * 3;
@@ -36,7 +37,7 @@ impl AckRequest {
 }
 
 impl<P: Payload> Connection<P> {
-    /// A round trip has ended on some path: requests the frequency for the next ones.
+    /// A round trip has ended on some path: requests the frequency for the next round trips.
     pub(super) fn request_acks(&mut self) {
         let Config { ack_requests, form, .. } = self.config;
         if ack_requests <= 1 || form != Form::Sealed || self.peer.framing != Framing::Streams {
@@ -53,7 +54,7 @@ impl<P: Payload> Connection<P> {
         self.paths.iter_mut().for_each(|(_, path)| path.control.set_ack_delay(delay));
     }
 
-    /// The frequency for the path that needs ACKs most often.
+    /// The frequency that suits the path with the greatest need of ACKs.
     fn wanted_acks(&self) -> AckPolicy {
         let live = || self.paths.iter().map(|(_, path)| path).filter(|path| path.is_live());
         let every = |path: &Path| {
@@ -68,7 +69,7 @@ impl<P: Payload> Connection<P> {
     }
 }
 
-/// The record for a policy.
+/// The record that requests a policy.
 fn record(AckPolicy { every, delay }: AckPolicy) -> Record {
     let units = delay.ticks() / AcknowledgementOptions::DELAY_UNIT.ticks();
     Record::AcknowledgeEach {
@@ -77,10 +78,10 @@ fn record(AckPolicy { every, delay }: AckPolicy) -> Record {
     }
 }
 
-/// Enough ACKs to detect the ends of rounds, and to release a window in that many parts.
+/// Enough ACKs to detect the ends of rounds, and to spread the release of a window.
 const ACKS_A_ROUND: f64 = 32.0;
 
-/// An ACK is delayed by at most this part of a round trip: less than a tail loss probe, which waits for two.
+/// An ACK is delayed by at most this fraction of a round trip: less than a tail loss probe, which waits for two round trips.
 const DELAY_PART: u64 = 4;
 
 /// [rfc-9000] sec. 18.2: max_ack_delay.

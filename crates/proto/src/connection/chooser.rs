@@ -1,4 +1,5 @@
-//! Chooses the path for new data: the scheduler among the paths with room, behind the guard of the peer's buffer.
+//! Chooses the path for new data: the scheduler selects among the paths with room, unless the guard of the peer's buffer excludes
+//! them.
 
 use anabranch_units::{Span, Time};
 
@@ -15,7 +16,7 @@ use crate::scheduler::{Candidate, Demand, Scheduler, quickest};
 #[derive(Debug)]
 pub(super) struct Chooser {
     scheduler: Box<dyn Scheduler>,
-    /// Whether the scheduler needs to be told of departures.
+    /// Whether the scheduler must be informed of each segment sent.
     hears_sent: bool,
     /// Keeps slow paths from filling the peer's buffer.
     guard: Guard,
@@ -34,7 +35,7 @@ impl Chooser {
         self.scheduler.on_path(id);
     }
 
-    /// New data of `space` bytes of sequence space leaves.
+    /// New data of `space` bytes of sequence space is sent.
     #[inline]
     pub(super) fn on_sent(&mut self, now: Time, path: PathId, weight: u32, space: u64) {
         if self.hears_sent {
@@ -43,8 +44,8 @@ impl Chooser {
         self.guard.on_sent(now, path, space);
     }
 
-    /// The path for `len` bytes of new data: one of `may_send`, whose pacers release a segment. `segment` is the unit of windows in
-    /// bytes.
+    /// The path for `len` bytes of new data: one of `may_send`, the paths whose pacers release a segment. `segment` is the unit
+    /// of windows in bytes.
     #[inline(always)]
     pub(super) fn choose<P: Payload>(
         &mut self,
@@ -62,7 +63,7 @@ impl Chooser {
         self.choose_among(now, (len, may_send), segment, paths, sender)
     }
 
-    /// The same with several paths.
+    /// As [`Self::choose`], for a connection with several paths.
     #[inline(never)]
     fn choose_among<P: Payload>(
         &mut self,
@@ -116,13 +117,13 @@ impl Chooser {
         }
         match &candidates[..count] {
             [] => None,
-            // The peer may be waiting for a record, so it takes the quickest path.
+            // The peer may be waiting for a record, so it takes the path with the least RTT.
             candidates if sender.outbound.has_records() && scheduler.spreads() => quickest(candidates),
             candidates => scheduler.choose(candidates, &demand),
         }
     }
 
-    /// The peer's window is full. Tells the guard if a slow path blocks it while a faster one of `may_send` has room.
+    /// The peer's window is full. Informs the guard if a slow path blocks the window while a faster path of `may_send` has room.
     pub(super) fn on_stop<P: Payload>(&mut self, now: Time, may_send: PathSet, paths: &Table, sender: &Sender<P>) {
         let rtt = |path: &Path| path.control.rtt_smoothed().unwrap_or(Span::MAX);
         let Some(slow) = sender.board.front().and_then(|path| paths.get(path)).map(rtt) else { return };
@@ -147,7 +148,7 @@ mod tests {
     use crate::recovery::control::PathControl;
     use crate::seq::SeqNumber;
 
-    /// An open window still waits for the pacer.
+    /// Even if the window has room, the pacer must release the segment.
     #[test]
     fn one_path_needs_its_pacers_leave() {
         let law = Settings::default_for(registry::find("reno").unwrap());

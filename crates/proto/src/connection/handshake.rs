@@ -15,17 +15,17 @@ use crate::stream::flow_control::FlowControl;
 use crate::stream::inbound::Inbound;
 use crate::stream::outbound::{Framing, Outbound};
 
-/// The SYN of this end.
+/// The state of this end's SYN.
 #[derive(Clone, Debug)]
 pub(super) struct Handshake {
     progress: Progress,
-    /// When the SYN first left.
+    /// When the SYN was first sent.
     sent_at: Time,
     /// The number of transmissions.
     transmissions: u32,
     /// The options of the peer's SYN.
     offer: HandshakeOptions,
-    /// Whether the peer's SYN had the flag MSE.
+    /// Whether the peer's SYN had the MSE flag.
     has_flag: bool,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct Handshake {
 struct Agreement {
     /// The largest sequence space of a segment.
     mss: u32,
-    /// The shift of the peer's windows; `None` if the peer offered none: then neither end scales.
+    /// The window scale of the peer; `None` if the peer offered none, and then neither end scales.
     shift: Option<u8>,
     has_timestamps: bool,
     has_sack: bool,
@@ -57,9 +57,9 @@ struct Core<P> {
 enum Progress {
     /// No SYN is in flight.
     Idle,
-    /// A SYN is to leave.
+    /// A SYN is due.
     Due,
-    /// A SYN is in flight; it is retransmitted at this time.
+    /// A SYN is in flight; at this time it is retransmitted.
     Out(Time),
 }
 
@@ -74,7 +74,7 @@ impl Handshake {
         }
     }
 
-    /// A SYN is to leave.
+    /// A SYN is due.
     pub(super) fn send(&mut self) {
         self.progress = Progress::Due;
     }
@@ -83,7 +83,7 @@ impl Handshake {
         self.progress == Progress::Due
     }
 
-    /// The SYN left.
+    /// The SYN was sent.
     pub(super) fn on_sent(&mut self, now: Time) {
         if self.transmissions == 0 {
             self.sent_at = now;
@@ -94,7 +94,7 @@ impl Handshake {
         self.progress = Progress::Out(now.saturating_add(timeout.min(Span::from_secs(60))));
     }
 
-    /// The SYN was acknowledged. Returns its RTT if it was sent once.
+    /// The SYN was acknowledged. Returns its RTT if it was sent only once.
     pub(super) fn on_acked(&mut self, now: Time) -> Option<Span> {
         self.progress = Progress::Idle;
         (self.transmissions == 1).then(|| now.since(self.sent_at))
@@ -126,7 +126,7 @@ impl<P: Payload> Connection<P> {
         self.sender.peer_window.on_syn(segment.header.window);
     }
 
-    /// The options of our SYN. An answer offers only what the peer has offered.
+    /// The options of our SYN. In a SYN-ACK they include only what the peer has offered.
     pub(super) fn handshake_options(&self, is_answer: bool) -> HandshakeOptions {
         let offer = &self.handshake.offer;
         HandshakeOptions {
@@ -177,27 +177,27 @@ impl Handshake {
     fn agreement(&self, config: &Config) -> Agreement {
         let HandshakeOptions { mss, window_scale, sack_permitted, timestamps, .. } = self.offer;
         let mss = u32::from(mss.unwrap_or(MSS_DEFAULT).min(config.mss));
-        // With an MSS below a stream header and a byte, nothing could be sent.
+        // With an MSS that has no room for a stream header and a byte, nothing could be sent.
         let mss = mss.max(u32::from(Config::MSS_MIN));
         let has_timestamps = config.timestamps && timestamps.is_some();
         let granted = self.grant(config, true);
         let features = granted.map_or_else(Features::default, |granted| granted.features);
         Agreement {
-            // [rfc-9293] sec. 3.7.1: the MSS counts no options, and each segment has timestamps, padded to words.
+            // [rfc-9293] sec. 3.7.1: the MSS does not count options, and each segment has timestamps, padded to words.
             mss: if has_timestamps { mss - Timestamps::SPACE } else { mss },
-            // [rfc-7323] sec. 2.3: more than 14 is taken for 14.
+            // [rfc-7323] sec. 2.3: a shift above 14 counts as 14.
             shift: window_scale.map(|shift| shift.min(SHIFT_MAX)),
             has_timestamps,
             has_sack: sack_permitted,
             has_nonces: features.contains(Features::NONCES),
-            // Without SACK, arrivals on different paths cannot be distinguished.
+            // Without SACK, the arrivals on different paths cannot be told apart.
             has_paths: features.contains(Features::PATHS) && sack_permitted,
             streams: granted.map(|granted| granted.count()),
             credit: self.understood().map_or(u64::MAX, |offer| 1 << offer.credit.min(CREDIT_MAX)),
         }
     }
 
-    /// The streams requested, or granted in an answer.
+    /// The streams to request, or in an answer the streams to grant.
     fn grant(&self, config: &Config, is_answer: bool) -> Option<Multistream> {
         let paths = if config.paths_max > 1 { Features::PATHS } else { Features::default() };
         let sealed = if config.form == Form::Sealed { paths.or(Features::NONCES) } else { paths };
@@ -220,7 +220,7 @@ impl Handshake {
         (granted.streams > 0).then_some(granted)
     }
 
-    /// The peer's request for streams if it has the same version: the flag and the option, both or none.
+    /// The peer's request for streams, if its version is ours. It needs both the flag and the option.
     fn understood(&self) -> Option<Multistream> {
         let is_known =
             |offer: &Multistream| self.has_flag && offer.version == Multistream::VERSION && offer.streams > 0;
@@ -229,7 +229,7 @@ impl Handshake {
 }
 
 impl Agreement {
-    /// The sending and receiving parts for this agreement.
+    /// The sending and receiving parts that follow from this agreement.
     fn core<P: Payload>(&self, config: &Config) -> Core<P> {
         let Config { send_buffer, stream_buffer, receive_buffer, mss, .. } = *config;
         let count = self.streams.unwrap_or(1);
@@ -240,22 +240,22 @@ impl Agreement {
             Some(streams) => FlowControl::new(stream_buffer, receive_buffer, mss.into(), streams, credit(config)),
             None => FlowControl::none(),
         };
-        // A stream counts segments from 0; plain TCP counts bytes from the SYN.
+        // A stream counts segments from 0. Plain TCP counts bytes, and its SYN is byte 0.
         let inbound = Inbound::new(count, if self.streams.is_some() { 0 } else { 1 });
         Core { outbound, inbound, flow_control }
     }
 }
 
-/// The exponent of the credit offered for each stream, whatever the peer requests.
+/// The exponent of the credit offered for each stream; it does not depend on the peer's request.
 fn credit(config: &Config) -> u8 {
     let Config { stream_buffer, receive_buffer, streams, .. } = *config;
     FlowControl::exponent(stream_buffer, receive_buffer, streams)
 }
 
-/// [rfc-9293] sec. 3.7.1: the MSS of a peer that announces none.
+/// [rfc-9293] sec. 3.7.1: the MSS if the peer announces none.
 const MSS_DEFAULT: u16 = 536;
 
-/// A limit of 32 bits cannot express more than 2^31.
+/// A limit is a 32-bit field that cannot express more than 2^31.
 const CREDIT_MAX: u8 = 31;
 
 #[cfg(test)]
@@ -282,7 +282,7 @@ mod tests {
         }
     }
 
-    /// The agreement with a peer that sent this offer, with or without the flag MSE.
+    /// The agreement with a peer that sent this offer. `has_flag` says whether its SYN had the MSE flag.
     fn agreed(config: &Config, offer: HandshakeOptions, has_flag: bool) -> Agreement {
         Handshake { offer, has_flag, ..Handshake::new() }.agreement(config)
     }

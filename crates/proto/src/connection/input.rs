@@ -19,21 +19,21 @@ use crate::stream::inbound::Freed;
 use crate::stream::outbound::Framing;
 
 impl<P: Payload> Connection<P> {
-    /// A segment arrived on the path with this four-tuple. A segment with another four-tuple is ignored unless it begins a new
-    /// path.
+    /// Handles a segment that arrived on the path with this four-tuple. A segment on an unknown four-tuple is ignored unless it
+    /// begins a new path.
     pub fn handle_segment(&mut self, now: Time, tuple: FourTuple, segment: Segment<P>) {
         self.handle_marked(now, tuple, None, segment);
     }
 
-    /// Handles a segment, as [`Self::handle_segment`] does, with the ECN codepoint of its datagram.
+    /// Like [`Self::handle_segment`], with the ECN codepoint of the segment's datagram.
     pub fn handle_marked(&mut self, now: Time, tuple: FourTuple, ecn: Option<EcnCodepoint>, segment: Segment<P>) {
         self.handle_late(now, now, tuple, ecn, segment);
     }
 
-    /// Handles a segment, as [`Self::handle_marked`] does, that arrived at `arrived` and is read `now`. With the kernel's receive timestamps the driver excludes
-    /// the time in the socket buffer from RTT samples, and ACKs report the delay of their segments since arrival. A time after
-    /// `now` is taken for `now`. Departures have no second time: a segment from [`Connection::poll_transmit`] leaves at the time of
-    /// the call.
+    /// Like [`Self::handle_marked`], for a segment that arrived at `arrived` and is read `now`. With the kernel's receive
+    /// timestamps, RTT samples exclude the time in the socket buffer, and ACKs report their delay since the arrival of their
+    /// segments. An `arrived` after `now` counts as `now`. For sending there is one time only: a segment from
+    /// [`Connection::poll_transmit`] counts as sent at the time of the call.
     pub fn handle_late(
         &mut self,
         now: Time,
@@ -122,7 +122,7 @@ impl<P: Payload> Connection<P> {
             self.establish(now);
             self.acks.demand_pure();
         } else {
-            // Simultaneous open: the SYN is sent again as an answer.
+            // Simultaneous open: the SYN is retransmitted as a SYN-ACK.
             self.state = State::SynReceived;
             self.handshake.send();
         }
@@ -135,7 +135,7 @@ impl<P: Payload> Connection<P> {
         }
         let near = self.receiver.expected();
         let Some(offset) = self.receiver.place(segment.header.seq) else {
-            // The segment lies before the SYN.
+            // The segment's number is before that of the SYN.
             return self.challenge(now);
         };
         if !self.check_timestamps(now, offset, &segment) {
@@ -158,8 +158,8 @@ impl<P: Payload> Connection<P> {
                 }
                 return;
             }
-            // On several paths a slow one delivers old acknowledgements, which matter for that path alone. The offset just before
-            // the expected one is that of a probe, which needs an answer.
+            // With several paths, a slow one delivers old acknowledgements, which matter for that path alone. The offset just
+            // below the expected one is that of a keep-alive or zero-window probe, which must be answered.
             let is_probe = offset + 1 == near;
             let is_overtaken = self.paths.are_negotiated && self.is_plausible(&segment);
             if !is_overtaken || space > 0 || is_probe {
@@ -169,8 +169,8 @@ impl<P: Payload> Connection<P> {
                 // The acknowledgement of the FIN was lost: TIME-WAIT starts again.
                 self.forget_at = now.saturating_add(self.config.time_wait);
             }
-            // An acknowledgement in order counts even if a zero window accepts no data. A retransmitted SYN does not count: its
-            // window is not scaled.
+            // An acknowledgement in order counts even if a zero window accepts no data. A retransmitted SYN does not count, as
+            // its window is not scaled.
             let is_latest = !segment.has(Flags::SYN) && offset <= near && offset + space >= near;
             if (is_latest || is_overtaken) && segment.has(Flags::ACK) {
                 self.take_timestamps(now, offset, &segment);
@@ -185,7 +185,7 @@ impl<P: Payload> Connection<P> {
             }
             return self.end(match self.state {
                 State::SynReceived => CloseReason::Refused,
-                // Both ends have received everything.
+                // Both ends have received all data.
                 State::TimeWait => CloseReason::Finished,
                 _ => CloseReason::Reset,
             });
@@ -218,7 +218,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// A segment is outside the window, or too old: answers with an acknowledgement and a report of the duplicate.
+    /// A segment is outside the window or too old: sends an acknowledgement that reports the duplicate.
     pub(super) fn answer_unacceptable(&mut self, now: Time, offset: Offset, segment: &Segment<P>) {
         let (space, is_syn) = (segment.space(), segment.has(Flags::SYN));
         // A zero-window or keep-alive probe has an old number.
@@ -226,7 +226,7 @@ impl<P: Payload> Connection<P> {
             self.liveness.on_anything(now);
         }
         if space == 0 || is_syn {
-            // Two ends that answered each other's answers would never stop.
+            // Two ends that answered each other's answers would never stop, so such answers are limited.
             return self.challenge(now);
         }
         self.receiver.on_useless(offset, offset + space);
@@ -269,7 +269,7 @@ impl<P: Payload> Connection<P> {
             self.abort_because(CloseReason::FalseAcknowledgement);
             return false;
         }
-        // An end that only receives learns nothing new here.
+        // An end that only receives data has nothing to update here.
         let mut is_fin_acked = false;
         if ack > acked || report.is_some() {
             let context =
@@ -294,7 +294,7 @@ impl<P: Payload> Connection<P> {
         true
     }
 
-    /// An ACK that arrived on path `via` has been processed: updates each path that it concerns. Returns whether it concerned any.
+    /// Updates the paths after an ACK that arrived on path `via`. Returns whether it concerned any path.
     fn on_acknowledged(&mut self, now: Time, via: PathId, options: &AcknowledgementOptions) -> bool {
         let (late, answers) = (self.late, options.expected().is_some());
         let own = || {
@@ -321,8 +321,8 @@ impl<P: Payload> Connection<P> {
         has_news
     }
 
-    /// Updates one path with an ACK; `has_counts` says whether it carried ECN counts. Returns whether it concerned the path, and
-    /// whether a round ended.
+    /// Updates one path after an ACK; `has_counts` says whether the ACK carried ECN counts. Returns whether it concerned the
+    /// path, and whether a round ended.
     #[inline(always)]
     fn tell_path(&mut self, now: Time, id: PathId, has_counts: bool, source: impl FnOnce() -> Via) -> (bool, bool) {
         let Self { paths, sender: Sender { board, .. }, .. } = self;
@@ -342,7 +342,7 @@ impl<P: Payload> Connection<P> {
         (has_news, is_round_over)
     }
 
-    /// Processes what an acknowledgement reports above its number `ack`.
+    /// Processes the SACK blocks above the acknowledgement number `ack`.
     fn on_sack(&mut self, now: Time, ack: Offset, report: &Report, proof: Proof, context: &AckContext) {
         if report.is_twice {
             let [(left, right), ..] = report.blocks;
@@ -357,7 +357,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// An acceptable acknowledgement arrived; `has_advanced` says whether it acknowledged something new.
+    /// An acceptable acknowledgement arrived; `has_advanced` says whether it acknowledged new data.
     pub(super) fn on_heard(&mut self, now: Time, has_advanced: bool) {
         let is_shut = self.sender.board.is_empty() || self.sender.peer_window.room(self.sender.board.acked()) == 0;
         self.liveness.on_heard(now, has_advanced || is_shut);
@@ -379,7 +379,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// A segment with data, records or a FIN arrived; part of it may be new.
+    /// A segment with data, records or a FIN arrived. Only a part of it may be new.
     fn on_content(&mut self, now: Time, offset: Offset, end: Offset, segment: Segment<P>) {
         let arrivals = &mut self.receiver.arrivals;
         let (had_hole, end_before) = (arrivals.has_hole(), arrivals.end());
@@ -406,7 +406,7 @@ impl<P: Payload> Connection<P> {
                     self.receiver.accept_plain(offset, place.data_end, payload, &mut self.events);
                 }
                 (None, Content::Nothing) => {}
-                // No streams were negotiated.
+                // Stream headers or records, although no streams were negotiated.
                 (Some(_), _) | (None, Content::Control(_)) => return self.acks.demand_pure(),
             },
         }
@@ -423,7 +423,8 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Accepts a segment of a stream, which is whole or absent: it keeps its boundaries for life. Returns whether it was accepted.
+    /// Accepts a segment of a stream. It has arrived as a whole or not at all, because a retransmission keeps the segment's
+    /// boundaries. Returns whether it was accepted.
     fn accept_streams(&mut self, now: Time, place: Place, missing: (Offset, Offset), segment: Segment<P>) -> bool {
         if missing != (place.left, place.end) {
             return false;
@@ -434,7 +435,7 @@ impl<P: Payload> Connection<P> {
             (Some(header), Content::Data(payload)) => {
                 let StreamHeader { sid, .. } = header;
                 let is_stream = sid != Sid::CONTROL && self.receiver.inbound.has(sid);
-                // A segment beyond its flow-control credit is dropped; it may be retransmitted once there is credit.
+                // A segment beyond its flow-control credit is dropped. The peer may retransmit it once there is credit.
                 if !is_stream || payload.is_empty() || !self.flow_control.take(sid, payload.len()) {
                     return false;
                 }
@@ -487,7 +488,7 @@ impl<P: Payload> Connection<P> {
                 (sid, Freed::RECORD)
             }
         };
-        // A record for a SID that does not exist frees only its own space.
+        // A record for a SID that does not exist only frees the record's own space.
         self.free(if self.receiver.inbound.has(sid) { sid } else { Sid::CONTROL }, freed);
     }
 

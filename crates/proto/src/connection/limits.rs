@@ -1,13 +1,13 @@
-//! The limits of the sender, and the duration of each.
+//! What limits the sender, and for how long.
 //!
 //! ```text
-//! nothing leaves, because of …  ──an input──>  something leaves  ──>  nothing leaves, because of …
+//! nothing is sent, because of …  ──an input──>  something is sent  ──>  nothing is sent, because of …
 //!   this limit gets the time                    the host gets it               and so on
 //! ```
 //!
-//! The limit is determined when [`Connection::poll_transmit`] has nothing to send, in the order in which `output` decides; a
-//! departure costs one test of a flag. It holds until an input leads to the next poll. From there to the next rest the time counts
-//! for the host, which was busy sending; in simulated time that is zero.
+//! The limit is determined when [`Connection::poll_transmit`] has nothing to send, in the order of the decisions in `output`.
+//! Sending a segment costs only the test of a flag. The limit holds until an input leads to the next poll. The time from there
+//! until there is again nothing to send counts for the host, which was busy sending; in simulated time it is zero.
 
 use anabranch_units::{Span, Time};
 
@@ -15,22 +15,21 @@ use super::{Connection, Path};
 use crate::path::{PathId, PathSet};
 use crate::payload::Payload;
 
-/// A limit of a sender.
+/// What limits a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// The application has nothing to send, or less than a segment that may still grow.
+    /// The application has nothing to send, or less than a segment, which may still grow.
     Application,
-    /// The congestion windows of the paths that carry new data, or the sending limit of a recovery: no window has room for a full
-    /// segment.
+    /// The congestion windows of the paths for new data, or the sending limit of a recovery: there is no room for a full segment.
     CongestionWindow,
     /// The peer's window, or the flow-control credit of the streams with data. With several paths also the guard, which reserves
     /// the peer's buffer for faster paths.
     PeerBuffer,
-    /// The pacer: the window has room, and the release time is still to come.
+    /// The pacer: the window has room, but the release time has not come yet.
     Pacing,
     /// This end's own limit on unacknowledged data ([`crate::Config::send_memory`]).
     Memory,
-    /// This computer: there is data to send, and the program has not yet sent it.
+    /// This computer: there is data to send, but the program has not sent it yet.
     Host,
 }
 
@@ -39,7 +38,7 @@ impl Limit {
     pub const ALL: [Self; 6] =
         [Self::Application, Self::CongestionWindow, Self::PeerBuffer, Self::Pacing, Self::Memory, Self::Host];
 
-    /// Its name in documents.
+    /// The name of the limit in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Application => "application",
@@ -54,21 +53,22 @@ impl Limit {
 
 /// The duration of each limit of a sender, or of one of its paths.
 ///
-/// The spans add up to the time since the connection was established; those of a path, to the time in which it carried new data.
+/// The spans add up to the time since the connection was established. Those of a path add up to the time in which it carried new
+/// data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// The present limit and its start; `None` before the first rest, and while a path is not in use.
+    /// The current limit and its start; `None` before the first one, and while a path is not in use.
     current: Option<(Limit, Time)>,
     spans: [Span; Limit::ALL.len()],
 }
 
 impl Limits {
-    /// The present limit; `None` before the connection is established, and on a path that carries no new data.
+    /// The current limit; `None` before the connection is established, and on a path that carries no new data.
     pub fn current(&self) -> Option<Limit> {
         self.current.map(|(limit, _)| limit)
     }
 
-    /// These limits, with the time until `now` added to the present one.
+    /// These limits, with the time up to `now` added to the current one.
     #[must_use]
     pub fn until(mut self, now: Time) -> Self {
         self.note(now, self.current());
@@ -85,13 +85,13 @@ impl Limits {
         self.spans.iter().fold(Span::ZERO, |sum, span| sum.saturating_add(*span))
     }
 
-    /// The share of one limit in the total; 0 if the total is zero.
+    /// The share of one limit in the total, from 0 to 1; 0 if the total is zero.
     pub fn share(&self, limit: Limit) -> f64 {
         let total = self.total().as_secs_f64();
         if total > 0.0 { self.span(limit).as_secs_f64() / total } else { 0.0 }
     }
 
-    /// The difference to an earlier snapshot.
+    /// The limits since an earlier snapshot.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         let mut spans = self.spans;
@@ -101,7 +101,7 @@ impl Limits {
         Self { spans, ..*self }
     }
 
-    /// Records that nothing leaves since `now` because of `limit`; something had left since `woken_at`, if at all.
+    /// Records that since `now` nothing is sent, because of `limit`. If something was sent before, that began at `woken_at`.
     fn settle(&mut self, now: Time, woken_at: Option<Time>, limit: Option<Limit>) {
         if let Some(woken_at) = woken_at
             && self.current.is_some()
@@ -123,20 +123,20 @@ impl Limits {
     }
 }
 
-/// The account of a connection.
+/// The limits of a connection, and the current state.
 #[derive(Debug, Default)]
 pub(super) struct Rests {
     pub(super) limits: Limits,
-    /// Whether there was no poll since nothing was left to send.
+    /// Whether no poll has happened since nothing was left to send.
     is_resting: bool,
-    /// When it was polled again.
+    /// When the next poll happened.
     woken_at: Time,
-    /// The limit common to all paths at the last rest, if there was one, and those paths.
+    /// When nothing was last left to send: the limit common to all paths, if there was one, and those paths.
     of_all: (Option<Limit>, PathSet),
 }
 
 impl Rests {
-    /// Something may have to leave.
+    /// An input arrived, so something may have to be sent.
     #[inline]
     pub(super) fn wake(&mut self, now: Time) {
         if self.is_resting {
@@ -144,7 +144,7 @@ impl Rests {
         }
     }
 
-    /// The account, with the host's time since something was to leave.
+    /// The limits, with the host's time since the last input.
     fn of(&self, mut limits: Limits) -> Limits {
         if !self.is_resting && limits.current.is_some() {
             limits.note(self.woken_at, Some(Limit::Host));
@@ -154,17 +154,17 @@ impl Rests {
 }
 
 impl<P: Payload> Connection<P> {
-    /// The present limit of this end, and the duration of each limit; see [`Limits::until`].
+    /// The current limit of this end, and the duration of each limit; see [`Limits::until`].
     pub fn limits(&self) -> Limits {
         self.rests.of(self.rests.limits)
     }
 
-    /// The account of a path.
+    /// The limits of a path.
     pub(super) fn path_limits(&self, path: &Path) -> Limits {
         self.rests.of(path.limits)
     }
 
-    /// Records that nothing leaves now.
+    /// Records that there is nothing to send now.
     #[inline(always)]
     pub(super) fn rest(&mut self, now: Time) {
         if !self.state.has_paths() {
@@ -185,12 +185,12 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// The limit common to all paths, `None` if each has its own; and the limit on new data.
+    /// The limit common to all paths, or `None` if each path has its own; and the limit on new data.
     #[inline]
     fn limit_of_all(&self, now: Time) -> (Option<Limit>, Option<Limit>) {
         let has_lost = self.sender.board.has_lost();
         if !has_lost && self.sender.outbound.is_empty() && !self.owes_fin() {
-            // Data that still waits has no flow-control credit.
+            // Data is waiting, but has no flow-control credit.
             let limit = if self.sender.outbound.is_drained() { Limit::Application } else { Limit::PeerBuffer };
             return (Some(limit), Some(limit));
         }
@@ -206,7 +206,7 @@ impl<P: Payload> Connection<P> {
         (common.filter(|_| !has_lost).or_else(|| Some(path.limit(now))), common)
     }
 
-    /// The limit has changed, or has to be determined for each path.
+    /// The limit has changed, or must be determined for each path.
     fn settle(&mut self, now: Time, of_all: Option<Limit>, common: Option<Limit>) {
         let (usable, has_lost) = (self.paths.usable(), self.sender.board.has_lost());
         let Self { paths, sender, rests, .. } = self;
@@ -231,7 +231,7 @@ impl<P: Payload> Connection<P> {
             None if is_paced => Limit::Pacing,
             None if is_free => Limit::PeerBuffer,
             None if is_full => Limit::CongestionWindow,
-            // Lost segments have been retransmitted, or the path's turn comes with the next segment.
+            // The lost segments have been retransmitted, or the path gets its turn with the next segment.
             None => common.unwrap_or(Limit::CongestionWindow),
         };
         rests.limits.settle(now, woken_at, Some(limit));

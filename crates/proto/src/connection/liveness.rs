@@ -16,7 +16,7 @@ pub(super) struct Liveness {
     user_timeout: Option<Span>,
     idle_timeout: Option<Span>,
     keep_alive: Option<KeepAlive>,
-    /// The shorter of the two timeouts; a constant if neither is set.
+    /// The shorter one of the two timeouts; a large constant if neither is set.
     timeout_least: Span,
     /// When sent data last made progress, or was sent with nothing in flight.
     progress: Time,
@@ -26,11 +26,11 @@ pub(super) struct Liveness {
     challenge_acks: ChallengeAckLimiter,
 }
 
-/// The connection's activity, which decides what the peer's silence means.
+/// The connection's activity. It decides what the peer's silence means.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Activity {
     pub(super) state: State,
-    /// Something is in flight.
+    /// Data or a FIN is in flight.
     pub(super) has_flight: bool,
     /// The peer's window is zero, and the sender waits for it.
     pub(super) waits_for_window: bool,
@@ -39,7 +39,7 @@ pub(super) struct Activity {
 /// The keep-alive probes to a silent peer.
 #[derive(Clone, Copy, Debug)]
 struct KeepAliveProbes {
-    /// When the next probe is to leave, or the peer is given up.
+    /// When the next probe is due, or when the peer is given up.
     next: Time,
     /// Probes without an answer.
     unanswered: u32,
@@ -68,17 +68,17 @@ impl Liveness {
         }
     }
 
-    /// Data is sent with nothing in flight: the user timeout starts.
+    /// Data is sent while nothing is in flight: the user timeout starts.
     pub(super) fn on_sent_into_silence(&mut self, now: Time) {
         self.progress = now;
     }
 
-    /// A segment arrived that may also be an old one.
+    /// A segment arrived; it may be an old one.
     pub(super) fn on_anything(&mut self, now: Time) {
         self.heard = now;
     }
 
-    /// An acceptable acknowledgement arrived. `is_progress`: it acknowledged something new or, with a zero window, anything.
+    /// An acceptable acknowledgement arrived. `is_progress` is true if it acknowledged new data, or if the window is zero.
     #[inline]
     pub(super) fn on_heard(&mut self, now: Time, is_progress: bool) {
         if is_progress {
@@ -91,13 +91,13 @@ impl Liveness {
         }
     }
 
-    /// A cheap lower bound of the deadline, whatever the activity.
+    /// A lower bound of the deadline that is cheap to compute; it does not depend on the activity.
     #[inline]
     pub(super) fn deadline_least(&self) -> Time {
         self.progress.min(self.heard).saturating_add(self.timeout_least).min(self.probes.next)
     }
 
-    /// When the peer is given up, or a keep-alive probe is due.
+    /// When the peer is given up, or the next keep-alive probe is due.
     pub(super) fn deadline(&self, activity: Activity) -> Time {
         self.give_up_at(activity).min(self.idle_at(activity.state)).min(self.keep_alive_at(activity))
     }
@@ -113,7 +113,7 @@ impl Liveness {
         self.probes.is_due |= self.keep_alive_at(activity) <= now;
     }
 
-    /// Whether a keep-alive probe leaves now.
+    /// Whether a keep-alive probe is sent now.
     pub(super) fn poll_probe(&mut self, now: Time) -> bool {
         if !std::mem::take(&mut self.probes.is_due) {
             return false;
@@ -133,8 +133,8 @@ impl Liveness {
         *count <= CHALLENGES_MAX
     }
 
-    /// When the user timeout expires. With a zero window every answer of the peer is progress ([rfc-9293] sec. 3.8.6.1); otherwise
-    /// only an acknowledgement of something new.
+    /// When the user timeout expires. With a zero window, every answer of the peer is progress ([rfc-9293] sec. 3.8.6.1).
+    /// Otherwise only an acknowledgement of new data is.
     fn give_up_at(&self, activity: Activity) -> Time {
         let Activity { state, has_flight, waits_for_window } = activity;
         let is_waiting = has_flight || waits_for_window || matches!(state, State::SynSent | State::SynReceived);
@@ -168,8 +168,8 @@ impl Liveness {
     }
 }
 
-/// A peer that has acknowledged our FIN may go on sending, but not be silent for ever. Common systems allow a minute if the
-/// application is gone; ours may still be reading.
+/// A peer that has acknowledged our FIN may continue to send, but may not be silent for ever. Common systems allow a minute once
+/// the application is gone; here the application may still be reading.
 const FIN_WAIT_2_MAX: Span = Span::from_secs(600);
 
 /// [rfc-5961] sec. 7: "For example: an implementation may allow 10 challenge ACKs in any 5 second window".
@@ -242,7 +242,7 @@ mod tests {
         assert_eq!(liveness.deadline(IDLE), at(149), "it was there after all");
     }
 
-    /// Timeouts of 40 and 50 s, and a probe after 30 s: a segment with nothing new moves the timeouts, and not the probe.
+    /// Timeouts of 40 and 50 s, and a probe after 30 s: a segment without new data moves the timeouts, but not the probe.
     #[test]
     fn no_deadline_is_before_the_least() {
         let keep_alive = KeepAlive { idle: Span::from_secs(30), interval: Span::from_secs(10), probes_max: 3 };

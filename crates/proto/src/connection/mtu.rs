@@ -1,4 +1,4 @@
-//! Path MTU discovery: probes confirm a datagram size, and losses put it in doubt ([rfc-8899]).
+//! Path MTU discovery: probes confirm a datagram size, and losses cast doubt on it ([rfc-8899]).
 //!
 //! ```text
 //!          a full segment leaves             nothing is left to try
@@ -9,14 +9,14 @@
 //!                        └──no answer────┘
 //! ```
 //!
-//! A probe is a padded challenge; its response confirms the size. It takes no sequence space, so its loss is not a congestion
-//! signal, and no window counts it. ICMP is ignored, because it can be forged.
+//! A probe is a padded challenge; its response confirms the size. It takes no sequence space, so its loss is no congestion
+//! signal, and it does not count against the window. ICMP messages are ignored, because they can be forged.
 //!
 //! While a size is in doubt, datagrams have at most 1200 bytes, and longer segments are sent as fragments.
 //!
 //! Differs from rfc-8899 in:
 //! * there are no probes below 1200 bytes, which every path is assumed to carry (sec. 5.1.2 has BASE_PLPMTU and MIN_PLPMTU);
-//! * a probe waits a retransmission timeout for its response (sec. 5.1.1 has 15 s if there is no estimate);
+//! * a probe waits one retransmission timeout for its response (sec. 5.1.1 has 15 s if there is no estimate);
 //! * the search starts after the path has carried a full segment (sec. 5.3 starts at once);
 //! * acknowledged data confirms a size (sec. 5.1.1 has CONFIRMATION_TIMER for protocols without acknowledgements).
 
@@ -36,7 +36,7 @@ pub(super) struct Mtu {
     carried: u32,
     /// The smallest failed size; one above the maximum if none failed.
     refused: u32,
-    /// The largest size that is probed.
+    /// The largest size to probe.
     max: u32,
     /// Bytes of the IP and UDP headers.
     headers: u32,
@@ -85,13 +85,13 @@ impl Mtu {
         }
     }
 
-    /// No segment has more content than this, so larger datagrams are not probed.
+    /// Segments have at most this content, so larger datagrams are not probed.
     pub(super) fn limit(&mut self, content: u32) {
         self.max = self.max.min(content.saturating_add(OVERHEAD));
         self.refused = self.refused.min(self.max + 1);
     }
 
-    /// A segment filled its datagram, so a larger size would pay. Returns whether a probe is due.
+    /// A segment filled its datagram, so a larger size would be useful. Returns whether a probe is due.
     #[inline]
     pub(super) fn on_full(&mut self, now: Time) -> bool {
         match self.state {
@@ -104,7 +104,7 @@ impl Mtu {
         }
     }
 
-    /// A loss pattern indicates that the path MTU has shrunk.
+    /// Losses indicate that the path MTU has shrunk.
     pub(super) fn on_doubt(&mut self, now: Time) {
         let is_searched = self.max > 0 && self.carried > Seal::DATAGRAM_FIRST;
         if is_searched && !matches!(self.state, State::Doubting(_)) {
@@ -118,7 +118,7 @@ impl Mtu {
         probe.map(|probe| probe.len)
     }
 
-    /// The probe left; a response after `timeout` does not count.
+    /// The probe was sent. A response after `timeout` does not count.
     pub(super) fn on_probe_sent(&mut self, now: Time, timeout: Span) {
         if let State::Searching(probe) | State::Doubting(probe) = &mut self.state {
             (probe.sent, probe.at) = (probe.sent + 1, now.saturating_add(timeout));
@@ -134,7 +134,7 @@ impl Mtu {
         }
     }
 
-    /// Handles the deadline: a size whose probes all failed is too large.
+    /// Handles the timeout of a probe: a size whose probes all failed is too large.
     pub(super) fn handle_timeout(&mut self, now: Time) {
         let Some(Probe { len, sent: PROBES_MAX.., at }) = self.probe() else { return };
         if at > now {
@@ -147,7 +147,7 @@ impl Mtu {
         self.search(now);
     }
 
-    /// When a probe is due, or counts as lost.
+    /// When the next probe is due, or the last one counts as lost.
     pub(super) fn deadline(&self) -> Time {
         self.probe().map_or(Time::NEVER, |probe| probe.at)
     }
@@ -184,14 +184,15 @@ pub(super) fn content(datagram: u32) -> u32 {
     datagram.saturating_sub(OVERHEAD)
 }
 
-/// The size of the datagram for a segment with this content, options and stream header included, if it fits into one.
+/// The size of the datagram for a segment with this content (options and stream header included), if the segment fits into one
+/// datagram.
 pub(super) fn datagram(content: u32) -> u32 {
     content + OVERHEAD
 }
 
 impl<P: Payload> Transmit<P> {
-    /// In the sealed form, the sizes of the packets that carry the segment, IP and UDP headers included. For network models that do
-    /// not encrypt: handshake segments are counted without their keys.
+    /// In the sealed form, the sizes of the packets that carry the segment, with IP and UDP headers. This is for network models
+    /// that do not encrypt: handshake segments are counted without the keys of the handshake.
     pub fn packets(&self) -> impl Iterator<Item = u32> + use<P> {
         let len = self.segment.wire_size() - HEADERS + TCP_HEADER;
         let headers = headers(&self.tuple);
@@ -223,7 +224,7 @@ const PROBES_MAX: u32 = 3;
 /// [rfc-8899] sec. 5.1.1: PMTU_RAISE_TIMER.
 const RAISE_AFTER: Span = Span::from_secs(600);
 
-/// A gain of less than 1/32 per datagram saves less than a hundredth of the cost of sending.
+/// A gain of less than 1/32 in size saves less than one percent of the cost of sending.
 const WORTH: u32 = 32;
 
 #[cfg(test)]
@@ -247,7 +248,7 @@ mod tests {
 
     const TIMEOUT: Span = Span::from_millis(300);
 
-    /// Runs for `span` on a path with this MTU; returns the number of probes.
+    /// Runs for `span` on a path with this MTU. Returns the number of probes.
     fn run(mtu: &mut Mtu, now: &mut Time, path: u32, span: Span) -> u32 {
         let (until, mut probes) = (*now + span, 0);
         mtu.on_full(*now);
@@ -279,7 +280,7 @@ mod tests {
         }
     }
 
-    /// The search finds every MTU up to a thirty-second, and never uses a size that the path does not carry.
+    /// The search finds every MTU to within 1/32, and never uses a size that the path does not carry.
     #[test]
     fn what_a_path_carries_is_found() {
         for (packet_max, path) in

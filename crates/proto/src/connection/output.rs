@@ -1,7 +1,7 @@
-//! Decides which segment leaves next.
+//! Decides which segment is sent next.
 //!
-//! The order: a reset; the handshake; path segments; a pure acknowledgement that data cannot carry; for each path its lost segments
-//! (lowest first) and a tail loss probe; new data or a FIN on the path that the scheduler chooses; an acknowledgement.
+//! The order is: a reset; the handshake; path segments; a pure acknowledgement that no data can carry; for each path its lost
+//! segments (lowest first) and a tail loss probe; new data or a FIN, on the path that the scheduler chooses; an acknowledgement.
 //!
 //! A path that waits for room to retransmit sends no new data.
 
@@ -21,7 +21,7 @@ use crate::stream::outbound::Framing;
 impl<P: Payload> Connection<P> {
     /// The next segment to send now.
     pub fn poll_transmit(&mut self, now: Time) -> Option<Transmit<P>> {
-        // A driver polls both ends of a path whenever one of them has something to do.
+        // A driver polls both ends of a path whenever one of them has an input.
         if self.resting_until.is_some_and(|until| now < until) {
             return None;
         }
@@ -52,7 +52,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Decides what leaves next, except path segments. The segment, which is large, is built in its final place.
+    /// Decides what is sent next, except path segments. The segment is large, so it is built in its final place.
     fn next_leaving(&mut self, now: Time) -> Option<Leaving> {
         match self.state {
             State::Closed | State::Listen => None,
@@ -91,7 +91,7 @@ impl<P: Payload> Connection<P> {
         } else {
             (Flags::SYN | multistream, SeqNumber(0))
         };
-        // The shift is not set before the end of the handshake, so this is the unscaled window of a SYN.
+        // The window scale is not set before the end of the handshake, so this is the unscaled window of a SYN.
         let window = self.receiver.advertise(self.receiver.expected());
         self.clock.on_ack_sent(self.receiver.expected());
         let header = Header { seq: self.sender.initial(), ack, flags, window, ..Header::default() };
@@ -139,12 +139,12 @@ impl<P: Payload> Connection<P> {
         if self.sender.outbound.is_empty() && !self.owes_fin() {
             if self.sender.board.is_empty() {
                 if !self.sender.outbound.is_drained() {
-                    // The waiting data has no credit. The peer will grant more, if it is still there.
+                    // The waiting data has no credit. The peer will grant more if it is still alive.
                     self.wait(now);
                 }
                 return None;
             }
-            // The guard is told of data that several paths cannot send for want of credit.
+            // The guard must know of data that several paths cannot send for lack of credit.
             let has_all = !self.paths.has_several() || self.sender.outbound.is_drained();
             if !has_lost && has_all && !self.paths.has_probe_due() {
                 // All data is in flight.
@@ -169,7 +169,7 @@ impl<P: Payload> Connection<P> {
                 continue;
             }
             if is_probe_due {
-                // [rfc-8985] sec. 7.3: new data if there is any, whatever the window, else the last segment again.
+                // [rfc-8985] sec. 7.3: new data if there is any, whatever the window is, else the last segment again.
                 if let Some(leaving) = self.next_probe(now, path) {
                     return Some(leaving);
                 }
@@ -228,7 +228,7 @@ impl<P: Payload> Connection<P> {
         Some(Leaving::New { path, space })
     }
 
-    /// Sends new data, as [`Connection::next_new`] found it.
+    /// Sends the new data that [`Connection::next_new`] found.
     #[inline(always)]
     fn send_new(&mut self, now: Time, path: PathId, space: u32) -> Option<Transmit<P>> {
         let mss = self.paths[path].mss;
@@ -262,13 +262,13 @@ impl<P: Payload> Connection<P> {
         self.segment_of(path, (offset, nonce), sent)
     }
 
-    /// The peer's window is full because of a segment on a slow path. A faster path with room retransmits it if it arrives earlier
-    /// there; the room would otherwise be unused.
+    /// The peer's window is full because of a segment on a slow path. A faster path with room retransmits it if it arrives
+    /// earlier there. That room would otherwise be unused.
     fn unblock(&mut self, now: Time, may_send: PathSet) -> Option<Leaving> {
         if !self.paths.has_several() {
             return None;
         }
-        // Streams without credit have nothing to send, and yet the window may be open.
+        // Streams without credit have nothing to send, although the window may be open.
         let room = self.sender.peer_window.room(self.sender.board.next());
         let mss = self.paths.mss_max();
         if room >= u64::from(mss) && !self.sender.outbound.is_empty() {
@@ -292,7 +292,7 @@ impl<P: Payload> Connection<P> {
             let (_, len, _) = self.sender.board.segment(index);
             let faster = faster.filter(|&id| self.paths[id].control.has_room(len.into()));
             let Some(fast) = faster.min_by_key(|&id| half(&self.paths[id])) else { continue };
-            // A whole round trip earlier, so that the window update is in time.
+            // At least a whole round trip earlier, so that the window update comes in time.
             let is_sooner = now.saturating_add(half(&self.paths[fast]).saturating_mul(2)) < due;
             if is_sooner && found.is_none_or(|(_, _, lowest)| index < lowest) {
                 found = Some((fast, slow, index));
@@ -302,10 +302,10 @@ impl<P: Payload> Connection<P> {
         Some(Leaving::Again { path, index })
     }
 
-    /// The part of `space` that the peer's window admits; `None` if the sender waits for more.
+    /// The part of `space` that the peer's window allows; `None` if the sender waits for more.
     ///
-    /// [rfc-9293] sec. 3.8.6.2.1: a sender does not fill less than half of the largest window with short segments, unless it has
-    /// waited for a while.
+    /// [rfc-9293] sec. 3.8.6.2.1: a short segment is not sent if it fills less than half of the largest window so far, unless the
+    /// sender has waited for a while.
     #[inline(always)]
     fn fit(&mut self, now: Time, space: u32) -> Option<u32> {
         let usable = self.sender.peer_window.room(self.sender.board.next());
@@ -316,10 +316,10 @@ impl<P: Payload> Connection<P> {
         self.shorten(now, usable)
     }
 
-    /// The same for a segment longer than the `usable` part of the window.
+    /// As [`Self::fit`], for a segment longer than the `usable` part of the window.
     #[inline(never)]
     fn shorten(&mut self, now: Time, usable: u64) -> Option<u32> {
-        // Less than the width of the window, which is below a segment: it fits.
+        // Below the width of a segment, so it fits.
         let usable = usable as u32;
         let is_worth =
             u64::from(usable) * 2 >= self.sender.peer_window.largest() || self.sender.peer_window.is_probe_due();
@@ -335,7 +335,7 @@ impl<P: Payload> Connection<P> {
         None
     }
 
-    /// Only the peer can open the window: starts zero-window probes, in case its update was lost or the peer is gone.
+    /// Only the peer can open the window. Starts zero-window probes, in case the peer's update was lost or the peer is gone.
     fn wait(&mut self, now: Time) {
         let rto = self.paths[self.paths.main()].control.rto();
         if self.sender.peer_window.wait(now, rto) {
@@ -343,7 +343,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// The path on which a zero-window probe leaves now.
+    /// The path on which a zero-window probe is due now.
     fn poll_window_probe(&mut self, now: Time) -> Option<PathId> {
         if !self.sender.peer_window.is_probe_due() {
             return None;
@@ -392,7 +392,7 @@ impl<P: Payload> Connection<P> {
         Some(Transmit { path, tuple: from.tuple, segment, datagram_max, pad_to: 0, ecn })
     }
 
-    /// The header of a segment that acknowledges what has arrived.
+    /// The header of a segment, with an acknowledgement of what has arrived.
     #[inline(always)]
     fn header(&mut self, path: PathId, offset: Offset, flags: Flags) -> Header {
         let multistream = if self.peer.framing == Framing::Streams { Flags::MSE } else { Flags::default() };
@@ -421,11 +421,11 @@ impl<P: Payload> Connection<P> {
     }
 }
 
-/// The next segment to send.
+/// What is sent next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Leaving {
     Handshake,
-    /// New data of this sequence space.
+    /// New data of `space` bytes of sequence space.
     New {
         path: PathId,
         space: u32,
@@ -437,11 +437,11 @@ enum Leaving {
     },
     /// A pure acknowledgement.
     Ack(PathId),
-    /// A segment with an old number, which asks for an answer.
+    /// A segment with an old sequence number, which must be answered.
     Probe(PathId),
 }
 
-/// The reason that admits a new segment.
+/// What allows a new segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Admission {
     /// The congestion windows of these paths.

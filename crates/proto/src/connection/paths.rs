@@ -6,20 +6,20 @@
 //!                                └──> gone             └────────────response────────────┘
 //! ```
 //!
-//! A challenge carries no data and asks for its token back on the same path. Each end validates a path for itself: an end that is
-//! challenged on an unknown four-tuple challenges back. So a path carries data in a direction only after its far end has proved, by
-//! a token, that it is reachable there.
+//! A challenge carries no data; its token must come back on the same path. Each end validates a path for itself: an end that gets
+//! a challenge on an unknown four-tuple sends one back. So a path carries data in a direction only after the far end has proved,
+//! by a token, that it is reachable there.
 //!
-//! A plausible segment without a challenge from an unknown four-tuple indicates that a NAT or a move has changed the peer's
-//! address. That address is challenged, too. When it answers, paths of the same local end that have been silent since are probed at
+//! If a plausible segment without a challenge arrives on an unknown four-tuple, a NAT or a move has changed the peer's address.
+//! That address is challenged, too. When it answers, paths of the same local address that have been silent since are probed at
 //! once.
 //!
-//! A *leave* carries a token that the peer's challenge brought on the path, so an off-path attacker cannot remove a path.
+//! A *leave* carries a token that a challenge of the peer brought on the same path, so an off-path attacker cannot remove a path.
 //!
-//! An abandoned path is refused for a while, because a challenge may have crossed the leave.
+//! An abandoned path is refused for a while, because a challenge may have crossed the leave on the way.
 //!
-//! A path is silent if no ACK that arrived on it answers what left on it; see `PathControl::suspect_at`. An only path is never
-//! suspected, since its timers are all there is. Without [`crate::Failover`] no path is.
+//! A path is silent if no ACK that arrived on it acknowledges what was sent on it; see `PathControl::suspect_at`. A single path
+//! is never suspected, since there is no alternative to its own timers. Without [`crate::Failover`] no path is suspected.
 
 mod segments;
 mod table;
@@ -42,7 +42,7 @@ use crate::segment::{Flags, Segment};
 use crate::seq::SeqNumber;
 use crate::stream::outbound::Framing;
 
-/// The last message about a path.
+/// The last message of this end about a path: its leave.
 #[derive(Clone, Copy, Debug)]
 struct Farewell {
     path: PathId,
@@ -70,7 +70,7 @@ pub(super) struct Path {
     tokens: Tokens,
     /// The token of the latest challenge received on it.
     asked: Option<Token>,
-    /// A token to send back.
+    /// The token to send back in a response.
     response: Option<Token>,
     /// Its datagram sizes, and the sequence space of a segment that fills one.
     mtu: Mtu,
@@ -96,24 +96,24 @@ enum Phase {
     Challenged {
         /// Challenges sent.
         sent: u32,
-        /// When the next one is due.
+        /// When the next challenge is due.
         at: Time,
-        /// Whether the path was live before.
+        /// Whether the path was live before, so that it is suspected and not new.
         is_suspect: bool,
     },
 }
 
-/// The paths of a connection. Every call is an input: afterwards the driver drains the connection.
+/// The paths of a connection. Every call is an input: the driver must poll the connection afterwards.
 #[derive(Debug)]
 pub struct Paths<'a, P> {
     pub(super) connection: &'a mut Connection<P>,
 }
 
 impl<P: Payload> Paths<'_, P> {
-    /// Sets up a path between another pair of ends. [`Event::PathValidated`] or [`Event::PathGone`] follows.
+    /// Sets up a path on another four-tuple. [`Event::PathValidated`] or [`Event::PathGone`] follows.
     ///
     /// # Errors
-    /// If no further path is possible, or this one exists already.
+    /// If no more paths are possible, or this path already exists.
     pub fn add(&mut self, now: Time, tuple: FourTuple) -> Result<PathId, AddPathError> {
         let Connection { paths, state, config, .. } = &mut *self.connection;
         if !paths.are_negotiated || !state.has_paths() {
@@ -148,14 +148,14 @@ impl<P: Payload> Paths<'_, P> {
         if paths.left.len() == PATHS_MAX {
             paths.left.pop_front();
         }
-        // By then its identifier may belong to another path.
+        // When it is sent, the identifier may belong to another path.
         let farewell = Farewell { path: PathId::NOWHERE, ..farewell };
         paths.left.push_back((farewell, now.saturating_add(LEFT_FOR)));
         self.connection.drop_path(now, id);
         Ok(())
     }
 
-    /// Sets whether a path is active or a backup. It affects this end alone.
+    /// Sets whether a path is active or a backup. It affects only what this end sends.
     pub fn set_status(&mut self, id: PathId, status: PathStatus) {
         if let Some(path) = self.connection.paths.get_mut(id) {
             path.status = status;
@@ -163,7 +163,7 @@ impl<P: Payload> Paths<'_, P> {
         }
     }
 
-    /// Sets the share of a path relative to others; at least 1. It affects only [`crate::Scheduling::Weighted`].
+    /// Sets the weight of a path relative to others; at least 1. It affects only [`crate::Scheduling::Weighted`].
     pub fn set_weight(&mut self, id: PathId, weight: u32) {
         if let Some(path) = self.connection.paths.get_mut(id) {
             path.weight = weight.max(1);
@@ -182,14 +182,14 @@ impl<P: Payload> Paths<'_, P> {
 }
 
 impl<P: Payload> Connection<P> {
-    /// A segment arrived on an unknown four-tuple. Returns the path that it begins, if it may begin one.
+    /// A segment arrived on an unknown four-tuple. If it may begin a path, returns that path.
     pub(super) fn open_peer_path(&mut self, now: Time, tuple: FourTuple, segment: &Segment<P>) -> Option<PathId> {
         if !self.paths.are_negotiated || !self.state.has_paths() || !self.is_plausible(segment) {
             return None;
         }
         if let Some(farewell) = self.paths.left_at(now, &tuple) {
             match segment.options {
-                // The peer accepts the token of its latest challenge.
+                // The peer accepts the token of its latest challenge only.
                 Options::Path(PathOption::Challenge(token)) => farewell.token = token,
                 Options::Path(PathOption::Leave(_)) => return None,
                 Options::Path(PathOption::Response(_)) | Options::Acknowledgement(_) | Options::Handshake(_) => {}
@@ -211,8 +211,8 @@ impl<P: Payload> Connection<P> {
         Some(id)
     }
 
-    /// Whether an unordered segment can be the peer's: its acknowledgement is of what is or was in flight, and its offset is within
-    /// two windows of the expected one, or as old as a slow path allows.
+    /// Whether an out-of-order segment can be the peer's. Its acknowledgement must be of data that is or was in flight. Its
+    /// offset must be within two windows of the expected one, or as old as a slow path allows.
     pub(super) fn is_plausible(&self, segment: &Segment<P>) -> bool {
         let other = [Flags::SYN, Flags::RST].into_iter().any(|flag| segment.has(flag));
         if other || !segment.has(Flags::ACK) {
@@ -222,7 +222,7 @@ impl<P: Payload> Connection<P> {
             && self.receiver.is_near(segment.header.seq, AGE_MIN)
     }
 
-    /// Handles the deadlines of each path.
+    /// Handles the timeouts of all paths.
     pub(super) fn handle_path_timeouts(&mut self, now: Time) {
         for index in 0..self.paths.slots.len() {
             let id = PathId::new(index);
@@ -252,7 +252,7 @@ impl<P: Payload> Connection<P> {
     fn open_path(&mut self, now: Time, id: PathId, tuple: FourTuple, origin: Origin) {
         let controller = self.config.law.row().build(&self.config.law);
         let mut control = PathControl::new(now, id, controller, self.peer.segment.into(), self.config.timing());
-        // Without SACK a duplicate ACK does not identify its hole, so only the first path counts them.
+        // Without SACK a duplicate ACK does not tell which segment is missing, so only the first path counts them.
         if self.peer.has_sack {
             control.detect_by(Detection::of(self.config.loss_detection, true));
         }
@@ -284,13 +284,13 @@ impl<P: Payload> Connection<P> {
         self.events.push_back(Event::PathFailed(id));
     }
 
-    /// The datagram size of a path may have changed: segments from now on fit it.
+    /// The datagram size of a path may have changed: new segments must fit it.
     pub(super) fn on_mtu(&mut self, now: Time, id: PathId) {
         let most = self.peer.mss;
         let options = self.options_space();
         let path = &mut self.paths[id];
         if path.control.take_doubt() {
-            // A timeout, or a segment that was lost repeatedly.
+            // A timeout, or several losses of the same segment.
             path.mtu.on_doubt(now);
         }
         path.mss = most.min(mtu::content(path.mtu.datagram_max()).saturating_sub(options));
@@ -300,7 +300,7 @@ impl<P: Payload> Connection<P> {
         self.paths.settle_mss();
     }
 
-    /// Whether segments may carry ECT: the peer counts marks in acknowledgements that name streams.
+    /// Whether segments may carry ECT. The peer counts marks only in acknowledgements that name streams.
     pub(super) fn has_ecn(&self) -> bool {
         self.config.ecn && self.config.form == Form::Sealed && self.peer.framing == Framing::Streams
     }
@@ -317,7 +317,7 @@ impl<P: Payload> Connection<P> {
         Farewell { path: id, tuple, token }
     }
 
-    /// Whether data for a path may reach its far end: the end has answered, or the application has named it.
+    /// Whether data for a path may reach its far end: the peer has answered there, or the application has named the address.
     pub(crate) fn reaches(&self, id: PathId) -> bool {
         self.paths.get(id).is_some_and(|path| path.origin == Origin::Own || path.state() != PathState::Validating)
     }
@@ -334,7 +334,7 @@ impl<P: Payload> Connection<P> {
         let path = &mut self.paths[id];
         path.phase = Phase::Live;
         path.control.revive(now, sample);
-        // The path may be another one by now.
+        // The path may lead elsewhere by now.
         path.mtu.on_doubt(now);
         self.on_mtu(now, id);
         self.paths.settle(&self.sender.board);
@@ -380,7 +380,7 @@ impl Path {
         self.phase == Phase::Live
     }
 
-    /// Whether the peer set it up and has not answered on it.
+    /// Whether the peer set it up and has not yet answered a challenge on it.
     fn is_uninvited(&self) -> bool {
         matches!(self.origin, Origin::Peer | Origin::Rebinding(_)) && self.state() == PathState::Validating
     }
@@ -393,7 +393,7 @@ impl Path {
         }
     }
 
-    /// The path's deadline; challenges only while somebody can answer them.
+    /// The path's deadline. Challenges count only if the peer can answer them.
     #[inline(always)]
     pub(super) fn deadline(&self, has_paths: bool) -> Time {
         let phase = match self.phase {
@@ -405,7 +405,7 @@ impl Path {
         self.control.deadline().min(self.paced_until).min(phase)
     }
 
-    /// A segment that fills its datagram leaves here.
+    /// A segment that fills its datagram is sent. Returns whether a probe is due.
     #[inline]
     pub(super) fn on_full(&mut self, now: Time) -> bool {
         self.mtu.on_full(now)
@@ -426,19 +426,19 @@ impl Path {
     }
 }
 
-/// The token on the path of the handshake, which no third party has seen: the initial sequence number of the receiver, then that of
-/// the sender.
+/// The token on the path of the handshake, known to no third party off the path: the initial sequence number of the receiver,
+/// then that of the sender.
 fn handshake_token(receiver: SeqNumber, sender: SeqNumber) -> Token {
     (u64::from(receiver.0) << 32 | u64::from(sender.0)).to_be_bytes()
 }
 
-/// Challenges on a path that was never answered: for a minute, with an RTO of a second before the first sample.
+/// Limit on challenges on a path that never answered. They take about a minute, with an RTO of a second before the first sample.
 const CHALLENGES_MAX: u32 = 6;
 
 /// How long an abandoned path is remembered, so that a challenge that crossed the leave does not restore it.
 const LEFT_FOR: Span = Span::from_secs(10);
 
-/// A segment on a slow path may be as old as what a fast one has carried since it left, however narrow the window: here 2 s at 1
-/// Gbit/s. A guess among all sequence numbers succeeds once in sixteen attempts. Each attempt costs an answer, and no path is set
-/// up or removed without a token. `docs/wire.md` 2.5 has this number, since it bounds the peer's delay.
+/// A segment on a slow path may be as old as all that a fast path has carried since it was sent, however narrow the window is:
+/// here 2 s at 1 Gbit/s. A guess among all sequence numbers then succeeds once in sixteen attempts. Each attempt costs an answer
+/// only; no path is set up or removed without a token. `docs/wire.md` 2.5 states this number, since it bounds the peer's delay.
 pub(super) const AGE_MIN: u64 = 1 << 28;

@@ -4,8 +4,8 @@
 //!        nothing fits, nothing is in flight            an RTO
 //! Open ───────────────────────────────────> Waiting ─────────────> Due
 //!  ^                                          ^  │                  │
-//!  ├──── the edge moves, something leaves ────┼──┘                  │
-//!  │                                          └── a probe leaves, the next one waits twice as long
+//!  ├──── the edge moves, a segment is sent ───┼──┘                  │
+//!  │                                          └── a probe is sent, and its interval doubles
 //!  └───────────────────────────────────────────────────────────────┘
 //! ```
 
@@ -14,7 +14,7 @@ use anabranch_units::{Span, Time};
 use crate::seq::Offset;
 use crate::stream::outbound::Framing;
 
-/// The peer's window, and the wait for its update.
+/// The peer's window, and the wait for a window update.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PeerWindow {
     /// The shift of the window field.
@@ -40,7 +40,7 @@ enum Persist {
 }
 
 impl PeerWindow {
-    /// Before the handshake: there is room for a SYN.
+    /// Before the handshake there is room for a SYN.
     pub(super) fn new() -> Self {
         Self { shift: 0, edge: 1, largest: 0, edge_from: (0, 0), persist: Persist::Open }
     }
@@ -55,8 +55,8 @@ impl PeerWindow {
         self.shift = shift;
     }
 
-    /// A segment at `offset` that acknowledges everything below `ack` has this window field. With streams the peer never moves the
-    /// edge back, so an old segment cannot either.
+    /// A segment at `offset` that acknowledges everything below `ack` has this window field. With streams the peer never moves
+    /// the right edge back, so an old segment cannot do it either.
     #[inline]
     pub(super) fn on_field(&mut self, framing: Framing, offset: Offset, ack: Offset, field: u16) {
         let window = u64::from(field) << self.shift;
@@ -80,17 +80,17 @@ impl PeerWindow {
         self.edge
     }
 
-    /// The largest window announced so far: for the silly window rule, and for the age of acknowledgements.
+    /// The largest window announced so far. It is used for silly window syndrome avoidance, and for the age of acknowledgements.
     pub(super) fn largest(&self) -> u64 {
         self.largest
     }
 
-    /// Bytes that the window admits from `place` on.
+    /// Bytes that the window allows from `place` on.
     pub(super) fn room(&self, place: Offset) -> u64 {
         self.edge.saturating_sub(place)
     }
 
-    /// Whether the sender waits for it to open.
+    /// Whether the sender waits for the window to open.
     pub(super) fn is_waited_for(&self) -> bool {
         self.persist != Persist::Open
     }
@@ -100,13 +100,14 @@ impl PeerWindow {
         matches!(self.persist, Persist::Due { .. })
     }
 
-    /// A segment leaves.
+    /// A segment is sent.
     pub(super) fn on_sent(&mut self) {
         self.persist = Persist::Open;
     }
 
-    /// Nothing fits, and nothing in flight will be answered, so only a window update helps, which may have been lost. Returns
-    /// whether the wait starts now. [rfc-9293] sec. 3.8.6.1: the first probe is due after a retransmission timeout.
+    /// Nothing fits the window, and nothing is in flight that would be acknowledged. Only a window update helps, and it may have
+    /// been lost. Returns whether the wait starts now. [rfc-9293] sec. 3.8.6.1: the first probe is due after a retransmission
+    /// timeout.
     pub(super) fn wait(&mut self, now: Time, rto: Span) -> bool {
         let begins = self.persist == Persist::Open;
         if begins {
@@ -115,7 +116,7 @@ impl PeerWindow {
         begins
     }
 
-    /// Whether a probe leaves now.
+    /// Whether a probe is sent now.
     pub(super) fn poll_probe(&mut self, now: Time, rto: Span) -> bool {
         let Persist::Due { probes } = self.persist else { return false };
         let wait = rto.saturating_mul(2 << probes.min(PROBES_DOUBLED)).min(PERSIST_MAX.max(rto));
@@ -143,7 +144,7 @@ impl PeerWindow {
 /// The longest interval between zero-window probes ([rfc-9293] sec. 3.8.6.1 leaves it open).
 const PERSIST_MAX: Span = Span::from_secs(60);
 
-/// After that many doublings any timeout exceeds [`PERSIST_MAX`].
+/// After so many doublings any timeout exceeds [`PERSIST_MAX`].
 const PROBES_DOUBLED: u32 = 20;
 
 #[cfg(test)]

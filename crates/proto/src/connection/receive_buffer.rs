@@ -1,14 +1,14 @@
-//! Grows the receive buffer with the paths: to four times the bytes that the application reads in a round trip, plus the credit of
-//! idle SIDs, up to a ceiling.
+//! Adapts the receive buffer to the paths: it grows to four times the bytes that the application reads in a round trip, plus the
+//! credit of idle SIDs, up to a ceiling.
 //!
-//! A sender that the buffer limits sends one buffer in a round trip, and the application reads as much. Then the buffer grows to
-//! four times its size, until the network is the limit. The factor is four because slow start doubles the next round trip's data,
-//! and a single stream has about half of the buffer ([`StreamBuffer::Shared`](crate::StreamBuffer)). Growth is more window and
-//! takes no memory: data that is read at once is not stored. If an application never reads, the buffer keeps its initial size; if
-//! it stops reading, the buffer keeps the size that was announced, because a window never shrinks.
+//! If the buffer limits the sender, one buffer is sent per round trip, and the application reads as much. Then the buffer grows
+//! to four times its size, until the network is the limit. The factor is four because slow start doubles the data of the next
+//! round trip, and because a single stream has about half of the buffer ([`StreamBuffer::Shared`](crate::StreamBuffer)). Growth
+//! only enlarges the window and takes no memory, as data that is read at once is not stored. If an application never reads, the
+//! buffer keeps its initial size. If it stops reading, the buffer keeps the announced size, because a window never shrinks.
 //!
 //! The round trip is that of the slowest path, measured by acknowledgements of our own segments and records. Linux measures the
-//! read rate likewise: see `tcp_rcv_space_adjust`.
+//! read rate in the same way: see `tcp_rcv_space_adjust`.
 
 use anabranch_units::{Span, Time};
 
@@ -17,7 +17,7 @@ use anabranch_units::{Span, Time};
 pub(super) struct ReceiveBuffer {
     /// The ceiling in bytes.
     max: u64,
-    /// When the round trip ends, and the bytes read before it.
+    /// When the round trip ends, and the bytes that were read before it began.
     ends_at: Time,
     read: u64,
 }
@@ -27,8 +27,8 @@ impl ReceiveBuffer {
         Self { max, ends_at: Time::ZERO, read: 0 }
     }
 
-    /// `read` bytes have been read so far, from a buffer of `capacity`; idle SIDs hold `shortage` bytes of credit. Returns a larger
-    /// capacity, if one is needed.
+    /// Called on each arrival. `read` bytes have been read so far, from a buffer of `capacity`; idle SIDs hold `shortage` bytes
+    /// of credit. Returns a larger capacity, if one is needed.
     #[inline]
     pub(super) fn on_arrival(
         &mut self,
@@ -50,10 +50,10 @@ impl ReceiveBuffer {
     }
 }
 
-/// The buffer holds the data of that many round trips.
+/// The buffer holds the data of this many round trips.
 const ROUNDS: u64 = 4;
 
-/// A busy machine runs an application only every millisecond or two, however short the round trip.
+/// A busy machine may run an application only every few milliseconds, however short the round trip is.
 const ROUND_LEAST: Span = Span::from_millis(4);
 
 #[cfg(test)]
@@ -64,7 +64,7 @@ mod tests {
         Time::ZERO + Span::from_millis(ms)
     }
 
-    /// Round trips of 100 ms. Bytes read before the first one do not count.
+    /// Round trips of 100 ms. Bytes read before the first round trip do not count.
     #[test]
     fn four_times_what_is_read_in_a_round_trip() {
         let mut buffer = ReceiveBuffer::new(1_000_000);
@@ -72,14 +72,14 @@ mod tests {
         assert_eq!(buffer.on_arrival(at(10), 50_000, 64_000, rtt, || 0), None);
         assert_eq!(buffer.on_arrival(at(109), 110_000, 64_000, rtt, || 0), None);
         assert_eq!(buffer.on_arrival(at(110), 114_000, 64_000, rtt, || 0), Some(256_000));
-        // A quarter of it, and then a byte more.
+        // A quarter of the capacity, then one byte more.
         assert_eq!(buffer.on_arrival(at(210), 178_000, 256_000, rtt, || 0), None);
         assert_eq!(buffer.on_arrival(at(310), 242_001, 256_000, rtt, || 0), Some(256_004));
         assert_eq!(buffer.on_arrival(at(410), 900_000, 256_004, rtt, || 0), Some(1_000_000));
         assert_eq!(buffer.on_arrival(at(510), 9_000_000, 1_000_000, rtt, || 0), None);
     }
 
-    /// The shortage is determined once a round trip, and the larger result counts.
+    /// The shortage is determined once per round trip. The larger one of the two results counts.
     #[test]
     fn what_idle_names_have_is_added() {
         let mut buffer = ReceiveBuffer::new(1_000_000);
@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(buffer.on_arrival(at(310), 66_000, 200_000, rtt, || u64::MAX), Some(1_000_000));
     }
 
-    /// Without an RTT sample there is no round; below 4 ms the round lasts 4 ms.
+    /// Without an RTT sample there is no round. A round lasts at least 4 ms.
     #[test]
     fn a_round_takes_some_time() {
         let mut buffer = ReceiveBuffer::new(1_000_000);

@@ -1,7 +1,7 @@
 //! The receiving half: received sequence space, the receive window, and acceptance of segments.
 //!
-//! It knows the peer's sequence space, and the streams as far as they hold received data. Others decide about acknowledgements and
-//! flow-control credit.
+//! It knows the peer's sequence space, and the received data of streams. Acknowledgements and flow-control credit are decided
+//! elsewhere.
 
 use anabranch_units::{Span, Time};
 
@@ -28,7 +28,7 @@ pub(super) struct Receiver<P> {
     fin: Option<Offset>,
     /// Segments with content that arrived for the first time.
     arrived: u64,
-    /// Of these, those that came after a later one.
+    /// The segments of `arrived` that arrived after a later one.
     reordered: u64,
 }
 
@@ -39,19 +39,19 @@ pub(super) struct Place {
     pub(super) left: Offset,
     /// The end of its data, before a FIN.
     pub(super) data_end: Offset,
-    /// Its end, FIN included.
+    /// Its end, with the FIN.
     pub(super) end: Offset,
 }
 
 impl Place {
-    /// Whether a FIN is part of it.
+    /// Whether it includes a FIN.
     fn has_fin(self) -> bool {
         self.end > self.data_end
     }
 }
 
 impl<P: Payload> Receiver<P> {
-    /// A receiver without data; the buffer has `capacity` bytes and may grow to `capacity_max`; a full segment has `mss` bytes.
+    /// A receiver without data. The buffer has `capacity` bytes and may grow to `capacity_max`; a full segment has `mss` bytes.
     pub(super) fn new(capacity: u64, capacity_max: u64, mss: u64) -> Self {
         Self {
             initial: SeqNumber(0),
@@ -104,7 +104,7 @@ impl<P: Payload> Receiver<P> {
         self.arrivals.report(self.initial, blocks)
     }
 
-    /// The window field of a segment that leaves now and acknowledges everything below `acked`.
+    /// The window field of a segment that is sent now and acknowledges everything below `acked`.
     #[inline]
     pub(super) fn advertise(&mut self, acked: Offset) -> u16 {
         self.window.advertise(acked)
@@ -125,22 +125,22 @@ impl<P: Payload> Receiver<P> {
         left + space > expected && left + space <= edge
     }
 
-    /// Whether a number is close enough for an in-order segment on paths of which one is slow: at most `age` below the expected
-    /// one, and within the window.
+    /// Whether a number is close enough for an in-order segment if one of several paths is slow: at most `age` below the expected
+    /// number, and within the window.
     pub(super) fn is_near(&self, number: SeqNumber, age: u64) -> bool {
         let (expected, edge) = (self.arrivals.expected(), self.window.edge());
         let width = edge.saturating_sub(expected).max(self.window.capacity()).max(age);
         self.place(number).is_some_and(|place| (expected.saturating_sub(width)..=edge.max(expected)).contains(&place))
     }
 
-    /// An unusable segment with this space arrived. A segment beyond the window is not a duplicate: it has not arrived.
+    /// A segment with this space arrived and is not used. It is a duplicate, unless it lies beyond the window.
     pub(super) fn on_useless(&mut self, left: Offset, right: Offset) {
         if self.arrivals.missing(left, right).is_none() {
             self.arrivals.on_duplicate(left, right);
         }
     }
 
-    /// Whether a segment is consistent with the FIN: nothing follows it, and there is one.
+    /// Whether a segment is consistent with the FIN: no data follows the FIN, and there is only one FIN.
     #[inline]
     pub(super) fn fits_end(&self, place: Place) -> bool {
         match self.fin {
@@ -149,8 +149,8 @@ impl<P: Payload> Receiver<P> {
         }
     }
 
-    /// Whether a segment would take more memory than the window accounts for. The expected segment is always accepted, because it
-    /// is delivered at once.
+    /// Whether a segment would take much more memory than the window accounts for. The segment at the expected offset is always
+    /// accepted, because it is delivered at once.
     #[inline]
     pub(super) fn is_too_costly(&self, left: Offset, right: Offset) -> bool {
         let memory_max = self.window.capacity() + OVERHEAD_LEAST;
@@ -158,11 +158,11 @@ impl<P: Payload> Receiver<P> {
             && (self.inbound.overhead() > memory_max || self.arrivals.has_too_many_holes(left, right))
     }
 
-    /// Plain TCP may cut its bytes differently in each transmission: accepts the missing pieces.
+    /// Plain TCP may divide its bytes differently in each transmission, so only the missing pieces are accepted.
     pub(super) fn accept_plain(&mut self, left: Offset, right: Offset, mut payload: P, events: &mut Events) {
         let mut place = left;
         while let Some((left, right)) = self.arrivals.missing(place, right) {
-            // Both differences are within the segment.
+            // Both differences lie within the segment.
             let _ = payload.split_to((left - place) as u32);
             let piece = payload.split_to((right - left) as u32);
             self.arrivals.insert(left, right, 0);
@@ -171,8 +171,8 @@ impl<P: Payload> Receiver<P> {
         }
     }
 
-    /// The content of a segment was accepted; `end_before` was the end of the received space. Returns whether the segment completed
-    /// the FIN.
+    /// The content of a segment was accepted; `end_before` was the end of the received space before. Returns whether the segment
+    /// completed the FIN.
     #[inline]
     pub(super) fn on_taken(&mut self, place: Place, nonce: u16, end_before: Offset) -> bool {
         let has_data = place.data_end > place.left;
@@ -181,7 +181,7 @@ impl<P: Payload> Receiver<P> {
         let is_first_fin = place.has_fin() && self.fin.is_none();
         if is_first_fin {
             self.fin = Some(place.data_end);
-            // A FIN alone is a segment, too.
+            // A FIN without data is a segment, too.
             self.arrivals.insert(place.data_end, place.end, if has_data { 0 } else { nonce });
             self.window.consume(1);
         }
@@ -200,26 +200,26 @@ impl<P: Payload> Receiver<P> {
         self.fin.is_some_and(|fin| self.arrivals.expected() == fin + 1)
     }
 
-    /// The stream of plain TCP has arrived completely.
+    /// All data of plain TCP's single stream has arrived.
     pub(super) fn finish_plain(&mut self, events: &mut Events) {
         if let Some(fin) = self.fin {
             self.inbound.finish_plain(fin, events);
         }
     }
 
-    /// This much data of a stream no longer needs a buffer.
+    /// Frees the buffer space of stream data that was read or dropped.
     pub(super) fn free(&mut self, freed: Freed) {
         self.window.consume(freed.payload + u64::from(freed.records));
     }
 
-    /// A stream header needs no buffer.
+    /// Frees the buffer space of a stream header.
     #[inline]
     pub(super) fn free_header(&mut self) {
         self.window.consume(StreamHeader::LEN.into());
     }
 
-    /// Something has arrived; `rtt` is that of the slowest path, and streams lack `shortage` bytes of credit. Returns the growth of
-    /// the buffer, if it grew.
+    /// Data has arrived; `rtt` is that of the slowest path, and streams lack `shortage` bytes of credit. Returns by how much the
+    /// buffer grew, if it did.
     #[inline]
     pub(super) fn tune(
         &mut self,
@@ -233,7 +233,7 @@ impl<P: Payload> Receiver<P> {
         Some(wanted - capacity)
     }
 
-    /// Whether a byte has arrived.
+    /// Whether the byte at this offset has arrived.
     pub(super) fn has_arrived(&self, offset: Offset) -> bool {
         offset < self.arrivals.expected() || self.arrivals.missing(offset, offset + 1).is_none()
     }
@@ -243,13 +243,13 @@ impl<P: Payload> Receiver<P> {
         self.arrivals.total() - self.window.consumed()
     }
 
-    /// Segments with content that arrived for the first time, and those of them that arrived after a later one.
+    /// Segments with content that arrived for the first time, and how many of them arrived after a later one.
     pub(super) fn arrived(&self) -> (u64, u64) {
         (self.arrived, self.reordered)
     }
 }
 
-/// Held data may take as much memory again as the window says (as with Linux' `tcp_adv_win_scale` of 1), and this much more, so
+/// The memory overhead of held data may be as large as the buffer (as with Linux' `tcp_adv_win_scale` of 1), plus this much, so
 /// that small segments fit a small buffer.
 const OVERHEAD_LEAST: u64 = 1 << 16;
 
@@ -258,7 +258,7 @@ mod tests {
     use super::*;
     use crate::payload::Virtual;
 
-    /// A buffer of 10,000 bytes; the peer's SYN has number 7, so its first byte has 8.
+    /// A buffer of 10,000 bytes. The peer's SYN has number 7, so its first byte has number 8.
     fn receiver() -> Receiver<Virtual> {
         let mut receiver = Receiver::new(10_000, 0, 1000);
         receiver.on_syn(SeqNumber(7));

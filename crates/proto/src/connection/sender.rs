@@ -1,6 +1,6 @@
-//! The sending half: data that waits, data in flight, and its acknowledgement.
+//! The sending half: data that waits to be sent, and data in flight.
 //!
-//! It knows our sequence space, the sending streams and the peer's window. Others decide on which path and when a segment leaves.
+//! It knows our sequence space, the sending streams and the peer's window. The path and time of sending are decided elsewhere.
 
 use super::Path;
 use super::paths::{AGE_MIN, Table};
@@ -28,11 +28,11 @@ pub(super) struct Sender<P> {
     memory: SendMemory,
 }
 
-/// The part of a sent segment that a retransmission needs.
+/// What a retransmission needs to know of a sent segment.
 #[derive(Clone, Debug)]
 pub(super) struct Sent<P> {
     pub(super) stream_header: Option<StreamHeader>,
-    /// Its data, if it carries data. Records are [kept elsewhere](crate::stream::records).
+    /// Its data, if any. Records are [kept elsewhere](crate::stream::records).
     pub(super) data: Option<P>,
     pub(super) is_fin: bool,
 }
@@ -41,11 +41,11 @@ pub(super) struct Sent<P> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Report {
     pub(super) blocks: [(Offset, Offset); SackBlocks::MAX],
-    /// Whether the first block reports a duplicate (DSACK).
+    /// Whether the first block reports a duplicate segment (DSACK).
     pub(super) is_twice: bool,
 }
 
-/// Whether the nonces of an acknowledgement prove it.
+/// Whether the nonces of an acknowledgement prove that its segments arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Proof {
     Given,
@@ -54,7 +54,7 @@ pub(super) enum Proof {
 }
 
 impl Report {
-    /// The blocks that report arrivals.
+    /// The blocks that report arrivals, that is, all but a DSACK.
     pub(super) fn news(&self) -> impl Iterator<Item = &(Offset, Offset)> {
         self.blocks.iter().skip(usize::from(self.is_twice)).filter(|(left, right)| left < right)
     }
@@ -88,30 +88,30 @@ impl<P: Payload> Sender<P> {
         self.initial.plus(self.board.next())
     }
 
-    /// The offset that an acknowledgement names; `None` if it is before our SYN.
+    /// The offset of an acknowledgement number; `None` if it is before our SYN.
     #[inline]
     pub(super) fn place(&self, ack: SeqNumber) -> Option<Offset> {
         ack.offset_from(self.initial, self.board.acked())
     }
 
-    /// The offset of one of our numbers that has been sent.
+    /// The offset of a sequence number that we have sent.
     pub(super) fn place_sent(&self, number: SeqNumber) -> Offset {
         number.offset_from(self.initial, self.board.next()).unwrap_or(0)
     }
 
-    /// The largest distance of a valid acknowledgement below the acknowledged offset, with several paths or one.
+    /// How far below the acknowledged offset an acknowledgement number may be, with several paths or with one.
     pub(super) fn ack_age_max(&self, has_paths: bool) -> u64 {
         if has_paths { self.peer_window.largest().max(AGE_MIN) } else { self.peer_window.largest() }
     }
 
-    /// Whether an acknowledgement is of what is or was in flight. [rfc-5961] sec. 5.2: "SND.UNA - MAX.SND.WND =< SEG.ACK =<
-    /// SND.NXT".
+    /// Whether an acknowledgement number is of data that is or was in flight. [rfc-5961] sec. 5.2: "SND.UNA - MAX.SND.WND =<
+    /// SEG.ACK =< SND.NXT".
     pub(super) fn is_near(&self, ack: SeqNumber, has_paths: bool) -> bool {
         let least = self.board.acked().saturating_sub(self.ack_age_max(has_paths));
         self.place(ack).is_some_and(|ack| (least..=self.board.next()).contains(&ack))
     }
 
-    /// Whether memory permits more unacknowledged data. `segment` is the unit of windows in bytes.
+    /// Whether the memory limit allows more unacknowledged data. `segment` is the unit of windows in bytes.
     #[inline]
     pub(super) fn may_keep_more(&mut self, paths: &Table, segment: u32) -> bool {
         let Self { board, memory, .. } = self;
@@ -124,7 +124,7 @@ impl<P: Payload> Sender<P> {
         board.len() >= SEGMENTS_MAX || memory.was_full(board.kept(), || board.front_transmissions())
     }
 
-    /// An application wrote more than may wait on a stream. Grows the limit, up to `max`; returns whether it grew.
+    /// An application wrote more than may wait on a stream. Raises that limit, up to `max`, and returns whether it rose.
     pub(super) fn tune_buffer(&mut self, paths: &Table, max: u64) -> bool {
         let limit = self.outbound.limit();
         if limit >= max {
@@ -137,12 +137,12 @@ impl<P: Payload> Sender<P> {
         wanted > limit
     }
 
-    /// [rfc-9293] sec. 3.7.4: whether a short segment waits for more data while something is unacknowledged.
+    /// Nagle's algorithm ([rfc-9293] sec. 3.7.4): whether a short segment waits for more data while data is unacknowledged.
     pub(super) fn waits_for_more(&self, space: u32, mss: u32) -> bool {
         !self.board.is_empty() && space < mss && self.outbound.may_grow()
     }
 
-    /// The lost segment that a path retransmits next: one of its own, one without a path, or one of a slower path.
+    /// The next lost segment that a path retransmits: one of its own, one without a path, or one of a slower path.
     pub(super) fn next_lost(&mut self, path: PathId, paths: &Table, repair: Repair) -> Option<u64> {
         let own = self.board.lowest_lost(path);
         let has_orphan = self.board.has_orphans() && paths.usable().contains(path);
@@ -203,8 +203,8 @@ impl<P: Payload> Sender<P> {
         Report { blocks, is_twice }
     }
 
-    /// Whether the nonces prove what an acknowledgement names. Sums of overtaken acknowledgements are no longer known, and a
-    /// segment with content has no room for the sum of its blocks: such blocks are ignored, and not treated as false.
+    /// Whether the nonces prove the acknowledgement and its blocks. The sums for overtaken acknowledgements are no longer known,
+    /// and a segment with content has no room for the sum of its blocks. Such blocks are ignored, but do not count as false.
     #[inline]
     pub(super) fn proof(&self, ack: Offset, report: Option<&Report>, segment: &Segment<P>) -> Proof {
         let Header { nonce, nonce_sum, .. } = segment.header;
@@ -222,9 +222,9 @@ impl<P: Payload> Sender<P> {
         if sum == nonce { Proof::Given } else { Proof::False }
     }
 
-    /// Whether an ACK of a peer without SACK is a duplicate: it answers a segment, and neither the acknowledgement number (before:
-    /// `acked`) nor the window's edge (before: `edge`) has moved. A segment with sequence space is no duplicate ACK ([rfc-5681]
-    /// sec. 2), and a window update is none unless it names a stream.
+    /// Whether an ACK of a peer without SACK is a duplicate ACK: it answers a segment, and neither the acknowledgement number
+    /// (before: `acked`) nor the window's right edge (before: `edge`) has moved. A segment with sequence space is no duplicate
+    /// ACK ([rfc-5681] sec. 2). Neither is a window update, unless it names a stream.
     pub(super) fn is_duplicate_ack(&self, acked: Offset, edge: Offset, segment: &Segment<P>) -> bool {
         let is_answer = edge == self.peer_window.edge() || segment.options.as_acknowledgement().expected().is_some();
         let is_silent = segment.space() == 0 && self.board.acked() == acked && !self.board.is_empty();
@@ -232,7 +232,7 @@ impl<P: Payload> Sender<P> {
     }
 }
 
-/// The lower of two segments, if there are two.
+/// The lower one of two segments, or the only one.
 fn lower(one: Option<u64>, other: Option<u64>) -> Option<u64> {
     one.zip(other).map(|(one, other)| one.min(other)).or(one).or(other)
 }
@@ -241,7 +241,7 @@ fn lower(one: Option<u64>, other: Option<u64>) -> Option<u64> {
 const NOTHING: (Offset, Offset) = (0, 0);
 
 /// The largest number of segments above the cumulative acknowledgement: half of the range of a 24-bit SSN. With segments of 1460
-/// bytes that is a window of 12 GB, more than TCP has.
+/// bytes that is a window of 12 GB, more than TCP's largest.
 const SEGMENTS_MAX: usize = 1 << 23;
 
 #[cfg(test)]
@@ -254,7 +254,7 @@ mod tests {
     use crate::payload::Virtual;
     use crate::segment::Content;
 
-    /// Our SYN has number 7; `segments` segments of 100 bytes have left, with the nonces 1, 2, 3 and so on.
+    /// Our SYN has number 7; `segments` segments of 100 bytes were sent, with the nonces 1, 2, 3 and so on.
     fn sender(segments: u16) -> Sender<Virtual> {
         let law = Settings::default_for(registry::find("reno").unwrap());
         let mut sender = Sender::new(SeqNumber(7), &Config::new(law));
@@ -288,7 +288,7 @@ mod tests {
         assert_eq!((sender.place(SeqNumber(108)), sender.place_sent(SeqNumber(108))), (Some(101), 101));
     }
 
-    /// [rfc-5961] sec. 5.2; with several paths an acknowledgement may be older than a window.
+    /// [rfc-5961] sec. 5.2. With several paths, an acknowledgement may be older than a window.
     #[test]
     fn nobody_acknowledges_what_has_not_left_or_what_is_old() {
         let mut sender = sender(3);
@@ -314,13 +314,13 @@ mod tests {
         assert_eq!(news(101, &[(501, 601), (201, 301)]), (false, vec![(501, 601), (201, 301)]));
     }
 
-    /// The sum of everything below, and that of the blocks.
+    /// The nonce sum of everything below, and that of the blocks.
     #[test]
     fn only_who_has_the_segments_can_say_so() {
         let sender = sender(6);
         let report = sender.report(201, &blocks(&[(301, 501)]));
         let proof = |below, above| sender.proof(201, Some(&report), &ack(below, above));
-        // The first two; the fourth and the fifth.
+        // The first two segments; the fourth and the fifth.
         assert_eq!(proof(1 + 2, 4 + 5), Proof::Given);
         assert_eq!(proof(1 + 2, 4), Proof::False);
         assert_eq!(proof(1, 4 + 5), Proof::False);

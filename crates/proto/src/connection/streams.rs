@@ -7,7 +7,7 @@ use crate::stream::inbound::{Freed, Read, ReadError};
 use crate::stream::outbound::{Framing, OpenError, WriteError};
 use crate::stream::turns::Priority;
 
-/// The streams of a connection. Every call is an input: afterwards the driver drains the connection.
+/// The streams of a connection. Every call is an input: the driver must poll the connection afterwards.
 #[derive(Debug)]
 pub struct Streams<'a, P> {
     pub(super) connection: &'a mut Connection<P>,
@@ -26,8 +26,8 @@ impl<P: Payload> Streams<'_, P> {
         }
     }
 
-    /// Takes as much of `payload` as the stream has room for, and returns its length in bytes. If that is not all,
-    /// [`crate::Event::Writable`] follows.
+    /// Takes as much of `payload` as the stream's send buffer has room for, and returns the number of bytes taken. If that is not
+    /// all, [`crate::Event::Writable`] follows.
     ///
     /// # Errors
     /// If the stream is not open.
@@ -45,10 +45,10 @@ impl<P: Payload> Streams<'_, P> {
         }
     }
 
-    /// Sets the priority of our stream relative to our others. A reused SID starts with [`Priority::USUAL`].
+    /// Sets the priority of a stream that this end sends, relative to its others. A reused SID starts with [`Priority::USUAL`].
     ///
     /// # Errors
-    /// If the stream is not open or has been sent to its end.
+    /// If the stream is not open, or has been sent completely.
     pub fn set_priority(&mut self, sid: Sid, priority: Priority) -> Result<(), WriteError> {
         self.connection.sender.outbound.set_priority(sid, priority)
     }
@@ -60,17 +60,17 @@ impl<P: Payload> Streams<'_, P> {
     pub fn finish(&mut self, sid: Sid) -> Result<(), WriteError> {
         let Connection { sender, peer, is_closing, .. } = &mut *self.connection;
         sender.outbound.finish(sid)?;
-        // The one stream of plain TCP ends with a FIN.
+        // The single stream of plain TCP ends with a FIN.
         *is_closing |= peer.framing == Framing::Plain;
         Ok(())
     }
 
     /// Resets a stream that is open, or finished and not fully acknowledged. Waiting data is dropped. The peer reads
-    /// [`Read::Reset`] instead of unread data, unless the stream and its end had arrived completely. [`crate::Event::Finished`]
-    /// follows when the SID can be reused.
+    /// [`Read::Reset`] instead of unread data, unless the stream had already arrived completely, with its end.
+    /// [`crate::Event::Finished`] follows when the SID can be reused.
     ///
     /// # Errors
-    /// If there is no such stream, or it has been reset; in plain TCP, which has no resets of streams.
+    /// If there is no such stream, or it was already reset. In plain TCP always, as it cannot reset streams.
     pub fn reset(&mut self, sid: Sid, code: u16) -> Result<(), WriteError> {
         match self.connection.state {
             State::Established | State::CloseWait => self.connection.sender.outbound.reset(sid, code),
@@ -79,12 +79,12 @@ impl<P: Payload> Streams<'_, P> {
     }
 
     /// Refuses the rest of a stream: received data is dropped, and so is later data. The peer gets [`crate::Event::Stopped`] and
-    /// resets the stream. The next read belongs to another stream of the same SID.
+    /// resets the stream. The next read with this SID belongs to its next stream.
     ///
-    /// After the close the peer is not told, because nothing follows a FIN.
+    /// After this end's close the peer is not informed, because no record can follow a FIN.
     ///
     /// # Errors
-    /// If nothing of the stream has arrived, or it has been stopped; in plain TCP, which has no stops.
+    /// If nothing of the stream has arrived, or it was already stopped. In plain TCP always, as it cannot stop streams.
     pub fn stop(&mut self, sid: Sid, code: u16) -> Result<(), ReadError> {
         let Connection { receiver, sender, events, peer, .. } = &mut *self.connection;
         if peer.framing == Framing::Plain {
@@ -108,12 +108,12 @@ impl<P: Payload> Streams<'_, P> {
         Ok(read)
     }
 
-    /// Whether a stream has something to read, its end included. This is no read and changes no events.
+    /// Whether a stream has something to read, which may be its end. The call reads nothing and does not affect events.
     pub fn is_readable(&self, sid: Sid) -> bool {
         self.connection.receiver.inbound.is_readable(sid)
     }
 
-    /// This much data of a stream no longer needs a buffer, and the peer may be waiting for the credit.
+    /// Frees the buffer space of stream data, and announces the credit if the peer may be waiting for it.
     fn free(&mut self, sid: Sid, freed: Freed) {
         // The end of plain TCP's stream is a FIN, not a record.
         if freed == Freed::default() || (freed.payload == 0 && self.connection.peer.framing == Framing::Plain) {
@@ -122,18 +122,18 @@ impl<P: Payload> Streams<'_, P> {
         self.connection.free(sid, freed);
         let Connection { receiver, acks, paths, .. } = &mut *self.connection;
         if receiver.wants_update() {
-            // The window field may have no room for all of it; the next ACK announces the rest.
+            // The window field may not express all of it; the next ACK announces the rest.
             acks.demand_pure_on(paths.quickest(acks.via()));
         }
     }
 
-    /// Segments and ends of our streams of this SID that the peer has delivered in order, by its own account (ESSN of [mfast-2019]
-    /// Procedure 1).
+    /// Segments (and ends) of our streams with this SID that the peer has delivered in order, as the peer reports (ESSN of
+    /// [mfast-2019] Procedure 1).
     pub fn delivered(&self, sid: Sid) -> u64 {
         self.connection.sender.outbound.expected(sid)
     }
 
-    /// The SSN that a stream we receive expects next.
+    /// The next expected SSN of a stream that we receive.
     pub fn expected(&self, sid: Sid) -> Option<StreamHeader> {
         let inbound = &self.connection.receiver.inbound;
         inbound.has(sid).then(|| StreamHeader { sid, ssn: inbound.expected(sid) })

@@ -1,4 +1,4 @@
-//! Dialogues between two engines.
+//! Tests of two connected engines.
 
 use anabranch_cc::{Settings, registry};
 use anabranch_units::{Span, Time};

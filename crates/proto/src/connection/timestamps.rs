@@ -1,12 +1,12 @@
 //! The timestamps option, if both ends negotiated it ([rfc-7323]).
 //!
-//! * PAWS (sec. 5): an old duplicate whose sequence number fits again has an older timestamp, and is dropped.
+//! * PAWS (sec. 5): an old duplicate whose sequence number is valid again has an older timestamp, and is dropped.
 //! * The echo distinguishes an original from its retransmission ([rfc-3522]), and gives an RTT sample where Karn's rule forbids
 //!   one.
 //!
-//! Differs from rfc-7323 in: ACKs of segments sent once give an RTT to the nanosecond, and their echo, in milliseconds, is not
-//! used. A sample from an echo never counts as the least RTT and never reaches a controller. With several paths a later arrival may
-//! have left earlier, so nothing is dropped or concluded.
+//! Differs from rfc-7323 in: ACKs of segments that were sent once give an RTT in nanoseconds, and their echo, in milliseconds, is
+//! not used. A sample from an echo never counts as the minimum RTT and never reaches a controller. With several paths, a segment
+//! that arrives later may have been sent earlier, so no segment is dropped or compared.
 
 use anabranch_units::{Span, Time};
 
@@ -22,11 +22,11 @@ use crate::seq::{Offset, SeqNumber};
 pub(super) struct Clock {
     /// Whether timestamps were negotiated.
     is_on: bool,
-    /// Our clock's value at [`Time::ZERO`], random, so that the uptime stays hidden (sec. 5.4 and 7.1).
+    /// Our clock's value at [`Time::ZERO`]. It is random, so that the uptime stays hidden (sec. 5.4 and 7.1).
     offset: u32,
-    /// The present time.
+    /// The current time.
     now: Time,
-    /// TS.Recent: the peer's timestamp that is echoed, and when it arrived.
+    /// TS.Recent: the peer's timestamp to echo, and when it arrived.
     recent: u32,
     recent_at: Time,
     /// Last.ACK.sent.
@@ -34,7 +34,7 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    /// A clock with the value `offset` at [`Time::ZERO`].
+    /// A clock that has the value `offset` at [`Time::ZERO`].
     pub(super) fn new(offset: u32) -> Self {
         Self { is_on: false, offset, now: Time::ZERO, recent: 0, recent_at: Time::ZERO, acked: 0 }
     }
@@ -63,13 +63,13 @@ impl Clock {
         Timestamps { value: self.offset.wrapping_add(tick(self.now) as u32), echo: self.recent }
     }
 
-    /// A segment leaves that acknowledges everything below `expected`.
+    /// A segment is sent that acknowledges everything below `expected`.
     pub(super) fn on_ack_sent(&mut self, expected: Offset) {
         self.acked = expected;
     }
 
-    /// Sec. 5.3 step R1: whether a segment is older than the latest. After 24 days of silence the peer's clock may have wrapped
-    /// (sec. 5.5).
+    /// Sec. 5.3 step R1: whether a segment is older than the latest one. After 24 days of silence the peer's clock may have
+    /// wrapped (sec. 5.5).
     fn is_old(&self, now: Time, value: u32) -> bool {
         let is_before = SeqNumber(value).is_before(SeqNumber(self.recent));
         is_before && now.since(self.recent_at) < OUTDATED
@@ -92,7 +92,7 @@ impl Clock {
 }
 
 impl<P: Payload> Connection<P> {
-    /// Whether a segment passes PAWS. A segment that fails is answered, unless it is a reset, since the peer may be mistaken.
+    /// Whether a segment passes PAWS. A segment that fails is acknowledged unless it is a reset, since the peer may be mistaken.
     pub(super) fn check_timestamps(&mut self, now: Time, offset: Offset, segment: &Segment<P>) -> bool {
         if !self.clock.is_on || segment.has(Flags::RST) || self.paths.has_several() {
             return true;
@@ -116,7 +116,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// The latest departure time of the segment that an acknowledgement answers.
+    /// The latest time at which the segment may have been sent that an acknowledgement answers.
     #[inline]
     pub(super) fn echo(&self, now: Time, segment: &Segment<P>) -> Option<Time> {
         if !self.clock.is_on || self.paths.has_several() {

@@ -22,21 +22,21 @@ struct Sent {
 }
 
 impl Tokens {
-    /// A challenge with this token leaves, in a datagram of `len` bytes.
+    /// A challenge with this token is sent, in a datagram of `len` bytes.
     pub(super) fn on_sent(&mut self, now: Time, token: Token, len: u32) {
         self.sent.rotate_right(1);
         self.sent[0] = Some(Sent { token, at: now, len, is_open: true });
     }
 
-    /// A response arrived. Returns when its challenge left and the size of its datagram, if it still counts. Earlier challenges no
-    /// longer count afterwards.
+    /// A response arrived. If it still counts, returns when its challenge was sent, and the size of the challenge's datagram.
+    /// Afterwards, responses to earlier challenges no longer count.
     pub(super) fn on_answer(&mut self, token: Token) -> Option<(Time, u32)> {
         let Sent { at, len, .. } = *self.iter().find(|sent| sent.is_open && sent.token == token)?;
         self.sent.iter_mut().flatten().for_each(|sent| sent.is_open = false);
         Some((at, len))
     }
 
-    /// Whether one of these challenges has this token, answered or not.
+    /// Whether one of these challenges, answered or not, has this token.
     pub(super) fn has(&self, token: Token) -> bool {
         self.iter().any(|sent| sent.token == token)
     }
@@ -46,8 +46,8 @@ impl Tokens {
     }
 }
 
-/// The number of challenges whose responses count: a response may be as late as three more challenges, which are sent at doubling
-/// intervals.
+/// The number of challenges whose responses count. A response may arrive as late as three challenges later, which are sent at
+/// doubling intervals.
 const KEPT: usize = 4;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The state of a connection that a log needs beyond the path reports.
+//! The state of a connection that a trace needs in addition to the path reports.
 
 use super::Connection;
 use crate::path::PathId;
@@ -6,7 +6,7 @@ use crate::payload::Payload;
 use crate::seq::{Offset, SeqNumber};
 
 impl<P: Payload> Connection<P> {
-    /// Starts to record losses until they are taken.
+    /// Starts to record losses; they accumulate until they are taken.
     pub(crate) fn keep_losses(&mut self) {
         self.sender.board.keep_losses();
     }
@@ -21,7 +21,7 @@ impl<P: Payload> Connection<P> {
         self.sender.board.take_losses()
     }
 
-    /// The offset of a number that this end sends, and of one that the peer sends.
+    /// Offsets of sequence numbers: of one that this end sends, and of one that the peer sends.
     pub(crate) fn offset_sent(&self, seq: SeqNumber) -> Offset {
         self.sender.place_sent(seq)
     }

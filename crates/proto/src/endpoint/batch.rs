@@ -6,7 +6,7 @@ use crate::path::FourTuple;
 /// Concatenated datagrams between one pair of addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Batch {
-    /// Their source and target.
+    /// Their source and destination.
     pub tuple: FourTuple,
     /// The ECN codepoint of their packets.
     pub ecn: Option<EcnCodepoint>,
@@ -16,7 +16,7 @@ pub struct Batch {
     pub count: usize,
     /// The largest number of datagrams.
     count_max: usize,
-    /// Bytes of all datagrams, and whether the last one is shorter, which ends the batch.
+    /// Bytes of all datagrams, and whether the last one is shorter. A shorter one ends the batch.
     len: usize,
     is_closed: bool,
 }
@@ -49,7 +49,7 @@ impl Batch {
         Self { tuple, ecn: None, size, count: 1, count_max: 1, len: size, is_closed: true }
     }
 
-    /// A batch of one datagram of the driver's own with this codepoint, to test a socket.
+    /// A batch of one datagram with this codepoint, for a driver that tests a socket.
     pub fn marked(tuple: FourTuple, ecn: Option<EcnCodepoint>, size: usize) -> Self {
         Self { ecn, ..Self::single(tuple, size) }
     }
@@ -64,8 +64,8 @@ impl Batch {
         self.is_closed || self.count >= self.count_max || self.len + self.size > BYTES_MAX
     }
 
-    /// Adds `count` datagrams of `size` bytes, `len` bytes in all, if they fit the batch; the last one may be shorter. Returns
-    /// whether they did.
+    /// Adds `count` datagrams of `size` bytes, `len` bytes in total, if they fit the batch. The last one may be shorter. Returns
+    /// whether they were added.
     pub(super) fn take(&mut self, to: To, size: usize, count: usize, len: usize) -> bool {
         if self.count == 0 {
             (self.tuple, self.ecn) = to;
@@ -101,7 +101,7 @@ impl Spill {
     }
 }
 
-/// The largest batch of a kernel call: an IP packet less headers.
+/// The largest batch in a kernel call: an IP packet minus headers.
 const BYTES_MAX: usize = 65_000;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Endpoints on wires.
+//! Endpoints connected by simulated links.
 
 mod links;
 mod trace;
@@ -12,40 +12,40 @@ use super::*;
 use crate::seal::{Pace, Refusal};
 use crate::{Address, CloseReason, PathId, PathState, Read, Sid};
 
-/// Endpoints in one room, ten milliseconds away from each other, each at its address.
+/// Endpoints with a one-way delay of ten milliseconds, each with its own address.
 struct Room {
     now: Time,
     ends: Vec<End>,
     flying: BTreeMap<(Time, u64), (Arrival, Vec<u8>)>,
     order: u64,
-    /// For how long datagrams wait at each end before they are read.
+    /// How long datagrams wait at each end before they are read.
     late: Vec<Span>,
     /// Datagrams for this address do not arrive.
     lost: Option<Address>,
-    /// What lies before the address of a client, if it is not as wide as can be.
+    /// The link in front of a client's address; without an entry its rate is unlimited.
     links: BTreeMap<Address, Link>,
     /// Datagrams sent to each end.
     sent: Vec<u64>,
 }
 
-/// A link like a modem's: what is too long for it is dropped without a word, and so is what comes when too much waits.
+/// A slow link. It drops datagrams that are too long, or that find its queue full, silently.
 #[derive(Clone, Copy)]
 struct Link {
     packet_max: usize,
-    /// How long a byte takes.
+    /// The transmission time of a byte.
     spacing: Span,
-    /// How long something waits before it is marked, if it may be.
+    /// The queueing delay from which ECN-capable datagrams are marked.
     marks_from: Span,
-    /// When it is free, in either direction.
+    /// When it is free, per direction.
     free_at: [Time; 2],
     /// Datagrams that were too long.
     refused: u64,
-    /// The longest that it carried.
+    /// The longest datagram that it carried.
     longest: usize,
 }
 
 impl Link {
-    /// 10 Mbit/s, and packets of so many bytes.
+    /// A link of 10 Mbit/s with packets of at most `packet_max` bytes.
     fn new(packet_max: usize) -> Self {
         Self {
             packet_max,
@@ -57,7 +57,7 @@ impl Link {
         }
     }
 
-    /// When a datagram is at the other end.
+    /// When a datagram arrives at the other end.
     fn carry(&mut self, now: Time, is_up: bool, len: usize, ecn: &mut Option<EcnCodepoint>) -> Option<Time> {
         let packet = len + IPV6;
         if packet > self.packet_max {
@@ -77,7 +77,7 @@ impl Link {
     }
 }
 
-/// Addresses in here are IPv6, which has so many bytes around a datagram, with UDP.
+/// Addresses here are IPv6: bytes of the headers of IPv6 and UDP.
 const IPV6: usize = 48;
 
 struct End {
@@ -89,7 +89,7 @@ fn address(end: usize) -> Address {
     Address { address: end as u128 + 1, port: 7 }
 }
 
-/// Who has an address.
+/// The endpoint with an address.
 fn at(address: Address) -> usize {
     (address.address as usize - 1) % 10
 }
@@ -131,7 +131,7 @@ impl Room {
         Self { now: Time::ZERO, ends, flying, order: 0, late, lost: None, links, sent }
     }
 
-    /// A server at 0 and a client at 1, which has called it.
+    /// A server at 0, and a client at 1 that has opened a connection to it.
     fn pair() -> (Self, ConnectionId, ConnectionId) {
         let mut room = Self::new(vec![endpoint(0, config(Some(server()))), endpoint(1, config(None))]);
         let client = room.call(1, 0, 1);
@@ -213,13 +213,13 @@ impl Room {
         self.now = until;
     }
 
-    /// Whoever has the address gets it; an address that nobody has is lost.
+    /// Delivers to the endpoint with that address; if there is none, the datagram is lost.
     fn deliver(&mut self, arrival: &Arrival, bytes: &[u8]) {
         let Some(end) = self.ends.get_mut(at(arrival.tuple.local)) else { return };
         end.endpoint.handle_datagrams(self.now, arrival, BytesMut::from(bytes));
     }
 
-    /// Writes as much of so many bytes as there is room for, on a stream of its own each.
+    /// Writes up to `bytes` to a new stream. Returns the stream.
     fn write(&mut self, end: usize, id: ConnectionId, bytes: usize) -> Sid {
         let mut streams = self.end(end, id).streams();
         let sid = streams.open().expect("there are eight");
@@ -246,7 +246,7 @@ impl Room {
     }
 }
 
-/// A call, something each way, and the end; then nothing is left of it.
+/// A connection, data in both directions, and the close; then no state is left.
 #[test]
 fn two_ends_talk_and_part() {
     let (mut room, client, server) = Room::pair();
@@ -288,7 +288,7 @@ fn many_connections_share_a_socket() {
     assert_eq!(read, (1000..1040).collect::<Vec<_>>());
 }
 
-/// A name that is not on the list hears nothing, and takes no place.
+/// A peer whose key is not on the list gets no answer and takes no memory.
 #[test]
 fn who_is_not_admitted_hears_nothing() {
     let admission = Admission::Keys(BTreeSet::from([secret(2).public()]));
@@ -304,7 +304,7 @@ fn who_is_not_admitted_hears_nothing() {
     assert_eq!((room.ends[0].endpoint.len(), room.ends[2].events.len()), (1, 1));
 }
 
-/// What is no datagram of ours, or names a connection that there is not, changes nothing and is counted.
+/// Datagrams that are not ours, or that name an unknown connection, change nothing and are counted.
 #[test]
 fn strange_datagrams_change_nothing() {
     let (mut room, client, _) = Room::pair();
@@ -323,11 +323,11 @@ fn strange_datagrams_change_nothing() {
     assert_eq!(room.read(0, server, sid), (10, true));
 }
 
-/// What a responder sends first on a new path is not thrown away: a window leaves as soon as the path is validated.
+/// The responder's first segments on a new path are not dropped: a window is sent as soon as the path is validated.
 #[test]
 fn the_first_window_on_a_new_path_arrives() {
     let (mut room, client, server) = Room::pair();
-    // The client moves to an address that the server has not heard of: everything goes there from now on.
+    // The client moves to an address that is new to the server. From now on all datagrams go there.
     let moved = FourTuple { local: Address { address: 12, port: 9 }, remote: address(0) };
     let now = room.now;
     room.end(1, client).paths().add(now, moved).expect("paths are negotiated");
@@ -343,8 +343,9 @@ fn the_first_window_on_a_new_path_arrives() {
     assert_eq!((again, refused.refused(Refusal::Forged)), (0, 0), "nothing was lost");
 }
 
-/// Somebody who sees a datagram of the client's sends it on from an address of his choice, before it comes from its own: it is authentic and new. Who
-/// has that address gets challenges, and no more than three times what came from there ([rfc-9000] sec. 8.1).
+/// An attacker who sees a datagram of the client forwards it from another address before the original arrives: it is authentic
+/// and new. The owner of that address gets challenges, and at most three times as many bytes as came from there ([rfc-9000] sec.
+/// 8.1).
 #[test]
 fn an_address_that_is_forged_hears_no_more_than_three_times_what_came_from_it() {
     let (mut room, client, server) = Room::pair();
@@ -370,8 +371,8 @@ fn an_address_that_is_forged_hears_no_more_than_three_times_what_came_from_it() 
     assert!(heard > 0 && heard <= 3 * out.len(), "{heard} for {}", out.len());
 }
 
-/// Keys that have sealed as much as they may, and are not replaced because nothing comes back: what cannot be sealed is not taken from the
-/// connection. So the law hears of no loss that is none, and what has left is what was sealed.
+/// The keys have sealed as much as they may, and no new keys are agreed on because nothing comes back. Segments that cannot be
+/// sealed are not taken from the connection. So the law sees no false losses, and everything sent was sealed.
 #[test]
 fn what_cannot_be_sealed_is_not_sent() {
     let mut seal = SealConfig::default();
@@ -391,7 +392,7 @@ fn what_cannot_be_sealed_is_not_sent() {
     assert!(tally.sent <= sent, "{tally:?}, and {sent} datagrams have left");
 }
 
-/// Whoever calls under other addresses, faster than a driver sends, has a bounded number of cookies kept for them.
+/// Initiations arrive from many addresses, faster than the driver sends: the number of waiting cookies is limited.
 #[test]
 fn cookies_that_wait_have_a_limit() {
     let listener = ListenerConfig { unproven: Pace { per_second: 0, burst: 0 }, ..ListenerConfig::default() };
@@ -412,7 +413,7 @@ fn cookies_that_wait_have_a_limit() {
     assert_eq!((room.sent[0], room.ends[0].endpoint.len()), (256, 0));
 }
 
-/// The application names the address of a new path: it is challenged there, though nothing has come from it.
+/// The application names the address of a new path. It is challenged there, although nothing has arrived from it.
 #[test]
 fn a_path_to_an_address_that_was_named_is_set_up() {
     let (mut room, client, server) = Room::pair();
@@ -425,7 +426,8 @@ fn a_path_to_an_address_that_was_named_is_set_up() {
     assert_eq!(room.end(0, server).path_reports().count(), 2);
 }
 
-/// The leave of a path is lost, and the peer goes on using it: it is told again, by a datagram that belongs to no path any more.
+/// The leave of a path is lost, and the peer continues to use the path. It gets another leave, in a datagram that belongs to no
+/// path any more.
 #[test]
 fn a_leave_that_is_lost_is_said_again() {
     let (mut room, client, server) = Room::pair();
@@ -445,7 +447,7 @@ fn a_leave_that_is_lost_is_said_again() {
     assert_eq!(room.end(0, server).path_reports().count(), 1);
 }
 
-/// There is a limit to connections, and those that are gone make room.
+/// The number of connections is limited, and closed ones make room.
 #[test]
 fn connections_have_a_limit() {
     let mut room = Room::new(vec![
@@ -460,7 +462,8 @@ fn connections_have_a_limit() {
     assert_eq!(room.ends[0].endpoint.len(), 2, "those that had found no room came again");
 }
 
-/// A driver that reads late says when datagrams came: neither end takes its time for the network's, which is twice ten milliseconds, on any path.
+/// A driver that reads late states when datagrams arrived. Neither end counts its delay as network delay, which is twice ten
+/// milliseconds on any path.
 #[test]
 fn what_waits_to_be_read_is_no_part_of_the_rtt() {
     let mut room = Room::new(vec![endpoint(0, config(Some(server()))), endpoint(1, config(None))]);
@@ -475,12 +478,12 @@ fn what_waits_to_be_read_is_no_part_of_the_rtt() {
     room.run_for(ms(200));
     assert_eq!(rtt(&mut room, 1, client, 1).rtt_smoothed, Some(ms(20)), "of the challenge");
     let open = room.end(1, client).streams().open().expect("there are eight");
-    // The sender, and then the receiver, whose ACKs say that they waited.
+    // First the sender is late, then the receiver, whose ACKs report the delay.
     for reader in [1, 0] {
         room.late = vec![Span::ZERO; 2];
         room.late[reader] = ms(4);
         for number in 0..20 {
-            // What is answered last is a record, the end of a stream, or data, as no end follows.
+            // The last thing to be acknowledged is a record (the end of a stream), or data, as no end follows.
             let sid = if number % 2 == 0 {
                 room.write(1, client, 3000)
             } else {

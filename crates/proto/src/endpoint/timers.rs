@@ -1,7 +1,7 @@
 //! The deadlines of all connections of an endpoint.
 //!
-//! A deadline moves with nearly every datagram, mostly further away. So the heap holds a time that is not later than the deadline;
-//! an entry that comes to the top too early is put back.
+//! A deadline moves with nearly every datagram, mostly to a later time. So the heap holds a time that is not later than the
+//! deadline, and an entry that comes to the top too early is put back.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -40,7 +40,7 @@ impl Timers {
             self.heap.pop();
             let (deadline, standing) = &mut self.deadlines[number as usize];
             if *standing != time {
-                // The connection has, or had, an earlier entry as well.
+                // The connection has, or had, an earlier entry.
                 continue;
             }
             *standing = Time::NEVER;
@@ -85,7 +85,7 @@ mod tests {
         assert_eq!((timers.pop(at(50)), timers.next()), (None, Time::NEVER));
     }
 
-    /// Deadlines that move with each datagram take no memory.
+    /// Deadlines that move with each datagram do not make the heap grow.
     #[test]
     fn the_heap_stays_small() {
         let mut timers = Timers::default();

@@ -1,7 +1,7 @@
-//! Traces a connection's segments for a log: only on request, and at most [`TRACED_MAX`] events.
+//! Traces a connection's segments for a log: only on request, with at most [`TRACED_MAX`] waiting events.
 //!
-//! A segment has a number that counts the segments of its path and direction from 0; a retransmission has a new one. A reader
-//! matches acknowledgements and segments by offsets.
+//! A segment's number counts the segments of its path and direction from 0; a retransmission has a new number. A reader matches
+//! acknowledgements to segments by offsets.
 
 use std::collections::VecDeque;
 
@@ -29,7 +29,7 @@ pub struct TraceEvent {
 /// The kinds of traced events.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Traced {
-    /// A segment left.
+    /// A segment was sent.
     Sent(TracedSegment),
     /// A segment arrived.
     Received(TracedSegment),
@@ -37,14 +37,14 @@ pub enum Traced {
     Lost {
         /// Its offset in the sequence space of this end.
         offset: Offset,
-        /// Whether a timeout or the abandonment of its path detected the loss; otherwise acknowledgements did.
+        /// Whether a timeout or the removal of its path detected the loss; otherwise acknowledgements did.
         by_timeout: bool,
     },
     /// The metrics of a path have changed.
     Metrics(Metrics),
 }
 
-/// What a trace tells of a segment that was sent or received.
+/// What a trace records of a segment that was sent or received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TracedSegment {
     /// Its number on its path.
@@ -76,7 +76,7 @@ pub struct Metrics {
     pub rtt_smoothed: Option<Span>,
     /// The latest RTT sample.
     pub rtt_latest: Option<Span>,
-    /// The least RTT.
+    /// The minimum RTT.
     pub rtt_min: Option<Span>,
     /// The pacing rate.
     pub pacing: Option<Rate>,
@@ -101,7 +101,7 @@ pub struct Traces {
     pub connection: ConnectionId,
     /// The events, the earliest first.
     pub events: Vec<TraceEvent>,
-    /// The number of events dropped for lack of room.
+    /// The number of events dropped because the trace was full.
     pub dropped: u64,
 }
 
@@ -180,7 +180,7 @@ impl Trace {
 }
 
 impl Endpoint {
-    /// Traces all new connections from now on; take the traces after each turn ([`Endpoint::trace_of`]).
+    /// Traces all new connections from now on. Take the traces after each turn ([`Endpoint::trace_of`]).
     pub fn trace(&mut self) {
         self.is_tracing = true;
     }
@@ -195,7 +195,7 @@ impl Endpoint {
         }
     }
 
-    /// Takes the trace of a connection, also of a closed one for a while.
+    /// Takes the trace of a connection. For a while this also works for a closed one.
     pub fn trace_of(&mut self, id: ConnectionId) -> Option<Traces> {
         if !self.is_tracing {
             return None;
@@ -243,10 +243,10 @@ fn count(counter: &mut u64) -> u64 {
     number
 }
 
-/// The largest number of waiting events per connection, some hundred bytes each: a driver takes them after each turn.
+/// The limit on waiting events per connection, of some hundred bytes each. A driver takes them after each turn.
 const TRACED_MAX: usize = 1 << 13;
 
-/// The largest number of closed connections with waiting traces; connections that were never established have none.
+/// The limit on closed connections with waiting traces. Connections that were never established have none.
 const LEFT_MAX: usize = 64;
 
 #[cfg(test)]

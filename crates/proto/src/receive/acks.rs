@@ -13,7 +13,7 @@ use crate::seq::Ssn;
 pub struct AckPolicy {
     /// Segments per ACK; 1 acknowledges each at once, which FAST's estimator needs.
     pub every: u32,
-    /// The longest delay of an ACK ([rfc-9293] sec. 3.8.6.3: below 0.5 s).
+    /// The longest delay of an ACK. [rfc-9293] sec. 3.8.6.3 requires less than 0.5 s.
     pub delay: Span,
 }
 
@@ -26,15 +26,15 @@ impl AckPolicy {
 #[derive(Clone, Debug)]
 pub(crate) struct Acks {
     policy: AckPolicy,
-    /// The number of the control segment with the peer's latest request, if there was one.
+    /// The number of the control segment that carried the peer's latest request, if there was one.
     asked: Option<u64>,
     lanes: Vec<Lane>,
-    /// The paths on which an ACK is due, and of these those that need a pure ACK.
+    /// The paths on which an ACK is due, and those of them that need a pure ACK.
     due: PathSet,
     due_pure: PathSet,
     /// The paths with a delayed ACK.
     waiting: PathSet,
-    /// The path on which the present segment arrived.
+    /// The path on which the current segment arrived.
     via: PathId,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct Acks {
 #[derive(Clone, Debug)]
 struct Lane {
     need: Need,
-    /// The stream of the segment to acknowledge, and its expected SSN.
+    /// The stream of the segment to acknowledge, and the SSN expected next on it.
     answer: Option<StreamHeader>,
     /// When that segment arrived.
     arrived: Time,
@@ -58,7 +58,7 @@ struct Counts {
     told: EcnCounts,
     /// The latest codepoint.
     latest: Option<EcnCodepoint>,
-    /// Whether it and the one before differ in being a mark: then the peer is told at once.
+    /// Whether the latest codepoint is a mark and the one before is not, or vice versa. The peer is then informed at once.
     has_turned: bool,
 }
 
@@ -73,7 +73,7 @@ enum Need {
     },
     /// With the next segment of any kind.
     Now,
-    /// As a pure ACK: it carries something that data segments cannot.
+    /// As a pure ACK, because it carries something that data segments cannot.
     Pure,
 }
 
@@ -91,7 +91,7 @@ impl Acks {
         }
     }
 
-    /// The peer requests this frequency in the control segment with this number. An older request that arrives later has no effect.
+    /// The peer requests this frequency in control segment `ssn`. An older request that arrives later has no effect.
     pub(crate) fn request(&mut self, ssn: Ssn, policy: AckPolicy) {
         let before = self.asked.unwrap_or(0);
         let Some(number) = ssn.count_near(before).filter(|&number| number >= before) else { return };
@@ -120,7 +120,7 @@ impl Acks {
         }
     }
 
-    /// A segment arrived on this path, and later calls are about it.
+    /// A segment arrived on this path. Later calls refer to it.
     pub(crate) fn on_arrival(&mut self, path: PathId) {
         self.via = path;
     }
@@ -180,8 +180,8 @@ impl Acks {
         }
     }
 
-    /// A stream or the connection ends with the present segment. No later segment may come to trigger a delayed ACK, so the next
-    /// departure carries the ACK, and something leaves now.
+    /// A stream or the connection ends with the current segment. No later segment may come to trigger a delayed ACK, so the next
+    /// segment sent carries the ACK, and one is sent now.
     pub(crate) fn demand(&mut self) {
         let lane = &mut self.lanes[self.via.index()];
         if lane.need != Need::Pure {
@@ -224,12 +224,12 @@ impl Acks {
         }
     }
 
-    /// An acknowledgement left on this path.
+    /// An acknowledgement was sent on this path.
     #[inline]
     pub(crate) fn on_sent(&mut self, path: PathId) {
         let lane = &mut self.lanes[path.index()];
         if lane.answer.is_none() && lane.need == Need::Nothing {
-            // At an end that only sends, nothing arrived that needs an ACK.
+            // At an end that only sends, no segment has arrived that needs an ACK.
             return;
         }
         *lane = Lane { is_known: lane.is_known, counts: lane.counts, ..Lane::NEW };
@@ -273,12 +273,12 @@ impl Lane {
     }
 }
 
-/// The longest delay that a peer can request: a quarter of a second.
+/// The longest delay that a peer can request.
 const DELAY_MAX: Span = Span::from_millis(250);
 
 const NO_COUNTS: EcnCounts = EcnCounts { ce: 0, ect0: 0, ect1: 0 };
 
-/// Counts without a new mark are sent once in this many segments, since they make an option eight bytes longer.
+/// Counts without a new mark are sent once in this many segments, since they make the option eight bytes longer.
 const COUNTS_EACH: u16 = 16;
 
 #[cfg(test)]
@@ -301,7 +301,7 @@ mod tests {
         assert!(acks.due().is_some());
     }
 
-    /// A request is limited, and an older one has no effect.
+    /// A request is bounded, and an older request has no effect.
     #[test]
     fn the_latest_request_counts_within_limits() {
         let mut acks = Acks::new(AckPolicy::EACH);
@@ -313,7 +313,7 @@ mod tests {
         assert_eq!(acks.policy, policy(1, 250));
     }
 
-    /// The first segment on a path is acknowledged at once, whatever the peer requested; so are a mark and the end of marks.
+    /// The first segment on a path is acknowledged at once, whatever the peer requested. So are a mark and the end of marks.
     #[test]
     fn what_is_new_does_not_wait() {
         let mut acks = Acks::new(AckPolicy::EACH);

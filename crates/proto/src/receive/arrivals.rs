@@ -6,31 +6,31 @@ use crate::options::SackBlocks;
 use crate::receive::ranges::{Range, Ranges};
 use crate::seq::{Offset, SeqNumber};
 
-/// The arrived ranges. It never reneges: what was reported stays.
+/// The arrived ranges. The receiver never reneges: a reported range stays.
 #[derive(Clone, Debug)]
 pub(crate) struct Arrivals {
     /// ESEQ: everything below has arrived.
     expected: Offset,
-    /// The sum of the nonces of what lies below.
+    /// The sum of the nonces of all segments below `expected`.
     nonces: u16,
     /// The number of bytes that have arrived, including everything below.
     total: u64,
-    /// The ranges above a hole; none touches `expected`.
+    /// The ranges above a hole. None touches `expected`.
     above: Ranges,
-    /// The ranges that changed last, as they are now, the latest first; ranges below `expected` are dropped. Two ranges that have
-    /// merged stand here twice.
+    /// The ranges that changed last, in their current extent, the latest first. Ranges below `expected` are dropped. A range that
+    /// two ranges have merged into is listed twice.
     recent: [Range; SackBlocks::MAX],
-    /// An offset in each range above that has not been reported, the oldest first; empty if nothing is above. If a host reads many
-    /// segments in a batch, one report has no room for all.
+    /// An offset in each range above `expected` that has not been reported, the oldest first; empty if there is no such range. If
+    /// a host reads many segments in a batch, one report has no room for all of them.
     unreported: VecDeque<Offset>,
-    /// While there are unreported ranges, the acknowledged offset before the first of them, and the sum of nonces below it.
+    /// While there are unreported ranges: the acknowledged offset before the first of them, and the sum of the nonces below it.
     told: (Offset, u16),
     /// A duplicate that has not been reported.
     duplicate: Option<(Offset, Offset)>,
 }
 
 impl Arrivals {
-    /// Everything below `expected` has arrived, and nothing above.
+    /// All bytes below `expected` have arrived, and none above.
     pub(crate) fn new(expected: Offset) -> Self {
         Self {
             expected,
@@ -49,9 +49,9 @@ impl Arrivals {
         self.expected
     }
 
-    /// The acknowledgement number of an ACK that leaves now, and the sum of the nonces below it, which proves receipt. With SACK, a
-    /// hole that a batch has filled is not acknowledged before the whole batch is reported. The retransmission that filled the hole
-    /// left last, so a sender that hears of it would take unreported earlier segments for lost.
+    /// The acknowledgement number of an ACK that is sent now, and the sum of the nonces below it, which proves receipt. With
+    /// SACK, a hole that a batch has filled is not acknowledged before the whole batch is reported. The retransmission that
+    /// filled the hole was sent last, so an ACK of it would make the sender declare earlier, unreported segments lost.
     #[inline]
     pub(crate) fn acknowledge(&self, has_sack: bool) -> (Offset, u16) {
         if self.unreported.is_empty() { (self.expected, self.nonces) } else { self.acknowledge_told(has_sack) }
@@ -78,7 +78,7 @@ impl Arrivals {
     }
 
     /// Whether the arrival of `left..right` would exceed the limit of holes. Holes cost memory, and only a malicious peer makes
-    /// that many; a segment beyond the limit is dropped as if lost.
+    /// so many. A segment beyond the limit is dropped as if it were lost.
     pub(crate) fn has_too_many_holes(&self, left: Offset, right: Offset) -> bool {
         self.above.count() >= HOLES_MAX && left > self.expected && !self.above.touches(left, right)
     }
@@ -102,7 +102,7 @@ impl Arrivals {
         if let Some(range) = self.above.take_first(right) {
             self.expected = range.right;
             self.nonces = self.nonces.wrapping_add(range.nonces);
-            // Everything is acknowledged.
+            // Everything that arrived is acknowledged.
             if self.above.is_empty() {
                 self.unreported.clear();
             }
@@ -125,7 +125,7 @@ impl Arrivals {
         for recent in self.recent.iter_mut().filter(|recent| (range.left..range.right).contains(&recent.left)) {
             *recent = range;
         }
-        // [rfc-2018] sec. 4: the first block has the segment that triggered the ACK, the others repeat the latest reports.
+        // [rfc-2018] sec. 4: the first block contains the segment that triggered the ACK, the others repeat the latest blocks.
         if self.recent[0] != range {
             self.recent.rotate_right(1);
             self.recent[0] = range;
@@ -143,16 +143,17 @@ impl Arrivals {
         !self.above.is_empty() || self.duplicate.is_some()
     }
 
-    /// Whether a range is unreported because the last report had no room: then another ACK is needed.
+    /// Whether a range is unreported because the last report had no room. Then another ACK is needed.
     pub(crate) fn has_unreported(&self) -> bool {
         !self.unreported.is_empty() || self.duplicate.is_some()
     }
 
-    /// The blocks of a report with this many places, and the sum of their nonces. A duplicate is reported once, without its nonce;
-    /// if it lies within a range above, that range comes second ([rfc-2883] sec. 4), so a reader can distinguish it.
+    /// The blocks of a report with `places` places, and the sum of their nonces. A duplicate is reported once, without its nonce.
+    /// If it lies within a range above `expected`, that range comes second ([rfc-2883] sec. 4), so that the peer can recognise
+    /// the duplicate.
     pub(crate) fn report(&mut self, initial: SeqNumber, places: usize) -> (SackBlocks, u16) {
         let mut report = Report { blocks: [Range::default(); SackBlocks::MAX], count: 0, places };
-        // A duplicate above the acknowledged offset would look like an arrival: it waits until the whole batch is reported.
+        // A duplicate above the acknowledged offset would look like an arrival, so it waits until the whole batch is reported.
         let (acked, expected) = (self.told.0, self.expected);
         let is_last = self.unreported.len() < places;
         if let Some((left, right)) =
@@ -164,10 +165,10 @@ impl Arrivals {
             }
             around.into_iter().for_each(|range| report.push(range));
         }
-        // The oldest first, if one report has no room for all: a sender takes what is missing below the latest for lost.
+        // The oldest first, if one report has no room for all: a sender declares lost what is missing below the latest.
         let first = report.count;
         while let Some(&left) = self.unreported.front() {
-            // It is one of the latest ranges, unless it is of a batch.
+            // The range is one of the latest, unless it belongs to a batch.
             let is_in = |range: &&Range| (range.left..range.right).contains(&left);
             if left > self.expected
                 && let Some(range) = self.recent.iter().find(is_in).copied().or_else(|| self.above.around(left))
@@ -180,7 +181,7 @@ impl Arrivals {
             }
             self.unreported.pop_front();
         }
-        // [rfc-2018] sec. 4: the first block has the segment that triggered the ACK.
+        // [rfc-2018] sec. 4: the first block contains the segment that triggered the ACK.
         report.blocks[first..report.count].reverse();
         for range in self.recent.iter().filter(|range| range.left > self.expected) {
             if !report.has(range) {
@@ -222,7 +223,7 @@ impl Report {
     }
 }
 
-/// Separate segments of a batch: the most that one system call reads.
+/// Separate segments of a batch. One system call reads at most this many.
 const UNREPORTED_MAX: usize = 64;
 
 /// Half a million segments in flight, every other one lost: ten megabytes.
@@ -255,8 +256,8 @@ mod tests {
         assert_eq!(report(&mut arrivals), [(10, 40), (70, 80), (50, 60)]);
     }
 
-    /// A batch of seven separate segments takes three reports, and the eighth fills a hole between two of them. The oldest are
-    /// reported first: the sender takes what is missing below the latest for lost.
+    /// A batch of seven separate segments takes three reports; the eighth segment fills a hole between two of them. The oldest
+    /// ranges are reported first, because the sender declares lost what is missing below the latest.
     #[test]
     fn what_had_no_room_is_reported_next() {
         let mut arrivals = Arrivals::new(1);
@@ -280,7 +281,7 @@ mod tests {
         assert!(!arrivals.has_unreported());
     }
 
-    /// Four times a hundred, in one batch: the unit of a report is a range, however many segments it has.
+    /// Four hundred segments in one batch, in four ranges: a report counts ranges, however many segments they have.
     #[test]
     fn a_batch_of_many_segments_is_reported_whole() {
         let mut arrivals = Arrivals::new(1);
@@ -293,8 +294,8 @@ mod tests {
         assert!(!arrivals.has_unreported());
     }
 
-    /// The segment that fills the hole left last, and arrives in one batch with four ranges above it. The first report has no room
-    /// for the fourth range, and so does not acknowledge the hole.
+    /// The segment that fills the hole was sent last, and arrives in one batch with four ranges above it. The first report has no
+    /// room for the fourth range, and so does not acknowledge the hole.
     #[test]
     fn what_a_batch_fills_is_told_when_all_of_it_is_reported() {
         let mut arrivals = Arrivals::new(1);
@@ -315,7 +316,7 @@ mod tests {
         assert_eq!(arrivals.acknowledge(true), (140, 21), "there is no hole");
     }
 
-    /// It lies below the expected offset, but above what the first report acknowledges.
+    /// The duplicate lies below the expected offset, but above what the first report acknowledges.
     #[test]
     fn what_came_twice_in_a_batch_is_not_taken_for_news() {
         let mut arrivals = Arrivals::new(1);
@@ -339,7 +340,7 @@ mod tests {
         assert!(report(&mut arrivals).is_empty());
     }
 
-    /// [rfc-2883] sec. 4.1.1: a duplicate is reported first, once, and below the acknowledgement number too.
+    /// [rfc-2883] sec. 4.1.1: a duplicate is reported first, once, even if it is below the acknowledgement number.
     #[test]
     fn a_duplicate_is_reported_once() {
         let mut arrivals = Arrivals::new(1);
@@ -369,7 +370,7 @@ mod tests {
         assert!(!arrivals.has_too_many_holes(end + 10, end + 15), "there is one less");
     }
 
-    /// A first block that is a duplicate is recognisable: it lies below the acknowledgement, or in the second block.
+    /// A first block that is a duplicate can be recognised: it lies below the acknowledgement number, or in the second block.
     #[test]
     fn the_range_in_which_a_duplicate_lies_is_reported_next() {
         let mut arrivals = Arrivals::new(1);
@@ -383,7 +384,7 @@ mod tests {
         assert_eq!(sack.as_slice(), [(SeqNumber(10), SeqNumber(20))], "alone it would be news");
     }
 
-    /// Powers of two, so that a sum reveals its terms.
+    /// Nonces are powers of two, so that a sum reveals its terms.
     #[test]
     fn nonces_are_summed_up_where_what_has_them_is_reported() {
         let mut arrivals = Arrivals::new(1);

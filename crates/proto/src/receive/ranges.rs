@@ -1,4 +1,4 @@
-//! A set of offsets as disjoint ranges that do not touch.
+//! A set of offsets, as disjoint ranges that are not adjacent.
 
 use crate::ordered::{Ordered, Pool};
 use crate::seq::Offset;
@@ -82,7 +82,7 @@ impl Ranges {
     /// The first part of `left..right` that is not in the set.
     #[inline]
     pub(crate) fn gap(&self, left: Offset, right: Offset) -> Option<(Offset, Offset)> {
-        // Most often it lies below or above all of them.
+        // In most cases it lies below or above all ranges.
         if right <= self.start || self.end <= left {
             return (left < right).then_some((left, right));
         }
@@ -169,7 +169,7 @@ mod tests {
     }
 
     proptest! {
-        /// Compared with a set of offsets.
+        /// The ranges equal a set of offsets.
         #[test]
         fn ranges_are_a_set(inserted in prop::collection::vec((0..100u64, 1..15u64), 0..40), probe in (0..110u64, 1..15u64)) {
             let (mut ranges, mut places) = (Ranges::default(), [false; 128]);
@@ -189,7 +189,7 @@ mod tests {
             }
         }
 
-        /// A removal at the lower edge leaves the other ranges, and both edges are right.
+        /// Removing the lowest range leaves the others, and both ends are right.
         #[test]
         fn edges_are_those_of_the_set(operations in prop::collection::vec((any::<bool>(), 1..100u64, 1..15u64), 0..60)) {
             let (mut ranges, mut places) = (Ranges::default(), [false; 128]);

@@ -1,7 +1,7 @@
 //! The receive window.
 //!
-//! Arrived data waits in the buffer until the application reads it. Above a hole it can read what is in order on its stream
-//! ([mfast-2019] sec. IV.D). So with `rbuf` bytes of buffer the right edge is
+//! Arrived data waits in the buffer until the application reads it. The application can read data above a hole if it is in order
+//! on its stream ([mfast-2019] sec. IV.D). So with `rbuf` bytes of buffer the right edge is
 //!
 //! ```text
 //! ESEQ + rbuf + (consumed above the hole) − (held below it)  =  rbuf + everything consumed so far
@@ -19,13 +19,13 @@ pub(crate) struct Window {
     capacity: u64,
     /// Sequence space consumed so far, the SYN included.
     consumed: u64,
-    /// The shift of the window field.
+    /// The window scale: the shift of the window field.
     shift: u8,
     /// The largest right edge announced so far. Segments beyond it are dropped.
     edge: Offset,
     /// The peer's full segment in bytes.
     mss: u64,
-    /// The largest value of the field in bytes, and the least step of the edge: they depend on the shift and the buffer.
+    /// The largest value of the field in bytes, and the least step of the edge. They depend on the shift and on the buffer.
     width_max: u64,
     step: u64,
 }
@@ -37,7 +37,7 @@ impl Window {
     }
 
     /// The shift for a buffer of this size ([rfc-7323] sec. 2.2). Consumption above a hole moves the edge away from the
-    /// acknowledgement number, so there is room for several buffers.
+    /// acknowledgement number, so the field must express several buffers.
     pub(crate) fn scale(capacity: u64) -> u8 {
         let largest = capacity.saturating_mul(HEADROOM);
         (0..SHIFT_MAX).find(|&shift| FIELD_MAX << shift >= largest).unwrap_or(SHIFT_MAX)
@@ -59,7 +59,7 @@ impl Window {
         (self.capacity, self.step) = (capacity, self.mss.min(capacity / 2));
     }
 
-    /// This much sequence space no longer needs a buffer.
+    /// This much sequence space no longer occupies the buffer.
     pub(crate) fn consume(&mut self, bytes: u64) {
         self.consumed += bytes;
     }
@@ -74,9 +74,10 @@ impl Window {
         self.edge
     }
 
-    /// The window field of a segment that acknowledges `expected`. From now on the peer may send up to this edge.
+    /// The window field of a segment that acknowledges `expected`. From now on the peer may send up to the edge that it
+    /// announces.
     ///
-    /// [rfc-7323] sec. 2.4: the field has a unit, so the edge of one segment may lie up to a unit below that of an earlier one,
+    /// [rfc-7323] sec. 2.4: the field counts units, so the edge of one segment may lie up to a unit below that of an earlier one,
     /// which stays valid.
     #[inline]
     pub(crate) fn advertise(&mut self, expected: Offset) -> u16 {
@@ -107,11 +108,11 @@ const FIELD_MAX: u64 = 0xffff;
 /// [rfc-7323] sec. 2.3.
 pub(crate) const SHIFT_MAX: u8 = 14;
 
-/// While a hole is open, other streams may consume three more buffers, the data of three round trips at full rate: long enough for
-/// a retransmission that is lost as well.
+/// While there is a hole, other streams may consume three more buffers: the data of three round trips at full rate. That is long
+/// enough even if a retransmission is lost.
 const HEADROOM: u64 = 4;
 
-/// With a quarter of the buffer left, a sender does not stall.
+/// With a quarter of the buffer still open, a sender does not stall.
 const UPDATES_PER_BUFFER: u64 = 4;
 
 #[cfg(test)]
@@ -128,13 +129,13 @@ mod tests {
     fn what_waits_takes_room_and_what_is_read_gives_it_back() {
         let mut window = window(10_000);
         assert_eq!(window.edge(), 10_001);
-        // 6000 bytes arrive and wait.
+        // 6000 bytes arrive and are not read.
         assert_eq!((window.advertise(6001), window.edge()), (4000, 10_001));
         window.consume(6000);
         assert_eq!((window.advertise(6001), window.edge()), (10_000, 16_001));
     }
 
-    /// A hole at 1, and 8000 bytes above it that their streams have consumed: the peer may continue.
+    /// A hole at 1, and 8000 bytes above it that the streams have consumed: the peer may continue.
     #[test]
     fn what_is_consumed_above_a_hole_opens_the_window() {
         let mut window = window(10_000);
@@ -159,7 +160,7 @@ mod tests {
         assert_eq!(Window::scale(1 << 40), SHIFT_MAX);
     }
 
-    /// Units of 4 bytes: the announced window never exceeds the buffer.
+    /// In units of 4 bytes, the announced window never exceeds the buffer.
     #[test]
     fn rounding_never_promises_what_there_is_not() {
         let mut window = Window::new(65_535, 1000);

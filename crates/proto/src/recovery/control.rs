@@ -1,6 +1,6 @@
-//! Control of one path: combines its estimators, loss detection and controller. This is the split estimation component of
-//! [multihoming-2010] sec. III.A, and independent of other paths. It reads its own lane of the scoreboard, where an ACK on another
-//! path gives no RTT sample and no room.
+//! Control of one path: combines its estimators, loss detection and controller. This is the separate estimation component of
+//! [multihoming-2010] sec. III.A, independent of other paths. It reads its own lane of the scoreboard, in which an ACK on another
+//! path gives neither an RTT sample nor room.
 //!
 //! Order within one ACK: RTT estimate, undo of spurious losses (`undo`), loss detection, classification, `on_loss`, `on_ack`,
 //! `on_round`.
@@ -54,45 +54,45 @@ pub(crate) struct PathControl {
     pacer: Pacer,
     window_rate: WindowRate,
     episode: Episode,
-    /// Proportional rate reduction, if the law wants it during a recovery.
+    /// Proportional rate reduction, if the law uses it during a recovery.
     prr: Option<Prr>,
     /// Bytes acknowledged by the ACK that is being processed.
     arriving: u64,
     timer: Timer,
     probe: Probe,
-    /// The latest loss, while it may prove spurious.
+    /// The latest loss, as long as it may prove spurious.
     suspicion: Option<Suspicion>,
     /// When the retransmission timer was started.
     started: Time,
-    /// When the last segment left.
+    /// When the last segment was sent.
     sent_last: Time,
-    /// When the path last answered, or a segment was sent with nothing in flight.
+    /// When an ACK last arrived on the path, or a segment was sent with nothing in flight.
     heard: Time,
-    /// When the oldest segment in flight left, if the path is watched for silence.
+    /// When the oldest segment in flight was sent, if silence of the path is measured.
     oldest: Time,
-    /// Whether one lost segment may leave in spite of a full window: [rfc-6675] sec. 5 (4.3).
+    /// Whether one lost segment may be sent despite a full window: [rfc-6675] sec. 5 (4.3).
     is_urgent: bool,
-    /// Whether a timeout is still unanswered: then another one begins no new episode ([rfc-5681] sec. 3.1).
+    /// Whether nothing was acknowledged since a timeout. Another timeout then begins no new episode ([rfc-5681] sec. 3.1).
     is_silent: bool,
-    /// The ACK delay that the peer was allowed.
+    /// The ACK delay that the peer may use.
     ack_delay: Span,
     /// The window at the end of the last round, and whether it grew fast within that round.
     window_before: f64,
     is_growing: bool,
     pub(crate) ecn: PathEcn,
-    /// When the last mark was answered: marks of segments sent before are no new signal.
+    /// When the sender last responded to a mark: marks of segments sent before are no new signal.
     marked_at: Option<Time>,
     /// Whether the losses may be due to a smaller path MTU.
     is_doubtful: bool,
-    /// Bytes in flight by this account; the scoreboard has its own.
+    /// Bytes in flight as counted here; the scoreboard counts them, too.
     flight: u64,
-    /// Lost bytes that the controller has not been told of.
+    /// Lost bytes that were not yet reported to the controller.
     lost_untold: u64,
-    /// Segments that were marked, not yet reported to the controller.
+    /// Marked segments that were not yet reported to the controller.
     marked_untold: u64,
-    /// Whether another path would take over: then silence is probed earlier.
+    /// Whether another path would take over. Then silence is probed earlier.
     has_others: bool,
-    /// Whether there ever was another path; otherwise silence is not measured.
+    /// Whether there was ever another path. If not, silence is not measured.
     is_watched: bool,
     pub(crate) tally: Tally,
 }
@@ -106,17 +106,17 @@ pub struct Tally {
     pub sent_again: u64,
     /// Segments detected as lost.
     pub lost: u64,
-    /// Of these, segments that a timeout or the abandonment of the path declared lost.
+    /// Lost segments that a timeout or the removal of the path declared lost.
     pub lost_by_timeout: u64,
     /// Acknowledgements that reported ECN marks.
     pub marked: u64,
     /// Retransmission timeouts that expired.
     pub timeouts: u64,
-    /// Episodes of loss classified as random at their start, without a window reduction.
+    /// Loss episodes classified as random at their start, without a window reduction.
     pub random: u64,
-    /// Duplicate arrivals that the peer reported.
+    /// Duplicate arrivals reported by the peer.
     pub duplicates: u64,
-    /// Spurious episodes of loss, which were undone.
+    /// Loss episodes that proved spurious and were undone.
     pub undone: u64,
     /// Sequence space delivered, in bytes.
     pub delivered: u64,
@@ -131,9 +131,9 @@ pub struct Tally {
 /// The path on which an ACK arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Via {
-    /// On this path. The receiver delayed it by `delay`, it arrived `late` ago, and it reports codepoints.
+    /// On this path. The receiver delayed the ACK by `delay`, it arrived `late` ago, and it reports these ECN counts.
     Own { delay: Span, late: Span, ecn: EcnReport },
-    /// On another path; it acknowledges something sent on this one.
+    /// On another path; it acknowledges segments sent on this one.
     Other,
 }
 
@@ -180,7 +180,7 @@ impl PathControl {
         }
     }
 
-    /// Switches ECN on or off; the codepoint is the law's, and it stays off if the law does not react to marks.
+    /// Switches ECN on or off. The law chooses the codepoint; ECN stays off if the law does not respond to marks.
     pub(crate) fn set_ecn(&mut self, is_on: bool) {
         let ect = self.law.ect();
         self.ecn = PathEcn::new(is_on && ect.is_some(), ect.unwrap_or_default());
@@ -218,7 +218,7 @@ impl PathControl {
         AckContext { now, via: self.id, rtt_min: self.rtt.shortest(), echo: None }
     }
 
-    /// Sets whether other paths exist and would take over.
+    /// Sets whether other paths exist that would take over.
     pub(crate) fn set_others<T>(&mut self, would_take_over: bool, board: &Scoreboard<T>) {
         if !self.is_watched {
             self.is_watched = true;
@@ -231,7 +231,7 @@ impl PathControl {
         self.oldest = board.oldest_departed(self.id).unwrap_or(self.heard);
     }
 
-    /// The path is abandoned, for a while or for ever: its data in flight may leave on any other path. The controller sees a
+    /// The path is abandoned, for a while or for good: its data in flight may be sent on any other path. The controller sees a
     /// timeout.
     pub(crate) fn abandon<T>(&mut self, now: Time, board: &mut Scoreboard<T>) {
         board.release_held(self.id, u64::MAX);
@@ -280,7 +280,7 @@ impl PathControl {
         self.law.tell(|law| law.on_group(&view, group));
     }
 
-    /// The peer received `left..right` twice.
+    /// The peer reported `left..right` as a duplicate.
     pub(crate) fn on_duplicate<T>(&mut self, now: Time, board: &mut Scoreboard<T>, right: Offset) {
         self.tally.duplicates += 1;
         self.heard = now;
@@ -295,8 +295,8 @@ impl PathControl {
         }
     }
 
-    /// Whether an ACK without news changes nothing: nothing is in flight, in recovery, or possibly spurious. This is so at an end
-    /// that only receives.
+    /// Whether an ACK without news changes nothing: no segment is in flight, in recovery, or possibly spurious. This is so at an
+    /// end that only receives.
     pub(crate) fn is_at_rest(&self) -> bool {
         self.flight == 0
             && self.timer == Timer::Idle
@@ -305,13 +305,13 @@ impl PathControl {
             && self.suspicion.is_none()
     }
 
-    /// An ACK has been entered on the scoreboard. Returns whether a round ended with it.
+    /// An ACK was recorded on the scoreboard. Returns whether a round ended with it.
     pub(crate) fn on_ack<T>(&mut self, now: Time, board: &mut Scoreboard<T>, via: Via) -> bool {
         let has_counts = matches!(via, Via::Own { ecn: EcnReport::Counts(Some(_)), .. });
         self.on_report(now, board, has_counts, || via)
     }
 
-    /// The same for an ACK with or without ECN counts; the rest of `via` is computed only if needed.
+    /// As [`Self::on_ack`], for an ACK with or without ECN counts. The rest of `via` is computed only if needed.
     #[inline(always)]
     pub(crate) fn on_report<T>(
         &mut self,
@@ -323,15 +323,15 @@ impl PathControl {
         let is_open = self.episode.is_open() && self.suspicion.is_none() && !matches!(self.probe, Probe::Out { .. });
         let has_news = board.has_newly_acked(self.id) || has_counts;
         if is_open && !has_news {
-            // It acknowledged nothing sent here, as usual at an end that receives. Only time may have revealed a loss.
+            // It acknowledges nothing sent on this path, as is usual at an end that receives. Only time may have revealed a loss.
             self.look(now, board);
             return false;
         }
         self.on_news(now, board, via(), is_open)
     }
 
-    /// The same for an ACK with news, or during a recovery. It is a function of its own so that an ACK without news costs only the
-    /// test.
+    /// As [`Self::on_report`], for an ACK with news, or during a recovery. It is a separate function so that an ACK without news
+    /// costs only the test.
     #[inline(never)]
     fn on_news<T>(&mut self, now: Time, board: &mut Scoreboard<T>, via: Via, is_open: bool) -> bool {
         let newly_acked = board.take_newly_acked(self.id);
@@ -420,12 +420,12 @@ impl PathControl {
         self.rtt.timeout()
     }
 
-    /// Whether the window grows fast: estimates of the path are stale by the next round trip.
+    /// Whether the window grows fast, so that estimates of the path are outdated a round trip later.
     pub(crate) fn is_growing(&self) -> bool {
         self.is_growing
     }
 
-    /// The peer may delay acknowledgements by this much.
+    /// Sets how long the peer may delay acknowledgements.
     pub(crate) fn set_ack_delay(&mut self, delay: Span) {
         self.ack_delay = delay;
     }
@@ -442,7 +442,7 @@ impl PathControl {
         self.rtt.smoothed()
     }
 
-    /// The best delivery rate in bytes a second.
+    /// The best delivery rate in bytes per second.
     pub(crate) fn delivery_rate(&self) -> Option<f64> {
         self.delivery_rate.best()
     }
@@ -451,13 +451,13 @@ impl PathControl {
         self.rtt.least()
     }
 
-    /// The raw RTT sample of an ACK, if Karn's rule allows one, without the receiver's ACK delay. As in [rfc-9002] sec. 5.3, the
-    /// delay never reduces a sample below the least RTT.
+    /// The raw RTT sample of an ACK, if Karn's rule allows one, minus the receiver's ACK delay. As in [rfc-9002] sec. 5.3, the
+    /// delay never reduces a sample below the minimum RTT.
     #[inline]
     fn estimate(&mut self, now: Time, delay: Span, newly_acked: &NewlyAcked) -> Option<Span> {
         let newest = newly_acked.newest?;
         if newest.transmissions > 1 {
-            // [rfc-7323] sec. 4: the echo identifies the transmission, but not to the microsecond.
+            // [rfc-7323] sec. 4: the echo identifies the transmission, but only to the millisecond.
             if let Some(echo) = newly_acked.echo {
                 self.rtt.on_echo(now.since(echo).saturating_add(TICK));
             }
@@ -479,16 +479,16 @@ impl PathControl {
         Some(sample)
     }
 
-    /// Both accounts of the flight agree.
+    /// Checks that both counts of the bytes in flight agree.
     pub(crate) fn check<T>(&self, board: &Scoreboard<T>) {
         debug_assert_eq!(self.flight, board.flight(self.id), "the controller hears of what the scoreboard counts");
     }
 }
 
-/// In slow start a window doubles each round; growth by one segment exceeds a tenth only below ten segments.
+/// In slow start a window doubles per round. Growth by one segment exceeds a tenth only below ten segments.
 const GROWING: f64 = 1.1;
 
-/// Bytes as full segments. The conversion of signed numbers is faster, and 2^63 bytes are never in flight.
+/// Bytes as full segments. Converting signed numbers is faster, and 2^63 bytes are never in flight.
 fn segments(bytes: u64, mss: u64) -> f64 {
     bytes.cast_signed() as f64 / mss.cast_signed() as f64
 }

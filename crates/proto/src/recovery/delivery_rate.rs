@@ -1,11 +1,11 @@
-//! The delivery rate of a path: the largest of recent rounds, in bytes a second.
+//! The delivery rate of a path: the maximum of recent rounds, in bytes per second.
 //!
-//! A window over an RTT estimates the capacity of a path, but is wrong by a fifth either way while the RTT swings with a queue that
-//! the path itself fills. The bytes delivered in a round cannot exceed the capacity. The maximum over the last rounds ignores
-//! rounds with little to send.
+//! A window divided by an RTT estimates the capacity of a path, but is wrong by up to a fifth while the RTT oscillates with a
+//! queue that the path itself fills. The bytes delivered in a round cannot exceed the capacity. The maximum over the last rounds
+//! ignores rounds in which little was sent.
 //!
 //! Citation: [bbr-2016], whose bottleneck bandwidth is such a maximum over ten round trips. Differs from it in: a sample is a
-//! round, not an ACK; the maximum is of two generations of eight rounds, so only two numbers are stored.
+//! round, not an ACK; the maximum is taken over two generations of eight rounds, so that only two numbers are stored.
 
 use anabranch_units::Span;
 
@@ -15,12 +15,12 @@ pub(crate) struct DeliveryRate {
     /// The maximum over the rounds of this generation, and of the one before.
     best: f64,
     best_before: f64,
-    /// Rounds of this generation.
+    /// Rounds so far in this generation.
     rounds: u32,
 }
 
 impl DeliveryRate {
-    /// A round in which `bytes` bytes were delivered is over.
+    /// A round ended in which `bytes` bytes were delivered.
     pub(crate) fn on_round(&mut self, bytes: f64, elapsed: Span) {
         if elapsed == Span::ZERO {
             return;
@@ -32,7 +32,7 @@ impl DeliveryRate {
         }
     }
 
-    /// Bytes a second; `None` before the end of the first round.
+    /// Bytes per second; `None` before the end of the first round.
     pub(crate) fn best(&self) -> Option<f64> {
         let best = self.best.max(self.best_before);
         (best > 0.0).then_some(best)

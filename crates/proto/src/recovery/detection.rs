@@ -1,4 +1,4 @@
-//! The loss detection of a path: the requested kind, and what the peer supports. `rack` and `control::dup_acks` implement it.
+//! How a path detects losses: the requested method, as far as the peer supports it. `rack` and `control::dup_acks` implement it.
 
 /// How losses are detected. Without SACK, duplicate ACKs are used in either case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub enum LossDetection {
 pub(crate) enum Detection {
     /// By time (RACK), with a tail loss probe.
     Rack,
-    /// By SACKed segments that left later.
+    /// By SACKed segments that were sent later.
     Overtaken,
     /// By duplicate ACKs of a peer without SACK.
     NewReno,

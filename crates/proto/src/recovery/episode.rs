@@ -5,14 +5,14 @@
 //!   └──timeout──> AfterTimeout ──likewise──> Open          (a timeout ends a recovery, too)
 //! ```
 //!
-//! Losses in one window are one episode ([rfc-6675] sec. 5: RecoveryPoint): the controller is told of the first.
+//! The losses in one window are one episode ([rfc-6675] sec. 5: RecoveryPoint). The controller is told only of the first loss.
 
 use anabranch_cc::{Departure, Phase};
 
 use crate::recovery::scoreboard::Found;
 use crate::seq::Offset;
 
-/// The present recovery of a path.
+/// The current recovery of a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) enum Episode {
     /// No recovery.
@@ -24,8 +24,8 @@ pub(crate) enum Episode {
         until: Offset,
         /// Whether the classification of the loss may still change.
         belief: Belief,
-        /// The first departure of later losses, which were sent after the start: another episode, if they are still in recovery
-        /// when this one ends.
+        /// The first sending time of later losses, that is, of segments sent after the start. They are another episode if they
+        /// are still in recovery when this one ends.
         later: Option<Departure>,
     },
     /// Recovery from a loss detected by the retransmission timer.
@@ -40,7 +40,8 @@ pub(crate) enum Episode {
 pub(crate) enum Belief {
     /// The controller has responded; the classification is final.
     Answered,
-    /// Classified as random, and the controller left its window unchanged. If it proves to be congestion, the controller is told.
+    /// Classified as random, and the controller left its window unchanged. If it proves to be congestion, the controller is
+    /// informed.
     Spared,
 }
 

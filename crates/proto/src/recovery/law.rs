@@ -1,4 +1,4 @@
-//! The congestion law of a path, with its latest answers cached: it is asked for a window far more often than told anything.
+//! The congestion law of a path, with its latest answers cached: the window is read far more often than the law gets an event.
 
 use anabranch_cc::{Controller, Ect, Gauges, PathView, Reduction, Sent, Transmission};
 use anabranch_units::Rate;
@@ -26,13 +26,13 @@ impl Law {
         (self.window, self.pacing_rate) = (self.controller.window(), self.controller.pacing_rate());
     }
 
-    /// Whether the law wants to be told of such a departure.
+    /// Whether the law needs to know of such a transmission.
     #[inline]
     pub(crate) fn counts(&self, transmission: Transmission) -> bool {
         transmission == Transmission::Again || self.hears_first
     }
 
-    /// Tells the law of a departure, which changes no answers.
+    /// Tells the law of a transmission, which changes no answers.
     #[inline]
     pub(crate) fn count_sent(&mut self, path: &PathView, sent: &Sent) {
         self.controller.on_sent(path, sent);
@@ -48,7 +48,7 @@ impl Law {
         self.pacing_rate
     }
 
-    /// The codepoint of its segments, if it reacts to marks.
+    /// The ECN codepoint of its segments, if the law responds to marks.
     pub(crate) fn ect(&self) -> Option<Ect> {
         self.controller.ect()
     }

@@ -1,25 +1,25 @@
-//! The pacer releases segments at a rate: that of the law, or that of its window in an RTT. Without a rate it releases at once.
+//! The pacer releases segments at a rate: that of the law, or that of its window per RTT. Without a rate it releases at once.
 //!
 //! ```text
-//! sent:     free ← max(free, now − credit) + size/rate        credit: the larger of 1 ms and two ticks of the timer
+//! sent:     free ← max(free, now − credit) + size/rate        credit: the larger of 1 ms and two timer ticks
 //! release:  at `free`; then a quantum at once: the data of a tick, at most 1 ms or 64 kB
 //! ```
 //!
-//! The pacer makes up for time in which the host slept although there was something to send, up to the credit: a timer that fires
-//! every 4 ms sends the data of 4 ms. It does not make up for time without data beyond the credit: data written after a pause
-//! leaves at the rate. Its first ten segments leave at once if nothing is in flight, as at the start of a connection, so a short
-//! message does not wait.
+//! The pacer makes up for time in which the host was asleep although there was data to send, up to the credit: a timer that fires
+//! every 4 ms sends the data of 4 ms. It does not make up for time without data beyond the credit: data written after a pause is
+//! sent at the rate. If nothing is in flight, as at the start of a connection, the first ten segments are sent at once, so a
+//! short message does not wait.
 //!
 //! Citation: rfc-9002 sec. 7.7.
 
 use anabranch_units::{Bytes, Rate, Span, Time};
 
-/// How departures are spread over time.
+/// How the sending of segments is spread over time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pacing {
-    /// At the law's own rate if it has one, else at 1.25 windows in a smoothed RTT ([rfc-9002] sec. 7.7).
+    /// At the law's own rate if it has one, else at 1.25 windows per smoothed RTT ([rfc-9002] sec. 7.7).
     Always,
-    /// At the law's own rate if it has one. Otherwise acknowledgements clock the segments, as with the agents of the papers.
+    /// At the law's own rate if it has one. Otherwise ACK clocking alone, as in the agents of the papers.
     ByLaw,
 }
 
@@ -28,13 +28,13 @@ pub enum Pacing {
 pub(crate) struct Pacer {
     /// When the segments sent so far have used up their time.
     free_at: Time,
-    /// When the last segment left.
+    /// When the last segment was sent.
     last: Time,
-    /// The time that may be made up for.
+    /// The time for which the pacer may make up.
     credit: Span,
-    /// The time's worth of data that may leave at one moment.
+    /// The data that may be sent at one moment, as a time at the rate.
     quantum: Span,
-    /// Bytes that may leave at once after a pause.
+    /// Bytes that may be sent at once after a pause.
     burst: u64,
 }
 
@@ -45,13 +45,13 @@ impl Pacer {
         Self { free_at: Time::ZERO, last: Time::ZERO, credit, quantum: tick.min(QUANTUM_MOST), burst: 0 }
     }
 
-    /// Whether a segment may leave at `now`, whatever the rate is.
+    /// Whether a segment may be sent at `now`, whatever the rate is.
     #[inline]
     pub(crate) fn is_free(&self, now: Time) -> bool {
         self.free_at <= now || self.burst > 0
     }
 
-    /// When the next segment may leave: `now` or later.
+    /// When the next segment may be sent: at `now` or later.
     pub(crate) fn release(&self, now: Time, rate: Option<Rate>) -> Time {
         let Some(rate) = rate.filter(|_| !self.is_free(now)) else { return now };
         // A burst that has begun continues until its quantum is used up.
@@ -59,14 +59,14 @@ impl Pacer {
         if self.free_at.since(now) < quantum { now } else { self.free_at }
     }
 
-    /// Nothing is in flight, and segments of `mss` bytes are about to leave.
+    /// Nothing is in flight, and segments of `mss` bytes are about to be sent.
     pub(crate) fn on_idle(&mut self, now: Time, mss: u64) {
         if self.free_at <= now {
             self.burst = mss.saturating_mul(BURST);
         }
     }
 
-    /// A segment of `size` bytes left.
+    /// A segment of `size` bytes was sent.
     #[inline(always)]
     pub(crate) fn on_sent(&mut self, now: Time, size: Bytes, rate: Option<Rate>) {
         if self.burst > 0 {
@@ -79,19 +79,19 @@ impl Pacer {
     }
 }
 
-/// Hosts wake up this late, whatever they promise.
+/// Hosts wake up this late, whatever resolution they state.
 const CREDIT_LEAST: Span = Span::from_millis(1);
 
-/// A burst queues at the bottleneck: no longer than the path's own noise.
+/// A burst queues at the bottleneck. It should last no longer than the path's own noise.
 const QUANTUM_MOST: Span = Span::from_millis(1);
 
-/// The most that one system call sends.
+/// One system call sends at most this much.
 const QUANTUM_BYTES: Bytes = Bytes::new(64_000);
 
 /// [rfc-9002] sec. 7.7: bursts are at most the initial window, which is ten segments ([rfc-6928]).
 const BURST: u64 = 10;
 
-/// The rate of a window in an RTT, cached: it is needed for each segment, and changes with ACKs only.
+/// The rate of a window per RTT, cached: it is needed for each segment, but changes only with ACKs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WindowRate {
     bytes: f64,
@@ -100,7 +100,7 @@ pub(crate) struct WindowRate {
 }
 
 impl WindowRate {
-    /// The rate of a window of `bytes` bytes in an RTT.
+    /// The rate of a window of `bytes` bytes per RTT.
     #[expect(clippy::float_cmp, reason = "a window that was not moved has the same bits")]
     pub(crate) fn of(&mut self, bytes: f64, rtt: Span) -> Option<Rate> {
         if bytes != self.bytes || rtt != self.rtt {
@@ -110,13 +110,13 @@ impl WindowRate {
     }
 }
 
-/// The rate at which [`Pacing::Always`] spreads a window: enough to fill the pipe when an ACK is late.
+/// The rate at which [`Pacing::Always`] spreads a window. It still fills the path if an ACK is late.
 pub(crate) fn of_window(bytes: f64, rtt: Span) -> Option<Rate> {
     let bits = PER_RTT * 8.0 * bytes / rtt.as_secs_f64();
     (bits.is_finite() && bits >= 1.0).then(|| Rate::from_bits_per_second(bits as u64))
 }
 
-/// Windows in an RTT ([rfc-9002] sec. 7.7).
+/// Windows per RTT ([rfc-9002] sec. 7.7).
 const PER_RTT: f64 = 1.25;
 
 #[cfg(test)]
@@ -129,12 +129,12 @@ mod tests {
         Time::ZERO + Span::from_micros(us)
     }
 
-    /// A segment a millisecond.
+    /// One segment per millisecond.
     fn rate() -> Option<Rate> {
         Some(Rate::from_bits_per_second(8_000_000))
     }
 
-    /// The segments that leave in each of `wakes` wake-ups, one every `every` microseconds from `first` on.
+    /// The segments that are sent in each of `wakes` wake-ups, one every `every` microseconds from `first` on.
     fn sent(pacer: &mut Pacer, first: u64, every: u64, wakes: u64) -> Vec<u32> {
         let wake = |pacer: &mut Pacer, now: Time| {
             let mut count = 0;
@@ -152,21 +152,21 @@ mod tests {
         let mut pacer = Pacer::new(Span::ZERO);
         assert_eq!(pacer.release(at(5000), rate()), at(5000));
         pacer.on_sent(at(5000), SIZE, rate());
-        // A credit of a millisecond was left from before.
+        // A credit of a millisecond remained from before.
         pacer.on_sent(at(5000), SIZE, rate());
         assert_eq!(pacer.release(at(5000), rate()), at(6000));
         assert_eq!(pacer.release(at(9000), rate()), at(9000));
         assert_eq!(pacer.release(at(5000), None), at(5000));
     }
 
-    /// After a pause of any length the credit covers one segment, and the rest leaves at the rate.
+    /// After a pause of any length, the credit covers one segment, and the others are sent at the rate.
     #[test]
     fn a_pause_is_not_made_up_for() {
         let mut pacer = Pacer::new(Span::ZERO);
         assert_eq!(sent(&mut pacer, 10_000_000, 1000, 10), [2, 1, 1, 1, 1, 1, 1, 1, 1, 1]);
     }
 
-    /// Data beyond ten segments is paced, and a flight prevents another burst.
+    /// Data beyond ten segments is paced. If data is in flight, there is no second burst.
     #[test]
     fn ten_segments_leave_at_once_after_a_pause() {
         let mut pacer = Pacer::new(Span::ZERO);
@@ -176,20 +176,20 @@ mod tests {
         assert_eq!(sent(&mut pacer, 10_004_000, 1000, 2), [1, 1]);
     }
 
-    /// Timers that fire every 4 ms, 1 ms or 0.25 ms reach the rate, and no more.
+    /// Timers that fire every 4 ms, 1 ms or 0.25 ms reach the rate, but do not exceed it.
     #[test]
     fn a_coarse_timer_sends_what_it_slept_through() {
         for every in [250_u64, 1000, 4000, 10_000] {
             let mut pacer = Pacer::new(Span::from_micros(every));
             let (wakes, first) = (400_000 / every, 10_000_000);
             let count: u32 = sent(&mut pacer, first, every, wakes).iter().sum();
-            // Two ticks of credit or a millisecond, and the quantum of the last moment.
+            // Two ticks of credit (or a millisecond), and the quantum of the last moment.
             let most = (400_000 + (2 * every).max(1000) + 1000) / 1000;
             assert!((400..=most).contains(&count.into()), "{every} us: {count}");
         }
     }
 
-    /// At 8 Gbit/s a millisecond is a thousand segments, and 64 leave at one moment.
+    /// At 8 Gbit/s a millisecond is a thousand segments, but only 64 are sent at one moment.
     #[test]
     fn a_quantum_is_a_tick_or_what_one_call_sends() {
         let rate = Some(Rate::from_bits_per_second(8_000_000_000));

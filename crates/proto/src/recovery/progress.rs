@@ -1,12 +1,12 @@
-//! How far a path has come, as its controller is told: what delivery-rate samples are made of.
+//! The progress of a path that its controller is told, from which delivery-rate samples are made.
 //!
-//! Each departure remembers the account as it was then. What has been delivered since, over the longer of the time in which it was acknowledged and
-//! the time in which it left, is a sample.
+//! Each sent segment stores the account at its sending. A sample is what has been delivered since, divided by the longer one of
+//! two times: that in which it was acknowledged, and that in which it was sent.
 //!
 //! Citation: draft-ietf-ccwg-bbr sec. 4.1.
 //!
 //! Differs from the draft in:
-//! * What the peer's window or this host's memory holds back counts as what the application does not have.
+//! * Data held back by the peer's window or by this host's memory limit counts as data that the application does not have.
 
 use anabranch_cc::{Progress, Supply};
 use anabranch_units::Time;
@@ -15,30 +15,31 @@ use anabranch_units::Time;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Account {
     progress: Progress,
-    /// The supply is short until more than this has been delivered; zero if it never was.
+    /// The sender is application-limited until more than this has been delivered; zero if it never was.
     short_until: f64,
 }
 
 impl Account {
-    /// The same, for who only looks.
+    /// The progress so far.
     #[inline]
     pub(crate) fn progress(&self) -> Progress {
         self.progress
     }
 
-    /// Whether what leaves now leaves a path that is given enough.
+    /// Whether a segment sent now counts as application-limited.
     #[inline]
     pub(crate) fn supply(&self) -> Supply {
         if self.progress.delivered < self.short_until { Supply::Short } else { Supply::Enough }
     }
 
-    /// A flight begins: nothing is under way.
+    /// A flight begins: nothing else is in flight.
     #[inline]
     pub(crate) fn on_first(&mut self, now: Time) {
         (self.progress.delivered_at, self.progress.departed) = (now, now);
     }
 
-    /// So many segments were delivered, as an acknowledgement says that arrived then; the latest of them had left at `departed`.
+    /// `segments` segments were delivered according to an acknowledgement that arrived at `arrival`. The latest of them was sent
+    /// at `departed`.
     #[inline]
     pub(crate) fn on_delivered(&mut self, segments: f64, arrival: Time, departed: Time) {
         let progress = &mut self.progress;
@@ -47,20 +48,21 @@ impl Account {
         progress.departed = progress.departed.max(departed);
     }
 
-    /// So many were found to be lost.
+    /// `segments` segments were detected as lost.
     #[inline]
     pub(crate) fn on_lost(&mut self, segments: f64) {
         self.progress.lost += segments;
     }
 
-    /// There is nothing to send, and room for it, while `flight` segments are under way.
+    /// There is nothing to send although there is room, while `flight` segments are in flight.
     #[inline]
     pub(crate) fn on_short(&mut self, flight: f64) {
         self.short_until = self.progress.delivered + flight + ABOVE;
     }
 }
 
-/// The draft clears its mark when more has been delivered than was under way; segments are not always whole.
+/// The draft ends the application-limited phase when more has been delivered than was in flight. The counts are not always whole
+/// segments.
 const ABOVE: f64 = 1e-6;
 
 #[cfg(test)]
@@ -73,7 +75,8 @@ mod tests {
         Time::ZERO + Span::from_millis(ms)
     }
 
-    /// Four leave at once, and an ACK for each comes 1 ms after the one before: a segment a millisecond, though they left in no time.
+    /// Four segments are sent at once, and their ACKs arrive 1 ms apart: the sample is a segment per millisecond, although
+    /// sending took no time.
     #[test]
     fn a_flight_that_leaves_at_once_is_sampled_at_the_rate_of_its_acknowledgements() {
         let mut account = Account::default();
@@ -85,7 +88,7 @@ mod tests {
         let now = account.progress();
         assert_eq!((now.delivered - then.delivered) as u32, 4);
         assert_eq!(now.delivered_at.since(then.delivered_at), Span::from_millis(103));
-        // From the second flight on the clock runs from ACK to ACK.
+        // From the second flight on, the time is measured from ACK to ACK.
         account.on_delivered(1.0, at(204), at(203));
         assert_eq!(account.progress().delivered_at.since(now.delivered_at), Span::from_millis(1));
     }

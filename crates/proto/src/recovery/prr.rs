@@ -1,4 +1,4 @@
-//! Proportional rate reduction: how much may leave during a recovery.
+//! Proportional rate reduction (PRR): how much may be sent during a recovery.
 //!
 //! ```text
 //! start of a recovery:           RecoverFS ← flight before it; prr_delivered, prr_out ← 0
@@ -6,14 +6,15 @@
 //!   inflight > ssthresh:         sndcnt ← ⌈prr_delivered · ssthresh / RecoverFS⌉ − prr_out
 //!   else:                        sndcnt ← max(prr_delivered − prr_out, DeliveredData), and a segment more if the ACK is safe;
 //!                                at most ssthresh − inflight
-//! each departure:                prr_out ← prr_out + its size
+//! each segment sent:             prr_out ← prr_out + its size
 //! ```
 //!
-//! If the window is halved at once, nothing leaves for half of a round trip. Here each ACK releases its share, so the flight falls
-//! evenly. After heavy losses no more leaves than arrives, plus a segment for an ACK that shows progress of the recovery.
+//! If the window is halved at once, nothing is sent for half of a round trip. With PRR each ACK releases its share, so the flight
+//! falls evenly. After heavy losses no more is sent than arrives, plus one segment for an ACK that shows progress of the
+//! recovery.
 //!
-//! Citation: rfc-9937 sec. 6, in bytes, of which ⌈ ⌉ makes whole segments. Differs from it in: the RFC keeps cwnd = inflight +
-//! sndcnt until the next ACK, here sndcnt alone is kept. With the RFC's rule a loss detected by time between two ACKs would make
+//! Citation: rfc-9937 sec. 6, in bytes; ⌈ ⌉ rounds up to whole segments. Differs from it in: the RFC keeps cwnd = inflight +
+//! sndcnt until the next ACK, here only sndcnt is kept. With the RFC's rule, a loss detected by time between two ACKs would make
 //! room without an arrival.
 
 use crate::seq::Offset;
@@ -23,7 +24,7 @@ use crate::seq::Offset;
 pub(crate) struct Prr {
     /// The target flight of the law.
     ssthresh: u64,
-    /// The flight before the loss was detected, lost bytes included; at least one.
+    /// The flight before the loss was detected, including the lost bytes; at least one.
     recover_fs: u64,
     /// The cumulative acknowledgement.
     una: Offset,
@@ -38,22 +39,22 @@ pub(crate) struct Prr {
 pub(crate) struct Arrived {
     /// DeliveredData: bytes acknowledged for the first time, cumulatively or selectively.
     pub(crate) bytes: u64,
-    /// The flight after it.
+    /// The flight after the ACK.
     pub(crate) flight: u64,
     /// The cumulative acknowledgement.
     pub(crate) una: Offset,
-    /// Whether it reveals more losses.
+    /// Whether the ACK reveals more losses.
     pub(crate) has_lost: bool,
 }
 
 impl Prr {
-    /// A loss is detected: `flight` bytes are or were in flight, lost bytes included; everything below `una` is acknowledged; the
+    /// A loss was detected. `flight` bytes are in flight, including the lost ones; everything below `una` is acknowledged; the
     /// law's target is `ssthresh`.
     pub(crate) fn new(ssthresh: u64, flight: u64, una: Offset) -> Self {
         Self { ssthresh, recover_fs: flight.max(1), una, delivered: 0, out: 0, allowance: 0 }
     }
 
-    /// An ACK, beginning with the one that revealed the loss; `mss` bytes are a segment.
+    /// An ACK, the first of which is the one that revealed the loss; `mss` is the size of a segment in bytes.
     pub(crate) fn on_ack(&mut self, arrived: &Arrived, mss: u64) {
         let &Arrived { bytes, flight, una, has_lost } = arrived;
         let is_safe = una > std::mem::replace(&mut self.una, una) && !has_lost;
@@ -70,13 +71,13 @@ impl Prr {
         };
     }
 
-    /// A segment left, for whatever reason.
+    /// A segment was sent, for whatever reason.
     pub(crate) fn on_sent(&mut self, bytes: u64) {
         self.out += bytes;
         self.allowance = self.allowance.saturating_sub(bytes);
     }
 
-    /// Whether `bytes` bytes may leave.
+    /// Whether `bytes` bytes may be sent.
     pub(crate) fn has_room(&self, bytes: u64) -> bool {
         bytes <= self.allowance
     }

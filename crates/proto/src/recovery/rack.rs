@@ -1,15 +1,15 @@
-//! RACK: a segment is lost if one that left later has arrived, and the reordering window has passed.
+//! RACK: a segment is lost if one that was sent later has arrived, and the reordering window has passed.
 //!
 //! ```text
-//! on delivery:   the latest departure that arrived, and its RTT
-//! lost:          left before that one, and now ≥ departure + RTT + reo_wnd
+//! on delivery:   the segment sent last among those that arrived, and its RTT
+//! lost:          sent before that one, and now ≥ its sending time + RTT + reo_wnd
 //! reo_wnd:       0 in recovery, or with three segments above a hole, as long as no reordering was seen;
-//!                else rtt_min/4, once more for each round with a DSACK, at most SRTT; back to one after 16 recoveries
+//!                else rtt_min/4, once more for each round with a DSACK, at most SRTT; back to one quarter after 16 recoveries
 //! ```
 //!
-//! Citation: rfc-8985 sec. 6. Differs from it in: a departure number replaces the comparison of equal times and sequence numbers;
-//! the timer waits for the first segment that may be lost, not for the last; a DSACK also counts as reordering, because the
-//! original was late.
+//! Citation: rfc-8985 sec. 6. Differs from it in: the serial number of a transmission replaces the comparison of equal times and
+//! sequence numbers; the timer waits for the first segment that may be lost, not for the last; a DSACK also counts as reordering,
+//! because the original was late.
 
 use anabranch_units::{Span, Time};
 
@@ -18,15 +18,15 @@ use crate::recovery::scoreboard::{DUPLICATES, Departed};
 /// Loss detection on one path.
 #[derive(Clone, Debug)]
 pub(crate) struct Rack {
-    /// The latest departure that arrived, and its RTT.
+    /// The latest transmission that arrived (its serial number), and its RTT.
     newest: Option<(u64, Span)>,
     /// Whether the network reorders.
     has_reordered: bool,
-    /// The factor of the reordering window: quarters of the least RTT, at least one.
+    /// The factor of the reordering window: quarters of the minimum RTT, at least one.
     quarters: u32,
-    /// Recoveries until the factor is one again.
+    /// Recoveries until the factor returns to one.
     recoveries_left: u32,
-    /// The number of departures when a DSACK last counted: one counts per round.
+    /// The number of transmissions when a DSACK last counted: one counts per round.
     widened_at: u64,
 }
 
@@ -40,7 +40,8 @@ pub(crate) struct Conditions {
     pub(crate) delivered: usize,
 }
 
-/// What is lost: departures before `serial` at `time` or earlier, and later ones `rtt_plus_reo_wnd` after their departure.
+/// What is lost: transmissions before `serial` that were sent at `time` or earlier; later ones are lost `rtt_plus_reo_wnd` after
+/// they were sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Verdict {
     pub(crate) serial: u64,
@@ -52,7 +53,7 @@ impl Rack {
         Self { newest: None, has_reordered: false, quarters: 1, recoveries_left: 0, widened_at: 0 }
     }
 
-    /// Segments arrived; this one left last.
+    /// Segments arrived; `newest` was sent last among them.
     pub(crate) fn on_delivered(&mut self, now: Time, newest: Departed) {
         // [rfc-8985] sec. 6.2 step 2.
         if self.newest.is_none_or(|(serial, _)| serial <= newest.serial) {
@@ -60,19 +61,19 @@ impl Rack {
         }
     }
 
-    /// The same by an acknowledgement on another path, which gives no RTT: the last one is kept.
+    /// As [`Self::on_delivered`], by an acknowledgement on another path. It gives no RTT, so the last one is kept.
     pub(crate) fn on_delivered_elsewhere(&mut self, newest: Departed) {
         if let Some((serial, _)) = &mut self.newest {
             *serial = newest.serial.max(*serial);
         }
     }
 
-    /// A segment arrived after one that left later.
+    /// A segment arrived after one that was sent later.
     pub(crate) fn on_reordering(&mut self) {
         self.has_reordered = true;
     }
 
-    /// A DSACK arrived: a retransmission was spurious. `departures` counts departures so far.
+    /// A DSACK arrived: a retransmission was spurious. `departures` counts transmissions so far.
     pub(crate) fn on_duplicate(&mut self, departures: u64) {
         self.has_reordered = true;
         // [rfc-8985] sec. 6.2 step 4: once per round trip.
@@ -96,7 +97,7 @@ impl Rack {
         }
     }
 
-    /// The latest departure that arrived: later ones are not lost.
+    /// The latest transmission that arrived. Later ones are not lost.
     pub(crate) fn newest(&self) -> Option<u64> {
         self.newest.map(|(serial, _)| serial)
     }
@@ -121,7 +122,7 @@ impl Rack {
 /// [rfc-8985] sec. 6.2 step 4: a wider window lasts for 16 recoveries.
 const RECOVERIES: u32 = 16;
 
-/// The window never exceeds SRTT, which is rarely more than this many quarters of the least RTT.
+/// The window never exceeds SRTT, which is rarely more than this many quarters of the minimum RTT.
 const QUARTERS_MAX: u32 = 1000;
 
 #[cfg(test)]

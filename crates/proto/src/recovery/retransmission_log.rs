@@ -1,7 +1,7 @@
 //! The retransmissions of a recovery that are not yet known to be spurious.
 //!
-//! Each retransmission is entered. It is removed when the receiver reports a duplicate of the segment ([rfc-3708] sec. 3), or when
-//! an ACK shows that the original arrived. When the log is empty, the loss was spurious.
+//! Each retransmission is recorded. It is removed when the receiver reports a duplicate of the segment ([rfc-3708] sec. 3), or
+//! when an ACK shows that the original arrived. If the log becomes empty, the loss was spurious.
 
 use anabranch_units::Time;
 
@@ -12,9 +12,9 @@ use crate::seq::Offset;
 pub(crate) struct RetransmissionLog {
     /// The end of each segment whose retransmission may have been needed; at most [`ENTRIES_MAX`].
     ends: Vec<Offset>,
-    /// When the first retransmission left.
+    /// When the first retransmission was sent.
     first: Option<Time>,
-    /// Whether the log has overflowed: then the loss never counts as spurious.
+    /// Whether the log has overflowed. Then the loss never counts as spurious.
     is_overfull: bool,
 }
 
@@ -25,7 +25,7 @@ impl RetransmissionLog {
         (self.first, self.is_overfull) = (None, false);
     }
 
-    /// The segment that ends there is retransmitted.
+    /// The segment that ends at `end` is retransmitted.
     pub(crate) fn on_resent(&mut self, end: Offset, time: Time) {
         self.first = self.first.or(Some(time));
         if self.ends.len() < ENTRIES_MAX {
@@ -35,7 +35,7 @@ impl RetransmissionLog {
         }
     }
 
-    /// `left..right` arrived as a duplicate: of each segment in it, one retransmission was spurious.
+    /// `left..right` was reported as a duplicate: for each segment in it, one retransmission was spurious.
     pub(crate) fn on_duplicate(&mut self, left: Offset, right: Offset) {
         let mut last = None;
         self.ends.sort_unstable();
@@ -48,7 +48,7 @@ impl RetransmissionLog {
         });
     }
 
-    /// The original of the segment that ends there arrived: all its retransmissions were spurious.
+    /// The original of the segment that ends at `end` arrived: all its retransmissions were spurious.
     pub(crate) fn on_original(&mut self, end: Offset) {
         self.ends.retain(|&other| other != end);
     }
@@ -63,7 +63,7 @@ impl RetransmissionLog {
         self.first.is_some()
     }
 
-    /// [rfc-3522] sec. 3.2: whether a departure before `time` was before the first retransmission.
+    /// [rfc-3522] sec. 3.2: whether a segment sent before `time` was sent before the first retransmission.
     pub(crate) fn is_later_than(&self, time: Time) -> bool {
         self.first.is_some_and(|first| first >= time)
     }

@@ -7,9 +7,9 @@ use anabranch_units::{Span, Time};
 #[derive(Clone, Debug)]
 pub(crate) struct Rounds {
     count: u64,
-    /// When the present round began.
+    /// When the current round began.
     since: Time,
-    /// The number of departures on the path at its start: the round ends with the ACK of a later one.
+    /// The number of transmissions on the path when the round began. The round ends with the ACK of a later one.
     departures: u64,
     /// Segments acknowledged in it.
     acked: f64,
@@ -36,7 +36,7 @@ impl Rounds {
         }
     }
 
-    /// The congestion window, or its pacing rate, held a segment back.
+    /// The congestion window, or the pacing rate derived from it, held a segment back.
     pub(crate) fn on_window_full(&mut self) {
         self.was_full = true;
     }
@@ -46,7 +46,7 @@ impl Rounds {
         if self.was_full || self.was_full_before { Limit::Window } else { Limit::Application }
     }
 
-    /// `acked` segments were acknowledged; `serial` is the latest departure of them, `departures` the number of departures so far.
+    /// `acked` segments were acknowledged, of which `serial` was sent last; `departures` is the number of transmissions so far.
     /// Returns the round that ends with this ACK.
     pub(crate) fn on_ack(
         &mut self,
@@ -86,7 +86,7 @@ mod tests {
         Time::ZERO + Span::from_millis(ms)
     }
 
-    /// Ten segments a round: serials 0 to 9 leave first, each ACK releases one more.
+    /// Ten segments per round: 0 to 9 are sent first, then each ACK releases one more.
     #[test]
     fn a_round_ends_with_what_left_after_it_began() {
         let mut rounds = Rounds::new(at(0));

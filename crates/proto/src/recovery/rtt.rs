@@ -3,11 +3,11 @@
 //! ```text
 //! first sample R:  SRTT ← R, RTTVAR ← R/2
 //! sample R:        RTTVAR ← 3/4 RTTVAR + 1/4 |SRTT − R|;  SRTT ← 7/8 SRTT + 1/8 R
-//! RTO:             SRTT + max(margin, 4 RTTVAR), doubled by each timeout in a row
+//! RTO:             SRTT + max(margin, 4 RTTVAR), doubled by each consecutive timeout
 //! ```
 //!
-//! Citation: rfc-6298. Differs from it in: the minimum applies to the variance term and not to the sum, because a constant RTT
-//! would otherwise leave no margin; it is 200 ms, as in common systems, where the RFC's sum is at least 1 s.
+//! Citation: rfc-6298. Differs from it in: the minimum applies to the variance term instead of the sum, because a constant RTT
+//! would otherwise leave no margin. It is 200 ms, as in common systems; in the RFC the sum is at least 1 s.
 
 use anabranch_units::Span;
 
@@ -17,11 +17,11 @@ pub(crate) struct RttEstimator {
     smoothed: Option<Span>,
     variation: Span,
     least: Option<Span>,
-    /// The least sample, including segments shorter than data.
+    /// The minimum sample, including samples of segments shorter than data.
     shortest: Option<Span>,
-    /// The smallest variance term, added to SRTT.
+    /// The least variance term, added to SRTT.
     margin: Span,
-    /// Timeouts in a row: each doubles the RTO.
+    /// Consecutive timeouts: each doubles the RTO.
     backoff: u32,
     /// Derived values, cached: they are read more often than they change.
     probe_timeout: Span,
@@ -51,19 +51,19 @@ impl RttEstimator {
         self.smooth(sample);
     }
 
-    /// A sample from a timestamp echo, for a retransmitted segment. It is too coarse for the least RTT.
+    /// A sample from a timestamp echo, for a retransmitted segment. It is too coarse for the minimum RTT.
     pub(crate) fn on_echo(&mut self, sample: Span) {
         self.backoff = 0;
         self.smooth(sample);
     }
 
-    /// The sample of a handshake. Its segments are shorter than data, so it does not count for the least RTT: a delay-based law
-    /// would count the difference as a queue for ever.
+    /// The sample of a handshake. Its segments are shorter than data, so it does not count for the minimum RTT: a delay-based law
+    /// would count the difference as queueing delay for ever.
     pub(crate) fn on_handshake(&mut self, sample: Span) {
         self.smooth(sample);
     }
 
-    /// The sample of a path after silence, from a segment shorter than data.
+    /// The sample of a path after silence. It comes from a segment shorter than data.
     pub(crate) fn on_answer(&mut self, sample: Span) {
         self.backoff = 0;
         self.smooth(sample);
@@ -88,8 +88,8 @@ impl RttEstimator {
         self.set_backoff((self.backoff + 1).min(BACKOFF_MAX));
     }
 
-    /// A retransmission was acknowledged: no sample, by Karn's rule, but the path works. [rfc-6298] sec. 5.7 leaves open when the
-    /// backoff ends. One doubling remains until there is a sample, in case the RTT has grown beyond the timeout.
+    /// A retransmission was acknowledged. By Karn's rule it gives no sample, but the path works. [rfc-6298] sec. 5.7 leaves open
+    /// when the backoff ends. Here one doubling remains until there is a sample, in case the RTT has grown beyond the timeout.
     pub(crate) fn on_progress(&mut self) {
         self.set_backoff(self.backoff.min(1));
     }
@@ -111,7 +111,7 @@ impl RttEstimator {
         self.settle();
     }
 
-    /// Computes both timeouts.
+    /// Computes the probe timeout and the retransmission timeout.
     fn settle(&mut self) {
         let (smoothed, swings) = (self.smoothed, self.variation.saturating_mul(4));
         let after =
@@ -126,8 +126,9 @@ impl RttEstimator {
         self.smoothed
     }
 
-    /// A lower bound of any answer's RTT: a probe may be shorter than data and find a shorter queue. If the transmission time of
-    /// data is most of the RTT, the bound is weak: an original's answer may take longer than this after the copy left.
+    /// A lower bound for the RTT of any ACK: a probe may be shorter than data and find a shorter queue. If the transmission time
+    /// of data is most of the RTT, the bound is weak: the original's ACK may arrive more than this after the retransmission was
+    /// sent.
     pub(crate) fn shortest(&self) -> Option<Span> {
         self.shortest
     }
@@ -156,7 +157,7 @@ const TIMEOUT_MAX: Span = Span::from_secs(60);
 /// The margin for a busy host on a path whose RTT does not vary.
 const PROBE_MARGIN_MIN: Span = Span::from_millis(5);
 
-/// 2^16 times any timeout of at least a millisecond is beyond [`TIMEOUT_MAX`].
+/// 2^16 times any timeout of at least a millisecond exceeds [`TIMEOUT_MAX`].
 const BACKOFF_MAX: u32 = 16;
 
 /// One tick of the timestamp clock: the error of an echo.
@@ -170,7 +171,7 @@ mod tests {
         Span::from_millis(count)
     }
 
-    /// [rfc-6298] sec. 2, by hand: 100 ms, then 180 ms.
+    /// [rfc-6298] sec. 2, worked by hand: samples of 100 ms, then 180 ms.
     #[test]
     fn samples_are_smoothed_as_the_rfc_says() {
         let mut rtt = RttEstimator::new(ms(1));
@@ -215,7 +216,7 @@ mod tests {
         assert_eq!(rtt.timeout(), ms(2400));
     }
 
-    /// [rfc-6298] sec. 5, the last note: SRTT and RTTVAR of 400 ms and 200 ms, which a sample of 400 ms makes 150 ms.
+    /// [rfc-6298] sec. 5, the last note: SRTT and RTTVAR are 400 ms and 200 ms. A sample of 400 ms makes RTTVAR 150 ms.
     #[test]
     fn every_sample_ends_the_back_off() {
         for sample in [RttEstimator::on_sample, RttEstimator::on_echo, RttEstimator::on_answer] {
@@ -228,7 +229,7 @@ mod tests {
         }
     }
 
-    /// [rfc-4015] sec. 3.3, by hand: SRTT 900 ms, RTTVAR 450 ms.
+    /// [rfc-4015] sec. 3.3, worked by hand: SRTT 900 ms, RTTVAR 450 ms.
     #[test]
     fn a_timeout_that_was_not_needed_makes_the_next_one_later() {
         let mut rtt = RttEstimator::new(ms(200));

@@ -1,26 +1,26 @@
 //! The scoreboard: every sent segment above the cumulative acknowledgement, and its fate.
 //!
-//! A segment keeps its boundaries for life, so it is one entry, not a range of bytes that splits and merges. Entries are in the
-//! order of sequence space; an entry's index counts from the first segment of the connection and never changes.
+//! Retransmissions keep the boundaries of a segment, so a segment is one entry, not a byte range that splits and merges. Entries
+//! are in the order of sequence space. An entry's index counts from the first segment of the connection and never changes.
 //!
-//! * Searches skip what arrived above a hole: a delivered entry points to a later one that may not be delivered, and searching
-//!   shortens the pointers. A SACK block costs what is new in it, however often it is repeated.
-//! * Segments in flight on a path are a list in the order of departure, the path's *lane*. RACK reads its old end only.
-//! * Lost segments are in a heap, the lowest sequence number on top: one for each path, and one for segments without a path.
+//! * Searches skip what arrived above a hole: a delivered entry points to a later one that may not be delivered, and each search
+//!   shortens these pointers. A SACK block costs time only for what is new in it, however often it is repeated.
+//! * The segments in flight on a path are a list in the order of sending, the path's *lane*. RACK reads only its oldest entries.
+//! * Lost segments are in heaps with the lowest sequence number on top: one for each path, and one for segments without a path.
 //!
 //! # Several paths
 //!
-//! Sequence space is shared, so holes and the cumulative acknowledgement of the connection say nothing about a single path: another
-//! path is always ahead or behind. A lane therefore has a view of its own: its lowest segment that has not arrived
-//! ([`Scoreboard::path_una`]), and its segments that have arrived above. With one path this is the view of the connection.
+//! Sequence space is shared, so the holes and the cumulative acknowledgement of the connection say nothing about a single path:
+//! another path is always ahead or behind. Each lane therefore has its own view: its lowest segment that has not arrived
+//! ([`Scoreboard::path_una`]), and its segments that have arrived above it. With one path this equals the view of the connection.
 //!
-//! An ACK answers a segment of its own path ([multihoming-2010] sec. III: "all the SACKs return over the same path"), but reports
-//! all paths. What it reports of another path is *held* there: delivered, but in flight for its lane until an ACK on its own path
-//! answers it, which gives the RTT and releases the next segment. So an estimator and a controller see their path as if there were
-//! no other.
+//! An ACK acknowledges a segment of its own path ([multihoming-2010] sec. III: "all the SACKs return over the same path"), but
+//! reports the arrivals of all paths. What it reports of another path is *held* there. It counts as delivered, but remains in
+//! flight for its lane until an ACK on its own path acknowledges it, which gives the RTT and releases the next segment. So an
+//! estimator and a controller see their path as if there were no other.
 //!
-//! So an ACK costs O(log n) for n segments in flight, plus a constant for each segment that it reports first. Memory is allocated
-//! only when a container grows.
+//! As a result, an ACK costs O(log n) for n segments in flight, plus a constant for each newly reported segment. Memory is
+//! allocated only when a container grows.
 
 mod arrival;
 #[cfg(test)]
@@ -53,7 +53,7 @@ const NONE: Index = Index::MAX;
 /// The three blocks of an ACK, and one more.
 const BLOCKS: usize = 4;
 
-/// All segments above the cumulative acknowledgement. `T` is what a retransmission needs.
+/// All segments above the cumulative acknowledgement. `T` is the data that a retransmission needs.
 #[derive(Debug)]
 pub(crate) struct Scoreboard<T> {
     entries: VecDeque<Entry<T>>,
@@ -61,7 +61,7 @@ pub(crate) struct Scoreboard<T> {
     first: Index,
     /// The cumulative acknowledgement.
     acked: Offset,
-    /// The sum of the nonces of everything acknowledged in order, and of everything sent.
+    /// The sums of the nonces of everything acknowledged in order, and of everything sent.
     nonces: u16,
     nonces_sent: u16,
     /// The end of the sent data.
@@ -70,25 +70,25 @@ pub(crate) struct Scoreboard<T> {
     delivered: usize,
     /// Groups of adjacent delivered entries. The first entry is never delivered, so this is the number of holes.
     holes: usize,
-    /// Lost entries, on all paths and on none.
+    /// Lost entries, on all paths and without a path.
     lost: usize,
     /// Lost segments without a path.
     orphans: Losses,
     lanes: Vec<Lane>,
-    /// Paths with reports that have not been taken.
+    /// Paths with arrivals that have not been taken.
     newly_acked_paths: PathSet,
     /// The latest SACK blocks.
     blocks: [Block; BLOCKS],
-    /// Indices of entries delivered above a hole, perhaps with some that are gone.
+    /// Indices of entries delivered above a hole. Some may already be gone.
     arrived: Vec<Index>,
-    /// Losses, if they are recorded.
+    /// The losses, if they are recorded.
     losses_kept: LossesKept,
     /// Entries visited in searches for positions or holes.
     #[cfg(test)]
     walked: u64,
 }
 
-/// A SACK block. The next ACK repeats most blocks, with one of them longer.
+/// A SACK block. The next ACK usually repeats all blocks, and one of them is longer.
 #[derive(Clone, Copy, Debug, Default)]
 struct Block {
     left: Offset,
@@ -99,18 +99,18 @@ struct Block {
     upto: Index,
 }
 
-/// What unacknowledged segments take, in bytes.
+/// The size of unacknowledged segments in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kept {
-    /// The application's bytes, and [`ENTRY_WEIGHT`] for each entry: the same on every machine, whatever the payload is.
+    /// The application's bytes, plus [`ENTRY_WEIGHT`] for each entry. It is the same on every machine and for any payload.
     pub(crate) weight: u64,
     /// The application's bytes, and the memory of the entries.
     pub(crate) memory: u64,
 }
 
-/// What an entry counts for where a limit decides when something is sent. Its size in memory is another one on another machine, for another
-/// payload, and with each field that is added; a run must not depend on that. So much
-/// takes an entry of a simulated segment without what the path had delivered when it left.
+/// What an entry counts for in limits that decide when something is sent. Its size in memory depends on the machine, on the
+/// payload type and on every added field, but a run must not depend on these. The value is the size of an entry of a simulated
+/// segment without its delivery-rate record.
 const ENTRY_WEIGHT: u64 = 96;
 
 #[derive(Debug)]
@@ -119,17 +119,17 @@ struct Entry<T> {
     offset: Offset,
     len: u32,
     fate: Fate,
-    /// The path of the last departure; [`PathId::NOWHERE`] if that path is gone.
+    /// The path of the last transmission; [`PathId::NOWHERE`] if that path is gone.
     path: PathId,
     transmissions: u32,
     /// The path of the latest loss, if there was one.
     lost_on: Option<PathId>,
-    /// The sum of the nonces up to its own.
+    /// The sum of the nonces up to and including its own.
     nonces: u16,
-    /// Departures on its path before its last one.
+    /// The number of transmissions on its path before its last one.
     serial: u64,
     departure: Departure,
-    /// If delivered: an index below which all following entries are delivered.
+    /// If delivered: an index such that all entries between are delivered.
     skip: Index,
     /// Neighbours in the lane, if in flight.
     older: Index,
@@ -149,11 +149,11 @@ enum Fate {
 pub(crate) struct Found {
     /// Segments declared lost.
     pub(crate) count: usize,
-    /// Their bytes.
+    /// The bytes of these segments.
     pub(crate) bytes: u64,
-    /// The record of the first of their departures.
+    /// The record of the first of these transmissions.
     pub(crate) departure: Option<Departure>,
-    /// The highest end.
+    /// The highest end of these segments.
     pub(crate) end: Offset,
     /// The largest number of transmissions of any of them.
     pub(crate) transmissions: u32,
@@ -165,15 +165,16 @@ pub(crate) struct AckContext {
     pub(crate) now: Time,
     /// The path on which the ACK arrived. For other paths it gives no sample.
     pub(crate) via: PathId,
-    /// The least RTT: an ACK of a retransmission that comes earlier answers the original ([rfc-8985] sec. 6.2 step 2).
+    /// The minimum RTT: if an ACK of a retransmitted segment arrives earlier, it belongs to the original ([rfc-8985] sec. 6.2
+    /// step 2).
     pub(crate) rtt_min: Option<Span>,
-    /// The latest departure time of the segment that moved the acknowledgement number, by its timestamp echo; `None` without
-    /// timestamps.
+    /// The latest time at which the segment that moved the acknowledgement number may have been sent, according to its timestamp
+    /// echo; `None` without timestamps.
     pub(crate) echo: Option<Time>,
 }
 
 impl<T> Entry<T> {
-    /// Its place among the oldest, if nothing in its lane left before it.
+    /// The entry as the oldest of its lane.
     fn as_oldest(&self, index: Index) -> Oldest {
         Oldest { index, serial: self.serial, departed: self.departure.time }
     }
@@ -203,7 +204,7 @@ impl<T> Scoreboard<T> {
         }
     }
 
-    /// Opens a path. Of an earlier path with this identifier only the number of departures is kept.
+    /// Opens a path. Of an earlier path with this identifier, only the number of transmissions is kept.
     pub(crate) fn open_lane(&mut self, path: PathId) {
         let end = self.first + self.entries.len() as u64;
         while self.lanes.len() <= path.index() {
@@ -230,7 +231,7 @@ impl<T> Scoreboard<T> {
         self.entries.is_empty()
     }
 
-    /// What unacknowledged segments take.
+    /// The size of unacknowledged segments.
     pub(crate) fn kept(&self) -> Kept {
         let (bytes, entries) = (self.next - self.acked, self.entries.len() as u64);
         Kept { weight: bytes + entries * ENTRY_WEIGHT, memory: bytes + entries * size_of::<Entry<T>>() as u64 }
@@ -247,24 +248,24 @@ impl<T> Scoreboard<T> {
     }
 
     /// Holes below delivered segments of a path. With several paths at most two are counted, as [`Scoreboard::path_una`] found
-    /// them: more make no difference.
+    /// them; more make no difference.
     pub(crate) fn holes(&self, path: PathId) -> usize {
         if self.lanes.len() == 1 { self.holes } else { self.lanes[path.index()].holes.count }
     }
 
-    /// Whether [`Scoreboard::holes`] keeps state for a path among several: [`Scoreboard::path_una`] releases it.
+    /// Whether [`Scoreboard::holes`] keeps state for this path. [`Scoreboard::path_una`] releases it.
     #[inline]
     pub(crate) fn keeps_holes(&self, path: PathId) -> bool {
         self.lanes[path.index()].holes.highest > 0
     }
 
-    /// The offset of the lowest segment of a path that has not arrived, or the end of the sent data if there is none. With one path
-    /// this is the cumulative acknowledgement. Segments that moved to the path from another one may be omitted.
+    /// The offset of the lowest segment of a path that has not arrived, or the end of the sent data if there is none. With one
+    /// path this is the cumulative acknowledgement. Segments that moved to the path from another one may be omitted.
     #[inline]
     pub(crate) fn path_una(&mut self, path: PathId) -> Offset {
         let lane = &mut self.lanes[path.index()];
         lane.cursor = lane.cursor.max(self.first);
-        // Most often it is the very first entry.
+        // In most cases it is the very first entry.
         let is_first = |entry: &Entry<T>| entry.path == path && lane.has(entry) && entry.fate != Fate::Delivered;
         if lane.above == 0 && lane.cursor == self.first && self.entries.front().is_some_and(is_first) {
             lane.holes.clear();
@@ -273,7 +274,7 @@ impl<T> Scoreboard<T> {
         self.walk_to_una(path)
     }
 
-    /// The same with a search. Each lane passes each entry once, so this is a constant per segment.
+    /// As [`Self::path_una`], with a search. Each lane passes each entry once, so the cost per segment is constant.
     #[inline(never)]
     fn walk_to_una(&mut self, path: PathId) -> Offset {
         let lane = &mut self.lanes[path.index()];
@@ -296,9 +297,9 @@ impl<T> Scoreboard<T> {
         self.next
     }
 
-    /// Counts the holes of a path whose cursor is at a missing segment below a delivered one. The first delivered segment ends a
-    /// hole; there is a second one if something is missing between it and the highest. The result is stored, so each ACK visits new
-    /// entries only, at most [`WALK_MAX`].
+    /// Counts the holes of a path whose cursor is at a missing segment below a delivered one. The first delivered segment ends
+    /// one hole; there is a second hole if a segment is missing between it and the highest. The result is stored, so each ACK
+    /// visits only new entries, at most [`WALK_MAX`].
     #[inline(never)]
     fn count_holes(&mut self, path: PathId) {
         let Self { entries, first, lanes, .. } = self;
@@ -329,7 +330,7 @@ impl<T> Scoreboard<T> {
         self.lanes[path.index()].highest
     }
 
-    /// Segments that were lost on a path and not delivered since, retransmitted or not.
+    /// Segments that were lost on a path and were not delivered since, whether retransmitted or not.
     pub(crate) fn damaged(&self, path: PathId) -> usize {
         self.lanes[path.index()].damaged
     }
@@ -339,18 +340,18 @@ impl<T> Scoreboard<T> {
         self.lanes[path.index()].bytes
     }
 
-    /// The same without segments that an ACK on another path has reported.
+    /// As [`Self::flight`], without the segments that an ACK on another path has reported.
     pub(crate) fn flying(&self, path: PathId) -> u64 {
         let lane = &self.lanes[path.index()];
         lane.bytes - lane.held_bytes
     }
 
-    /// Departures on a path so far.
+    /// The number of transmissions on a path so far.
     pub(crate) fn departures(&self, path: PathId) -> u64 {
         self.lanes[path.index()].departures
     }
 
-    /// A new segment of `len` bytes of sequence space leaves with this nonce. `flight` is in bytes, the segment included.
+    /// A new segment of `len` bytes of sequence space is sent with this nonce. `flight` is in bytes and includes the segment.
     pub(crate) fn send(
         &mut self,
         content: T,
@@ -389,8 +390,8 @@ impl<T> Scoreboard<T> {
         self.entries.push_back(entry);
     }
 
-    /// A segment leaves again, lost or in flight. On another path only the oldest segment in flight on its own can leave, and it
-    /// remains in flight there. Returns the bytes added to the flight of its path.
+    /// A segment is retransmitted, lost or in flight. A segment that is in flight on one path can be sent on another path only if
+    /// it is the oldest on its own; it remains in flight there. Returns the bytes added to the flight of `path`.
     pub(crate) fn resend(&mut self, index: Index, path: PathId, departure: impl FnOnce(u64) -> Departure) -> u64 {
         let Entry { fate, path: before, offset, len, serial, .. } = *self.entry(index);
         let added = match fate {
@@ -432,7 +433,7 @@ impl<T> Scoreboard<T> {
         added
     }
 
-    /// The lowest lost segment of a path; for [`PathId::NOWHERE`] of those without a path.
+    /// The lowest lost segment of a path; with [`PathId::NOWHERE`], of those without a path.
     pub(crate) fn lowest_lost(&mut self, path: PathId) -> Option<Index> {
         if self.losses(path).count == 0 {
             return None;
@@ -456,7 +457,7 @@ impl<T> Scoreboard<T> {
         self.orphans.count > 0
     }
 
-    /// The last segment of a path, if it has not been delivered: a tail loss probe repeats it.
+    /// The last segment of a path, if it has not been delivered. A tail loss probe repeats it.
     pub(crate) fn last(&self, path: PathId) -> Option<Index> {
         let entry = self.entries.back()?;
         if entry.path == path && entry.fate != Fate::Delivered {
@@ -472,25 +473,25 @@ impl<T> Scoreboard<T> {
         (index != NONE).then(|| (index, self.entry(index).transmissions))
     }
 
-    /// The departure time of that segment.
+    /// When the oldest segment in flight on a path was sent.
     #[inline]
     pub(crate) fn oldest_departed(&self, path: PathId) -> Option<Time> {
         let Oldest { index, departed, .. } = self.lanes[path.index()].oldest;
         (index != NONE).then_some(departed)
     }
 
-    /// Whether a departure before `serial` is in flight on a path.
+    /// Whether a transmission before `serial` is in flight on a path.
     #[inline]
     pub(crate) fn has_older(&self, path: PathId, serial: u64) -> bool {
         self.lanes[path.index()].oldest.serial < serial
     }
 
-    /// The path of the last departure of the lowest unacknowledged segment.
+    /// The path of the last transmission of the lowest unacknowledged segment.
     pub(crate) fn front(&self) -> Option<PathId> {
         self.entries.front().map(|entry| entry.path)
     }
 
-    /// The offset and length of a segment, and what its retransmission needs.
+    /// The offset and length of a segment, and the data for its retransmission.
     pub(crate) fn segment(&self, index: Index) -> (Offset, u32, &T) {
         let entry = self.entry(index);
         (entry.offset, entry.len, &entry.content)
@@ -529,8 +530,8 @@ impl<T> Scoreboard<T> {
     }
 }
 
-/// Entries that one ACK visits to count holes: about a microsecond. An ACK reports three blocks and passes what it reports first
-/// once; beyond the limit there are two holes, as far as is known.
+/// Limit on the entries that one ACK visits to count holes: about a microsecond. An ACK has three blocks and visits newly
+/// reported entries once. If the limit is reached, two holes are assumed.
 const WALK_MAX: u64 = 1024;
 
 /// A shorter list is not worth cleaning up.

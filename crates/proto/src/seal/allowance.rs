@@ -1,4 +1,4 @@
-//! The amplification limit ([rfc-9000] sec. 8): an attacker with a forged address cannot make us flood its owner.
+//! The anti-amplification limit ([rfc-9000] sec. 8): an attacker with a forged address cannot make us flood its owner.
 
 use std::collections::VecDeque;
 
@@ -67,7 +67,7 @@ impl Allowances {
     }
 }
 
-/// Appends an item; the oldest makes room.
+/// Appends an item. If the list is full, the oldest is removed.
 fn push<T>(list: &mut VecDeque<T>, item: T) {
     if list.len() >= ADDRESSES_MAX {
         list.pop_front();
@@ -75,10 +75,10 @@ fn push<T>(list: &mut VecDeque<T>, item: T) {
     list.push_back(item);
 }
 
-/// [rfc-9000] sec. 8.1: three times the received bytes.
+/// [rfc-9000] sec. 8.1: three times the bytes received.
 const FACTOR: u64 = 3;
 
-/// A connection has a few paths; a peer with more addresses at a time validates the oldest again.
+/// A connection has only a few paths. If a peer uses more addresses at a time, the oldest must be validated again.
 const ADDRESSES_MAX: usize = 16;
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! Token buckets: rate limits for each network.
+//! Token buckets: rate limits per network.
 //!
-//! A bucket is the time at which it is full again. Taking a token moves that time by the time of one token. If it would exceed the
-//! time of all tokens, there is none. A full bucket needs no memory.
+//! A bucket is stored as the time at which it is full again. Taking a token moves that time by the time of one token. If the
+//! result is further ahead than the time of all tokens, the bucket is empty. A full bucket needs no memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,17 +20,17 @@ pub struct Pace {
 #[derive(Debug)]
 pub(super) struct Buckets {
     pace: Pace,
-    /// When each is full; the same by time.
+    /// When each bucket is full again; and the same, sorted by time.
     full_at: BTreeMap<Network, Time>,
     by_time: BTreeSet<(Time, Network)>,
 }
 
-/// The addresses of one owner: an IPv4 address, or the first half of an IPv6 address.
+/// The addresses of one owner: an IPv4 address, or the first 64 bits of an IPv6 address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Network(u128);
 
 impl Network {
-    /// The network of an address. Addresses below 2^32 are IPv4, mapped into IPv6 ([rfc-4291] sec. 2.5.5) or not.
+    /// The network of an address. Addresses below 2^32 are IPv4, whether mapped into IPv6 ([rfc-4291] sec. 2.5.5) or not.
     pub(super) fn of(address: u128) -> Self {
         let is_v4 = matches!(address >> 32, 0 | 0xffff);
         Self(if is_v4 { address } else { address & !u128::from(u64::MAX) })
@@ -62,7 +62,7 @@ impl Buckets {
         while let Some(&(at, oldest)) = self.by_time.first()
             && (at <= now || self.full_at.len() >= NETWORKS_MAX && !self.full_at.contains_key(&network))
         {
-            // It is full or, at the limit of networks, fuller than any other.
+            // It is full again or, at the limit of networks, fuller than any other.
             self.by_time.pop_first();
             self.full_at.remove(&oldest);
         }
@@ -82,7 +82,7 @@ impl Buckets {
     }
 }
 
-/// The limit of networks. More than that cannot take a token each at the default pace of all.
+/// The limit on networks. At the default rate of all together, no more networks than this can have an unfilled bucket.
 const NETWORKS_MAX: usize = 8192;
 
 #[cfg(test)]

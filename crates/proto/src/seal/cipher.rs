@@ -1,4 +1,4 @@
-//! The data ciphers, by `ring`, and their negotiation.
+//! The data ciphers, implemented by `ring`, and their negotiation.
 
 use std::fmt;
 use std::hint::black_box;
@@ -8,13 +8,13 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use super::noise::{TAG, mac};
 
-/// An authenticated cipher (AEAD). Its number is that on the wire.
+/// An authenticated cipher (AEAD), with its number on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Cipher {
     /// [rfc-8439]: fast on every machine. Every end supports it.
     ChaCha20Poly1305 = 1,
-    /// [rfc-5116]: several times as fast on a machine with AES instructions, and slow on any other.
+    /// [rfc-5116]: several times as fast on machines with AES instructions, and slow on others.
     Aes128Gcm = 2,
     /// AES with a 256-bit key; a third slower than 128 bits.
     Aes256Gcm = 3,
@@ -22,8 +22,8 @@ pub enum Cipher {
 
 /// The ciphers of an end in order of preference. [`Cipher::ChaCha20Poly1305`] is always among them.
 ///
-/// The responder takes the first cipher of the initiator that it supports. So an end lists only those that are fast on its machine,
-/// and AES is used if both machines compute it fast.
+/// The responder takes the first cipher of the initiator's list that it supports. So an end lists only ciphers that are fast on
+/// its machine, and AES is used if it is fast on both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CipherPreference {
     ciphers: [Cipher; Cipher::ALL.len()],
@@ -58,11 +58,11 @@ impl Cipher {
 
     pub(super) const fn limits(self) -> UseLimits {
         match self {
-            // No machine sends that many. The nonce would permit more.
+            // No machine sends that many datagrams. The nonce would allow more.
             Self::ChaCha20Poly1305 => {
                 UseLimits { messages: 1 << 62, rekey_after_messages: 1 << 60, forgeries: 1 << 36 }
             }
-            // Half of the limit is left for the time of a replacement: 4 s at a million datagrams a second.
+            // Half of the limit is reserved for the time of a replacement: 4 s at a million datagrams per second.
             Self::Aes128Gcm | Self::Aes256Gcm => {
                 UseLimits { messages: 1 << 23, rekey_after_messages: 1 << 22, forgeries: 1 << 52 }
             }
@@ -79,7 +79,7 @@ impl Cipher {
 }
 
 impl CipherPreference {
-    /// These ciphers, the best one first. Duplicates are dropped; ChaCha20-Poly1305 is appended if it is missing.
+    /// These ciphers, the preferred one first. Duplicates are dropped; ChaCha20-Poly1305 is appended if it is missing.
     pub fn new(named: &[Cipher]) -> Self {
         let mut preference = Self { ciphers: Cipher::ALL, count: 0 };
         for &cipher in named.iter().chain(&[Cipher::ChaCha20Poly1305]) {
@@ -91,13 +91,13 @@ impl CipherPreference {
         preference
     }
 
-    /// The preference of a machine with instructions for AES and carry-less multiplication: on x86-64 `aes` and `pclmulqdq`, on
-    /// AArch64 `aes` and `pmull`. The caller tests the machine.
+    /// The preference of a machine with instructions for AES and carry-less multiplication: `aes` and `pclmulqdq` on x86-64,
+    /// `aes` and `pmull` on AArch64. The caller must test the machine.
     pub fn fast_aes() -> Self {
         Self::new(&[Cipher::Aes128Gcm, Cipher::Aes256Gcm])
     }
 
-    /// The ciphers, the best one first.
+    /// The ciphers, the preferred one first.
     pub fn ciphers(&self) -> &[Cipher] {
         &self.ciphers[..self.count]
     }
@@ -116,7 +116,7 @@ impl Default for CipherPreference {
 }
 
 impl Key {
-    /// The key for this cipher, derived from a key of the handshake: one block of HKDF-Expand ([rfc-5869] sec. 2.3).
+    /// The key for this cipher, derived from a key of the handshake by one block of HKDF-Expand ([rfc-5869] sec. 2.3).
     pub(super) fn derive(cipher: Cipher, split: &[u8; 32]) -> Self {
         let mut block = mac(split, &[LABEL, &[cipher.number(), 1]]);
         let key = Self(Box::new(expanded(cipher, &block)));
@@ -124,7 +124,7 @@ impl Key {
         key
     }
 
-    /// Encrypts in place. The caller never reuses a nonce.
+    /// Encrypts in place. The caller must never reuse a nonce.
     pub(super) fn seal(&self, nonce: [u8; 12], header: &[u8], plain: &mut [u8]) -> [u8; TAG] {
         let nonce = Nonce::assume_unique_for_key(nonce);
         let tag = self.0.seal_in_place_separate_tag(nonce, Aad::from(header), plain);
@@ -132,13 +132,13 @@ impl Key {
         tag.as_ref().try_into().expect("a tag has 16 bytes")
     }
 
-    /// Decrypts in place what ends with its tag. If it is not authentic, the content is destroyed.
+    /// Decrypts in place data that ends with its tag. If it is not authentic, the content is destroyed.
     pub(super) fn open(&self, nonce: [u8; 12], header: &[u8], sealed: &mut [u8]) -> bool {
         self.0.open_in_place(Nonce::assume_unique_for_key(nonce), Aad::from(header), sealed).is_ok()
     }
 }
 
-/// `ring` does not wipe a key when it is dropped, so another one is written over it.
+/// `ring` does not wipe a key when it is dropped, so this overwrites the key with another one.
 impl Zeroize for Key {
     fn zeroize(&mut self) {
         *self.0 = expanded(Cipher::Aes256Gcm, &[0; 32]);
@@ -166,7 +166,7 @@ impl fmt::Debug for Key {
     }
 }
 
-/// The label of this derivation.
+/// The label of the key derivation.
 const LABEL: &[u8] = b"anabranch data key";
 
 #[cfg(test)]

@@ -7,16 +7,16 @@ use super::cipher::CipherPreference;
 /// The settings of a connection's seal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SealConfig {
-    /// The ciphers, the best one first.
+    /// The ciphers, the preferred one first.
     pub ciphers: CipherPreference,
-    /// Whether padding hides the lengths of segments.
+    /// Whether and how padding hides the lengths of segments.
     pub padding: Padding,
     /// When keys are replaced, and their limits.
     pub limits: Limits,
 }
 
-/// Padding of datagrams with data, besides what the transport requests. No datagram exceeds its path, and one that is less than 8
-/// bytes shorter than its path's limit is not padded.
+/// Padding of data datagrams, in addition to what the transport requests. No datagram becomes larger than its path allows, and
+/// one that is less than 8 bytes below that size is not padded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Padding {
     /// Datagrams are not padded.
@@ -31,9 +31,9 @@ pub enum Padding {
 /// When keys are replaced, and their limits. The cipher's own limits always apply, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The age at which keys are replaced, at the next datagram.
+    /// The age at which keys are replaced, with the next datagram.
     pub rekey_after: Span,
-    /// The datagrams sealed in one direction after which keys are replaced.
+    /// The number of datagrams sealed in one direction after which keys are replaced.
     pub rekey_after_messages: u64,
     /// The delay of the first retransmission of a request for keys; it doubles each time.
     pub rekey_retry: Span,
@@ -43,14 +43,14 @@ pub struct Limits {
     pub rekey_interval: Span,
     /// The time for which replaced keys still open late datagrams.
     pub keep_previous: Span,
-    /// The most datagrams sealed with one key.
+    /// The largest number of datagrams sealed with one key.
     pub messages: u64,
-    /// The failed openings after which a session opens nothing more.
+    /// The number of failed openings after which a session opens nothing more.
     pub forgeries: u64,
 }
 
 impl Padding {
-    /// The least length of a datagram with `len` bytes as it is, and `header` more if padded.
+    /// The least length of a datagram that has `len` bytes without padding, and `header` bytes more with padding.
     pub(super) fn least(self, len: usize, header: usize) -> usize {
         match self {
             Self::None => 0,
@@ -66,16 +66,16 @@ impl Padding {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            // WireGuard's.
+            // WireGuard's value.
             rekey_after: Span::from_secs(120),
-            // That of the cipher.
+            // The cipher's limit applies.
             rekey_after_messages: u64::MAX,
-            // Five attempts before AES-GCM's keys are used up at a million datagrams a second.
+            // Five attempts before AES-GCM's keys are used up, at a million datagrams per second.
             rekey_retry: Span::from_millis(250),
             rekey_retry_max: Span::from_secs(5),
             // A handshake takes 0.4 ms: less than a thousandth of a core for each connection.
             rekey_interval: Span::from_secs(1),
-            // Twice the assumed packet lifetime in the Internet is far more than any path needs.
+            // Twice the assumed packet lifetime in the Internet, which is far more than any path needs.
             keep_previous: Span::from_secs(10),
             messages: u64::MAX,
             forgeries: u64::MAX,

@@ -1,5 +1,5 @@
 //! What an initiator proves before the responder computes a handshake: that it knows the responder's key (mac1) and, under load,
-//! that it receives datagrams at its address (mac2, with a cookie). The responder keeps no state for it.
+//! that it receives datagrams at its address (mac2, with a cookie). The responder stores nothing for this.
 
 use anabranch_units::{Span, Time};
 use zeroize::{Zeroize, ZeroizeOnDrop};
@@ -8,7 +8,7 @@ use super::key::PublicKey;
 use super::noise::{Entropy, TAG, hash, is_equal, mac};
 use crate::path::Address;
 
-/// The responder's current secret.
+/// The responder's current secret for cookies.
 #[derive(Debug)]
 pub(super) struct CookieJar {
     secrets: [Secret; 2],
@@ -66,7 +66,7 @@ pub(super) fn with_cookie(cookie: &[u8; TAG], covered: &[u8]) -> [u8; TAG] {
     first(mac(&key, &[covered]))
 }
 
-/// Proves that the sender of a cookie has seen the initiation.
+/// The cookie's mac. It proves that the sender of a cookie has seen the initiation.
 pub(super) fn cookie_mac(responder: &PublicKey, mac1: &[u8; TAG], cookie: &[u8; TAG]) -> [u8; TAG] {
     first(mac(&hash(&[COOKIE, &responder.0]), &[mac1, cookie]))
 }
@@ -87,7 +87,7 @@ impl std::fmt::Debug for Secret {
     }
 }
 
-/// A cookie is valid for one to two of these, as WireGuard's.
+/// A cookie is valid for one to two lifetimes, as in WireGuard.
 pub(super) const LIFETIME: Span = Span::from_secs(120);
 
 /// Labels that separate the uses of a public key.

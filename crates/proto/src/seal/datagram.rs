@@ -9,7 +9,7 @@
 
 use super::noise::{MESSAGE_1, MESSAGE_2, TAG};
 
-/// A parsed datagram; nothing of it is verified.
+/// A parsed datagram; nothing in it is verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Datagram<'a> {
     Initiation(Initiation<'a>),
@@ -29,7 +29,7 @@ pub(super) struct Initiation<'a> {
     pub(super) mac2: [u8; TAG],
 }
 
-/// The header before the sealed part. All of it is authenticated.
+/// The header before the encrypted part. All of it is authenticated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct DataHeader {
     /// The sender's number of the path, which selects the counter.
@@ -91,7 +91,7 @@ impl DataHeader {
     }
 }
 
-/// Appends kind and index, with which all begin.
+/// Appends the kind and the index, with which every datagram begins.
 pub(super) fn begin(kind: [u8; 4], index: u32, out: &mut Vec<u8>) {
     out.extend(kind);
     out.extend(index.to_be_bytes());
@@ -108,5 +108,5 @@ pub(super) const RESPONSE: [u8; 4] = [2, 0, 0, 0];
 pub(super) const COOKIE: [u8; 4] = [3, 0, 0, 0];
 const DATA: u8 = 4;
 
-/// The range of path numbers. Each has a replay window at the receiver.
+/// The number of path numbers. The receiver has a replay window for each.
 pub(super) const PATH_NUMBERS: usize = 16;

@@ -1,4 +1,4 @@
-//! The seal's handshake: an initiation carries the SYN, a response its answer; a cookie may come between them.
+//! The seal's handshake: an initiation carries the SYN, and a response carries its answer. A cookie may come in between.
 
 use anabranch_units::Time;
 use bytes::Bytes;
@@ -21,7 +21,7 @@ pub(super) struct Initiating {
     message: Vec<u8>,
     mac1: [u8; TAG],
     cookie: Option<([u8; TAG], Time)>,
-    /// Whether a cookie arrived since the last transmission, so that the segment is sent again at once.
+    /// Whether a cookie has arrived since the last transmission, so that the segment is retransmitted at once.
     pub(super) is_due: bool,
     may_hurry: bool,
 }
@@ -32,12 +32,12 @@ pub(super) struct Responding {
     handshake: Option<(Handshake, u32)>,
     pub(super) cipher: Cipher,
     response: Vec<u8>,
-    /// The last bytes of the initiation and its segment, to recognise a copy.
+    /// The last bytes of the initiation, and its segment, to recognise a copy.
     tag: [u8; TAG],
     segment: Segment<Bytes>,
 }
 
-/// The listener's knowledge of a connection that it accepts.
+/// What the listener knows of a connection that it accepts.
 #[derive(Debug)]
 pub(super) struct ResponderParts {
     pub(super) secret: SecretKey,
@@ -51,7 +51,7 @@ pub(super) struct ResponderParts {
     /// The initiator's index, and the last bytes of its message.
     pub(super) sender: u32,
     pub(super) tag: [u8; TAG],
-    /// Bytes of its datagram.
+    /// Bytes of the initiation's datagram.
     pub(super) len: usize,
     pub(super) is_validated: bool,
 }
@@ -115,7 +115,7 @@ impl Seal {
         Ok(Initiating { handshake, message, mac1, cookie: None, is_due: false, may_hurry: true })
     }
 
-    /// Seals the segment into the response; a repetition is identical.
+    /// Seals the segment into the response. A repetition is identical.
     pub(super) fn seal_response(
         &mut self,
         now: Time,
@@ -147,7 +147,7 @@ impl Seal {
         Ok(())
     }
 
-    /// A copy of the initiation arrived: the answer was lost.
+    /// A copy of the initiation arrived, so the response was lost.
     pub(super) fn open_again(
         &mut self,
         path: FourTuple,
@@ -186,7 +186,7 @@ impl Seal {
                 self.state = State::Established(Some(Box::new((tag, answer.clone()))));
                 Ok(Some(answer))
             }
-            // The connection's answer was lost.
+            // The connection's SYN-ACK was lost.
             State::Established(Some(first)) if noise::is_equal(&first.0, &tag) => Ok(Some(first.1.clone())),
             State::Idle(_) | State::Responding(_) | State::Established(_) => Err(Refusal::Unexpected),
         }
@@ -208,7 +208,7 @@ impl Seal {
             return Err(Refusal::Forged);
         }
         initiating.cookie = Some((cookie, now));
-        // Once for each transmission: whoever sees the initiation can send any number of cookies.
+        // Only once per transmission, as anyone who sees the initiation can send any number of cookies.
         initiating.is_due |= std::mem::take(&mut initiating.may_hurry);
         Ok(None)
     }
@@ -225,7 +225,7 @@ impl Initiating {
     }
 }
 
-/// The keys are bound to the initiator's index, which the responder reads in the clear.
+/// The keys are bound to the initiator's index, which the responder reads unencrypted.
 pub(super) fn prologue(sender: u32) -> Vec<u8> {
     [PROLOGUE, &sender.to_be_bytes()].concat()
 }

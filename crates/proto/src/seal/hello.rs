@@ -1,4 +1,4 @@
-//! The payloads of the handshake: ciphers, the time of the initiation, and a segment each.
+//! The payloads of the handshake: cipher numbers, the time of the initiation, and one segment each.
 //!
 //! ```text
 //! hello  count 1 | ciphers, 1 each | timestamp 12 | length 2 | SYN | anything
@@ -12,17 +12,17 @@ use super::cipher::{Cipher, CipherPreference};
 use super::{Refusal, read_segment};
 use crate::segment::{Flags, Segment};
 
-/// The time of an initiation by its sender's clock, in TAI64N as in WireGuard. A replayed initiation has an old one.
+/// The time of an initiation by its sender's clock, in TAI64N as in WireGuard. A replayed initiation has an old timestamp.
 ///
-/// Only the order of the timestamps of one key counts, so clocks need not agree. If a clock goes back, listeners refuse its key
-/// until the clock has caught up.
+/// Only the order of the timestamps of one key matters, so clocks need not agree. If a clock is set back, listeners refuse its
+/// key until the clock has caught up.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Timestamp([u8; 12]);
 
 /// The payload of the initiation.
 #[derive(Debug)]
 pub(super) struct Hello {
-    /// Numbers of ciphers, the best one first. Some may be unknown.
+    /// Numbers of the offered ciphers, the preferred one first. Some may be unknown.
     pub(super) offer: Bytes,
     pub(super) timestamp: Timestamp,
     pub(super) syn: Segment<Bytes>,
@@ -47,7 +47,7 @@ impl Timestamp {
 }
 
 impl Hello {
-    /// Appends a payload with these ciphers and a grease number, so that receivers skip unknown ones.
+    /// Appends a payload with these ciphers and a grease number, which ensures that receivers skip unknown numbers.
     pub(super) fn write(
         preference: &CipherPreference,
         grease: u8,
@@ -87,7 +87,7 @@ impl Hello {
         Ok(Self { offer, timestamp: Timestamp(timestamp), syn })
     }
 
-    /// The first of its ciphers that we support.
+    /// The first offered cipher that we support.
     pub(super) fn choose(&self, ours: &CipherPreference) -> Option<Cipher> {
         self.offer.iter().filter_map(|number| Cipher::of(*number)).find(|cipher| ours.has(*cipher))
     }
@@ -112,12 +112,12 @@ impl Reply {
     }
 }
 
-/// Whether a segment may answer an initiation. It may arrive repeatedly, so it carries no data.
+/// Whether a segment may answer an initiation. It may arrive repeatedly, so it must carry no data.
 pub(super) fn is_answer(segment: &Segment<Bytes>) -> bool {
     (segment.has(Flags::SYN) || segment.has(Flags::RST)) && segment.content.is_empty()
 }
 
-/// Reads a segment with its length before it. Bytes after it are for later versions.
+/// Reads a segment after its length. Bytes after the segment are for later versions.
 fn read_counted(mut payload: Bytes) -> Result<Segment<Bytes>, Refusal> {
     let len = usize::from(payload.try_get_u16().map_err(|_| Refusal::NoSegment)?);
     if payload.len() < len {
@@ -133,14 +133,14 @@ impl std::fmt::Debug for Timestamp {
     }
 }
 
-/// The beginning of 1970 in TAI64: 2^62, and the 10 s by which TAI was ahead of UTC.
+/// The beginning of 1970 in TAI64: 2^62, plus the 10 s by which TAI was ahead of UTC.
 const EPOCH: u64 = (1 << 62) + 10;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// TAI64 begins 2^62 s before 1970, which began 10 s later in UTC than in TAI.
+    /// TAI64 begins 2^62 s before 1970. The year 1970 began 10 s later in UTC than in TAI.
     #[test]
     fn a_timestamp_is_tai64n() {
         let zero = Timestamp::since_1970(Span::ZERO);

@@ -1,5 +1,5 @@
-//! Initiations seen before. A copy of a half-open connection's initiation is accepted, because the answer may have been lost. Any
-//! other copy is a replay, and its timestamp gives it away.
+//! Initiations seen before. A copy of a half-open connection's initiation is accepted, because the response may have been lost.
+//! Any other copy is a replay, which its timestamp reveals.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use anabranch_units::{Span, Time};
 use super::hello::Timestamp;
 use super::key::PublicKey;
 
-/// Half-open connections, each in all three maps.
+/// Half-open connections. Each is in all three maps.
 #[derive(Debug, Default)]
 pub(super) struct HalfOpen {
     by_age: BTreeMap<(Time, u32), Initiated>,
@@ -37,7 +37,7 @@ pub(super) struct Timestamps {
 struct Client {
     used: Time,
     timestamps: BTreeSet<Timestamp>,
-    /// Older timestamps are refused.
+    /// Timestamps up to this one are refused.
     least: Option<Timestamp>,
 }
 
@@ -87,7 +87,7 @@ impl Timestamps {
         Self { clients_max, clients: BTreeMap::new(), by_use: BTreeSet::new() }
     }
 
-    /// Records a timestamp of this key; returns whether it is new.
+    /// Records a timestamp of this key. Returns whether it is new.
     pub(super) fn insert(&mut self, now: Time, key: PublicKey, timestamp: Timestamp) -> bool {
         let client = self.clients.entry(key).or_insert(Client { used: now, timestamps: BTreeSet::new(), least: None });
         if client.least.is_some_and(|least| timestamp <= least) || !client.timestamps.insert(timestamp) {
@@ -107,7 +107,7 @@ impl Timestamps {
         true
     }
 
-    /// An initiation led to nothing: it may arrive again.
+    /// An initiation led to no connection: its copy may be accepted again.
     pub(super) fn remove(&mut self, initiated: &Initiated) {
         if let Some(client) = self.clients.get_mut(&initiated.client) {
             client.timestamps.remove(&initiated.timestamp);
@@ -115,7 +115,7 @@ impl Timestamps {
     }
 }
 
-/// The number of timestamps of one key: that many connections of a client may overtake each other.
+/// The number of timestamps stored per key: so many connections of a client may overtake each other.
 const TIMESTAMPS_MAX: usize = 64;
 
 #[cfg(test)]

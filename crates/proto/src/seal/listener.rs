@@ -1,10 +1,10 @@
-//! The listener stands before all connections of a socket, and decides for which initiations to compute a handshake.
+//! The listener stands in front of all connections of a socket, and decides for which initiations a handshake is computed.
 //!
-//! It checks in this order, the cheapest first: mac1 (two hashes); whether the initiation is a copy; under load mac2, which proves
-//! the address; the rate limits of its network and of all together; then Noise (four multiplications on the curve); then whether
-//! the timestamp is new. For an unauthenticated peer it stores nothing but a token bucket.
+//! It checks in this order, the cheapest first: mac1 (two hashes); whether the initiation is a copy; under load mac2, which
+//! proves the address; the rate limits of its network and of all networks together; then Noise (four multiplications on the
+//! curve); then whether the timestamp is new. For an unauthenticated peer it stores only a token bucket.
 //!
-//! No peer is locked out: one without a cookie is sent a cookie, and at the limit of half-open connections the oldest is evicted,
+//! No peer is locked out: one without a cookie is sent a cookie. At the limit of half-open connections the oldest is evicted,
 //! which has had more time than a handshake takes.
 
 use anabranch_units::{Span, Time};
@@ -31,7 +31,7 @@ pub struct Listener {
     cookies: CookieJar,
     half_open: HalfOpen,
     timestamps: Timestamps,
-    /// Handshakes for initiators without a cookie, in total and for each network. Beyond this rate a cookie is requested.
+    /// Handshakes for initiators without a cookie, in total and per network. Beyond this rate a cookie is requested.
     unproven: Buckets,
     unproven_each: Buckets,
     /// Handshakes for initiators with a cookie. Beyond this rate initiations are dropped.
@@ -43,7 +43,7 @@ pub struct Listener {
 /// The limits of a listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListenerConfig {
-    /// Half-open connections at a time. From half of them on a cookie is requested; at the limit the oldest is evicted.
+    /// Half-open connections at a time. From half of this number on, a cookie is requested. At the limit the oldest is evicted.
     pub half_open: usize,
     /// The time for which a half-open connection counts, unless it is released earlier.
     pub half_open_for: Span,
@@ -59,7 +59,7 @@ pub struct ListenerConfig {
     pub connection: SealConfig,
 }
 
-/// The result of an initiation.
+/// The result of handling an initiation.
 #[derive(Debug)]
 pub enum Answer {
     /// A new connection.
@@ -68,20 +68,20 @@ pub enum Answer {
         seal: Box<Seal>,
         /// The SYN of the initiation.
         segment: Segment<Bytes>,
-        /// The half-open connection that was evicted for it: the driver drops it.
+        /// The half-open connection that was evicted for it. The driver must drop it.
         evicted: Option<u32>,
     },
-    /// A copy: the seal of the connection with this number opens it.
+    /// A copy: it must be opened by the seal of the connection with this number.
     Again {
         /// The number of that connection.
         number: u32,
     },
-    /// A cookie was appended, to be sent back.
+    /// A cookie was appended, to be sent back to the source.
     Reply,
 }
 
 impl Listener {
-    /// A listener with this static key. `seed` must be secret and used nowhere else.
+    /// A listener with this static key. `seed` must be secret and used for nothing else.
     pub fn new(now: Time, secret: SecretKey, config: ListenerConfig, seed: [u8; 32]) -> Self {
         let mut entropy = Entropy::new(seed);
         Self {
@@ -108,7 +108,7 @@ impl Listener {
     /// Handles an initiation that arrived on this path. A new connection gets `number`; a cookie is appended to `out`.
     ///
     /// # Errors
-    /// If the initiation is ignored. The tally has counted the reason.
+    /// Why the initiation is ignored. The tally has counted it.
     pub fn handle(
         &mut self,
         now: Time,
@@ -202,7 +202,7 @@ impl Listener {
         Ok(Answer::Accept { seal, segment, evicted })
     }
 
-    /// Takes the tokens of a handshake; returns whether there were any. With a cookie there are more.
+    /// Takes the tokens for a handshake. Returns whether there were any. An initiator with a cookie gets more.
     fn may_calculate(&mut self, now: Time, path: FourTuple, is_proven: bool) -> Result<bool, Refusal> {
         let network = Network::of(path.remote.address);
         let (all, each) = if is_proven {
@@ -218,7 +218,7 @@ impl Listener {
         if is_proven && !may { Err(Refusal::TooMany) } else { Ok(may) }
     }
 
-    /// A half-open connection led to nothing: its initiation may arrive again.
+    /// A half-open connection came to nothing: its initiation may be accepted again.
     fn forget(&mut self, number: u32) {
         if let Some(initiated) = self.half_open.remove(number) {
             self.timestamps.remove(&initiated);
@@ -229,17 +229,17 @@ impl Listener {
 impl Default for ListenerConfig {
     fn default() -> Self {
         Self {
-            // A half-open seal takes some 2 kB.
+            // A half-open seal takes about 2 kB.
             half_open: 4096,
-            // A SYN is sent again after 1, 3, 7, 15 and 31 s; a client that has not succeeded by then starts anew.
+            // A SYN is retransmitted after 1, 3, 7, 15 and 31 s. A client that has not succeeded by then starts a new connection.
             half_open_for: Span::from_secs(60),
-            // A handshake takes 0.2 ms: a tenth of a core without cookies,
+            // A handshake takes 0.2 ms: this is a tenth of a core without cookies,
             unproven: Pace { per_second: 500, burst: 500 },
             // and 40 % with cookies. A half-open connection then lives for 2 s, longer than a handshake takes.
             proven: Pace { per_second: 2000, burst: 2000 },
             // WireGuard's rate; the burst allows many connections at once.
             each_network: Pace { per_second: 20, burst: 50 },
-            // 1 kB each at most.
+            // At most 1 kB each.
             clients: 8192,
             connection: SealConfig::default(),
         }

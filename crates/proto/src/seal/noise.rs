@@ -23,7 +23,7 @@ pub(super) const MESSAGE_2: usize = 32 + TAG;
 /// A handshake in progress.
 pub(super) struct Handshake(Box<HandshakeState>);
 
-/// A generator seeded with 32 secret bytes. Its output cannot be computed from its present state.
+/// A generator seeded with 32 secret bytes. Its past output cannot be computed from its current state.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub(crate) struct Entropy([u8; 32]);
 
@@ -55,7 +55,7 @@ impl Handshake {
         Ok(Self(Box::new(state)))
     }
 
-    /// Reads a first message: its payload and the initiator's key.
+    /// Reads a first message. Returns its payload and the initiator's key.
     pub(super) fn receive(
         secret: &SecretKey,
         prologue: &[u8],
@@ -73,7 +73,7 @@ impl Handshake {
         append(MESSAGE_2 + payload.len(), out, |space| self.0.write_message(payload, space))
     }
 
-    /// Reads the second message and its payload. A message that is not authentic changes nothing.
+    /// Reads the second message. Returns its payload. If the message is not authentic, nothing changes.
     pub(super) fn conclude(&mut self, message: &[u8]) -> Result<Vec<u8>, snow::Error> {
         read(&mut self.0, message)
     }
@@ -115,7 +115,7 @@ fn read(state: &mut HandshakeState, message: &[u8]) -> Result<Vec<u8>, snow::Err
     Ok(payload)
 }
 
-/// `snow`'s own primitives, and the caller's ephemeral key.
+/// `snow`'s own primitives, with the caller's ephemeral key.
 struct Resolver {
     ephemeral: [u8; 32],
 }
@@ -141,7 +141,7 @@ impl CryptoResolver for Resolver {
     }
 }
 
-/// X25519 that refuses the few public keys for which any secret key yields zero ([rfc-7748] sec. 6.1).
+/// X25519 that refuses the few public keys for which every secret key yields zero ([rfc-7748] sec. 6.1).
 struct Contributory(Box<dyn Dh>);
 
 impl Dh for Contributory {

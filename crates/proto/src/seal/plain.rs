@@ -1,7 +1,7 @@
 //! The plain texts of data datagrams: a segment, a fragment, a message of rekeying, or grease.
 //!
 //! ```text
-//! segment   00000p00 | the rest of it: in place of its ports, p is the page of its stream
+//! segment   00000p00 | the segment without its ports, whose place these bytes take; p is the page of its stream
 //! request   1 | rekeying
 //! answer    2 | rekeying
 //! padded    3 | length 2, 0 2, segment | zero bytes to the end
@@ -74,7 +74,7 @@ impl Layout {
         }
     }
 
-    /// The position of the encoded segment in its first datagram.
+    /// The offset of the encoded segment in its first datagram.
     pub(super) const fn segment_at(self) -> usize {
         match self {
             Self::Bare | Self::Fragments(_) => DataHeader::LEN,
@@ -82,8 +82,8 @@ impl Layout {
         }
     }
 
-    /// Lays out plain texts with room for header and tag. `space` has the encoded segment at [`Layout::segment_at`], and nothing
-    /// after it.
+    /// Lays out plain texts with room for header and tag. `space` must have the encoded segment at [`Layout::segment_at`], and
+    /// nothing after it.
     pub(super) fn fill(self, len: usize, id: u32, space: &mut [u8]) {
         match self {
             Self::Bare => {}
@@ -94,7 +94,7 @@ impl Layout {
             }
             Self::Fragments(max) => {
                 let room = max - sealed_len(FRAGMENT_HEADER);
-                // From the last one on, so that no copy overwrites a source.
+                // From the last fragment to the first, so that no copy overwrites its source.
                 for (number, offset) in (0..len).step_by(room).enumerate().rev() {
                     let from = DataHeader::LEN + offset;
                     let at = number * max + DataHeader::LEN;
@@ -142,14 +142,14 @@ mod tests {
     #[test]
     fn a_segment_is_padded_cut_or_left_alone() {
         let cases = [
-            // Segment, largest and least datagram; then the layout, all bytes, datagrams.
+            // Segment, largest and least datagram; then the layout, total bytes, and number of datagrams.
             (100, 1200, 0, Layout::Bare, 132, 1),
             (100, 1200, 132, Layout::Bare, 132, 1),
             (100, 1200, 139, Layout::Bare, 132, 1),
             (100, 1200, 140, Layout::Padded(140), 140, 1),
             (100, 1200, 5000, Layout::Padded(1200), 1200, 1),
             (1168, 1200, 1200, Layout::Bare, 1200, 1),
-            // 1156 bytes in each datagram but the last.
+            // 1156 bytes in each datagram except the last.
             (1169, 1200, 1200, Layout::Fragments(1200), 1169 + 2 * 44, 2),
             (2312, 1200, 0, Layout::Fragments(1200), 2400, 2),
             (2313, 1200, 0, Layout::Fragments(1200), 2313 + 3 * 44, 3),

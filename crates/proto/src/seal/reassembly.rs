@@ -1,7 +1,7 @@
 //! Reassembly of fragments, which carry segments that are too long for their path.
 //!
-//! A lost fragment loses the segment, which is retransmitted under another id. So nothing is waited for, and at the limit older
-//! segments are dropped.
+//! If a fragment is lost, the segment is lost, and is retransmitted with another id. So nothing is requested again, and at the
+//! limit older segments are dropped.
 
 use std::collections::VecDeque;
 
@@ -14,7 +14,7 @@ use super::plain::Fragment;
 #[derive(Debug, Default)]
 pub(super) struct Reassembly {
     parts: VecDeque<Part>,
-    /// The memory of all of them: the bytes of the complete segments.
+    /// The memory of all incomplete segments, counted with their complete size.
     bytes: usize,
 }
 
@@ -43,12 +43,12 @@ impl Reassembly {
         Some(part.buffer.into())
     }
 
-    /// When [`Reassembly::expire`] has something to do.
+    /// When [`Reassembly::expire`] must be called.
     pub(super) fn deadline(&self) -> Time {
         self.parts.front().map_or(Time::NEVER, |part| part.since.saturating_add(LIFE))
     }
 
-    /// Drops segments that have waited too long.
+    /// Drops segments that have been incomplete for too long.
     pub(super) fn expire(&mut self, now: Time) {
         while self.deadline() <= now {
             self.drop_oldest();
@@ -73,14 +73,14 @@ impl Reassembly {
 }
 
 impl Part {
-    /// Adds a fragment; returns whether it is consistent and new.
+    /// Adds a fragment. Returns whether it is consistent and new.
     fn insert(&mut self, fragment: &Fragment<'_>) -> bool {
         let Fragment { offset: from, total, bytes, .. } = *fragment;
         if usize::from(total) != self.buffer.len() {
             return false;
         }
         let to = from + bytes.len() as u16;
-        // The first range that ends after our start.
+        // The first range that ends after the fragment's start.
         let at = self.ranges.partition_point(|range| range.1 <= from);
         if self.ranges.get(at).is_some_and(|range| range.0 < to) {
             return false;
@@ -103,10 +103,10 @@ impl Part {
 const SEGMENTS_MAX: usize = 16;
 const BYTES_MAX: usize = 256 * 1024;
 
-/// A segment with that many separate ranges is not worth the search.
+/// A segment in so many separate ranges is not worth the search.
 const RANGES_MAX: usize = 64;
 
-/// A retransmission comes as another segment, and long before this.
+/// A retransmission is another segment, and comes long before this.
 const LIFE: Span = Span::from_secs(10);
 
 #[cfg(test)]
@@ -180,7 +180,7 @@ mod tests {
     }
 
     proptest! {
-        /// Any split in any order is reassembled.
+        /// A segment that is split in any way, with fragments in any order, is reassembled.
         #[test]
         fn a_segment_is_whole_when_all_of_it_came(
             text in prop::collection::vec(any::<u8>(), 1..3000),

@@ -1,4 +1,4 @@
-//! Rekeying: the initiator requests new keys, the responder answers, both within the session that is replaced.
+//! Rekeying: the initiator requests new keys and the responder answers, both within the session that is replaced.
 
 use anabranch_units::{Span, Time};
 
@@ -19,7 +19,7 @@ pub(super) enum Renewal {
         at: Time,
         wait: Span,
     },
-    /// The responder has answered; the initiator has not used the keys yet.
+    /// The responder has answered; the initiator has not yet used the new keys.
     Answered {
         session: Box<Session>,
         answer: Vec<u8>,
@@ -60,7 +60,7 @@ impl Seal {
         }
     }
 
-    /// Requests new keys if the present ones are worn. Only the initiator does.
+    /// Requests new keys if the current ones are worn. Only the initiator does so.
     pub(super) fn renew(&mut self, now: Time) {
         let Some(current) = &self.current else { return };
         let limits = &self.config.limits;
@@ -78,7 +78,7 @@ impl Seal {
         let ephemeral = self.entropy.draw();
         let prologue = renewal_prologue(&binding);
         let Self { secret, remote, .. } = &*self;
-        // Its inputs are our own, so it never fails.
+        // The inputs are our own, so this never fails.
         if let Ok(handshake) = Handshake::initiate(secret, remote, &prologue, ephemeral, &[], &mut message) {
             self.renewal = Renewal::Asking { handshake, message, index, at: now, wait };
         }
@@ -96,7 +96,7 @@ impl Seal {
             *is_due = true;
             return Ok(());
         }
-        // A handshake is expensive, and frequent requests are not legitimate.
+        // A handshake is expensive, and no correct initiator sends requests so often.
         let is_early = self.answered.is_some_and(|last| now.since(last) < self.config.limits.rekey_interval);
         if is_early {
             return Err(Refusal::TooMany);
@@ -132,7 +132,7 @@ impl Seal {
         }
         if let Renewal::Asking { handshake, .. } = std::mem::replace(&mut self.renewal, Renewal::None) {
             let session = Session::new(now, receiver, sender, cipher, handshake)?;
-            // The responder seals with the old keys until it has seen the new ones.
+            // The responder seals with the old keys until it has seen a datagram under the new ones.
             let previous = self.current.replace(session);
             self.previous = previous.map(|session| Previous { session, until: Time::NEVER });
             self.tally.rekeyed += 1;

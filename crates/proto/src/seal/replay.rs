@@ -1,42 +1,42 @@
-//! The replay window ([rfc-6479]): a ring of bits below the highest counter.
+//! The replay window ([rfc-6479]): a ring of bits for the counters up to the highest one.
 
 /// The counters of one path in one direction of a session.
 #[derive(Clone, Debug)]
 pub(super) struct ReplayWindow {
-    /// A bit for each of the last [`ReplayWindow::SIZE`] counters, at its position modulo the size.
+    /// One bit for each of the last [`ReplayWindow::SIZE`] counters, at the counter modulo the size.
     bits: Box<[u64; WORDS as usize]>,
-    /// One above the highest counter so far.
+    /// The highest counter so far, plus one.
     next: u64,
 }
 
 impl ReplayWindow {
-    /// The width of the window, plus 64 counters. A path has its own window, so this is how far one path may reorder: by 14 ms at
-    /// 12 Gbit/s. It takes 2 kB.
+    /// The width of the window, plus 64 counters. Each path has its own window, so this is how much reordering one path may have:
+    /// 14 ms at 12 Gbit/s. It takes 2 kB.
     pub(super) const SIZE: u64 = 1 << 14;
 
     pub(super) fn new() -> Self {
         Self { bits: Box::new([0; WORDS as usize]), next: 0 }
     }
 
-    /// One above the highest counter.
+    /// The highest counter, plus one.
     pub(super) fn next(&self) -> u64 {
         self.next
     }
 
-    /// Whether a counter may be new. A counter below the window is not.
+    /// Whether a counter may be new. A counter below the window is treated as old.
     pub(super) fn is_new(&self, counter: u64) -> bool {
         if counter >= self.next {
             return counter < u64::MAX;
         }
-        // The word of the highest counter may contain bits of the next round, so the window is one word narrower.
+        // The word of the highest counter may contain bits of the previous round of the ring, so the window is one word narrower.
         self.next - counter <= Self::SIZE - 64 && self.bits[word(counter)] & bit(counter) == 0
     }
 
-    /// Marks an authentic counter.
+    /// Marks the counter of an authentic datagram.
     pub(super) fn insert(&mut self, counter: u64) {
         debug_assert!(self.is_new(counter), "{counter} came before");
         if counter >= self.next {
-            // The words between the highest counter's and this one's are cleared, all of them at most.
+            // Clears the words after the highest counter's, up to this counter's; at most all words.
             let (before, after) = (self.next.div_ceil(64), counter / 64);
             for number in before.max((after + 1).saturating_sub(WORDS))..=after {
                 self.bits[(number % WORDS) as usize] = 0;
@@ -75,7 +75,7 @@ mod tests {
     }
 
     proptest! {
-        /// Compared with a set of numbers.
+        /// The window equals a set of numbers.
         #[test]
         fn no_counter_is_new_twice(steps in prop::collection::vec((0..4u8, 0..50_000u64), 1..200)) {
             let (mut window, mut seen, mut highest) = (ReplayWindow::new(), BTreeSet::new(), 0u64);

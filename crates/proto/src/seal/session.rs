@@ -11,27 +11,27 @@ use super::noise::{Handshake, TAG};
 use super::replay::ReplayWindow;
 use super::{Limits, Refusal};
 
-/// The keys of one handshake, in use until they are replaced.
+/// The keys of one handshake. They are used until they are replaced.
 pub(super) struct Session {
-    /// The index by which the peer identifies it to us, and ours to the peer.
+    /// Our index, by which the peer addresses this session, and the peer's index.
     pub(super) local: u32,
     pub(super) remote: u32,
     pub(super) cipher: Cipher,
     sealing: Key,
     opening: Key,
-    /// The handshake hash, which the next handshake includes.
+    /// The handshake hash, to which the next handshake is bound.
     pub(super) binding: [u8; 32],
     /// The next counter of each path.
     counters: [u64; PATH_NUMBERS],
-    /// The replay window of each path of the peer.
+    /// The replay window of each path, for datagrams of the peer.
     windows: [Option<ReplayWindow>; PATH_NUMBERS],
-    /// Datagrams sealed, and those that the peer has sealed, by its counters.
+    /// Datagrams that we have sealed; and those that the peer has sealed, according to its counters.
     pub(super) sealed: u64,
     sealed_by_peer: u64,
     pub(super) since: Time,
     /// Datagrams that failed to open.
     forged: u64,
-    /// Unpredictable filler for grease: the tag of the last datagram.
+    /// Unpredictable filler for grease datagrams: the tag of the last datagram.
     pub(super) grease: [u8; TAG],
 }
 
@@ -64,13 +64,13 @@ impl Session {
         })
     }
 
-    /// The number of datagrams that may still be sealed.
+    /// How many datagrams may still be sealed.
     pub(super) fn room(&self, limits: &Limits) -> u64 {
         self.limits(limits).messages.saturating_sub(self.sealed)
     }
 
-    /// Seals a datagram in place; `datagram` has room for the header before the plain text, and for the tag after it. There must be
-    /// [`Session::room`].
+    /// Seals a datagram in place. `datagram` has room for the header before the plain text, and for the tag after it.
+    /// [`Session::room`] must not be zero.
     pub(super) fn seal(&mut self, path: u8, datagram: &mut [u8]) {
         let counter = &mut self.counters[usize::from(path)];
         let header =
@@ -106,13 +106,13 @@ impl Session {
         Ok(ahead > 0)
     }
 
-    /// Whether these keys are to be replaced.
+    /// Whether these keys must be replaced.
     pub(super) fn is_worn(&self, now: Time, limits: &Limits) -> bool {
         let messages = self.sealed.max(self.sealed_by_peer);
         now.since(self.since) >= limits.rekey_after || messages >= self.limits(limits).rekey_after_messages
     }
 
-    /// The stricter of the cipher's and the owner's limits.
+    /// The stricter ones of the cipher's and the configured limits.
     fn limits(&self, limits: &Limits) -> UseLimits {
         let UseLimits { messages, rekey_after_messages, forgeries } = self.cipher.limits();
         UseLimits {

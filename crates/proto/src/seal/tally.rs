@@ -9,25 +9,25 @@ pub struct SealTally {
     pub fragmented: u64,
     /// Datagrams that were opened.
     pub opened: u64,
-    /// Datagrams opened whose content this version does not know.
+    /// Datagrams opened whose content is unknown to this version.
     pub ignored: u64,
-    /// Replacements of keys.
+    /// Changes of the session keys.
     pub rekeyed: u64,
     refused: [u64; Refusal::ALL.len()],
 }
 
-/// Why a datagram is refused. The peer is never told.
+/// Why a datagram is refused. The peer is never informed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// Not a datagram of this protocol.
     Malformed,
-    /// An index that is unknown, or no longer valid.
+    /// The index is unknown, or no longer valid.
     UnknownSession,
     /// A replay, or a counter below the replay window.
     Replayed,
     /// The authentication tag is wrong.
     Forged,
-    /// Not expected in the present state.
+    /// Not expected in the current state.
     Unexpected,
     /// Authentic, but the segment in it is malformed.
     NoSegment,
@@ -44,9 +44,9 @@ pub enum Refusal {
 pub enum SealError {
     /// The keys are missing or not confirmed: only the handshake may be sent.
     NotReady,
-    /// The peer's public key is invalid: anybody could read what is sealed for it.
+    /// The peer's public key is invalid: anybody could read data sealed for it.
     NoKey,
-    /// The address is not validated, and the amplification limit is reached.
+    /// The address is not validated, and the anti-amplification limit is reached.
     NotAllowed,
     /// The keys have reached their limit of datagrams.
     Exhausted,

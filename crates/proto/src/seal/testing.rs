@@ -6,10 +6,11 @@ use super::noise::{Entropy, TAG};
 use super::{Listener, ListenerConfig, PublicKey, SecretKey};
 use anabranch_units::Time;
 
-/// The secret ephemeral keys of an initiator and a listener with these seeds: of both for the handshake, then of both for rekeying.
+/// The secret ephemeral keys of an initiator and a listener with these seeds: first both keys of the handshake, then both of
+/// rekeying.
 pub(crate) fn ephemerals(initiator: [u8; 32], listener: [u8; 32]) -> [[u8; 32]; 4] {
     let mut client = Entropy::new(initiator);
-    // The first one decides which cipher that there is not is offered.
+    // The first draw determines the unknown cipher that is offered (grease).
     client.draw();
     let mut listener = Listener::new(Time::ZERO, SecretKey::new([0; 32]), ListenerConfig::default(), listener);
     let (first, second) = (client.draw(), listener.entropy.draw());
@@ -17,7 +18,7 @@ pub(crate) fn ephemerals(initiator: [u8; 32], listener: [u8; 32]) -> [[u8; 32]; 
     [first, second, client.draw(), server.draw()]
 }
 
-/// The datagram with this cookie for this initiation.
+/// The datagram that carries this cookie for this initiation.
 pub(crate) fn cookie(responder: &PublicKey, initiation: &[u8], cookie: [u8; TAG]) -> Vec<u8> {
     let Some(Datagram::Initiation(initiation)) = Datagram::parse(initiation) else { panic!("it is no initiation") };
     let mut datagram = vec![];

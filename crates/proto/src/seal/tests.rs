@@ -1,4 +1,4 @@
-//! Dialogues of seals and listeners.
+//! Tests of seals and listeners in dialogue.
 
 mod addresses;
 mod data;
@@ -52,12 +52,12 @@ fn data(seq: u32) -> Segment<Bytes> {
     segment(Flags::ACK, seq, b"some data")
 }
 
-/// A timestamp of which there is no other.
+/// A unique timestamp.
 fn stamp(number: u64) -> Timestamp {
     Timestamp::since_1970(Span::from_millis(number))
 }
 
-/// A client with this secret and connection number, other than all with other seeds.
+/// A client with this secret and connection number. A different seed makes a different client.
 fn client_of(secret_of: u8, number: u32, seed: u8) -> Seal {
     let config = SealConfig::default();
     Seal::initiator(secret(secret_of), secret(2).public(), number, config, stamp(seed.into()), [seed; 32])
@@ -79,19 +79,19 @@ fn listener(config: ListenerConfig) -> Listener {
     Listener::new(Time::ZERO, secret(2), config, [22; 32])
 }
 
-/// It asks everybody for a cookie.
+/// It requests a cookie from every initiator.
 fn suspicious() -> ListenerConfig {
     ListenerConfig { unproven: NEVER, ..Default::default() }
 }
 
 const NEVER: Pace = Pace { per_second: 0, burst: 0 };
 
-/// How a segment leaves on this path, however long it is.
+/// Sends a segment on this path, however long the segment is.
 fn on(tuple: FourTuple) -> Outgoing {
     Outgoing { datagram_max: 65_535, ..Outgoing::new(tuple) }
 }
 
-/// The datagram with this segment in it.
+/// The datagram that carries this segment.
 #[track_caller]
 fn sealed(seal: &mut Seal, now: Time, path: FourTuple, segment: &Segment<Bytes>) -> Vec<u8> {
     let mut datagram = vec![];
@@ -103,7 +103,7 @@ fn opened(seal: &mut Seal, now: Time, path: FourTuple, datagram: &[u8]) -> Resul
     seal.open(now, path, datagram.into())
 }
 
-/// What the seal itself sends.
+/// A datagram of the seal's own, if there is one.
 fn own(seal: &mut Seal, now: Time) -> Option<Vec<u8>> {
     let mut datagram = vec![];
     seal.poll_transmit(now, &mut datagram).map(|_| datagram)
@@ -117,7 +117,7 @@ fn accepted(listener: &mut Listener, now: Time, datagram: &[u8], number: u32) ->
     }
 }
 
-/// Two ends after the handshake; the client has confirmed it.
+/// Two ends after the handshake. The client has confirmed its keys.
 fn pair(limits: Limits) -> (Seal, Seal) {
     pair_of(with(limits), with(limits))
 }
@@ -136,7 +136,7 @@ fn pair_of(ours: SealConfig, theirs: SealConfig) -> (Seal, Seal) {
     (client, server)
 }
 
-/// One segment there and one back.
+/// Exchanges one segment in each direction.
 #[track_caller]
 fn exchange(client: &mut Seal, server: &mut Seal, now: Time, seq: u32) {
     let up = sealed(client, now, PATH, &data(seq));
@@ -145,14 +145,14 @@ fn exchange(client: &mut Seal, server: &mut Seal, now: Time, seq: u32) {
     assert_eq!(opened(client, now, PATH, &down), Ok(Some(data(seq + 1))));
 }
 
-/// A datagram of the client's with this in it.
+/// A datagram of the client with this plain text.
 fn with_plain(seal: &mut Seal, plain: &[u8]) -> Vec<u8> {
     let mut datagram = [&[0; DataHeader::LEN], plain, &[0; TAG]].concat();
     seal.current.as_mut().unwrap().seal(0, &mut datagram);
     datagram
 }
 
-/// New keys, asked for by the client.
+/// Replaces the keys at the client's request.
 #[track_caller]
 fn rekey(client: &mut Seal, server: &mut Seal, now: Time) {
     let rekeyed = client.tally().rekeyed;
@@ -165,7 +165,7 @@ fn rekey(client: &mut Seal, server: &mut Seal, now: Time) {
     assert_eq!(client.tally().rekeyed, rekeyed + 1);
 }
 
-/// A request of the client for new keys with this ephemeral key, in the name of `who`.
+/// A request of the client for new keys with this ephemeral key, signed with the static key of `who`.
 fn request(client: &mut Seal, who: u8, ephemeral: u16) -> Vec<u8> {
     let binding = client.current.as_ref().unwrap().binding;
     let mut plain = vec![0, 0, 0, 1, 0, 0, 7, 1];

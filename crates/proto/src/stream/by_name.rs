@@ -1,7 +1,8 @@
 //! A value for each SID that the peer has used.
 //!
-//! SIDs below 256 are a row, up to the highest used one, so a lookup is one load. The others are in blocks, allocated on the first
-//! use of one of their SIDs: a peer that begins with its last SID costs one block and the row of blocks.
+//! The values of SIDs below 256 are one array, up to the highest used one, so a lookup is a single load. The others are in
+//! blocks, which are allocated when one of their SIDs is first used. If a peer begins with its last SID, that costs one block and
+//! the array of blocks.
 
 use crate::segment::Sid;
 
@@ -9,7 +10,7 @@ use crate::segment::Sid;
 #[derive(Clone, Debug)]
 pub(crate) struct ByName<T> {
     first: Vec<T>,
-    /// Empty blocks have no used SID.
+    /// The blocks of further SIDs. A block without used SIDs is empty.
     further: Vec<Box<[T]>>,
 }
 
@@ -28,7 +29,7 @@ impl<T> ByName<T> {
         if sid.index() < self.first.len() { Some(&mut self.first[sid.index()]) } else { self.get_further_mut(sid) }
     }
 
-    /// The value of a SID, created if necessary, perhaps with those of other SIDs.
+    /// The value of a SID. It is created if necessary, perhaps together with those of other SIDs.
     #[inline]
     pub(crate) fn get_or_make(&mut self, sid: Sid, make: impl Fn(Sid) -> T) -> &mut T {
         if sid.index() < self.first.len() { &mut self.first[sid.index()] } else { self.make(sid, make) }
@@ -42,7 +43,7 @@ impl<T> ByName<T> {
         row.chain(blocks.flat_map(move |(block, values)| values.iter().enumerate().map(named(ROW + block * BLOCK))))
     }
 
-    /// For tests: the same without names.
+    /// For tests: all values, without their SIDs.
     #[cfg(test)]
     pub(crate) fn values(&self) -> impl Iterator<Item = &T> {
         self.iter().map(|(_, value)| value)
@@ -79,16 +80,16 @@ impl<T> ByName<T> {
     }
 }
 
-/// The block and the position in it of a SID above the row.
+/// The block of a SID above the array, and the position in it.
 fn place(sid: Sid) -> Option<(usize, usize)> {
     let further = sid.index().checked_sub(ROW)?;
     Some((further / BLOCK, further % BLOCK))
 }
 
-/// The control stream and the SIDs of page 0.
+/// The control stream, and the SIDs of page 0.
 const ROW: usize = 1 + Sid::FIRST_PAGE_MAX as usize;
 
-/// The step in which handshakes grant streams. All others take 240 blocks, of two words each in their row.
+/// Handshakes grant streams in steps of this size. All further SIDs take 240 blocks, each with two words in the array of blocks.
 const BLOCK: usize = 16;
 
 #[cfg(test)]

@@ -1,27 +1,27 @@
-//! Flow-control credit of streams, which keeps a stream that is not read from blocking the others.
+//! Flow-control credit of streams: it keeps an unread stream from blocking the others.
 //!
-//! All streams share one receive window, and unread data fills it. If all granted credit has room in the buffer (`rbuf`), a sender
-//! that stays within its streams' credit always finds the window open. So credit divides the buffer:
+//! All streams share one receive window, and unread data fills it. If the buffer (`rbuf`) has room for all granted credit, a
+//! sender that stays within its streams' credit always finds the window open. So credit divides the buffer:
 //!
 //! ```text
 //! rbuf  =  a reserve for the control stream, which needs no credit
 //!       +  streams × initial credit, which each stream always gets back: at most a quarter of rbuf for the first 255, and as much for all others
-//!       +  a pool: a stream gets at most two thirds of what the others leave of it
+//!       +  a pool, of which a stream gets at most two thirds of what the others leave
 //! ```
 //!
-//! Granted credit cannot be revoked, but credit for data that was read, and not granted again, returns to the pool. Credit belongs
-//! to a SID and outlives its stream. So the receiver announces the end of a stream whose SID has more credit than an unused one,
-//! and the sender reuses that SID. A stream that nobody reads keeps its credit, at most about half of rbuf, and the same holds for
-//! the rest. After many concurrent streams the pool is granted to their SIDs, and a single later stream would have no more than one
-//! of them had: then rbuf grows by the credit of idle SIDs ([`FlowControl::shortage`]). A stream starts with its initial credit and
-//! gets four bytes for each byte read, so its credit doubles when a quarter has been read. That is enough for slow start, which
-//! doubles once a round, and a stream with little data is granted little.
+//! Granted credit cannot be revoked. But credit for data that was read, and that is not granted again, returns to the pool.
+//! Credit belongs to a SID and outlives its stream. So if a SID has more credit than an unused one, the receiver announces the
+//! end of its stream, and the sender reuses that SID. An unread stream keeps its credit, which is at most about half of rbuf.
+//! After many concurrent streams the pool is granted to their SIDs, and a single later stream would have no more than one of
+//! them: then rbuf grows by the credit of idle SIDs ([`FlowControl::shortage`]). A stream starts with its initial credit and gets
+//! four bytes for each byte read, so its credit doubles when a quarter was read. That suffices for slow start, which doubles once
+//! per round, and a stream with little data is granted little.
 //!
-//! Limits are announced in steps. Credit that was read and not announced is missing at the sender, so a step is a sixteenth of a
-//! stream's credit. A step below eight segments must be a quarter of the credit, because a record takes a segment.
+//! Limits are announced in steps. Credit that was read but not announced is missing at the sender, so a step is a sixteenth of a
+//! stream's credit. But a step of less than eight segments must be a quarter of the credit, because a record takes a segment.
 //!
-//! A limit counts bytes of payload on all streams of a SID since the handshake; dropped data counts as read. On the wire it is
-//! modulo 2^32, so no limit is 2^31 or more above the last one that the peer is known to have.
+//! A limit counts the bytes of payload on all streams of a SID since the handshake; dropped data counts as read. On the wire it
+//! is modulo 2^32, so no limit may be 2^31 or more above the last one that the peer is known to have.
 
 use crate::config::StreamBuffer;
 use crate::segment::{Record, Sid};
@@ -30,9 +30,9 @@ use crate::stream::by_name::ByName;
 /// The credit that this end grants.
 #[derive(Clone, Debug)]
 pub(crate) struct FlowControl {
-    /// By used SID; the control stream needs no credit.
+    /// Accounts of the used SIDs. The control stream needs no credit.
     accounts: ByName<Account>,
-    /// The number of SIDs without the control stream.
+    /// The number of SIDs, without the control stream.
     streams: u16,
     buffer: StreamBuffer,
     /// The initial credit of each SID of the first page.
@@ -42,32 +42,33 @@ pub(crate) struct FlowControl {
     /// The size of the pool, and the granted part of it.
     pool: u64,
     promised: u64,
-    /// Whether a stream was refused credit since the last query, and the growth of the buffer requested because of idle SIDs.
+    /// Whether a stream was refused credit since the last query; and by how much the buffer was asked to grow because of idle
+    /// SIDs.
     is_short: bool,
     lent: u64,
-    /// Whether limits apply. Not in plain TCP, and not after our FIN, which no record can follow.
+    /// Whether limits apply. They do not in plain TCP, and not after our FIN, which no record can follow.
     is_open: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Account {
-    /// Bytes that arrived, and those of them that were read or dropped.
+    /// Bytes that arrived, and how many of them were read or dropped.
     arrived: u64,
     consumed: u64,
     /// The announced limit; at least `arrived`.
     limit: u64,
-    /// A limit that the peer is known to have.
+    /// A limit that the peer is known to have received.
     acked: u64,
-    /// The last limit less the bytes consumed then.
+    /// The last announced limit minus the bytes consumed at that time.
     allotment: u64,
     /// Streams that are over for the application, modulo 256.
     over: u8,
-    /// Bytes that had arrived when the last of them ended. If nothing arrived since, the SID is idle.
+    /// Bytes that had arrived when the last of these streams ended. If nothing arrived since, the SID is idle.
     arrived_then: Option<u64>,
 }
 
 impl FlowControl {
-    /// The exponent of the initial credit in a handshake.
+    /// The exponent of the initial credit that the handshake announces.
     pub(crate) fn exponent(buffer: StreamBuffer, capacity: u64, streams: u16) -> u8 {
         let initial = match buffer {
             StreamBuffer::Shared => capacity / INITIAL_PART / u64::from(streams.clamp(1, Sid::FIRST_PAGE_MAX)),
@@ -82,7 +83,7 @@ impl FlowControl {
         let credit = 1 << exponent;
         let first = u64::from(streams.min(Sid::FIRST_PAGE_MAX));
         let initial = first * credit + (u64::from(streams) - first) * further(credit);
-        // At least two segments, since the window opens in steps of one; at most a quarter of a tiny buffer.
+        // At least two segments, since the window opens in steps of one; but at most a quarter of a tiny buffer.
         let reserve = (capacity / RESERVE_PART).max(2 * mss).min(capacity / INITIAL_PART);
         Self {
             accounts: ByName::new(),
@@ -117,8 +118,8 @@ impl FlowControl {
         self.pool += bytes;
     }
 
-    /// The growth of the buffer that would be useful: the credit of SIDs whose streams are over, beyond the initial credit, if a
-    /// stream was refused more. That credit cannot be revoked. What was returned before is not returned again.
+    /// By how much the buffer should grow: the credit beyond the initial one of SIDs whose streams are over, if a stream was
+    /// refused more credit. That credit cannot be revoked. The growth returned by earlier calls is not returned again.
     #[cold]
     pub(crate) fn shortage(&mut self) -> u64 {
         if !std::mem::take(&mut self.is_short) || !self.is_open {
@@ -152,7 +153,7 @@ impl FlowControl {
         is_taken
     }
 
-    /// Bytes of a stream no longer need a buffer. Returns the record for the peer, if one is due.
+    /// Bytes of a stream no longer occupy the buffer. Returns the record to send to the peer, if one is due.
     #[inline]
     pub(crate) fn consume(&mut self, sid: Sid, bytes: u64) -> Option<Record> {
         if !self.is_open {
@@ -170,7 +171,7 @@ impl FlowControl {
     }
 
     /// The application is done with a stream of this SID. Returns a record if the SID has more credit than an unused one. The
-    /// record grants back what was read, even if less than a step, as far as the pool permits, and no more than the SID had.
+    /// record grants what was read, even less than a step, as far as the pool allows, but no more than the SID had.
     pub(crate) fn end(&mut self, sid: Sid) -> Option<Record> {
         if !self.is_open {
             return None;
@@ -187,11 +188,11 @@ impl FlowControl {
         self.renew(sid, limit - consumed, 0).or((limit - consumed > initial).then_some(same))
     }
 
-    /// Renews the credit of a stream, of which `held` bytes are left: adds `growth` times what was read. Returns the record for the
+    /// Renews the credit of a stream that has `held` bytes left: adds `growth` times what was read. Returns the record for the
     /// peer.
     #[inline(never)]
     fn renew(&mut self, sid: Sid, held: u64, growth: u64) -> Option<Record> {
-        // The control stream and one more: there is no other stream to share with.
+        // There is only one stream besides the control stream, so it need not share.
         let (initial, is_alone) = (initial(sid, self.credit), self.streams == 1);
         let account = self.accounts.get_mut(sid).expect("it has been read");
         let ceiling = match self.buffer {
@@ -217,7 +218,7 @@ impl FlowControl {
         Some(Record::MaxStreamData { sid, limit: limit as u32, over: account.over })
     }
 
-    /// The peer has this limit. Returns a record that had to wait for this.
+    /// The peer has received this limit. Returns a record that had to wait for that.
     pub(crate) fn on_acked(&mut self, sid: Sid, limit: u32) -> Option<Record> {
         let account = self.account(sid);
         account.acked = account.acked.max(later(account.acked, limit)?);
@@ -269,13 +270,13 @@ pub(crate) fn initial(sid: Sid, credit: u64) -> u64 {
     if sid.number() <= Sid::FIRST_PAGE_MAX { credit } else { further(credit) }
 }
 
-/// The initial credit of each SID beyond the first 255: a sixteenth, at least a byte. There are fifteen times as many of them, used
-/// only when the first are not enough. Without a limit on the first page there is none here.
+/// The initial credit of each SID beyond the first 255: a sixteenth, at least one byte. There are fifteen times as many of these
+/// SIDs, and they are used only when the first 255 are not enough. If the first page is unlimited, so are they.
 fn further(credit: u64) -> u64 {
     if credit == u64::MAX { credit } else { (credit / FURTHER_PART).max(1) }
 }
 
-/// The part of `allotment` that is read before a limit is announced.
+/// How much of `allotment` must be read before a limit is announced.
 fn step(allotment: u64, least: u64) -> u64 {
     (allotment / STEP_PART).max(least.min(allotment / STEP_PART_MOST))
 }
@@ -288,26 +289,26 @@ pub(crate) fn later(limit: u64, bits: u32) -> Option<u64> {
 
 const HALF: u64 = 1 << 31;
 
-/// The largest credit of one stream, so that 32 bits suffice to find the later of two limits.
+/// The largest credit of one stream. With it, 32 bits suffice to tell which of two limits is the later one.
 const MOST: u64 = HALF;
 
-/// A quarter of the buffer is enough for a start: the rest goes where it is used.
+/// A quarter of the buffer suffices at first. The rest is granted where it is used.
 const INITIAL_PART: u64 = 4;
 
-/// So all further streams together have as much as the first ones.
+/// So all further streams together have as much as the first 255.
 const FURTHER_PART: u64 = 16;
 
-/// The step as a part of a stream's credit: normally, and at most (for little credit).
+/// A step as a part of a stream's credit: normally a sixteenth, for little credit at most a quarter.
 const STEP_PART: u64 = 16;
 const STEP_PART_MOST: u64 = 4;
 
-/// A step has at least this many segments, up to the largest part.
+/// A step has at least this many segments, unless that exceeds a quarter of the credit.
 const STEP_SEGMENTS: u64 = 8;
 
-/// The credit granted for each byte read.
+/// The credit granted per byte read.
 const GROWTH: u64 = 4;
 
-/// A sixteenth for the control stream holds a thousand records and more wherever it matters.
+/// A sixteenth for the control stream: in any buffer where it matters, that is at least a thousand records.
 const RESERVE_PART: u64 = 16;
 
 #[cfg(test)]
@@ -334,14 +335,15 @@ mod tests {
     fn a_quarter_that_was_read_is_given_back_at_once() {
         let mut flow_control = FlowControl::new(StreamBuffer::Bytes(1000), 9000, 100, 2, 9);
         assert_eq!(read(&mut flow_control, SID, 127), None);
-        // 512 were granted before: the first occasion grants 1000.
+        // 512 were granted before: the first read grants 1000.
         assert_eq!(read(&mut flow_control, SID, 1), Some(1128));
         assert_eq!(read(&mut flow_control, SID, 249), None);
         assert_eq!(read(&mut flow_control, SID, 1), Some(1378));
         assert!(!flow_control.take(SID, 1001) && flow_control.take(SID, 1000));
     }
 
-    /// A sixteenth of 64 kB is 4 kB, five segments of 800 B: eight of them are less than a quarter, and of 3 kB they are more.
+    /// A sixteenth of 64 kB is 4 kB, five segments of 800 B. Eight of them are less than a quarter of 64 kB, but more than a
+    /// quarter of 3 kB.
     #[test]
     fn a_step_is_a_sixteenth_but_worth_eight_segments_or_a_quarter() {
         let step = |bytes: u64, mss| {
@@ -354,7 +356,7 @@ mod tests {
         );
     }
 
-    /// 2^20 bytes, 4 streams: 2^16 each initially, a reserve of 2^16, and a pool of 11 × 2^16.
+    /// 2^20 bytes and 4 streams: an initial credit of 2^16 each, a reserve of 2^16, and a pool of 11 × 2^16.
     #[test]
     fn a_stream_gets_two_thirds_of_what_the_others_leave() {
         let unit = 1 << 16;
@@ -369,7 +371,7 @@ mod tests {
             let account = *flow_control.accounts.get(sid).unwrap();
             (account.allotment * 10 / unit, flow_control.promised * 10 / unit)
         };
-        // 1 + 11 × 2/3, then 1 + (11 − 22/3) × 2/3; bytes consumed since the last record are not granted.
+        // 1 + 11 × 2/3, then 1 + (11 − 22/3) × 2/3. Bytes consumed since the last record are not granted yet.
         let (allotment, promised) = fill(Sid::new(1));
         assert_eq!(allotment, 83);
         assert!((55..=73).contains(&promised), "{promised}");
@@ -399,7 +401,7 @@ mod tests {
         })
     }
 
-    /// 512 bytes initially, and 1000 later. Less than a step is granted back at the end of a stream, as far as the pool permits.
+    /// 512 bytes initially, and 1000 later. At the end of a stream even less than a step is granted, as far as the pool allows.
     #[test]
     fn the_end_of_a_stream_is_told_where_its_name_has_more_than_a_new_one() {
         let mut flow_control = FlowControl::new(StreamBuffer::Bytes(1000), 9000, 100, 2, 9);
@@ -418,7 +420,7 @@ mod tests {
         assert_eq!(end(&mut flow_control), None);
     }
 
-    /// Another stream has taken the pool since. A SID with less than an unused one is not announced.
+    /// Meanwhile another stream has taken the pool. For a SID with less credit than an unused one, no end is announced.
     #[test]
     fn the_end_of_a_stream_promises_no_more_than_there_is() {
         let mut flow_control = FlowControl::new(StreamBuffer::Shared, 1 << 20, 1000, 4, 16);
@@ -437,7 +439,8 @@ mod tests {
         assert!(total <= (1 << 20) * 15 / 16, "{total}");
     }
 
-    /// A pool of 11 × 2^16 for 4 SIDs. Two take what they can get, and end; their credit beyond 2^16 each is the shortage, once.
+    /// A pool of 11 × 2^16 for 4 SIDs. Two streams take what they can get, and end. Their credit beyond 2^16 each is the
+    /// shortage, which is reported once.
     #[test]
     fn what_idle_names_have_is_missing_where_a_stream_would_take_more() {
         let mut flow_control = FlowControl::new(StreamBuffer::Shared, 1 << 20, 1000, 4, 16);
@@ -448,7 +451,7 @@ mod tests {
         assert_eq!(flow_control.shortage(), 0, "both are in use");
         flow_control.end(first);
         flow_control.end(second);
-        // No stream wants more than there is.
+        // No stream wants more credit than there is.
         flow_control.is_short = false;
         assert_eq!(flow_control.shortage(), 0);
         let most = |flow_control: &mut FlowControl| {
@@ -464,9 +467,9 @@ mod tests {
         assert_eq!((flow_control.shortage(), flow_control.shortage()), (beyond, 0));
         flow_control.grow(beyond);
         let after = most(&mut flow_control);
-        // With the shortage added it gets as much as the first of all: 1 + 11 × 2/3.
+        // With the buffer grown by the shortage, it gets as much as the very first stream: 1 + 11 × 2/3.
         assert!(before < 3 << 16 && after * 10 / (1 << 16) == 83, "{before}, then {after}");
-        // A reused SID is not idle, and its earlier shortage covers the third.
+        // A reused SID is not idle. Its earlier shortage covers the third stream.
         assert!(flow_control.take(first, 1));
         flow_control.is_short = true;
         assert_eq!(flow_control.shortage(), 0);
@@ -493,7 +496,7 @@ mod tests {
     fn no_limit_runs_half_of_its_bits_away_from_one_that_the_peer_has() {
         let mut flow_control = FlowControl::new(StreamBuffer::Bytes(u64::MAX), 1 << 20, 1000, 1, 31);
         let told: Vec<u32> = (0..255).filter_map(|_| read(&mut flow_control, SID, 1 << 24)).collect();
-        // 2^31 from the start, 2^27 more fifteen times, and then all but what would be half.
+        // 2^31 from the start, then 2^27 more fifteen times, then all but the amount that would make it half.
         let expected: Vec<u32> = (17..32).map(|steps| steps << 27).chain([u32::MAX]).collect();
         assert_eq!(told, expected);
         assert_eq!(limit(flow_control.on_acked(SID, 17 << 27)), Some((1 << 27) - 1), "33 × 2^27 - 1, modulo 2^32");

@@ -1,8 +1,8 @@
-//! The receiving side of streams: [mfast-2019] Procedure 1. Data in order on its stream is delivered, whatever is missing on other
-//! streams.
+//! The receiving side of streams: [mfast-2019] Procedure 1. Data that is in order on its stream is delivered, even if data of
+//! other streams is missing.
 //!
-//! A record takes effect on arrival, before, after or between the segments that it concerns. The end of a stream consumes an SSN,
-//! so SSNs distinguish two streams of one SID, and a late record has a past SSN.
+//! A record takes effect on arrival, whether before, after or between the segments that it concerns. The end of a stream takes an
+//! SSN, so SSNs distinguish two streams of one SID, and a late record has a past SSN.
 
 use std::collections::VecDeque;
 
@@ -18,13 +18,13 @@ use crate::stream::by_name::ByName;
 pub(crate) struct Inbound<P> {
     /// The used SIDs, the control stream included.
     streams: ByName<Stream<P>>,
-    /// The number of SIDs without the control stream, and where each stream begins.
+    /// The number of SIDs without the control stream; and the number at which each stream begins.
     names: u16,
     begin: u64,
     store: Store<P>,
 }
 
-/// The state that all streams share.
+/// What all streams share.
 #[derive(Debug)]
 struct Store<P> {
     /// The memory of held segments.
@@ -35,20 +35,20 @@ struct Store<P> {
 
 #[derive(Debug)]
 struct Stream<P> {
-    /// ESSN, without wrapping: the next to deliver. It counts segments and ends, or is an offset in plain TCP.
+    /// ESSN, without wrapping: the next segment to deliver. It counts segments and ends; in plain TCP it is an offset.
     expected: u64,
-    /// The first SSN of the present stream of this SID.
+    /// The first SSN of the current stream of this SID.
     begin: u64,
-    /// Segments above the expected one. Bounded by the receive window.
+    /// Segments above the expected one. The receive window limits them.
     held: Ordered<P>,
-    /// What the application may read. Bounded by the receive window, in which an end counts the bytes of its record, so that a peer
-    /// cannot pile up ends.
+    /// What the application may read. The receive window limits it: an end counts as the bytes of its record, so that a peer
+    /// cannot accumulate ends.
     ready: VecDeque<Ready<P>>,
-    /// The end of the stream, if it is known; nothing at or above is held.
+    /// The end of the stream, if known. Nothing at or above it is held.
     end: Option<u64>,
-    /// Whether the application has refused the rest.
+    /// Whether the application has stopped the stream.
     is_stopped: bool,
-    /// Whether the application has been told of something to read.
+    /// Whether the application was informed that there is something to read.
     is_told: bool,
 }
 
@@ -66,7 +66,7 @@ pub enum Read<P> {
     Data(P),
     /// The stream has ended. The next read belongs to another stream of the same SID.
     End,
-    /// The peer has reset the stream with this error code of its application; unread data was dropped. The next read belongs to
+    /// The peer has reset the stream, with this error code of its application. Unread data was dropped. The next read belongs to
     /// another stream of the same SID.
     Reset(u16),
     /// There is nothing to read yet.
@@ -78,23 +78,23 @@ pub enum Read<P> {
 pub enum ReadError {
     /// There is no stream of this SID or, for a stop, nothing of it has arrived.
     NoSuchStream,
-    /// Plain TCP cannot stop a stream without its connection.
+    /// Plain TCP cannot stop its stream without closing the connection.
     Plain,
 }
 
-/// Bytes that no longer need a buffer, and whether they end a stream.
+/// Bytes that no longer occupy the buffer, and whether they end a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Freed {
     /// Bytes of payload, which return as flow-control credit.
     pub(crate) payload: u64,
     /// Bytes of records, which need no credit.
     pub(crate) records: u32,
-    /// Whether a stream of this SID is over for the application, and nothing more of it can arrive.
+    /// Whether a stream of this SID is over for the application, so that nothing more of it can arrive.
     pub(crate) is_over: bool,
 }
 
 impl<P: Payload> Inbound<P> {
-    /// `streams` streams besides the control stream; plain TCP has one that begins at `expected`.
+    /// `streams` streams besides the control stream. Plain TCP has one stream, which begins at `expected`.
     pub(crate) fn new(streams: u16, expected: u64) -> Self {
         Self {
             streams: ByName::new(),
@@ -109,23 +109,23 @@ impl<P: Payload> Inbound<P> {
         sid.number() <= self.names
     }
 
-    /// The stream of this SID, which exists, and the store.
+    /// The stream of this SID, which must exist, and the store.
     #[inline]
     fn stream(&mut self, sid: Sid) -> (&mut Stream<P>, &mut Store<P>) {
         let begin = self.begin;
         (self.streams.get_or_make(sid, |_| Stream::new(begin)), &mut self.store)
     }
 
-    /// The memory of received and unread data besides its bytes.
+    /// The memory of received and unread data, without the data itself.
     pub(crate) fn overhead(&self) -> u64 {
         self.store.pieces() as u64 * PIECE_COST
     }
 
-    /// A segment of a stream arrived for the first time. Returns what of it needs no buffer.
+    /// A segment of a stream arrived for the first time. Returns the part of it that needs no buffer.
     pub(crate) fn accept(&mut self, header: StreamHeader, payload: P, events: &mut Events) -> Freed {
         let (stream, store) = self.stream(header.sid);
         let count = header.ssn.count_near(stream.expected).filter(|&count| stream.takes(count));
-        // An SSN that the stream has passed, because it was reset; or a mistake of the peer.
+        // An SSN that the stream has passed because it was reset; or an error of the peer.
         let Some(count) = count else { return Freed::payload(payload.len()) };
         if stream.is_stopped {
             stream.expected = count;
@@ -162,7 +162,7 @@ impl<P: Payload> Inbound<P> {
         stream.settle(Sid::PLAIN, events);
     }
 
-    /// A segment of the control stream arrived. Records take effect at once, so nothing is held.
+    /// A segment of the control stream arrived. Its records take effect at once, so nothing is held.
     pub(crate) fn accept_control(&mut self, ssn: Ssn) {
         let (control, _) = self.stream(Sid::CONTROL);
         if let Some(count) = ssn.count_near(control.expected) {
@@ -204,8 +204,8 @@ impl<P: Payload> Inbound<P> {
         freed
     }
 
-    /// The application refuses the rest of the stream that it is reading. Returns what needs no buffer any more, and the SSN for a
-    /// Stop if the sender is to be asked.
+    /// The application stops the stream that it is reading. Returns what no longer needs a buffer, and the SSN for a Stop record
+    /// if the sender must be asked.
     pub(crate) fn stop(&mut self, sid: Sid, events: &mut Events) -> Result<(Freed, Option<Ssn>), ReadError> {
         let stream = self.streams.get_mut(sid).filter(|_| sid != Sid::CONTROL);
         let stream = stream.filter(|stream| !stream.ready.is_empty() || stream.is_there());
@@ -217,7 +217,7 @@ impl<P: Payload> Inbound<P> {
             if matches!(ready, Ready::Data(_)) {
                 self.store.ready -= 1;
             } else {
-                // All of it had arrived; the rest belongs to the next stream of this SID.
+                // All of the stream had arrived. The rest belongs to the next stream of this SID.
                 stream.settle(sid, events);
                 return Ok((freed, None));
             }
@@ -244,7 +244,7 @@ impl<P: Payload> Inbound<P> {
         Ssn::of(self.streams.get(sid).map_or(self.begin, |stream| stream.expected))
     }
 
-    /// Reads at most `most` bytes, which then need no buffer any more.
+    /// Reads at most `most` bytes, which then no longer need a buffer.
     pub(crate) fn read(&mut self, sid: Sid, most: u32) -> Result<(Read<P>, Freed), ReadError> {
         if sid == Sid::CONTROL || !self.has(sid) {
             return Err(ReadError::NoSuchStream);
@@ -285,7 +285,7 @@ impl<P: Payload> Inbound<P> {
         self.streams.values().fold(Freed::default(), |sum, stream| sum.and(stream.unread()))
     }
 
-    /// The stream that ends with this SSN, the SSN without wrapping, and the store; `None` if the stream has ended before.
+    /// The stream that ends with this SSN, the SSN without wrapping, and the store. `None` if the stream has already ended.
     fn ending(&mut self, sid: Sid, end: Ssn) -> Option<(&mut Stream<P>, u64, &mut Store<P>)> {
         if sid == Sid::CONTROL || !self.has(sid) {
             return None;
@@ -302,13 +302,13 @@ impl<P: Payload> Store<P> {
         self.pool.entries() + self.ready
     }
 
-    /// Whether a payload of `len` bytes is one too many to share memory with others.
+    /// Whether too many payloads share memory with others, so that one of `len` bytes must not.
     fn is_crowded(&self, len: u32) -> bool {
         self.pieces() >= if len < PIECE_LARGE { PIECES_SHARED_MAX } else { PIECES_LARGE_MAX }
     }
 
-    /// Stores a payload that may stay for long. It shares memory with others of its batch of datagrams, which only a few payloads
-    /// may.
+    /// Stores a payload that may stay for a long time. It shares memory with others of its batch of datagrams, which only a
+    /// limited number of payloads may do.
     fn keep(&self, mut payload: P) -> P {
         if self.is_crowded(payload.len()) {
             payload.detach();
@@ -335,7 +335,7 @@ impl<P: Payload> Stream<P> {
         count >= self.expected && self.end.is_none_or(|end| count < end)
     }
 
-    /// Whether anything of the present stream has arrived, and it was not stopped.
+    /// Whether anything of the current stream has arrived, and it was not stopped.
     fn is_there(&self) -> bool {
         let has_come = self.expected > self.begin || !self.held.is_empty() || self.end.is_some();
         has_come && !self.is_stopped
@@ -362,7 +362,7 @@ impl<P: Payload> Stream<P> {
         }
     }
 
-    /// Ends the stream if its end is reached, and tells the application once that there is something to read.
+    /// Ends the stream if its end is reached. Informs the application once that there is something to read.
     #[inline(always)]
     fn settle(&mut self, sid: Sid, events: &mut Events) {
         if self.end == Some(self.expected) {
@@ -374,7 +374,7 @@ impl<P: Payload> Stream<P> {
         }
     }
 
-    /// The stream ends unread. Returns what needs no buffer any more.
+    /// The stream ends unread. Returns what no longer needs a buffer.
     fn skip(&mut self, end: u64, store: &mut Store<P>) -> Freed {
         let record = if self.end.is_some() { Freed::RECORD } else { Freed::default() };
         let freed = self.drop_unread(store).and(record);
@@ -390,7 +390,7 @@ impl<P: Payload> Stream<P> {
         self.is_stopped = false;
     }
 
-    /// Drops the unread data of the present stream.
+    /// Drops the unread data of the current stream.
     fn drop_unread(&mut self, store: &mut Store<P>) -> Freed {
         let mut freed = Freed { payload: sum(self.held.values()), ..Freed::default() };
         self.held.clear(&mut store.pool);
@@ -411,7 +411,7 @@ impl<P: Payload> Stream<P> {
 }
 
 impl<P: Payload> Ready<P> {
-    /// Its share of the receive window.
+    /// What it takes of the receive window.
     fn space(&self) -> Freed {
         match self {
             Self::Data(payload) => Freed::payload(payload.len()),
@@ -429,10 +429,10 @@ impl<P: Payload> Ready<P> {
 }
 
 impl Freed {
-    /// A record, on the wire.
+    /// The bytes of a record.
     pub(crate) const RECORD: Self = Self { payload: 0, records: Record::LEN, is_over: false };
 
-    /// The end of a stream that is over for the application, without and with its record.
+    /// The end of a stream that is over for the application: without its record, and with it.
     const OVER: Self = Self { payload: 0, records: 0, is_over: true };
     const END: Self = Self { is_over: true, ..Self::RECORD };
 
@@ -453,20 +453,20 @@ fn sum<'a, P: Payload + 'a>(payloads: impl Iterator<Item = &'a P>) -> u64 {
     payloads.map(|payload| u64::from(payload.len())).sum()
 }
 
-/// Up to this many payloads may share memory with freed ones: at 64 kB each that is 16 MB.
+/// So many payloads may share memory with freed ones. At 64 kB each this is 16 MB.
 const PIECES_SHARED_MAX: usize = 256;
 
-/// A payload of this many bytes is worth its share of a block, as a full segment of any path is.
+/// A payload of this many bytes may keep its part of a shared block. Every full segment has more.
 const PIECE_LARGE: u32 = 512;
 
-/// The number of such payloads that may be stored: what a driver reads in a turn, about 700 datagrams, and 64 MB at worst. Copying
-/// each would take a seventh of all time.
+/// The number of such payloads that may be stored: what a driver reads in a turn, about 700 datagrams; at worst 64 MB. Copying
+/// each would take a seventh of the processor time.
 const PIECES_LARGE_MAX: usize = 1024;
 
-/// The size up to which ready payloads are copied together when there are more.
+/// If there are more, ready payloads are copied together up to this size.
 const ABSORBED_MAX: u32 = 16 << 10;
 
-/// The overhead of a payload: its place in a block that may be half empty, and the header of its own allocation.
+/// The memory overhead of a payload: its place in a block that may be half empty, and the header of its own allocation.
 const PIECE_COST: u64 = 160;
 
 #[cfg(test)]

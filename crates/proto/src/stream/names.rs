@@ -1,20 +1,21 @@
 //! Chooses the SID of a new stream.
 //!
-//! The remaining credit of a SID outlives its stream. So the first choice is a SID with more credit than an unused one, if the peer
-//! says that all its streams are over: among several the one with the most. The next choice is an unused SID, and the last one the
-//! SID whose stream ended longest ago: the peer may not have read that stream to its end, and a new one would wait behind it. The
-//! first 255 SIDs come before all others, which have less initial credit.
+//! The remaining credit of a SID outlives its stream. So the first choice is a SID that has more credit than an unused one, if
+//! the peer reports that all its streams are over; among several, the one with the most credit. The second choice is an unused
+//! SID. The last choice is the SID whose stream ended longest ago, because the peer may not have read that stream to its end, and
+//! a new one would wait behind it. The first 255 SIDs come before all others, which have less initial credit.
 
 use std::collections::VecDeque;
 
 use crate::segment::Sid;
 
-/// The SIDs of one direction that are not in use.
+/// The SIDs of one direction that have no open stream.
 #[derive(Debug)]
 pub(super) struct Names {
     /// The first 255 SIDs, and the others.
     pages: [Page; 2],
-    /// SIDs with more credit than an unused one of their page, whose streams are over: credit and SID, in ascending order.
+    /// SIDs whose streams are over and that have more credit than an unused one of their page: credit and SID, in ascending
+    /// order.
     rich: Vec<(u64, u16)>,
     /// The initial credit of a SID of the first page.
     credit: u64,
@@ -24,12 +25,12 @@ pub(super) struct Names {
 struct Page {
     /// The range of SIDs that were never used.
     unused: (u16, u16),
-    /// All others, in the order in which their streams ended.
+    /// All other SIDs, in the order in which their streams ended.
     idle: VecDeque<u16>,
 }
 
 impl Names {
-    /// `count` SIDs; those of the first page have this initial credit.
+    /// `count` SIDs. Those of the first page have the initial credit `credit`.
     pub(super) fn new(count: u16, credit: u64) -> Self {
         let page = |first: u16, last: u16| Page { unused: (first, last.max(first - 1) + 1), idle: VecDeque::new() };
         let (near, far) = (count.min(Sid::FIRST_PAGE_MAX), count);
@@ -40,7 +41,7 @@ impl Names {
     pub(super) fn take(&mut self) -> Option<Sid> {
         let [near, far] = &self.pages;
         let richest = self.rich.last();
-        // A rich SID with less than an unused one of the first page is of the other page.
+        // A SID with less credit than an unused one of the first page belongs to the other page.
         let richer = richest.filter(|(left, _)| *left > self.credit).map(|(_, name)| *name);
         let name = richer.or_else(|| near.next()).or(richest.map(|(_, name)| *name)).or_else(|| far.next())?;
         self.page(Sid::new(name)).take(name);
@@ -50,13 +51,13 @@ impl Names {
         Some(Sid::new(name))
     }
 
-    /// A stream has ended and its SID may be reused; `rich` is its remaining credit, if that counts.
+    /// A stream has ended and its SID may be reused. `rich` is its remaining credit, if that exceeds the credit of an unused SID.
     pub(super) fn release(&mut self, sid: Sid, rich: Option<u64>) {
         self.page(sid).idle.push_back(sid.number());
         self.on_credit(sid, None, rich);
     }
 
-    /// The remaining credit of an unused SID has changed.
+    /// The remaining credit of a SID without a stream has changed.
     pub(super) fn on_credit(&mut self, sid: Sid, before: Option<u64>, rich: Option<u64>) {
         if before == rich {
             return;
@@ -73,7 +74,7 @@ impl Names {
         }
     }
 
-    /// Credit no longer counts.
+    /// Limits no longer apply, so credit does not count.
     pub(super) fn lift_credit(&mut self) {
         self.rich.clear();
     }
@@ -90,7 +91,7 @@ impl Page {
         if next < end { Some(next) } else { self.idle.front().copied() }
     }
 
-    /// This SID is in use from now on.
+    /// This SID has a stream from now on.
     fn take(&mut self, name: u16) {
         if name == self.unused.0 {
             self.unused.0 += 1;
@@ -107,7 +108,7 @@ const FAR: usize = 1;
 mod tests {
     use super::*;
 
-    /// The first 255 have 100 bytes of initial credit, the others 6.
+    /// The first 255 SIDs have 100 bytes of initial credit, the others 6.
     fn names(count: u16) -> Names {
         Names::new(count, 100)
     }
@@ -143,7 +144,8 @@ mod tests {
         assert_eq!(take_all(&mut names), [2, 5, 4, 1, 3]);
     }
 
-    /// 256 and more: before the first page is used up, one of them is chosen only if it has more than an unused SID there.
+    /// With 256 or more SIDs: as long as the first page has an unused SID, a SID of the other page is chosen only if it has more
+    /// credit.
     #[test]
     fn further_names_are_compared_with_the_first() {
         let mut names = names(260);

@@ -1,12 +1,12 @@
 //! The sending side of streams: waiting data, and the order of the streams.
 //!
 //! ```text
-//! Idle ──open──> Open ──finish──> Ending ──last data cut──> Ended ──all acknowledged──> Idle
-//!                 └────────reset────┴────────────────────────┴──> Reset ──all acknowledged──^
+//! Idle ──open──> Open ──finish──> Ending ──last data taken──> Ended ──all acknowledged──> Idle
+//!                 └────────reset────┴──────────────────────────┴──> Reset ──all acknowledged──^
 //! ```
 //!
-//! Streams take turns as `turns` defines; usually a segment each. A stream that has ended keeps its count of segments: when its SID
-//! is reused, SSNs continue after its end, so the two streams are never confused.
+//! Streams take turns as `turns` defines, usually one segment each. A stream that has ended keeps its count of segments: when its
+//! SID is reused, SSNs continue after its end, so the two streams cannot be confused.
 
 use std::collections::VecDeque;
 
@@ -22,19 +22,19 @@ use crate::stream::turns::{Priority, Turns};
 /// The sending streams of a connection.
 #[derive(Debug)]
 pub(crate) struct Outbound<P> {
-    /// By SID, up to the highest used one, the control stream included.
+    /// The streams by SID, up to the highest used one, including the control stream.
     streams: Vec<Stream<P>>,
     /// The unused SIDs, and the initial credit of the first ones.
     names: Names,
     credit: u64,
     /// Streams with data and credit, in the order of their turns.
     turns: Turns,
-    /// Bytes that wait on all streams.
+    /// Bytes that wait to be sent on all streams.
     waiting: u64,
     /// Records for the control stream.
     pub(crate) records: Records,
     framing: Framing,
-    /// The limits of waiting bytes, on one stream and on all together.
+    /// The limits on waiting bytes: on one stream, and on all streams together.
     limit: u64,
     waiting_max: u64,
     /// Whether a write was cut short by the limit on all streams.
@@ -46,7 +46,7 @@ pub(crate) struct Outbound<P> {
 pub(crate) enum Framing {
     /// One stream and no stream headers.
     Plain,
-    /// A stream header before each content.
+    /// A stream header before the content of each segment.
     Streams,
 }
 
@@ -57,23 +57,24 @@ struct Stream<P> {
     /// Bytes in `waiting`; at most the limit.
     bytes: u64,
     priority: Priority,
-    /// Whether it has a turn.
+    /// Whether it waits for a turn.
     is_queued: bool,
-    /// Bytes cut so far, and the peer's limit, on all streams of this SID.
+    /// Bytes sent so far, and the peer's limit, over all streams of this SID.
     used: u64,
     credit: u64,
-    /// Streams of this SID so far, and those that are over for the peer's application, by its account; both modulo 256.
+    /// The number of streams of this SID so far, and how many of them the peer reports as over for its application; both modulo
+    /// 256.
     opened: u8,
     over: u8,
     /// SSNs assigned so far, to segments and ends.
     segments: u64,
-    /// SSNs assigned before the present stream was opened.
+    /// SSNs assigned before the current stream was opened.
     begin: u64,
-    /// Segments and ends sent, or about to be, and not acknowledged cumulatively.
+    /// Segments and ends that were sent, or are queued, and are not yet cumulatively acknowledged.
     unacked: u64,
     /// Whether a write was cut short, so that the application waits for room.
     wants_room: bool,
-    /// SSNs that the peer has received in order, by its account.
+    /// SSNs that the peer has received in order, as it reports.
     expected: u64,
 }
 
@@ -83,7 +84,7 @@ enum State {
     Open,
     /// The application has finished; data waits.
     Ending,
-    /// All data has been cut.
+    /// All data has been put into segments.
     Ended,
     /// The stream was reset.
     Reset,
@@ -92,7 +93,7 @@ enum State {
 /// Why a stream cannot be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpenError {
-    /// The connection is not established, or no longer.
+    /// The connection is not yet, or no longer, established.
     NotEstablished,
     /// All streams that the peer granted are in use.
     NoneLeft,
@@ -103,17 +104,17 @@ pub enum OpenError {
 pub enum WriteError {
     /// There is no such open stream.
     NotOpen,
-    /// Plain TCP cannot reset a stream without its connection.
+    /// Plain TCP cannot reset its stream without closing the connection.
     Plain,
 }
 
 impl<P: Payload> Outbound<P> {
-    /// `streams` streams besides the control stream, each with this credit; plain TCP has one stream, which is open. `limit` bytes
-    /// may wait on each.
+    /// `streams` streams besides the control stream, each with this initial credit. Plain TCP has one stream, which is open.
+    /// `limit` bytes may wait on each.
     pub(crate) fn new(framing: Framing, streams: u16, limit: u64, credit: u64) -> Self {
         let mut outbound = Self {
             streams: vec![],
-            // Plain TCP's stream is in use.
+            // The stream of plain TCP is always in use.
             names: Names::new(if framing == Framing::Plain { 0 } else { streams }, credit),
             credit,
             turns: Turns::new(),
@@ -159,7 +160,7 @@ impl<P: Payload> Outbound<P> {
         self.limit
     }
 
-    /// Sets that limit.
+    /// Sets how many bytes may wait on each stream.
     pub(crate) fn set_limit(&mut self, limit: u64) {
         self.limit = limit;
     }
@@ -205,7 +206,7 @@ impl<P: Payload> Outbound<P> {
         Ok(())
     }
 
-    /// Ends a stream: nothing more will be written to it.
+    /// Finishes a stream: no more data will be written to it.
     pub(crate) fn finish(&mut self, sid: Sid) -> Result<(), WriteError> {
         let stream = self.writable(sid)?;
         stream.state = State::Ending;
@@ -235,13 +236,13 @@ impl<P: Payload> Outbound<P> {
             State::Ended => {}
         }
         stream.state = State::Reset;
-        // A reset replaces a finish that has not left.
+        // A reset replaces a Finish that was not sent.
         let is_new = self.records.push(Record::Reset { sid, end: Ssn::of(stream.segments - 1), code });
         stream.unacked += u64::from(is_new);
         Ok(())
     }
 
-    /// The peer refuses the rest of the stream that the SSN `expected` belongs to. If there is a rest, the stream is reset.
+    /// The peer refuses the rest of the stream to which the SSN `expected` belongs. If a rest exists, the stream is reset.
     pub(crate) fn stop(&mut self, sid: Sid, expected: Ssn, code: u16, events: &mut Events) {
         let Some(stream) = self.streams.get(sid.index()) else { return };
         let is_meant =
@@ -255,13 +256,13 @@ impl<P: Payload> Outbound<P> {
     /// Finishes all open streams.
     pub(crate) fn finish_all(&mut self) {
         for index in 1..self.streams.len() {
-            // Other streams need not be finished.
+            // Finishing fails on streams that are not open, which is fine.
             let _ = self.finish(Sid::new(index as u16));
         }
     }
 
     /// The peer raised the limit of a SID and reported ended streams. Records arrive in any order: the higher limit is the later
-    /// one, and of two with the same limit the one with the later count.
+    /// one; if limits are equal, the later count is.
     pub(crate) fn on_credit(&mut self, sid: Sid, bits: u32, over: u8) {
         let fresh = initial(sid, self.credit);
         // The control stream has no limit.
@@ -281,7 +282,7 @@ impl<P: Payload> Outbound<P> {
         self.enqueue(sid);
     }
 
-    /// The peer's FIN has arrived. No record follows it, so from now on only the window counts.
+    /// The peer's FIN has arrived. No record follows it, so from now on only the window limits data.
     pub(crate) fn lift_credit(&mut self) {
         self.credit = u64::MAX;
         self.names.lift_credit();
@@ -296,12 +297,12 @@ impl<P: Payload> Outbound<P> {
         self.turns.is_empty() && self.records.is_empty()
     }
 
-    /// Whether nothing waits, not even for credit.
+    /// Whether nothing waits, not even data without credit.
     pub(crate) fn is_drained(&self) -> bool {
         self.waiting == 0 && self.records.is_empty()
     }
 
-    /// Whether the next segment has records.
+    /// Whether the next segment carries records.
     pub(crate) fn has_records(&self) -> bool {
         !self.records.is_empty()
     }
@@ -318,7 +319,7 @@ impl<P: Payload> Outbound<P> {
         Some(header.saturating_add(most).min(space))
     }
 
-    /// Whether the next segment takes all waiting data, and the application may still write more.
+    /// Whether the next segment takes all waiting data, while the application may still write more.
     pub(crate) fn may_grow(&self) -> bool {
         let only = |sid: Sid| {
             let stream = &self.streams[sid.index()];
@@ -327,20 +328,20 @@ impl<P: Payload> Outbound<P> {
         self.records.is_empty() && self.turns.only().is_some_and(only)
     }
 
-    /// The sequence space of the next segment if it has records: as many as fit into `space`.
+    /// The sequence space of the next segment if it carries records: as many as fit in `space`.
     fn records_within(&self, space: u32) -> u32 {
         let header = self.header_len();
         let count = (space.saturating_sub(header) / Record::LEN).min(self.records.len().min(RecordList::MAX) as u32);
         header + count * Record::LEN
     }
 
-    /// The part of `usable` that a shorter segment could use: at least a record or a byte of data.
+    /// The part of `usable` that a shorter segment can use: at least a record, or a byte of data.
     pub(crate) fn shortened(&self, usable: u32) -> Option<u32> {
         let space = if self.records.is_empty() { usable } else { self.records_within(usable) };
         (space > self.header_len()).then_some(space)
     }
 
-    /// Cuts the next segment of at most `space` bytes of sequence space; a full one has `full`.
+    /// Makes the next segment, of at most `space` bytes of sequence space. A full segment has `full` bytes.
     pub(crate) fn cut(
         &mut self,
         space: u32,
@@ -410,14 +411,14 @@ impl<P: Payload> Outbound<P> {
         }
     }
 
-    /// For tests: for each SID the bytes cut, and the peer's limit.
+    /// For tests: for each SID, the bytes sent and the peer's limit.
     #[cfg(test)]
     pub(crate) fn credits(&self) -> impl Iterator<Item = (Sid, u64, u64)> {
         let streams = self.streams.iter().enumerate().skip(1);
         streams.map(|(index, stream)| (Sid::new(index as u16), stream.used, stream.credit))
     }
 
-    /// Segments and ends of a SID that the peer has received in order, by its account.
+    /// Segments and ends of a SID that the peer has received in order, as it reports.
     pub(crate) fn expected(&self, sid: Sid) -> u64 {
         self.streams.get(sid.index()).map_or(0, |stream| stream.expected)
     }
@@ -435,7 +436,7 @@ impl<P: Payload> Outbound<P> {
         stream.filter(|stream| stream.state == State::Open).ok_or(WriteError::NotOpen)
     }
 
-    /// The last data of a stream was cut: queues its end. In plain TCP that is a FIN.
+    /// The last data of a stream was taken: queues the stream's end. In plain TCP the end is a FIN.
     fn end(&mut self, sid: Sid) {
         let stream = &mut self.streams[sid.index()];
         stream.state = State::Ended;
@@ -471,7 +472,7 @@ impl<P: Payload> Stream<P> {
         Some(P::gather(std::iter::once(whole).chain(more), len))
     }
 
-    /// Tells the application of room if it waits for some and half of the limit is free.
+    /// Informs the application that there is room, if it waits for room and half of the limit is free.
     fn tell_room(&mut self, sid: Sid, limit: u64, events: &mut Events) {
         if self.wants_room && self.state == State::Open && 2 * self.bytes <= limit {
             self.wants_room = false;
@@ -479,7 +480,7 @@ impl<P: Payload> Stream<P> {
         }
     }
 
-    /// Takes at most `most` bytes of the first write.
+    /// Takes at most `most` bytes of the first waiting write.
     fn take_piece(&mut self, most: u32) -> Option<P> {
         let first = self.waiting.front_mut()?;
         let piece = if first.len() > most { first.split_to(most) } else { self.waiting.pop_front()? };
@@ -496,14 +497,13 @@ impl<P> Stream<P> {
         (framing == Framing::Streams).then_some(StreamHeader { sid, ssn })
     }
 
-    /// Bytes that may be cut.
+    /// Bytes that may be sent.
     fn credit(&self) -> u32 {
         u32::try_from(self.credit - self.used).unwrap_or(u32::MAX)
     }
 
-    /// The remaining credit, if it is more than that of an unused SID and all streams of this SID are over for the peer's
+    /// The remaining credit, if it exceeds that of an unused SID, and if all streams of this SID are over for the peer's
     /// application, so that a new stream does not wait behind another.
-    /// not wait behind another.
     fn rich(&self, fresh: u64) -> Option<u64> {
         let left = self.credit - self.used;
         (left > fresh && self.over == self.opened).then_some(left)
@@ -529,11 +529,11 @@ impl<P> Stream<P> {
     }
 }
 
-/// Writes that wait on a stream as they came. Beyond this number small ones are copied together, so that they do not take a hundred
-/// times their bytes: 64 of 1,400 bytes are more than a path takes at once.
+/// The number of writes that wait on a stream as they came. Beyond it, small writes are copied together, so that they do not take
+/// a hundred times their size in memory. 64 writes of 1,400 bytes are more than a path takes at once.
 const WRITES_MAX: usize = 64;
 
-/// The size up to which small writes are copied together: some ten segments.
+/// Small writes are copied together up to this size: about ten segments.
 const ABSORBED_MAX: u32 = 16 << 10;
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! The records of the control stream, waiting or unacknowledged.
+//! The records of the control stream that wait or are unacknowledged.
 //!
-//! Several leave in one segment. There is at most one of each kind for each stream, and a newer one replaces an older one. So
-//! however many a peer provokes, no more wait than three times the streams.
+//! Several records are sent in one segment. There is at most one record of each kind per stream, and a newer one replaces an
+//! older one. So however many records a peer provokes, at most three per stream wait.
 
 use std::collections::VecDeque;
 
@@ -11,15 +11,15 @@ use crate::seq::Ssn;
 /// The records of one direction.
 #[derive(Debug)]
 pub(crate) struct Records {
-    /// By stream and kind, up to the highest used stream.
+    /// The waiting records by stream and kind, up to the highest used stream.
     waiting: Vec<[Option<Record>; KINDS]>,
-    /// The waiting records, in the order of departure.
+    /// The waiting records in the order of sending.
     order: VecDeque<(Sid, usize)>,
-    /// Records in flight, one list a segment. They are stored here, so that other segments need no room for records.
+    /// Records in flight, one list per segment. They are stored here so that other segments need no room for records.
     unacked: VecDeque<RecordList>,
     /// The number of acknowledged segments.
     acked: u64,
-    /// Whether a FIN has left, which ends the control stream.
+    /// Whether a FIN was sent, which ends the control stream.
     is_closed: bool,
 }
 
@@ -37,7 +37,7 @@ impl Records {
         self.order.len()
     }
 
-    /// Queues a record; it replaces one of its kind about the same stream that has not left. Returns whether the queue grew.
+    /// Queues a record. It replaces an unsent record of the same kind and stream. Returns whether the queue grew.
     pub(crate) fn push(&mut self, record: Record) -> bool {
         if self.is_closed {
             return false;
@@ -59,7 +59,7 @@ impl Records {
         self.waiting[sid.index()][kind].take()
     }
 
-    /// The next control segment leaves with these records.
+    /// The next control segment is sent, with these records.
     pub(crate) fn on_sent(&mut self, list: RecordList) {
         self.unacked.push_back(list);
     }
@@ -70,32 +70,32 @@ impl Records {
         self.unacked.get(count as usize).copied()
     }
 
-    /// The first control segment in flight is acknowledged; segments of a stream are acknowledged in order.
+    /// The first control segment in flight is acknowledged. The segments of a stream are acknowledged in order.
     pub(crate) fn on_acked(&mut self) -> Option<RecordList> {
         self.acked += 1;
         self.unacked.pop_front()
     }
 
-    /// No record leaves any more.
+    /// No more records may be sent.
     pub(crate) fn close(&mut self) {
         self.is_closed = true;
     }
 }
 
 impl Record {
-    /// Its stream, and a number for its kind.
+    /// The stream of a record, and a number for its kind.
     fn about(&self) -> (Sid, usize) {
         match *self {
             Self::Finish { sid, .. } | Self::Reset { sid, .. } => (sid, 0),
             Self::Stop { sid, .. } => (sid, 1),
             Self::MaxStreamData { sid, .. } => (sid, 2),
-            // The control stream has no limit, so this kind is free.
+            // The control stream has no limit, so its place for this kind is free.
             Self::AcknowledgeEach { .. } => (Sid::CONTROL, 2),
         }
     }
 }
 
-/// A stream ends in one way, may be stopped, and gets credit.
+/// A stream ends in one way, may be stopped, and gets credit: three kinds.
 const KINDS: usize = 3;
 
 #[cfg(test)]

@@ -1,44 +1,44 @@
 //! The order of streams with data to send.
 //!
-//! Levels are strict: a stream waits while a lower level has something to send. On one level streams go round. A turn is worth a
-//! full segment for each unit of weight, in bytes: it ends when the rest is less than a full segment, and the rest is forgotten. So
-//! streams of weight 1 send a segment each in turn, long or short ([mfast-2019] sec. V: "in a round robin fashion"), and those of
-//! greater weight send as many times the bytes. Segments are never cut for that.
+//! Levels are strict: a stream waits while a lower level has something to send. The streams of one level take turns. A turn is
+//! worth a full segment (in bytes) per unit of weight. It ends when less than a full segment is left of it, and the rest is
+//! discarded. So streams of weight 1 send one segment each in turn, whether long or short ([mfast-2019] sec. V: "in a round robin
+//! fashion"), and streams of greater weight send proportionally more bytes. Segments are never shortened for this.
 //!
-//! The streams of a level are a ring, each with the SID of the next one, so a step is a few loads. Only the removal of one in the
-//! middle takes a search.
+//! The streams of a level are a ring in which each stores the SID of the next one, so a step takes a few loads. Only removing a
+//! stream from the middle takes a search.
 
 use crate::segment::Sid;
 
 /// The priority of a stream relative to others of its direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Priority {
-    /// Streams of a lower level always go first; at most [`Priority::LEVEL_MAX`].
+    /// Streams of a lower level always go first. At most [`Priority::LEVEL_MAX`].
     pub level: u8,
-    /// The share of its level's bytes relative to a stream of weight 1; at least 1. They are sent in a row.
+    /// The share of the level's bytes, relative to a stream of weight 1; at least 1. The bytes of a turn are sent in a row.
     pub weight: u8,
 }
 
 /// Streams with data and credit, in the order of their turns.
 #[derive(Debug)]
 pub(crate) struct Turns {
-    /// By stream, the next one on its level; the first follows the last. Up to the highest stream that had a turn.
+    /// For each stream the next one on its level; the last is followed by the first. Up to the highest stream that had a turn.
     next: Vec<Sid>,
-    /// By level, if it has streams: the last one in order.
+    /// For each level that has streams, the last one in order.
     last: [Sid; Priority::LEVEL_MAX as usize + 1],
     /// The levels with streams, a bit each.
     occupied: u8,
-    /// The stream whose turn it is, cached: it is read far more often than it changes.
+    /// The stream that has its turn, cached: it is read far more often than it changes.
     first: Sid,
-    /// The bytes left of the present turn, once it has begun.
+    /// The bytes left of the current turn, once it has begun.
     left: Option<u64>,
 }
 
 impl Priority {
-    /// The last level; eight levels suffice.
+    /// The highest level; eight levels suffice.
     pub const LEVEL_MAX: u8 = 7;
 
-    /// The default priority, in the middle, with room above and below.
+    /// The default priority: a middle level, with levels above and below.
     pub const USUAL: Self = Self { level: 3, weight: 1 };
 
     /// The nearest valid priority.
@@ -93,7 +93,8 @@ impl Turns {
         self.settle();
     }
 
-    /// The stream whose turn it is has sent `bytes` bytes of sequence space; a full segment has `full`. It `stays` if it has more.
+    /// The stream that has its turn has sent `bytes` bytes of sequence space; a full segment has `full`. It `stays` if it has
+    /// more to send.
     #[inline(always)]
     pub(crate) fn on_sent(&mut self, bytes: u32, full: u32, priority: Priority, stays: bool) {
         let turn = u64::from(priority.clamped().weight) * u64::from(full);
@@ -130,7 +131,7 @@ impl Turns {
         while self.next[before.index()] != sid {
             before = self.next[before.index()];
             if before == *last {
-                // It has no turn.
+                // It is in no ring.
                 return;
             }
         }
@@ -145,7 +146,7 @@ impl Turns {
         self.settle();
     }
 
-    /// Determines whose turn it is.
+    /// Determines which stream has its turn.
     fn settle(&mut self) {
         if let Some(last) = self.last.get(self.level()) {
             self.first = self.next[last.index()];
@@ -166,7 +167,8 @@ mod tests {
 
     use super::*;
 
-    /// Streams numbered from 1 with these priorities and endless data; returns the first turns, of `bytes` bytes each.
+    /// Streams, numbered from 1, with these priorities and endless data. Returns the streams of the first segments, of `bytes`
+    /// bytes each.
     fn order(priorities: &[(u8, u8)], bytes: u32, count: usize) -> Vec<u16> {
         let priority = |sid: Sid| {
             let (level, weight) = priorities[sid.index() - 1];
@@ -195,7 +197,7 @@ mod tests {
     #[test]
     fn a_turn_is_worth_as_many_full_segments_as_the_weight_says() {
         assert_eq!(order(&[(3, 1), (3, 3)], 100, 8), [1, 2, 2, 2, 1, 2, 2, 2]);
-        // In bytes: 300 are 7 segments of 40; the turn ends at a rest below a full segment (100).
+        // In bytes: 300 are 7 segments of 40. The turn ends when less than a full segment (100) is left.
         assert_eq!(order(&[(3, 1), (3, 3)], 40, 8), [1, 2, 2, 2, 2, 2, 2, 1]);
     }
 

@@ -1,8 +1,8 @@
-//! Bytes that know where in their stream they stand.
+//! Bytes that know their position in their stream.
 
 use crate::Payload;
 
-/// Bytes that know where in their stream they stand: so a test sees what was lost, doubled or confused.
+/// Bytes that know their position in their stream, so a test detects lost, duplicated or confused data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Marked {
     pub(crate) tag: u32,

@@ -1,4 +1,4 @@
-//! A wire between two ends: it delays, loses, doubles, marks and corrupts what it is told to.
+//! A wire between two ends: it delays, loses, duplicates, marks and corrupts segments as told.
 
 use std::collections::BTreeMap;
 
@@ -15,35 +15,35 @@ pub(crate) enum Fault {
     Lose,
     Duplicate,
     Delay(Span),
-    /// One bit of its bytes is turned, which bit this says. The checksum sees that, so it is lost.
+    /// This bit of its bytes is inverted. The checksum detects it, so the segment is lost.
     Corrupt(u32),
 }
 
-/// One direction between the two.
+/// One direction between the two ends.
 #[derive(Debug)]
 pub(crate) struct Wire {
     pub(crate) delay: Span,
-    /// How long a full segment takes on the wire; zero is infinitely fast.
+    /// The transmission time of a full segment; zero is infinitely fast.
     pub(crate) spacing: Span,
-    /// By the number of the segment on this wire, from 0.
+    /// Faults by the number of the segment on this wire, from 0.
     pub(crate) faults: BTreeMap<u64, Fault>,
-    /// What a router makes of the codepoint of each segment.
+    /// How a router changes the codepoint of each segment.
     pub(crate) router: fn(u64, Option<EcnCodepoint>) -> Option<EcnCodepoint>,
     /// Loses everything.
     pub(crate) is_cut: bool,
     /// Loses every segment with this sequence number.
     pub(crate) lost_at: Option<SeqNumber>,
-    /// Takes the permission of SACK out of every SYN.
+    /// Removes the SACK-permitted option from every SYN.
     pub(crate) is_without_sack: bool,
-    /// The same for the window scale, and for the MSS.
+    /// Removes the window scale from every SYN; likewise the MSS.
     pub(crate) is_without_scale: bool,
     pub(crate) is_without_mss: bool,
     /// Segments so far.
     pub(crate) count: u64,
-    /// When it takes the next segment: later than now, and everything waits in a queue.
+    /// When it can send the next segment. If this is in the future, segments are queued.
     pub(crate) free_at: Time,
     pub(super) flying: BTreeMap<(Time, u64), (Segment<Marked>, Option<EcnCodepoint>)>,
-    /// What entered it.
+    /// The segments that entered it.
     pub(crate) log: Vec<(Time, Segment<Marked>)>,
 }
 
@@ -101,7 +101,7 @@ impl Wire {
         Some(entry.remove())
     }
 
-    /// Records, each time that they entered it.
+    /// The records that entered it, counting each transmission.
     pub(crate) fn records(&self) -> impl Iterator<Item = Record> {
         self.log.iter().flat_map(|(_, segment)| match segment.content {
             Content::Control(records) => records.iter().collect::<Vec<_>>(),
@@ -115,7 +115,7 @@ impl Wire {
     }
 }
 
-/// Whether the codec refuses the bytes of a segment with one bit turned.
+/// Whether the codec refuses the bytes of a segment with one bit inverted.
 fn is_refused(segment: &Segment<Marked>, bit: u32) -> bool {
     let Segment { header, options, stream_header, content } = *segment;
     let content = match content {

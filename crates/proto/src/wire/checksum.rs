@@ -6,16 +6,16 @@ use crate::path::FourTuple;
 /// The network below TCP, which determines the pseudo header of the checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checksum {
-    /// No checksum: the seal protects the segment, and the field has nonces.
+    /// No checksum: the seal protects the segment, and the field carries nonces.
     None,
-    /// IPv4: source and target address.
+    /// IPv4: source and destination address.
     V4([[u8; 4]; 2]),
-    /// IPv6: source and target address.
+    /// IPv6: source and destination address.
     V6([[u8; 16]; 2]),
 }
 
 impl Checksum {
-    /// The checksum for this path: IPv4 if both addresses are IPv4 mapped into IPv6 ([rfc-4291] sec. 2.5.5.2).
+    /// The checksum for this path: that of IPv4 if both addresses are IPv4-mapped IPv6 addresses ([rfc-4291] sec. 2.5.5.2).
     pub const fn of_path(tuple: FourTuple) -> Self {
         let (source, target) = (tuple.local.address, tuple.remote.address);
         if source >> 32 == MAPPED && target >> 32 == MAPPED {
@@ -29,7 +29,7 @@ impl Checksum {
     pub(super) fn of(self, segment: &[u8]) -> Option<u16> {
         let (addresses, rest) = match &self {
             Self::None => return None,
-            // Zero, the protocol, and the length in 16 bits; IPv6 has 32 bits for each, with the same sum.
+            // Zero, the protocol, and the length in 16 bits. IPv6 has 32 bits for protocol and length each, with the same sum.
             Self::V4(addresses) => (addresses.as_flattened(), pseudo_rest(segment.len())),
             Self::V6(addresses) => (addresses.as_flattened(), pseudo_rest(segment.len())),
         };
@@ -38,12 +38,12 @@ impl Checksum {
 
     /// Whether the checksum is right.
     pub(super) fn is_right(self, segment: &[u8]) -> bool {
-        // A sum that includes its own complement is zero.
+        // If the sum includes the checksum, it is zero.
         self.of(segment).is_none_or(|sum| sum == 0)
     }
 }
 
-/// The complement of the one's complement sum of 16-bit words, over parts of which only the last may be odd.
+/// The Internet checksum: the complement of the one's complement sum of 16-bit words. Only the last part may have an odd length.
 pub fn internet_checksum(parts: &[&[u8]]) -> u16 {
     let mut sum = 0u64;
     for part in parts {

@@ -6,7 +6,7 @@ use super::Fault;
 use crate::segment::{Content, Flags, Record, RecordList, Sid, StreamHeader};
 use crate::seq::Ssn;
 
-/// SID without its page, then SSN.
+/// The SID without its page, then the SSN.
 pub(super) fn stream_header(header: StreamHeader) -> [u8; 4] {
     let (low, _) = header.sid.parts();
     (u32::from(low) << 24 | header.ssn.bits()).to_be_bytes()
@@ -19,8 +19,8 @@ impl StreamHeader {
     }
 }
 
-/// Kind, SID, a code of two bytes, a number of four. The page of SID is above the SSN or, in a record without SSN, in the code
-/// below the count of streams.
+/// Kind, SID, a code of two bytes, a number of four. The page of the SID is above the SSN or, in a record without SSN, in the
+/// code below the count of streams.
 pub(super) fn record(record: Record) -> [u8; Record::LEN as usize] {
     let paged = |sid: Sid, ssn: Ssn| u32::from(sid.parts().1) << 24 | ssn.bits();
     let (kind, sid, code, number) = match record {
@@ -36,7 +36,7 @@ pub(super) fn record(record: Record) -> [u8; Record::LEN as usize] {
     [kind, sid, c, d, n0, n1, n2, n3]
 }
 
-/// Decodes the content of a segment whose SID is on this page. An error has its position in the content.
+/// Decodes the content of a segment whose SID is on this page. An error states its position in the content.
 pub(super) fn decode(
     mut bytes: Bytes,
     flags: Flags,
@@ -79,7 +79,7 @@ fn read_records(bytes: &[u8]) -> Result<RecordList, (Fault, usize)> {
 
 fn read_record(&[kind, sid, c, d, ref value @ ..]: &[u8; Record::LEN as usize]) -> Result<Record, Fault> {
     let (low, code, number) = (sid, u16::from_be_bytes([c, d]), number(value));
-    // Four bits above the page are reserved.
+    // The four bits above the page are reserved.
     let (sid, ssn) = (Sid::new(low.into()).on_page((number >> 24) as u8), Ssn::of(number.into()));
     match kind {
         FINISH => Ok(Record::Finish { sid, end: ssn }),

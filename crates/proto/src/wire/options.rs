@@ -87,7 +87,7 @@ fn clocks(timestamps: Timestamps, out: &mut Vec<u8>) {
     out.extend(timestamps.echo.to_be_bytes());
 }
 
-/// Decodes all options of a header. The second of two equal kinds counts. An error has its position in the options.
+/// Decodes all options of a header. If a kind occurs twice, the second counts. An error states its position in the options.
 pub(super) fn decode(bytes: &[u8], flags: Flags) -> Result<Options, (Fault, usize)> {
     let is_syn = flags.contains(Flags::SYN);
     let mut handshake = HandshakeOptions::default();
@@ -104,7 +104,7 @@ pub(super) fn decode(bytes: &[u8], flags: Flags) -> Result<Options, (Fault, usiz
             }
             _ => {}
         }
-        // [rfc-9293] sec. 3.1: the length counts the kind and itself.
+        // [rfc-9293] sec. 3.1: the length includes kind and length.
         let len = bytes.get(at + 1).map_or(0, |&len| usize::from(len));
         let value = bytes.get(at + 2..at + len).ok_or((Fault::OptionLength { kind }, at))?;
         match (kind, value) {
@@ -134,7 +134,7 @@ pub(super) fn decode(bytes: &[u8], flags: Flags) -> Result<Options, (Fault, usiz
                     };
                 }
                 Some((&EXPERIMENT_ID, &[what, ref token @ ..])) => path = read_path(what, token).or(path),
-                // Another experiment, or a later version.
+                // Another experiment, or a later version: skipped.
                 _ => {}
             },
             _ => {}
@@ -156,7 +156,7 @@ pub(super) fn decode(bytes: &[u8], flags: Flags) -> Result<Options, (Fault, usiz
     }))
 }
 
-/// Reads SACK blocks; empty ones, and those beyond the limit, are skipped.
+/// Reads SACK blocks. Empty blocks, and blocks beyond the limit, are skipped.
 fn read_sack(bytes: &[u8]) -> SackBlocks {
     let mut sack = SackBlocks::default();
     for block in bytes.chunks_exact(8) {
@@ -188,10 +188,10 @@ const SACK: u8 = 5;
 const TIMESTAMPS: u8 = 8;
 const EXPERIMENT: u8 = 253;
 
-/// [rfc-6994]: the two bytes that identify the experiment, the letters MS for multistream.
+/// [rfc-6994]: the two bytes that identify the experiment: the letters MS, for multistream.
 const EXPERIMENT_ID: [u8; 2] = *b"MS";
 
-/// Bytes of the option *expected* with a stream alone.
+/// Bytes of the option *expected* with a stream but no counts or delay.
 const EXPECTED: u32 = 8;
 
 /// The types of path options.

@@ -1,4 +1,4 @@
-//! Bytes by hand, and every segment there and back.
+//! Hand-made bytes, and round trips of all kinds of segments.
 
 use proptest::prelude::*;
 
@@ -10,7 +10,7 @@ use crate::{
 
 const NO_PORTS: Ports = Ports { source: 0, target: 0 };
 
-/// A header with these flags and options, and what follows it.
+/// A header with these flags and options, followed by this content.
 fn bytes(flags: u16, options: &[u8], content: &[u8]) -> Bytes {
     assert!(options.len().is_multiple_of(4), "a header has whole words");
     let mut bytes = vec![0; HEADER_LEN];
@@ -36,7 +36,7 @@ const ACK: u16 = 0x010;
 const SYN: u16 = 0x002;
 const MSE: u16 = 0x200;
 
-/// What Linux sends: MSS 1460, SACK permitted, timestamps, a NOP, and a window scale of 7.
+/// The SYN of Linux: MSS 1460, SACK permitted, timestamps, a NOP, and a window scale of 7.
 #[test]
 fn the_syn_of_a_common_system_is_understood() {
     let options = [2, 4, 5, 0xb4, 4, 2, 8, 10, 0, 1, 0, 0, 0, 0, 0, 0, 1, 3, 3, 7];
@@ -107,7 +107,8 @@ fn only_the_flag_makes_a_stream_header_of_the_first_bytes() {
     assert_eq!(decoded(bytes(SYN | MSE, &[], &content)).stream_header, None, "the flag of a SYN asks for streams only");
 }
 
-/// A header without anything after it would be a segment of its stream that carries nothing: no end of them would fit.
+/// A stream header without anything after it would be an empty segment of its stream; an endless number of these would fit a
+/// window.
 #[test]
 fn a_stream_header_alone_is_refused() {
     assert_eq!(refused(bytes(ACK | MSE, &[], &[7, 0, 0])), (Fault::StreamHeader, 20));
@@ -136,7 +137,7 @@ fn records_have_eight_bytes_each_and_a_known_kind() {
     assert_eq!(refused(bytes(ACK | MSE, &[], &unknown)), (Fault::RecordKind(9), 32));
 }
 
-/// [rfc-1071] sec. 3 works it out: the sum is ddf2.
+/// [rfc-1071] sec. 3 works an example: the sum is ddf2.
 #[test]
 fn the_checksum_is_that_of_the_rfc() {
     let words = [0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7];
@@ -222,7 +223,7 @@ fn record() -> impl Strategy<Value = Record> {
 }
 
 impl Record {
-    /// The same about another stream.
+    /// The same record about another stream.
     fn renamed(self, sid: Sid) -> Self {
         match self {
             Self::Finish { end, .. } => Self::Finish { sid, end },
@@ -246,7 +247,7 @@ fn data() -> impl Strategy<Value = Content<Bytes>> {
     prop::collection::vec(any::<u8>(), 1..100).prop_map(|data| Content::Data(data.into()))
 }
 
-/// What an engine may send: a SYN without stream header, and content that is marked as it must be.
+/// A segment as an engine may send it: a SYN has no stream header, and content has the header that it needs.
 pub(crate) fn segment() -> impl Strategy<Value = Segment<Bytes>> {
     let nothing = Just((None, Content::Nothing));
     let syn = (
@@ -309,7 +310,7 @@ proptest! {
         prop_assert_eq!(decode(bytes.into(), checksum), Ok((ports, segment)));
     }
 
-    /// In the sealed form: of data, of what is answered, and in records.
+    /// In the sealed form, the page round-trips for the SID of data, of the acknowledged segment, and in records.
     #[test]
     fn a_name_with_a_page_comes_back(
         (name, about) in (1..=0xfff_u16, 0..=0xfff_u16),
@@ -333,7 +334,7 @@ proptest! {
         prop_assert_eq!(decode(bytes.into(), Checksum::None), Ok((NO_PORTS, segment)));
     }
 
-    /// One's complement sums cannot tell 0000 from ffff, so a single bit it is.
+    /// One's complement sums cannot distinguish 0000 from ffff, so the test inverts a single bit.
     #[test]
     fn no_bit_falls_unseen(segment in segment(), addresses in any::<[[u8; 4]; 2]>(), bit in any::<prop::sample::Index>()) {
         let checksum = Checksum::V4(addresses);
@@ -344,7 +345,7 @@ proptest! {
         prop_assert!(decode(bytes.into(), checksum).is_err());
     }
 
-    /// Whatever the bytes are; and what is understood has a canonical form, which says the same.
+    /// No bytes panic. Bytes that decode have a canonical form, which decodes to the same segment.
     #[test]
     fn any_bytes_are_a_segment_or_an_error(
         words in 5..16u8,

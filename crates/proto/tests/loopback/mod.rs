@@ -1,5 +1,5 @@
-//! Two engines back to back in memory, and as little as possible between them: what it costs to run this is what the engine
-//! costs. The client sends without end on all of its streams, the payload is a length.
+//! Two engines back to back in memory, with as little as possible between them: the cost of a run is the cost of the engine. The
+//! client sends endlessly on all of its streams; the payload is only a length.
 
 use std::collections::VecDeque;
 
@@ -14,23 +14,23 @@ pub(crate) struct Loopback {
     now: Time,
     client: Connection<Virtual>,
     server: Connection<Virtual>,
-    /// By path, in the order in which they were set up.
+    /// The paths, in the order of their set-up.
     ways: Vec<Way>,
-    /// Of the segments to the server each of these is lost; none if zero.
+    /// One of this many segments to the server is lost; zero loses none.
     lose_each: u64,
     carried: u64,
     /// Bytes that the server's application has read.
     read: u64,
 }
 
-/// A path, both ways.
+/// A path in both directions.
 struct Way {
     tuple: FourTuple,
     up: Wire,
     down: Wire,
 }
 
-/// A FIFO with a rate and a delay.
+/// A FIFO queue with a rate and a delay.
 struct Wire {
     spacing: Span,
     free_at: Time,
@@ -38,8 +38,8 @@ struct Wire {
 }
 
 impl Loopback {
-    /// A connection that is established, with so many streams on so many paths. Each segment is acknowledged by itself; or, if so many may share
-    /// an ACK, in the sealed form: each second one, and fewer where the sender asks for it.
+    /// An established connection with so many streams and paths. In the TCP form each segment is acknowledged. If several may
+    /// share an ACK, the form is sealed: every second segment is acknowledged, or fewer if the sender requests it.
     pub(crate) fn new(streams: u8, paths: u8, lose_each: u64, share_ack: u8) -> Self {
         let law = Settings::default_for(registry::find("anabranch").expect("it is the default"));
         let config = Config { streams: streams.into(), paths_max: paths, ..Config::new(law) };
@@ -77,7 +77,7 @@ impl Loopback {
         loopback
     }
 
-    /// Runs until the server has so many segments more. Returns how many bytes its application read meanwhile.
+    /// Runs until the server has received `segments` more. Returns how many bytes its application read meanwhile.
     pub(crate) fn run(&mut self, segments: u64) -> u64 {
         let (until, before) = (self.server.arrived() + segments, self.read);
         while self.server.arrived() < until {
@@ -86,7 +86,7 @@ impl Loopback {
         self.read - before
     }
 
-    /// Segments in flight, and segments that were sent again, on all paths.
+    /// Segments in flight, and retransmitted segments, on all paths.
     pub(crate) fn flight(&self) -> (f64, u64) {
         let reports = self.client.path_reports();
         reports.fold((0.0, 0), |(flight, again), (_, path)| (flight + path.flight, again + path.tally.sent_again))
@@ -107,7 +107,7 @@ impl Loopback {
             }
         }
         self.drain();
-        // A deadline is asked for when there is nothing left to send: so the contract of the engine says.
+        // The deadline is read only when there is nothing left to send, as the engine's contract requires.
         let are_due = [&mut self.client, &mut self.server].map(|end| {
             let is_due = end.poll_timeout() <= now;
             if is_due {
@@ -179,13 +179,13 @@ impl Wire {
     }
 }
 
-/// The ports of both ends are the number of the path.
+/// The number of the path serves as the port of both ends.
 fn tuple(path: u8) -> FourTuple {
     let end = |address| Address { address, port: path.into() };
     FourTuple { local: end(1), remote: end(2) }
 }
 
-/// A segment of 1500 B at 1.2 Gbit/s.
+/// The transmission time of a segment of 1500 B at 1.2 Gbit/s.
 const SPACING: Span = Span::from_micros(10);
 
 /// With [`SPACING`], a round trip is 1000 segments.

@@ -1,4 +1,4 @@
-//! Two endpoints that hand each other sealed datagrams as a kernel would: a copy into the receiver's buffer, batches either way.
+//! Two endpoints that exchange sealed datagrams as a kernel would deliver them: a copy into the receiver's buffer, in batches.
 
 use anabranch_cc::{Settings, registry};
 use anabranch_proto::endpoint::{Admission, Arrival, ConnectionId, Endpoint, EndpointConfig, ServerConfig};
@@ -7,13 +7,13 @@ use anabranch_proto::{Address, Config, Event, FourTuple, Read, Sid};
 use anabranch_units::{Span, Time};
 use bytes::{Bytes, BytesMut};
 
-/// Bytes go from `client` to `server` on each of the streams.
+/// `client` sends bytes to `server` on each of the streams.
 pub(crate) struct Sealed {
     now: Time,
     client: End,
     server: End,
     streams: Vec<Sid>,
-    /// What is written, again and again.
+    /// The data that is written, again and again.
     block: Bytes,
     read: u64,
 }
@@ -22,7 +22,7 @@ struct End {
     endpoint: Endpoint,
     id: Option<ConnectionId>,
     tuple: FourTuple,
-    /// What was sealed last, and what came last: used again and again.
+    /// Reused buffers: the datagrams sealed last, and the datagrams received last.
     out: Vec<u8>,
     inbox: BytesMut,
     readable: Vec<Sid>,
@@ -30,10 +30,10 @@ struct End {
 }
 
 impl Sealed {
-    /// One acknowledgement for so many segments is asked for at most.
+    /// At most one acknowledgement per `ack_requests` segments is requested.
     pub(crate) fn new(streams: u8, cipher: Cipher, ack_requests: u8) -> Self {
         let law = Settings::default_for(registry::find("reno").expect("it is there"));
-        // So that a segment and what is around it fill a datagram that every path takes.
+        // So that a segment with its overhead fills a datagram that every path carries.
         let mss = 1200 - Seal::OVERHEAD as u16 - 20;
         let connection =
             Config { streams: streams.into(), mss, ack_requests, receive_buffer: 4 << 20, ..Config::new(law) };
@@ -60,7 +60,7 @@ impl Sealed {
         sealed
     }
 
-    /// Runs until so many bytes more were read.
+    /// Runs until `bytes` more bytes were read.
     pub(crate) fn run(&mut self, bytes: u64) {
         let goal = self.read + bytes;
         while self.read < goal {
@@ -102,7 +102,7 @@ impl End {
         Self { endpoint, id: None, tuple, out, inbox, readable: vec![], writable: vec![] }
     }
 
-    /// Reads what there is to read, and returns how much.
+    /// Reads all available data. Returns the number of bytes.
     fn read(&mut self) -> u64 {
         let Some(connection) = self.id.and_then(|id| self.endpoint.connection(id)) else { return 0 };
         let (mut streams, mut read) = (connection.streams(), 0);
@@ -114,7 +114,7 @@ impl End {
         read
     }
 
-    /// Sends everything that there is to send to the other end, in batches; after each of them the other one's application has its turn.
+    /// Sends everything to the other end, in batches. After each batch the other end's application runs.
     fn exchange(&mut self, now: Time, other: &mut Self, mut then: impl FnMut(&mut Self)) {
         self.out.clear();
         while let Some(batch) = self.endpoint.poll_transmit(now, 64, &mut self.out) {

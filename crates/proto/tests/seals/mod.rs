@@ -1,4 +1,4 @@
-//! Two seals that have shaken hands.
+//! Two seals after the handshake.
 
 use anabranch_proto::seal::{
     Answer, CipherPreference, Listener, ListenerConfig, Outgoing, Seal, SealConfig, SecretKey, Timestamp,
@@ -17,7 +17,7 @@ pub(crate) fn outgoing() -> Outgoing {
     Outgoing { datagram_max: 1472, ..Outgoing::new(PATH) }
 }
 
-/// A segment whose datagram has so many bytes of UDP's payload, with timestamps and with no stream header.
+/// A segment whose datagram has `datagram` bytes of UDP payload, with timestamps and without a stream header.
 pub(crate) fn segment(datagram: usize) -> Segment<Bytes> {
     let options = AcknowledgementOptions::new(SackBlocks::default(), None);
     let options = Options::Acknowledgement(options.with_timestamps(Timestamps { value: 1, echo: 2 }));
@@ -30,7 +30,7 @@ pub(crate) fn segment(datagram: usize) -> Segment<Bytes> {
     Segment { header, options, stream_header: None, content }
 }
 
-/// Both ends of a connection with these ciphers; both have shown that they have the keys.
+/// Both ends of a connection with these ciphers. Each has proved that it has the keys.
 pub(crate) fn pair(ciphers: CipherPreference) -> (Seal, Seal) {
     let now = Time::ZERO;
     let (ours, theirs) = (SecretKey::new([1; 32]), SecretKey::new([2; 32]));
@@ -61,8 +61,8 @@ pub(crate) fn pair(ciphers: CipherPreference) -> (Seal, Seal) {
     (client, *server)
 }
 
-/// The datagrams in `out`, which has them one after the other, all of this length, as a driver has read them: parts of one buffer. It is the same
-/// memory each time, as long as nobody keeps any of it.
+/// The datagrams in `out` as a driver reads them: concatenated, of one length, as parts of one buffer. The memory is reused as
+/// long as no datagram is kept.
 pub(crate) fn arrived(buffer: &mut BytesMut, out: &[u8]) -> BytesMut {
     buffer.clear();
     buffer.reserve(out.len());

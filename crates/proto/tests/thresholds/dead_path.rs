@@ -1,4 +1,4 @@
-//! A path dies, or only seems to, while another one lives.
+//! A path dies, or only seems to, while another path works.
 
 use anabranch_proto::{Config, PathState, Scheduling};
 use anabranch_units::Span;
@@ -6,7 +6,7 @@ use anabranch_units::Span;
 use crate::path::{Path, World, config};
 use crate::{at, ms};
 
-/// Two paths of 20 Mbit/s, 40 and 60 ms, with queues for so many packets.
+/// Two paths of 20 Mbit/s with RTTs of 40 and 60 ms and queues for `packets` packets.
 fn paths(packets: u64) -> [Path; 2] {
     [40, 60].map(|rtt| Path { queue: Span::from_micros(600 * packets), ..Path::new("20Mbit/s", ms(rtt)) })
 }
@@ -15,9 +15,10 @@ fn several(law: &str, scheduling: Scheduling) -> Config {
     Config { paths_max: 2, scheduling, ..config(law, &[]) }
 }
 
-/// Either of two paths is cut, at ten moments. The word of what has arrived comes for half of an RTT, then for one and a half probe timeouts
-/// nothing does; what was lost leaves on the other path, through its queue. With 200 packets of queue a law that fills it has an RTT
-/// of up to 180 ms. Measured: 286 ms with CUBIC and 200 packets, 251 with Reno, 172 with other laws; with two probe timeouts 352, 305, 203.
+/// Either of two paths is cut, at ten different times. ACKs in flight arrive for half an RTT more. Then nothing arrives for one
+/// and a half probe timeouts. Lost data is sent on the other path, through its queue. With a queue of 200 packets, a law that
+/// fills it has an RTT of up to 180 ms. Measured: 286 ms with CUBIC and 200 packets, 251 with Reno, 172 with other laws; with two
+/// probe timeouts 352, 305, 203.
 #[test]
 fn a_path_that_dies_costs_300_ms() {
     for law in ["fast", "anabranch", "reno", "cubic", "vegas"] {
@@ -40,8 +41,8 @@ fn a_path_that_dies_costs_300_ms() {
     }
 }
 
-/// A path that stands still for an RTT, as a radio link may, is not given up. One that does for longer is, for as long as that, and
-/// used again when it is back; it is as good as it was before within three seconds.
+/// A path that pauses for an RTT, as a radio link may, is not suspected. A path that pauses for longer is suspected for that
+/// long, and used again when it is back. It is as fast as before within three seconds.
 #[test]
 fn a_path_that_pauses_is_not_dead() {
     for (law, pause) in ["anabranch", "reno"].into_iter().flat_map(|law| [60, 200, 1000].map(|pause| (law, pause))) {

@@ -1,5 +1,5 @@
-//! What the transport owes, seen from outside: how long a transfer may take on paths that are long, that lose, jitter, reorder or
-//! die. Each bound has a closed form and a margin; what was measured when it was set stands beside it.
+//! Requirements on the transport, seen from outside: how long a transfer may take on paths that are long, lose, jitter, reorder
+//! or die. Each bound has a closed form and a margin. The value measured when the bound was set stands beside it.
 
 mod dead_path;
 mod multipath;
@@ -27,14 +27,14 @@ fn satellite(loss: f64) -> Path {
     Path { loss, ..Path::new("250Mbit/s", ms(600)) }
 }
 
-/// The pipe holds 12,500 segments: from ten on that takes 11 doublings, in which 30 MB leave; the other 70 MB leave at full
-/// rate, and the handshake takes a round trip, the last byte half of one: 9.9 s.
+/// The path holds 12,500 segments. From ten segments on that takes 11 doublings, in which 30 MB are sent. The other 70 MB are
+/// sent at full rate. The handshake takes a round trip and the last byte half of one: 9.9 s.
 fn satellite_ideal() -> f64 {
     12.5 * 0.6 + satellite(0.0).time_of(70_000_000).as_secs_f64()
 }
 
-/// A tenth more than the ideal is allowed: multiplicative increase is paced, so that it ends close to where the pipe is full. No drain comes in
-/// the middle: a path whose window still grows shows itself. Measured: 10.3 s with drains and without.
+/// A tenth more than the ideal is allowed, because multiplicative increase is paced, and so ends close to the window that fills
+/// the path. No drain happens in the middle, while the window still grows. Measured: 10.3 s with drains and without.
 #[test]
 fn a_satellite_link_is_filled() {
     let path = satellite(0.0);
@@ -45,10 +45,10 @@ fn a_satellite_link_is_filled() {
     }
 }
 
-/// Random loss: there are several holes at any time from 0.1 % on, and up to 400. A trial, which 0.1 % does not need, is four round
-/// trips without growth, and it may come again while the window grows; each leaves three quarters of the window for that long. So
-/// twice the ideal is allowed. Measured: 10.9, 13.1 and 15.1 s; a law that halves its window takes 1060 s at the first. No
-/// timeout, and nothing is sent twice that was not lost.
+/// Random loss: from 0.1 % on there are several holes at any time, up to 400. A random-loss trial (not needed at 0.1 %) takes
+/// four round trips without growth, and may happen again while the window grows; each keeps three quarters of the window for that
+/// long. So twice the ideal is allowed. Measured: 10.9, 13.1 and 15.1 s; a law that halves its window takes 1060 s in the first
+/// case. There is no timeout, and only lost segments are retransmitted.
 #[test]
 fn a_satellite_link_that_loses_is_not_given_up() {
     for loss in [0.001, 0.01, 0.03] {
@@ -60,8 +60,8 @@ fn a_satellite_link_that_loses_is_not_given_up() {
     }
 }
 
-/// Once the pipe is full it stays full, but for what is lost and for drains, which take half of five round trips in ten seconds, and the
-/// trials of three seconds that come by chance: 0.75 of the rate at the least. Measured: 98 and 94 %.
+/// Once the path is full it stays full, except for losses, for drains (half a window for five round trips every ten seconds), and
+/// for chance trials of three seconds: at least 0.75 of the rate. Measured: 98 and 94 %.
 #[test]
 fn a_satellite_link_that_loses_stays_full() {
     for loss in [0.001, 0.01] {
@@ -74,8 +74,8 @@ fn a_satellite_link_that_loses_stays_full() {
     }
 }
 
-/// A hundred messages of 100 kB at once, as one transfer: 1.6 s are seven doublings of ten segments to 833, in 0.7 s, and the rest at
-/// full rate. A tenth more is allowed, and a fourth with a trial. Measured: 1.52 s and 1.63 s.
+/// A hundred messages of 100 kB at once, as one transfer: 1.6 s are seven doublings from ten segments to 833, in 0.7 s, and the
+/// rest at full rate. A tenth more is allowed, and a fourth more with a trial. Measured: 1.52 s and 1.63 s.
 #[test]
 fn a_short_transfer_does_not_wait_for_its_losses() {
     for loss in [0.0, 0.01] {
@@ -87,9 +87,9 @@ fn a_short_transfer_does_not_wait_for_its_losses() {
     }
 }
 
-/// 50 Mbit/s, 20 ms, and up to 10 ms more for each frame, which those behind it share. Twice what the rate needs: jitter looks like a
-/// queue, so the pipe is not quite full. An eighth more where something is lost: for what is sent again, and for trials. Up to
-/// 5 % is random. Measured of 3.3 s: 6.0 s, 6.2 s, 6.3 s, 6.7 s.
+/// 50 Mbit/s, 20 ms, and up to 10 ms of additional delay per frame, which also delays the frames behind it. Twice the time at
+/// full rate is allowed, as jitter looks like a queue, so the path is not quite full. With losses an eighth more is allowed, for
+/// retransmissions and trials. Losses of up to 5 % are random. Measured, where 3.3 s are ideal: 6.0 s, 6.2 s, 6.3 s, 6.7 s.
 #[test]
 fn wifi_that_loses_and_jitters_is_used() {
     let bytes = 20_000_000;
@@ -106,9 +106,9 @@ fn wifi_that_loses_and_jitters_is_used() {
     }
 }
 
-/// After an outage of D the next retransmission leaves at most D later, as each wait is twice the one before, of which the first
-/// is a probe and a timeout of SRTT + 200 ms. And the whole takes no longer than that and a fourth more than at full rate.
-/// Measured: 2.0, 4.0, 8.1, 16.3, 32.6 s from the beginning of the outage to the first new byte.
+/// After an outage of D the next retransmission is sent at most D later, as each timeout is twice the one before; the first is a
+/// probe and a timeout of SRTT + 200 ms. The whole transfer takes no longer than that and a fourth more than at full rate.
+/// Measured from the beginning of the outage to the first new byte: 2.0, 4.0, 8.1, 16.3, 32.6 s.
 #[test]
 fn a_black_hole_is_left_in_time() {
     for seconds in [1, 2, 5, 10, 20] {
@@ -130,10 +130,11 @@ fn a_black_hole_is_left_in_time() {
     }
 }
 
-/// Each hundredth segment is overtaken by 1 to 50 others, on a path of 12 Mbit/s and 100 ms, where that takes as many
-/// milliseconds. Two others are no loss. From three on the first is a lesson, half of a round trip a second one: [rfc-8985] sec. 6.2
-/// step 4 widens the window by a quarter of the least RTT for each. It costs a hundredth of the time, and the law's answer to what seemed lost is
-/// taken back, if it took it for congestion at all. Measured: 7.27 s always, and 0, 0, 0, 1, 1, 2, 3 segments sent again, of which one was answered.
+/// Every hundredth segment is overtaken by 1 to 50 others, on a path of 12 Mbit/s and 100 ms, where that takes as many
+/// milliseconds. Two overtaking segments are no loss. From three on the first case teaches RACK, for half of a round trip a
+/// second one: [rfc-8985] sec. 6.2 step 4 widens the window by a quarter of the minimum RTT each time. This costs a hundredth of
+/// the time. The law's response to the spurious loss is undone, if the law took it for congestion at all. Measured: 7.27 s
+/// always, and 0, 0, 0, 1, 1, 2, 3 spurious retransmissions, one of which had a response.
 #[test]
 fn reordering_is_learnt_and_costs_nothing() {
     let path = |late| Path { late, ..Path::new("12Mbit/s", ms(100)) };
@@ -146,14 +147,15 @@ fn reordering_is_learnt_and_costs_nothing() {
         let tally = outcome.path.tally;
         assert!(tally.sent_again <= again, "{overtaken_by} overtake: {tally:?}");
         assert_eq!((tally.duplicates, tally.timeouts), (tally.sent_again, 0), "{overtaken_by} overtake: {tally:?}");
-        // What passed for random may be taken back as well.
+        // A spurious loss that was classified as random may be undone as well.
         assert!(tally.undone + tally.random >= tally.sent_again, "{overtaken_by} overtake: {tally:?}");
     }
 }
 
-/// Counting learns nothing: each segment that three others overtake is sent again, and with clocks no more than those. What it took from
-/// the window it gives back: where clocks tell, when the original is acknowledged, else when the receiver has reported the
-/// duplicate, a round trip later. So it takes at most twice as long. Measured of 7.5 s: 12.1 s without clocks, 11.5 s with them.
+/// Duplicate ACK counting does not adapt: each segment overtaken by three others is retransmitted; with timestamps no other
+/// segments are. The window reduction is undone: with timestamps when the original is acknowledged, without when the receiver has
+/// reported the duplicate, a round trip later. So the transfer takes at most twice as long. Measured, where 7.5 s are ideal: 12.1
+/// s without timestamps, 11.5 s with them.
 #[test]
 fn reordering_is_no_storm_where_losses_are_counted() {
     let bytes = 10_000_000;
@@ -168,21 +170,22 @@ fn reordering_is_no_storm_where_losses_are_counted() {
         let tally = outcome.path.tally;
         let payload = if timestamps { Path::PAYLOAD - 12 } else { Path::PAYLOAD };
         let rare = if overtaken_by < 3 { 0 } else { bytes / payload / 100 + 1 };
-        // What was sent again for nothing may have been overtaken itself, and only clocks tell.
+        // A spurious retransmission may be overtaken itself, which only timestamps reveal.
         let most = if timestamps { rare } else { 2 * rare };
         assert!(tally.sent_again <= most && tally.timeouts == 0, "{overtaken_by} overtake: {tally:?}");
         expect_within(&outcome, 2.0 * before.took.as_secs_f64(), &format!("{overtaken_by} overtake"));
     }
 }
 
-/// 10 Gbit/s and 200 ms: the pipe and a queue as long hold 333,000 segments. Slow start from a thousand is there after nine
-/// rounds, in which a gigabyte leaves, and overshoots: half of the next window is lost, each second segment. The other gigabyte
-/// takes 0.8 s, the handshake one round trip and the repair two, each up to twice as long with the queue: 3.8 s. A half more is
-/// allowed. No timeout, and nothing is sent twice. Measured: 3.8 s with 166,000 lost.
+/// 10 Gbit/s and 200 ms: the path and a queue of the same size hold 333,000 segments. Slow start from a thousand segments gets
+/// there in nine rounds, in which a gigabyte is sent, and overshoots: half of the next window is lost, every second segment. The
+/// other gigabyte takes 0.8 s, the handshake one round trip and the recovery two, each up to twice as long with the queue: 3.8 s.
+/// Half as much again is allowed. There is no timeout, and no segment is sent twice without need. Measured: 3.8 s with 166,000
+/// lost segments.
 #[test]
 fn a_hundred_thousand_holes_are_mended() {
     let path = Path::new("10Gbit/s", ms(200));
-    // Bursts are what loses so many: a window that is paced overshoots by less.
+    // Only bursts lose so many segments: a paced window overshoots by less.
     let config = Config { pacing: Pacing::ByLaw, ..config("reno", &[("initial_window", "1000")]) };
     let outcome = transfer(&path, &config, 2_000_000_000);
     let tally = outcome.path.tally;

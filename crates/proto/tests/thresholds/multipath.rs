@@ -1,7 +1,7 @@
-//! Several paths and a receive buffer that is too small for all of them.
+//! Several paths, with a receive buffer that is too small for all of them.
 //!
-//! All paths together carry no more than rbuf/B, where B is half of the RTT of the slowest one and half of that of the fastest: for so long a
-//! segment on the slowest path keeps everything after it in the buffer.
+//! All paths together carry at most rbuf/B, where B is half of the RTT of the slowest path plus half of that of the fastest. For
+//! so long a segment on the slowest path keeps everything after it in the buffer.
 
 use anabranch_proto::{Config, PathState, Scheduling, StreamBuffer};
 
@@ -11,7 +11,7 @@ use crate::{at, ms};
 /// A rate in Mbit/s and an RTT in milliseconds.
 type Way = (u64, u64);
 
-/// Two paths, that of the shorter RTT first, and how their rates stand to each other.
+/// Two paths, the one with the shorter RTT first, and the relation of their rates.
 const PAIRS: [(&str, Way, Way); 4] = [
     ("5:1", (50, 20), (10, 200)),
     ("1:1", (30, 20), (30, 200)),
@@ -21,23 +21,24 @@ const PAIRS: [(&str, Way, Way); 4] = [
 
 const LAWS: [&str; 2] = ["anabranch", "reno"];
 
-/// A path with a queue for a round trip.
+/// A path with a queue of one bandwidth-delay product.
 fn path((mbit, rtt_ms): Way) -> Path {
     Path::new(&format!("{mbit}Mbit/s"), ms(rtt_ms))
 }
 
-/// Bytes under way on both paths at full rate.
+/// Bytes in flight on all paths at full rate.
 fn pipes(paths: &[Path]) -> u64 {
     paths.iter().map(|path| path.rate.bits_per_second() / 8 * path.rtt.ticks() / 1_000_000_000).sum()
 }
 
-/// One stream whose only limit is the buffer.
+/// A connection with one stream, limited by the buffer only.
 fn limited(law: &str, receive_buffer: u64, scheduling: Scheduling) -> Config {
     let stream_buffer = StreamBuffer::Bytes(u64::MAX);
     Config { receive_buffer, stream_buffer, scheduling, paths_max: 2, ..config(law, &[]) }
 }
 
-/// What is read in 15 s, from the fifth on, as a rate of full packets: Mbit/s. Weights are as the rates are.
+/// The data read in the 15 s from the fifth second on, as a rate of full packets in Mbit/s. Path weights are proportional to the
+/// rates.
 fn rate(paths: &[Path], config: &Config) -> f64 {
     let mut world = World::over(paths, config, 1 << 40);
     world.run_until(|world| world.now >= at(1000));
@@ -51,8 +52,9 @@ fn rate(paths: &[Path], config: &Config) -> f64 {
     (world.read - before) as f64 * 8.0 / 15e6 * 1500.0 / Path::PAYLOAD as f64
 }
 
-/// 50 Mbit/s at 20 ms and 10 at 200, with a buffer for twice what is under way on both, 750 kB. As B is 110 ms and a segment of 1460 B a
-/// packet of 1500, 56.0 Mbit/s are the most, so that a tenth less than the sum, 54, is all but what there is. Measured: 54.2 to 54.5.
+/// 50 Mbit/s at 20 ms and 10 Mbit/s at 200 ms, with a buffer of twice the data in flight on both, 750 kB. B is 110 ms and a
+/// segment of 1460 B is a packet of 1500 B, so 56.0 Mbit/s are the maximum. Nine tenths of the sum, 54 Mbit/s, are nearly all of
+/// that. Measured: 54.2 to 54.5.
 #[test]
 fn unequal_paths_carry_nine_tenths_of_their_sum() {
     let paths = [path((50, 20)), path((10, 200))];
@@ -64,9 +66,10 @@ fn unequal_paths_carry_nine_tenths_of_their_sum() {
     }
 }
 
-/// With a half, the whole, twice and four times of what is under way on both paths in the buffer, each scheduler that may use both and has
-/// the guard before it, that is all but the paper's, is as good as the better path alone: to a thousandth, and to a hundredth with less than twice. The backup is the first path alone,
-/// and weights are as the rates are. Measured: from 100.0 % on where one path has to do, up to 198 %; 35 to 100 % without the guard.
+/// The buffer holds half, once, twice and four times the data in flight on both paths. Every scheduler that may use both paths
+/// and has the guard (all but the paper's) is as good as the better path alone: to within a thousandth, and to within a hundredth
+/// if the buffer is below twice. The backup scheduler uses the first path alone. Weights are proportional to the rates. Measured:
+/// from 100.0 % on if one path must suffice, up to 198 %; without the guard 35 to 100 %.
 #[test]
 fn a_second_path_never_makes_a_connection_slower() {
     for law in LAWS {
@@ -87,8 +90,9 @@ fn a_second_path_never_makes_a_connection_slower() {
     }
 }
 
-/// The same if a stream has no more than its credit, alone or as one of sixteen, which it gets in steps of a sixteenth: to two
-/// hundredths. Measured: 98.4 % at least, as the guard takes a stop for credit for one of the window, and slowly asks for more again.
+/// The same if a stream is limited by its credit, alone or as one of sixteen, and gets credit in steps of a sixteenth: to within
+/// two hundredths. Measured: at least 98.4 %, because the guard takes a stall for lack of credit as one of the window, and raises
+/// its limit slowly.
 #[test]
 fn credit_makes_a_connection_no_slower_either() {
     let paths = [path((50, 20)), path((10, 200))];
@@ -110,8 +114,8 @@ fn credit_makes_a_connection_no_slower_either() {
     }
 }
 
-/// With the usual settings of credit and the buffer that [rfc-6182] sec. 5.3 asks for, twice the sum of the rates for the longest RTT, one of sixteen
-/// streams, or the only one, has nine tenths of the sum. Measured: 59.7 of 60 Mbit/s.
+/// With the default credit and the buffer that [rfc-6182] sec. 5.3 requires (twice the sum of the rates times the longest RTT),
+/// one of sixteen streams, or the only one, gets nine tenths of the sum. Measured: 59.7 of 60 Mbit/s.
 #[test]
 fn usual_credit_carries_nine_tenths_of_the_sum_in_the_buffer_for_several_paths() {
     let paths = [path((50, 20)), path((10, 200))];
@@ -123,7 +127,8 @@ fn usual_credit_carries_nine_tenths_of_the_sum_in_the_buffer_for_several_paths()
     }
 }
 
-/// When the answer to a challenge comes on the slow path, a fast one has carried 30 MB since it left: a buffer of 1 MB each 10 ms.
+/// When the response to a challenge arrives on the slow path, a fast path has carried 30 MB since the response was sent: a buffer
+/// of 1 MB every 10 ms.
 #[test]
 fn a_slow_path_is_validated_beside_a_fast_one() {
     let config = limited("reno", 1 << 20, Scheduling::Backup);

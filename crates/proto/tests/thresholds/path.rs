@@ -1,5 +1,5 @@
-//! Two engines on a path that is fast or slow, loses, jitters, reorders or dies, or on several, in virtual time. A transfer from
-//! the client to the server, and how long it took.
+//! Two engines in virtual time, on one path or several, which are fast or slow, lose, jitter, reorder or die. A transfer from the
+//! client to the server, and its duration.
 
 use std::collections::BTreeMap;
 
@@ -10,30 +10,31 @@ use anabranch_proto::{
 };
 use anabranch_units::{Rate, Span, Time};
 
-/// What a path is like; the same both ways but for what is lost, late or in a queue, which is on the way there.
+/// The properties of a path. Both directions are equal, but loss, lateness and queueing happen only in the direction to the
+/// server.
 #[derive(Clone, Debug)]
 pub(crate) struct Path {
     pub(crate) rate: Rate,
-    /// Of the propagation, there and back.
+    /// The round-trip propagation time.
     pub(crate) rtt: Span,
-    /// How long what waits may wait, in front of the transmitter.
+    /// The longest queueing time in front of the transmitter.
     pub(crate) queue: Span,
-    /// The share of segments that is lost, there.
+    /// The share of segments to the server that is lost.
     pub(crate) loss: f64,
-    /// Each segment is late by up to so much, and what follows it waits for it: no order is lost.
+    /// Each segment is delayed by up to this, and the segments behind it wait for it: the order is kept.
     pub(crate) jitter: Span,
-    /// Each so manieth segment is late by so much, and others overtake it.
+    /// One in this many segments is delayed by this, and others overtake it.
     pub(crate) late: Option<(u64, Span)>,
-    /// Nothing gets through in these times, there or back.
+    /// Outages: nothing passes in these times, in either direction.
     pub(crate) outages: Vec<(Time, Time)>,
-    /// From this time on nothing comes there for so long, then all of it at once.
+    /// From this time on nothing arrives at the server for this long, then everything at once.
     pub(crate) pause: Option<(Time, Span)>,
 }
 
-/// What came of a transfer.
+/// The result of a transfer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outcome {
-    /// From the SYN to the last byte read.
+    /// The time from the SYN to the last byte read.
     pub(crate) took: Span,
     pub(crate) path: PathReport,
 }
@@ -44,17 +45,17 @@ pub(crate) struct World {
     pub(crate) client: Connection<Virtual>,
     pub(crate) server: Connection<Virtual>,
     random: Random,
-    /// What is still to be written.
+    /// Bytes still to be written.
     left: u64,
     pub(crate) read: u64,
-    /// How often the client has given up relying on a path.
+    /// How often the client has suspected a path.
     pub(crate) failures: u32,
 }
 
-/// A path with what is under way on it.
+/// A path with its segments in flight.
 struct Route {
     path: Path,
-    /// As the client sees it.
+    /// The four-tuple as the client sees it.
     tuple: FourTuple,
     there: Wire,
     back: Wire,
@@ -63,7 +64,7 @@ struct Route {
 #[derive(Default)]
 struct Wire {
     free_at: Time,
-    /// When the latest of those comes that keep their order.
+    /// The latest arrival time of the segments that keep their order.
     latest: Time,
     carried: u64,
     flying: BTreeMap<(Time, u64), Segment<Virtual>>,
@@ -73,29 +74,29 @@ struct Wire {
 struct Random(u64);
 
 impl Path {
-    /// Without loss or jitter, and with a queue for a round trip.
+    /// A path without loss or jitter, with a queue of one bandwidth-delay product.
     pub(crate) fn new(rate: &str, rtt: Span) -> Self {
         let rate = rate.parse().expect("a rate");
         Self { rate, rtt, queue: rtt, loss: 0.0, jitter: Span::ZERO, late: None, outages: vec![], pause: None }
     }
 
-    /// Bytes of payload that a full segment carries, of the 1500 that it takes.
+    /// Bytes of payload in a full segment, which takes 1500 bytes.
     pub(crate) const PAYLOAD: u64 = 1456;
 
-    /// How long so much payload takes at full rate.
+    /// How long this much payload takes at full rate.
     pub(crate) fn time_of(&self, bytes: u64) -> Span {
         Span::from_secs_f64((bytes * 1500 / Self::PAYLOAD * 8) as f64 / self.rate.bits_per_second() as f64)
     }
 }
 
-/// The usual settings, with a buffer for two of the largest round trips here.
+/// The default settings, with a buffer for two of the largest round trips here.
 pub(crate) fn config(law: &str, pairs: &[(&'static str, &str)]) -> Config {
     let row = registry::find(law).expect("a law");
     let law = Settings::parse(row, pairs.iter().copied()).expect("its parameters");
     Config { streams: 1, receive_buffer: 512 << 20, send_buffer: 16 << 20, ..Config::new(law) }
 }
 
-/// Sends so many bytes and waits until all are read.
+/// Sends `bytes` bytes and waits until all are read.
 #[track_caller]
 pub(crate) fn transfer(path: &Path, config: &Config, bytes: u64) -> Outcome {
     let mut world = World::new(path.clone(), config, bytes);
@@ -127,7 +128,7 @@ impl World {
         self.client.path(PathId::FIRST).expect("there is one")
     }
 
-    /// Runs until `is_done`, for an hour at most.
+    /// Runs until `is_done`, for at most an hour.
     #[track_caller]
     pub(crate) fn run_until(&mut self, is_done: impl Fn(&Self) -> bool) {
         while !is_done(self) {
@@ -267,7 +268,7 @@ impl Wire {
 }
 
 impl Random {
-    /// From zero up to one.
+    /// A number from zero (included) to one.
     fn unit(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;

@@ -36,7 +36,8 @@ impl<P: Payload> Connection<P> {
                 if self.paths.live().iter().any(|other| other != id) {
                     self.drop_path(now, id);
                 } else if self.paths[id].is_live() {
-                    // Both ends have abandoned paths at once, and this is the last one: it is challenged until the peer agrees.
+                    // Both ends have abandoned paths at the same time, and this is the last one: it is challenged until the peer
+                    // accepts it.
                     self.suspect(now, id);
                 }
             }
@@ -77,7 +78,7 @@ impl<P: Payload> Connection<P> {
         None
     }
 
-    /// The segment has no content and acknowledges only what is in order, so a due ACK stays due.
+    /// The segment has no content and acknowledges only what arrived in order, so an ACK that is due remains due.
     fn path_segment(&mut self, option: PathOption, (path, tuple): (PathId, FourTuple), len: u32) -> Transmit<P> {
         let (acked, nonces) = self.receiver.arrivals.acknowledge(self.peer.has_sack);
         let header = Header {
@@ -100,7 +101,7 @@ impl<P: Payload> Connection<P> {
             path.mtu.on_answer(now, len);
             return self.on_mtu(now, id);
         };
-        // Each challenge has a token of its own, so Karn's rule does not apply.
+        // Each challenge has its own token, so Karn's rule does not apply.
         let sample = Some((now - self.late).since(sent_at));
         if is_suspect {
             return self.revive(now, id, sample);
@@ -111,7 +112,7 @@ impl<P: Payload> Connection<P> {
             Origin::Handshake | Origin::Own | Origin::Peer => false,
         };
         if self.paths[id].is_uninvited() && self.paths.count() >= usize::from(self.config.paths_max) {
-            // The limit of paths is reached. A path that does not answer makes room; otherwise the new one is refused.
+            // The limit of paths is reached. A path that does not answer is replaced; otherwise the new one is refused.
             let is_useless = |path: &Path| path.state() == PathState::Suspect || is_stale(path);
             let useless = self.paths.iter().filter(|(_, path)| is_useless(path));
             let Some(useless) = useless.min_by_key(|(_, path)| path.arrived).map(|(id, _)| id) else {
@@ -136,7 +137,7 @@ impl<P: Payload> Connection<P> {
 }
 
 impl Path {
-    /// Whether a challenge is due, for validation or as a size probe. Returns the size of the datagram.
+    /// Whether a challenge is due, for validation or as an MTU probe. Returns the size of its datagram.
     fn challenge(&mut self, now: Time) -> Option<u32> {
         let rto = self.control.rto();
         match &mut self.phase {
@@ -156,5 +157,5 @@ impl Path {
     }
 }
 
-/// The longest interval between challenges on a suspected path: a link that recovers is found early enough to be useful.
+/// The longest interval between challenges on a suspected path. A link that recovers is then found early enough to be useful.
 const SUSPECT_WAIT_MAX: Span = Span::from_secs(4);

@@ -15,9 +15,9 @@ use crate::recovery::scoreboard::Scoreboard;
 #[derive(Debug)]
 pub(in crate::connection) struct Table {
     pub(super) slots: Vec<Option<Path>>,
-    /// Those that carry data.
+    /// The paths that carry data.
     live: PathSet,
-    /// Those of them that carry new data.
+    /// The live paths that carry new data.
     usable: PathSet,
     /// Paths with a path segment to send, now or later; [`PathId::NOWHERE`] if there are farewells.
     pub(super) pending_options: PathSet,
@@ -26,9 +26,9 @@ pub(in crate::connection) struct Table {
     failover: Failover,
     /// Whether several paths were negotiated.
     pub(in crate::connection) are_negotiated: bool,
-    /// Abandoned paths, and until when a peer that still uses them is told.
+    /// Abandoned paths, and until when a peer that still uses one is sent a leave.
     pub(super) left: VecDeque<(Farewell, Time)>,
-    /// Farewells to send now.
+    /// Leaves to send now.
     pub(super) farewells: VecDeque<Farewell>,
 }
 
@@ -49,7 +49,7 @@ impl Table {
         }
     }
 
-    /// Whether a tail loss probe is due on any path. Most connections have one path, here and below.
+    /// Whether a tail loss probe is due on any path. Here and below, the common case is a single path.
     #[inline]
     pub(in crate::connection) fn has_probe_due(&self) -> bool {
         match self.slots.as_slice() {
@@ -88,7 +88,7 @@ impl Table {
         self.slots.get_mut(id.index())?.as_mut()
     }
 
-    /// The path with this four-tuple, which is nearly always the `latest`.
+    /// The path with this four-tuple; nearly always it is `latest`.
     #[inline]
     pub(in crate::connection) fn find_near(&self, tuple: &FourTuple, latest: PathId) -> Option<PathId> {
         if self.get(latest).is_some_and(|path| path.tuple == *tuple) { Some(latest) } else { self.find(tuple) }
@@ -100,12 +100,12 @@ impl Table {
         self.slots.iter().position(is_it).map(PathId::new)
     }
 
-    /// Those that carry data.
+    /// The paths that carry data.
     pub(in crate::connection) fn live(&self) -> PathSet {
         self.live
     }
 
-    /// An upper bound of all identifiers.
+    /// The least number above all identifiers in use.
     pub(in crate::connection) fn slots(&self) -> usize {
         self.slots.len()
     }
@@ -115,7 +115,7 @@ impl Table {
         self.slots.len() > 1
     }
 
-    /// Paths for new data: the active ones, or all if no active one is live.
+    /// Paths for new data: the active ones, or all live paths if no active one is live.
     pub(in crate::connection) fn usable(&self) -> PathSet {
         self.usable
     }
@@ -126,7 +126,7 @@ impl Table {
         !self.pending_options.is_empty()
     }
 
-    /// A path is to be challenged.
+    /// Schedules a challenge on a path.
     pub(in crate::connection) fn ask(&mut self, id: PathId) {
         self.pending_options.insert(id);
     }
@@ -137,12 +137,12 @@ impl Table {
         self.mss_max
     }
 
-    /// The main path of the connection: the first that is live.
+    /// The main path of the connection: the first live path.
     pub(in crate::connection) fn main(&self) -> PathId {
         self.live.first().or_else(|| self.iter().next().map(|(id, _)| id)).unwrap_or(PathId::FIRST)
     }
 
-    /// Of the paths heard of lately, the one with the least RTT; the latest if none has a sample.
+    /// The path with the least RTT among those heard of lately; `latest` if none has a sample.
     pub(in crate::connection) fn quickest(&self, latest: PathId) -> PathId {
         if !self.has_several() {
             return latest;
@@ -154,7 +154,7 @@ impl Table {
         quickest.map_or(latest, |(id, _)| id)
     }
 
-    /// The number of paths that count: validated by either end, or set up by this one.
+    /// The number of paths that count towards the limit: validated by either end, or set up by this one.
     pub(super) fn count(&self) -> usize {
         self.iter().filter(|(_, path)| !path.is_uninvited()).count()
     }
@@ -174,7 +174,7 @@ impl Table {
         self.slots.get_mut(id.index())?.take()
     }
 
-    /// A path has changed: updates the state of each path, and whether others would take over.
+    /// A path has changed: updates the sets of paths, and whether other paths could take over.
     pub(super) fn settle<T>(&mut self, board: &Scoreboard<T>) {
         let (mut live, mut active) = (PathSet::default(), PathSet::default());
         for (id, path) in self.iter().filter(|(_, path)| path.is_live()) {
@@ -200,7 +200,7 @@ impl Table {
 
     pub(super) fn settle_mss(&mut self) {
         let most = self.usable.iter().filter_map(|id| self.get(id)).map(|path| path.mss).max();
-        // Without a path that carries data no segment is cut.
+        // Without a path that carries data, no segment is made.
         self.mss_max = most.unwrap_or(self.mss_max);
     }
 
@@ -215,7 +215,7 @@ impl Table {
         }
     }
 
-    /// There is nothing to send, on any of them.
+    /// There is nothing to send on any of these paths.
     #[inline]
     pub(in crate::connection) fn on_short(&mut self) {
         self.slots.iter_mut().flatten().for_each(|path| path.control.on_short());
@@ -251,5 +251,5 @@ impl IndexMut<PathId> for Table {
     }
 }
 
-/// A path counts as working if it was heard of within this time.
+/// A path counts as working if a segment arrived on it within this time.
 const FRESH: Span = Span::from_secs(1);

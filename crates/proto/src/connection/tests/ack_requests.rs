@@ -1,4 +1,4 @@
-//! Fewer acknowledgements, where a round trip takes many.
+//! Fewer acknowledgements, if a round trip has many segments.
 
 use super::*;
 use crate::{Form, PathId, Record};
@@ -7,7 +7,7 @@ fn sealed() -> Config {
     Config { form: Form::Sealed, paths_max: 4, ack_requests: 16, ..config() }
 }
 
-/// Ten thousand segments a second over 100 ms, and a law that keeps more in the queue than comes at once.
+/// Ten thousand segments a second over an RTT of 100 ms, and a law that keeps more segments queued than one ACK acknowledges.
 fn busy(config: Config) -> Pair {
     let law = Settings::parse(registry::find("fast").unwrap(), [("alpha", "200")]).unwrap();
     let mut pair = Pair::established(Config { law, ..config.clone() }, config);
@@ -15,7 +15,7 @@ fn busy(config: Config) -> Pair {
     pair
 }
 
-/// How many segments with content went up, and how many acknowledgements came down, within a second of a full pipe.
+/// The number of segments with content sent, and of acknowledgements returned, within a second on a full path.
 fn counts(mut pair: Pair) -> (usize, usize, Pair) {
     pair.send(1 << 40);
     pair.run_for(Span::from_secs(3));
@@ -26,7 +26,7 @@ fn counts(mut pair: Pair) -> (usize, usize, Pair) {
     (segments, acks, pair)
 }
 
-/// A window of 1200 segments: one ACK in 16 carries as much as one each.
+/// A window of 1200 segments: one ACK for 16 segments carries as much information as one for each.
 #[test]
 fn a_sixteenth_of_all_acknowledgements_will_do() {
     let (each, acks, _) = counts(busy(Config { ack_requests: 1, ..sealed() }));
@@ -36,12 +36,12 @@ fn a_sixteenth_of_all_acknowledgements_will_do() {
     assert!((14..=17).contains(&(segments / acks)), "{acks} for {segments}");
     let path = pair.client.path();
     assert_eq!((path.tally.sent_again, path.tally.timeouts), (0, 0));
-    // [multihoming-2010] wants the RTT, and not how long the peer waited.
+    // [multihoming-2010] uses the RTT without the peer's delay.
     let queue = path.rtt_smoothed.unwrap().saturating_sub(ms(100));
     assert!((ms(18)..ms(22)).contains(&queue), "{queue}");
 }
 
-/// Who says nothing else asks for one in two, as TCP has it ([rfc-9293] sec. 3.8.6.3).
+/// By default one ACK for two segments is requested, as in TCP ([rfc-9293] sec. 3.8.6.3).
 #[test]
 fn each_second_segment_is_answered_by_default() {
     let law = Settings::default_for(registry::find("anabranch").unwrap());
@@ -50,7 +50,7 @@ fn each_second_segment_is_answered_by_default() {
     assert_eq!(pair.client.path().tally.sent_again, 0);
 }
 
-/// As TCP nobody is asked, nor is a peer that has few segments to answer.
+/// Nothing is requested in the TCP form, nor if a round trip has few segments.
 #[test]
 fn who_has_little_to_answer_answers_each() {
     let (segments, acks, _) = counts(busy(config()));
@@ -62,7 +62,7 @@ fn who_has_little_to_answer_answers_each() {
     assert!(acks >= segments - 10, "{acks} for {segments}");
 }
 
-/// What is missing is answered at once, and what ends early waits for a quarter of a round trip.
+/// A hole is acknowledged at once. The end of a burst waits for a quarter of a round trip.
 #[test]
 fn a_hole_and_an_end_are_not_waited_for() {
     let mut pair = busy(sealed());
@@ -87,7 +87,7 @@ fn a_hole_and_an_end_are_not_waited_for() {
     assert_eq!((path.tally.sent_again, path.tally.timeouts, path.tally.lost), (1, 0, 1));
 }
 
-/// Two paths that are seldom acknowledged are not suspected for it.
+/// Two paths with rare acknowledgements are not suspected because of that.
 #[test]
 fn no_path_is_suspected_because_its_answers_wait() {
     let mut pair = busy(sealed());
@@ -95,7 +95,7 @@ fn no_path_is_suspected_because_its_answers_wait() {
     pair.routes[0].up.spacing = Span::from_micros(100);
     let sid = pair.client.open();
     for round in 0..40u64 {
-        // A few more than are answered at once, then nothing for a while.
+        // A few segments more than are acknowledged at once, then nothing for a while.
         pair.client.write(sid, 996 * if round < 10 { 3000 } else { 20 + round % 7 });
         pair.run_for(ms(500));
     }
@@ -104,7 +104,8 @@ fn no_path_is_suspected_because_its_answers_wait() {
     assert_eq!((failed, again), (0, [0, 0]));
 }
 
-/// While the window doubles in each round trip every ACK counts: nobody is asked for fewer, though a window of hundreds would do with some.
+/// While the window doubles in each round trip, every ACK counts: fewer are not requested, even for a window of hundreds of
+/// segments.
 #[test]
 fn who_is_growing_wants_each() {
     let mut pair = Pair::established(sealed(), sealed());

@@ -1,4 +1,4 @@
-//! Peers that say nothing, or too much: keep-alive, the user timeout, challenges.
+//! Peers that are silent, and peers that send too much: keep-alive, the user timeout, challenge ACKs.
 
 use super::*;
 use crate::KeepAlive;
@@ -20,14 +20,15 @@ fn an_idle_connection_says_nothing_by_default() {
     assert_eq!(pair.states(), (State::Established, State::Established));
 }
 
-/// A peer that vanished is forgotten by default, to the millisecond; one that answers keep-alive probes is not.
+/// By default a vanished peer is given up after the idle timeout, exact to the millisecond; a peer that answers keep-alive probes
+/// is not.
 #[test]
 fn an_idle_connection_ends() {
     let short = Config { idle_timeout: Some(Span::from_secs(90)), ..config() };
     let mut pair = Pair::established(short.clone(), config());
     let sid = pair.send(500);
     pair.run_until_received(sid, 500);
-    // The acknowledgement takes 50 ms back.
+    // The last acknowledgement takes 50 ms on its way back.
     pair.run_for(ms(50) + Span::from_secs(90) - ms(1));
     assert_eq!(pair.client.connection.state(), State::Established);
     pair.run_for(ms(1));
@@ -38,7 +39,7 @@ fn an_idle_connection_ends() {
     assert!(config().idle_timeout.is_some());
 }
 
-/// A peer that has acknowledged the FIN and then vanishes holds the connection for ten minutes at the most, whatever is set.
+/// A peer that acknowledges the FIN and then vanishes holds the connection for at most ten minutes, whatever the settings.
 #[test]
 fn fin_wait_2_ends() {
     let patient = Config { idle_timeout: None, ..config() };
@@ -51,7 +52,8 @@ fn fin_wait_2_ends() {
     assert_eq!(pair.client.events.last(), Some(&Event::Closed(CloseReason::TimedOut)));
 }
 
-/// A question a minute, each answered: a number that lies behind, nothing in it, and the peer says what it expects.
+/// One keep-alive probe per minute, each answered: it has an old number and no content, and the peer answers with what it
+/// expects.
 #[test]
 fn a_silent_peer_is_asked_and_lives_on() {
     let mut pair = asking();
@@ -62,7 +64,7 @@ fn a_silent_peer_is_asked_and_lives_on() {
     assert_eq!(pair.states(), (State::Established, State::Established));
 }
 
-/// Whatever comes counts as an answer: nobody is asked while data flows.
+/// Every segment counts as a sign of life: no probes are sent while data flows.
 #[test]
 fn a_peer_that_speaks_is_not_asked() {
     let mut pair = asking();
@@ -74,7 +76,7 @@ fn a_peer_that_speaks_is_not_asked() {
     assert!(pair.up.log.iter().all(|(_, segment)| !segment.content.is_empty()));
 }
 
-/// The threshold is exact: asked after 60, 70 and 80 s, given up after 90.
+/// The thresholds are exact: probes after 60, 70 and 80 s, given up after 90 s.
 #[test]
 fn a_peer_that_does_not_answer_is_given_up() {
     let mut pair = asking();
@@ -83,13 +85,13 @@ fn a_peer_that_does_not_answer_is_given_up() {
     pair.run_until(|pair| pair.client.connection.state() == State::Closed || pair.up.log.len() == 1);
     pair.run_until(|pair| pair.client.connection.state() == State::Closed);
     assert_eq!((pair.up.log.len(), pair.client.events.last()), (4, Some(&Event::Closed(CloseReason::TimedOut))));
-    // The client heard the last of the peer 50 ms before the handshake was settled.
+    // The client last heard from the peer 50 ms before the handshake was complete.
     let silence = pair.now - heard;
     assert!(Span::from_secs(90) >= silence && silence >= Span::from_millis(89_900), "{silence}");
     assert!(pair.up.log[3].1.has(Flags::RST), "if the peer lives after all, it hears so");
 }
 
-/// A peer that was restarted knows nothing of the connection, and says so.
+/// A restarted peer has no such connection, and sends a reset.
 #[test]
 fn a_peer_that_has_forgotten_resets() {
     let mut pair = asking();
@@ -100,8 +102,8 @@ fn a_peer_that_has_forgotten_resets() {
     assert_eq!(pair.client.events.last(), Some(&Event::Closed(CloseReason::Reset)));
 }
 
-/// [rfc-5482] sec. 1: "how long transmitted data may remain unacknowledged". Answers that acknowledge nothing do not count:
-/// here the peer asks for what it has long been sent, by window probes of its own.
+/// [rfc-5482] sec. 1: "how long transmitted data may remain unacknowledged". Answers that acknowledge nothing new do not count:
+/// here the peer keeps sending window probes that expect data which was sent long ago.
 #[test]
 fn a_peer_that_acknowledges_nothing_is_given_up() {
     let quick = Config { user_timeout: Some(Span::from_secs(30)), ..config() };
@@ -110,7 +112,7 @@ fn a_peer_that_acknowledges_nothing_is_given_up() {
     pair.send(5000);
     let begin = pair.now;
     while pair.client.connection.state() == State::Established {
-        // What the server says whenever somebody bothers it.
+        // What the server answers to every segment.
         let header = crate::Header {
             seq: pair.server_seq(),
             ack: pair.up.log[0].1.header.seq,
@@ -127,7 +129,7 @@ fn a_peer_that_acknowledges_nothing_is_given_up() {
     assert_eq!(pair.client.events.last(), Some(&Event::Closed(CloseReason::TimedOut)));
 }
 
-/// Half of everything is lost, for minutes: something gets through, so the connection lives.
+/// Half of all segments are lost, for minutes. Some get through, so the connection stays open.
 #[test]
 fn a_loss_ends_no_connection() {
     let quick = Config { user_timeout: Some(Span::from_secs(60)), ..config() };
@@ -141,7 +143,8 @@ fn a_loss_ends_no_connection() {
     assert!(pair.server.received(sid) > 0);
 }
 
-/// [rfc-9293] sec. 3.8.6.1: "MUST allow the connection to stay open" as long as probes are answered, a user timeout or not.
+/// [rfc-9293] sec. 3.8.6.1: "MUST allow the connection to stay open" as long as zero-window probes are answered, even with a user
+/// timeout.
 #[test]
 fn a_window_that_stays_shut_ends_no_connection() {
     let quick = Config { user_timeout: Some(Span::from_secs(100)), ..config() };
@@ -153,14 +156,14 @@ fn a_window_that_stays_shut_ends_no_connection() {
     let sid = pair.send(30_000);
     pair.run_for(Span::from_secs(24 * 3600));
     assert_eq!(pair.states(), (State::Established, State::Established));
-    // One a minute, and no data into the shut window.
+    // One probe per minute, and no data into the zero window.
     let probes = pair.up.log.iter().filter(|(time, _)| *time > Time::ZERO + Span::from_secs(3600)).count();
     assert!((23 * 60 - 2..=23 * 60 + 2).contains(&probes), "{probes}");
     pair.server.is_reading = true;
     pair.run_until_received(sid, 30_000);
 }
 
-/// The peer is gone while its window is shut: nobody answers the probes.
+/// The peer vanishes while its window is zero: no probe is answered.
 #[test]
 fn a_probe_without_an_answer_counts() {
     let quick = Config { user_timeout: Some(Span::from_secs(100)), ..config() };
@@ -176,7 +179,7 @@ fn a_probe_without_an_answer_counts() {
     assert_eq!(pair.client.events.last(), Some(&Event::Closed(CloseReason::TimedOut)));
 }
 
-/// [rfc-5961] sec. 7: ten challenges in five seconds, whatever is forged; and then again.
+/// [rfc-5961] sec. 7: ten challenge ACKs in five seconds, however many segments are forged; then ten again.
 #[test]
 fn challenges_are_limited() {
     let mut pair = Pair::established(config(), config());
@@ -199,12 +202,12 @@ fn challenges_are_limited() {
         assert_eq!(pair.down.log.len() - begin, 10 * period);
         pair.run_for(Span::from_secs(6));
     }
-    // What is no challenge is answered all the same.
+    // Segments that need no challenge ACK are still answered.
     let sid = pair.send(5000);
     pair.run_until_received(sid, 5000);
 }
 
-/// Two ends that disagree about everything do not answer each other's answers for ever.
+/// Two ends that disagree about all numbers do not answer each other's answers for ever.
 #[test]
 fn two_ends_that_disagree_fall_silent() {
     let mut pair = Pair::established(config(), config());

@@ -1,22 +1,22 @@
-//! Buffers that follow the paths.
+//! Buffers that adapt to the paths.
 
 use super::*;
 use crate::Pacing;
 
-/// FAST, with fifty segments in the queue, on one stream of 255.
+/// FAST with fifty segments in the queue, one stream in use out of 255.
 fn fast() -> Config {
     let law = Settings::parse(registry::find("fast").unwrap(), [("alpha", "50")]).unwrap();
     Config { law, streams: 255, pacing: Pacing::Always, ..config() }
 }
 
-/// A way of 100 ms there and back that carries 10,000 segments a second: a thousand of them in a round trip.
+/// A path with an RTT of 100 ms that carries 10,000 segments a second: a thousand per round trip.
 fn long_and_fat(client: Config, server: Config) -> Pair {
     let mut pair = Pair::established(client, server);
     pair.up.spacing = Span::from_micros(100);
     pair
 }
 
-/// Segments a second on one stream, four seconds after its beginning.
+/// Segments per second on one stream, measured four seconds after its start.
 fn rate(pair: &mut Pair) -> f64 {
     let sid = pair.send(996 * 200_000);
     pair.run_for(ms(4000));
@@ -25,8 +25,9 @@ fn rate(pair: &mut Pair) -> f64 {
     (pair.server.received(sid) - before) as f64 / (996.0 * 2.0)
 }
 
-/// 255 streams share 500 kB, a fifth of what a round trip and the law's queue take for a stream that has half. It may grow to 16 MB, and needs no
-/// more than four times what is read in a round trip, of 100 ms and up to 25 that slow start makes wait.
+/// 255 streams share 500 kB. That is a fifth of what one stream with half of the buffer needs for a round trip and the law's
+/// queue. The buffer may grow to 16 MB, and needs at most four times what is read in a round trip of 100 ms, plus up to 25 ms of
+/// queueing in slow start.
 #[test]
 fn a_receive_buffer_grows_to_what_the_path_holds() {
     let small = Config { receive_buffer: 500_000, ..fast() };
@@ -37,13 +38,13 @@ fn a_receive_buffer_grows_to_what_the_path_holds() {
     assert!((9900.0..=10_001.0).contains(&tuned), "{tuned}");
     let capacity = pair.server.connection.receiver.window.capacity();
     assert!((4_000_000..=5_000_000).contains(&capacity), "{capacity}");
-    // A ceiling is one.
+    // The ceiling holds.
     let mut pair = long_and_fat(fast(), Config { receive_buffer_max: 700_000, ..small });
     assert!(rate(&mut pair) < 6000.0);
     assert_eq!(pair.server.connection.receiver.window.capacity(), 700_000);
 }
 
-/// Who reads nothing has the buffer of the beginning filled, and no more.
+/// If the application never reads, the buffer keeps its initial size, and is filled.
 #[test]
 fn a_receive_buffer_that_is_not_read_stays_as_it_is() {
     let mut pair = long_and_fat(fast(), Config { receive_buffer: 500_000, receive_buffer_max: 16_000_000, ..fast() });
@@ -54,7 +55,8 @@ fn a_receive_buffer_that_is_not_read_stays_as_it_is() {
     assert!(pair.server.connection.buffered() < 500_000);
 }
 
-/// 10,000 segments a second are a hundred in 10 ms: a stream that may have ten waiting may have these as well, once the path is known.
+/// 10,000 segments a second are a hundred in 10 ms. A stream with a send buffer of ten segments may have a hundred waiting once
+/// the path's rate is known.
 #[test]
 fn a_send_buffer_holds_what_leaves_while_its_application_sleeps() {
     for (max, least, most) in [(0, 10_000, 10_000), (1 << 20, 95_000, 101_000), (50_000, 50_000, 50_000)] {

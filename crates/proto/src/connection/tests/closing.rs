@@ -19,7 +19,7 @@ fn one_closes_and_then_the_other() {
     assert_eq!(pair.states(), (State::FinWait2, State::CloseWait));
     assert_eq!((pair.server.received(sid), pair.server.ended(sid)), (5000, 1));
     assert_eq!(pair.server.events.last(), Some(&Event::PeerClosed));
-    // The other side may still send.
+    // The other direction is still open.
     let back = pair.server.open();
     pair.server.write(back, 3000);
     pair.run_until(|pair| pair.client.received(back) == 3000);
@@ -101,7 +101,7 @@ fn a_reset_that_hits_ends_the_connection() {
     assert_eq!(pair.server.connection.state(), State::Closed);
 }
 
-/// The threshold is exact: a second before the user timeout it lives.
+/// The threshold is exact: a second before the user timeout the connection is open.
 #[test]
 fn a_peer_that_is_gone_is_given_up_after_the_user_timeout() {
     let mut pair = pair();
@@ -126,18 +126,18 @@ fn plain_tcp_ends_its_stream_with_a_fin() {
     pair.run_until(closed);
 }
 
-/// A peer that acknowledges each hundredth segment, and waits 40 ms for more.
+/// A peer that acknowledges every hundredth segment, and delays an ACK by up to 40 ms.
 fn lazy(streams: u16) -> Config {
     Config { streams, acks: AckPolicy { every: 100, delay: ms(40) }, ..config() }
 }
 
-/// It takes 50 ms to come, and its answer leaves then: a stream's end by a record, in plain TCP by a FIN, and the connection's.
+/// The end arrives after 50 ms and is acknowledged at once: a stream's end (a record, in plain TCP a FIN), and the connection's.
 #[test]
 fn an_end_is_acknowledged_when_it_comes() {
     for streams in [8, 0] {
         let mut pair = Pair::established(lazy(streams), lazy(streams));
         let sid = if streams > 0 { pair.client.open() } else { Sid::PLAIN };
-        // The first segment on a path may be answered at once for another reason.
+        // The first segment on a path may be acknowledged at once for another reason.
         pair.client.write(sid, 500);
         pair.run_for(ms(300));
         let mut answered = |act: &dyn Fn(&mut Pair)| {
@@ -157,7 +157,7 @@ fn an_end_is_acknowledged_when_it_comes() {
     }
 }
 
-/// A hundred segments on each of eight streams take eight ACKs, and their ends no more than one each.
+/// A hundred segments on each of eight streams take eight ACKs, and each of their ends takes at most one more.
 #[test]
 fn ends_are_acknowledged_once() {
     let mut pair = Pair::established(lazy(8), lazy(8));
@@ -171,7 +171,7 @@ fn ends_are_acknowledged_once() {
     let (segments, acks) =
         (pair.up.data().count(), pair.down.log.iter().filter(|(_, segment)| segment.content.is_empty()).count());
     assert_eq!(pair.client.path().tally.sent_again, 0);
-    // One each 40 ms while the window is small.
+    // One ACK per 40 ms while the window is small.
     let waits = 2 + (pair.now - Time::ZERO).ticks() / ms(40).ticks();
     assert!(segments >= 800 && acks as u64 <= waits + 8 + 8, "{acks} for {segments} in {}", pair.now);
 }

@@ -1,5 +1,5 @@
-//! A network that turns bits, and a checksum that is off: what arrives may be another segment than the one that left, with any field of
-//! it wrong. Nothing panics or spins, and the buffers keep their limits. What is delivered may be wrong, and the connection may end.
+//! A network that corrupts bits while checksums are off: an arriving segment may differ from the one that was sent, in any field.
+//! Nothing panics or loops for ever, and the buffers keep their limits. Delivered data may be wrong, and the connection may end.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -12,7 +12,7 @@ use crate::{Address, Connection, FourTuple, LossDetection, Read};
 
 const RECEIVE_BUFFER: u64 = 30_000;
 
-/// So many segments later, the byte there is changed by this.
+/// After `segments` more segments, the byte at this position is changed by this value.
 #[derive(Clone, Copy, Debug)]
 struct Change {
     later: u32,
@@ -20,7 +20,7 @@ struct Change {
     by: u8,
 }
 
-/// Most are in what stands before the data.
+/// Most changes are in the bytes before the data.
 fn change() -> impl Strategy<Value = Change> {
     let at = prop_oneof![4 => 0..40usize, 2 => 40..80usize, 1 => 80..1100usize];
     (0..12u32, at, 1..=255u8).prop_map(|(later, at, by)| Change { later, at, by })
@@ -33,7 +33,7 @@ struct World {
     flying: BTreeMap<(Time, u64), (usize, FourTuple, Bytes)>,
     count: u64,
     changes: VecDeque<Change>,
-    /// Changed segments that were understood all the same.
+    /// Changed segments that could be decoded nevertheless.
     misunderstood: u64,
 }
 
@@ -100,7 +100,7 @@ impl World {
         }
     }
 
-    /// Whether anything is still to come.
+    /// Advances to the next event. Returns whether there was one.
     fn step(&mut self) -> bool {
         let timers = self.ends.iter().map(Connection::poll_timeout);
         let next = timers.chain(self.flying.keys().next().map(|key| key.0)).min().expect("there are two ends");
@@ -124,7 +124,7 @@ impl World {
         true
     }
 
-    /// Both write as much as there is room for, end one stream, give one up and stop another.
+    /// Both ends write as much as there is room for, finish one stream, reset one and stop another.
     fn operate(&mut self, round: u32) {
         for end in &mut self.ends {
             let _ = end.streams().open();
@@ -159,7 +159,7 @@ proptest! {
             world.operate(round);
             if round < 2 {
                 let now = world.now;
-                // Not before both have agreed, and not on one path.
+                // Fails before the end of the handshake, and if there may be only one path.
                 let _ = world.ends[0].paths().add(now, way(u128::from(round) + 1));
             }
             world.drain();
@@ -173,11 +173,11 @@ proptest! {
     }
 }
 
-/// A wrong number makes no wrong segment: the changes above do reach the engine.
+/// A corrupted sequence number still decodes, so the corruptions above do reach the engine.
 #[test]
 fn a_changed_number_is_understood() {
     let changes = (0..40).map(|at| Change { later: 3, at: 4 + at % 8, by: 1 << (at % 8) }).collect();
-    // Time passes quickly here, from one deadline to the next.
+    // Time advances quickly here, from one deadline to the next.
     let patient = Config { idle_timeout: None, ..config() };
     let mut world = World::new(&patient, changes);
     world.drain();
@@ -188,7 +188,7 @@ fn a_changed_number_is_understood() {
             world.step();
         }
     }
-    // In the end both wait for what the other one believes to have sent.
+    // In the end each end waits for what the other one believes to have sent.
     let changed = 40 - world.changes.len() as u64;
     assert!(changed >= 10 && world.misunderstood == changed, "{} of {changed}", world.misunderstood);
 }

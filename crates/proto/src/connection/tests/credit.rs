@@ -1,9 +1,9 @@
-//! The credit that a stream leaves behind is put to use by those that come after it.
+//! Later streams use the flow-control credit that earlier streams leave to their SIDs.
 
 use super::*;
 use crate::{Form, Record};
 
-/// A path of 100 ms and 12.5 MB/s, so 1.25 MB a round trip, and a buffer that three of them fit into.
+/// A path of 100 ms and 12.5 MB/s, that is 1.25 MB per round trip, and a buffer of three times that.
 fn wide(streams: u16) -> Pair {
     let each = Config { streams, form: Form::Sealed, receive_buffer: 4 << 20, ..config() };
     let mut pair = Pair::established(each.clone(), each);
@@ -11,14 +11,15 @@ fn wide(streams: u16) -> Pair {
     pair
 }
 
-/// Opens a stream, writes so much to it and finishes it.
+/// Opens a stream, writes `bytes` to it and finishes it.
 fn give(pair: &mut Pair, bytes: u64) -> Sid {
     let sid = pair.send(bytes);
     pair.client.finish(sid).unwrap();
     sid
 }
 
-/// So many streams of a megabyte, each opened `pause` after the one before it was read: how long each took until it was.
+/// `count` streams of a megabyte, each opened `pause` after the previous one was read. Returns how long each took until it was
+/// read.
 fn one_after_another(pair: &mut Pair, count: usize, pause: Span) -> Vec<Span> {
     let one = |_| {
         let (before, begin) = (pair.server.whole.len(), pair.now);
@@ -31,13 +32,14 @@ fn one_after_another(pair: &mut Pair, count: usize, pause: Span) -> Vec<Span> {
     (0..count).map(one).collect()
 }
 
-/// A megabyte on the wire, and half a round trip.
+/// The transmission time of a megabyte, and half a round trip.
 fn least() -> Span {
     Span::from_micros(80) * 1_004 + ms(50)
 }
 
-/// The first ones open the window. With nothing kept, the twentieth takes 26 s. A stream that is opened when the one before it was read, half a round trip
-/// before its sender knows, has another name: so two or three names take turns.
+/// The first streams open the congestion window. If no credit were kept, the twentieth would take 26 s. A stream that is opened
+/// when the previous one was read (half a round trip before the sender knows it) has another SID, so two or three SIDs take
+/// turns.
 #[test]
 fn long_streams_one_after_another_take_as_long_as_the_path_does() {
     for (streams, pause) in [(255, Span::ZERO), (255, ms(200)), (300, Span::ZERO)] {
@@ -52,7 +54,8 @@ fn credits(pair: &Pair) -> usize {
     pair.down.records().filter_map(over).count()
 }
 
-/// A name has 4 kB from the start, of which no step is read here; after a long stream it has more, and its next one costs a record.
+/// A SID has 4 kB of initial credit, which is not refilled here. After a long stream it has more, and the next stream with this
+/// SID costs a record.
 #[test]
 fn a_stream_that_needs_no_more_than_a_new_name_has_costs_no_record() {
     let mut pair = wide(255);
@@ -71,7 +74,7 @@ fn a_stream_that_needs_no_more_than_a_new_name_has_costs_no_record() {
     assert_eq!(credits(&pair) - before, 10);
 }
 
-/// Nobody waits behind a stream that the peer's application has not read to its end, however much credit its name has.
+/// No stream waits behind one that the peer's application has not read to its end, however much credit its SID has.
 #[test]
 fn a_name_whose_stream_is_not_read_is_used_last() {
     let mut pair = wide(3);
@@ -91,7 +94,7 @@ fn a_name_whose_stream_is_not_read_is_used_last() {
     assert_eq!(give(&mut pair, 100), rich, "all of it has been read");
 }
 
-/// However it ends.
+/// The same for a stream that was reset or stopped.
 #[test]
 fn a_stream_that_is_given_up_leaves_its_credit_to_the_next() {
     for is_reset in [true, false] {
@@ -111,7 +114,7 @@ fn a_stream_that_is_given_up_leaves_its_credit_to_the_next() {
     }
 }
 
-/// Nothing that is said of its name could be of use.
+/// Credit for its SID could not be used any more.
 #[test]
 fn the_end_of_the_last_stream_before_a_close_costs_no_record() {
     for is_closed in [false, true] {
@@ -138,8 +141,8 @@ fn over(record: Record) -> Option<u8> {
     }
 }
 
-/// Twenty streams at a time, with 6 MB in all, take as long in each round as the path does and a third, but for the first, and no more is promised
-/// than fits into the buffer.
+/// Twenty streams at a time, with 6 MB in total. Each round takes at most a third longer than the path needs, except the first.
+/// The credit granted never exceeds the buffer.
 #[test]
 fn what_streams_had_beside_each_other_is_put_to_use_by_as_many() {
     let mut pair = wide(255);
@@ -157,9 +160,9 @@ fn what_streams_had_beside_each_other_is_put_to_use_by_as_many() {
     assert!(took[1..].iter().all(|took| *took <= least * 4 / 3), "{took:?}");
 }
 
-/// 60 streams of 50 kB beside each other leave what they were promised to their names, where it cannot be taken back; a long stream that follows has its
-/// own promise all the same. It begins with 8 kB or more and may have twice as much each round trip: a megabyte takes six of them and its time on
-/// the path at most. With what the 60 left of the buffer it took 0.96 s.
+/// 60 concurrent streams of 50 kB leave their credit to their SIDs, where it cannot be revoked. A long stream after them has its
+/// own credit nevertheless. It begins with 8 kB or more and may double it each round trip: a megabyte takes at most six round
+/// trips and its transmission time. With only what the 60 streams left of the buffer, it took 0.96 s.
 #[test]
 fn a_long_stream_after_many_beside_each_other_has_its_own_promise() {
     let buffers = Config { receive_buffer: 2_000_000, receive_buffer_max: 32_000_000, ..config() };

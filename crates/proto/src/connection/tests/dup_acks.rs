@@ -1,4 +1,4 @@
-//! Losses found by counting: with SACK as an option, without it always.
+//! Loss detection by counting duplicate ACKs: with SACK if so configured, without SACK always.
 
 use super::*;
 use crate::{Failover, LossDetection};
@@ -9,12 +9,12 @@ fn config_of(window: &str, loss_detection: LossDetection) -> Config {
     Config { law, loss_detection, ..config() }
 }
 
-/// Counting with SACK, and a window of so many segments.
+/// Counting with SACK, and a window of `window` segments.
 fn counting(window: &str) -> Pair {
     Pair::established(config_of(window, LossDetection::DupAcks), config())
 }
 
-/// A pair that has no SACK.
+/// A pair without SACK.
 fn without_sack(window: &str) -> Pair {
     let mut pair = Pair::with(config_of(window, LossDetection::Rack), config());
     (pair.up.is_without_sack, pair.down.is_without_sack) = (true, true);
@@ -25,7 +25,7 @@ fn without_sack(window: &str) -> Pair {
     pair
 }
 
-/// [rfc-5681] sec. 3.2 and [rfc-6675] sec. 2: two that overtake are a reordering, three are a loss; time does not count.
+/// [rfc-5681] sec. 3.2 and [rfc-6675] sec. 2: two overtaking segments are a reordering, three are a loss. Time does not count.
 #[test]
 fn three_that_overtake_are_a_loss_and_two_are_none() {
     for (late, again) in [(2, 0), (3, 1)] {
@@ -39,7 +39,7 @@ fn three_that_overtake_are_a_loss_and_two_are_none() {
     }
 }
 
-/// With SACK several losses are repaired within one round trip, and the window is halved once.
+/// With SACK, several losses are repaired within one round trip, and the window is halved once.
 #[test]
 fn counting_repairs_a_window_in_a_round_trip() {
     let mut pair = counting("20");
@@ -50,11 +50,11 @@ fn counting_repairs_a_window_in_a_round_trip() {
     assert_eq!((tally.sent_again, tally.timeouts), (4, 0));
 }
 
-/// The same tail on a path that was added: its losses are found as those of the first one are.
+/// The same at the end of a window on an added path: its losses are found as on the first path.
 #[test]
 fn a_path_that_is_added_counts_if_the_first_one_does() {
     for (loss_detection, timeouts) in [(LossDetection::DupAcks, 1), (LossDetection::Rack, 0)] {
-        // Else the other path would have it before the timer.
+        // Otherwise the other path would retransmit it before the timer.
         let client = Config { paths_max: 2, failover: Failover::Never, ..config_of("20", loss_detection) };
         let mut pair = Pair::established(client, Config { paths_max: 2, ..config() });
         let second = pair.join(ms(50));
@@ -67,7 +67,7 @@ fn a_path_that_is_added_counts_if_the_first_one_does() {
     }
 }
 
-/// No tail loss probe: nothing overtakes the last ones, so the timer is what finds them.
+/// There is no tail loss probe. No segment overtakes the last ones, so only the timer finds their loss.
 #[test]
 fn a_lost_tail_waits_for_the_timer() {
     let mut pair = counting("20");
@@ -77,15 +77,15 @@ fn a_lost_tail_waits_for_the_timer() {
     assert_eq!(pair.client.path().tally.timeouts, 1);
 }
 
-/// [rfc-3042]: of a window of three the first is lost. Two duplicates let a fourth and a fifth segment out, these bring the third
-/// and fourth duplicate, and no timer is needed: with SACK or without.
+/// [rfc-3042]: the first segment of a window of three is lost. The two duplicate ACKs each send a new segment. These bring the
+/// third and fourth duplicate ACK, so no timer is needed, with SACK or without.
 #[test]
 fn two_duplicates_let_two_new_segments_out() {
     for (mut pair, most) in [(without_sack("3"), 5), (counting("3"), 7)] {
         pair.lose(&[0]);
         let sid = pair.send(996 * 10);
         pair.run_for(ms(100));
-        // With SACK they count for slow start, too.
+        // With SACK the new segments also count for slow start.
         assert!((5..=most).contains(&pair.up.data().count()), "{}", pair.up.data().count());
         pair.run_for(ms(100));
         let first = pair.up.log[0].1.header.seq;
@@ -95,7 +95,8 @@ fn two_duplicates_let_two_new_segments_out() {
     }
 }
 
-/// [rfc-6582] sec. 1: one lost segment a round trip. The first is sent again at 100 ms, the others each with a partial ACK.
+/// [rfc-6582] sec. 1: one lost segment is retransmitted per round trip. The first is retransmitted at 100 ms, each of the others
+/// with a partial ACK.
 #[test]
 fn without_sack_a_segment_is_repaired_a_round_trip() {
     for (lost, trips) in [(&[3][..], 1), (&[3, 9], 2), (&[3, 4, 5], 3), (&[3, 7, 11, 15], 4)] {
@@ -108,22 +109,23 @@ fn without_sack_a_segment_is_repaired_a_round_trip() {
     }
 }
 
-/// [rfc-6582] sec. 3.2 step 3: each further duplicate lets a new segment out once half of the window has left, so the pipe does
-/// not run empty.
+/// [rfc-6582] sec. 3.2 step 3: once half of the window has left the network, each further duplicate ACK sends a new segment, so
+/// the path does not run empty.
 #[test]
 fn without_sack_a_recovery_keeps_sending() {
     let mut pair = without_sack("20");
     pair.lose(&[0]);
     let sid = pair.send(996 * 100);
     pair.run_for(ms(100));
-    // Two for the first two of 19 duplicates, the lost one again with the third, and one each from the 13th on: 22 − 13 are out.
+    // The first two of 19 duplicate ACKs send a segment each, the third retransmits the lost one, and from the 13th on each sends
+    // one: 22 − 13 are in flight.
     assert_eq!(pair.up.data().count() as u64, 20 + 2 + 1 + 7);
     pair.run_until_received(sid, 996 * 100);
     let tally = pair.client.path().tally;
     assert_eq!((tally.sent_again, tally.timeouts), (1, 0));
 }
 
-/// An update of the window answers nothing.
+/// A window update acknowledges no segment.
 #[test]
 fn window_updates_are_no_duplicates() {
     let small = Config { receive_buffer: 8000, ..config() };
@@ -141,7 +143,7 @@ fn window_updates_are_no_duplicates() {
     assert_eq!(pair.client.path().tally.sent_again, 0);
 }
 
-/// [rfc-6582] sec. 3.2 step 2: what was sent again for nothing brings duplicates, which are no new loss.
+/// [rfc-6582] sec. 3.2 step 2: spurious retransmissions bring duplicate ACKs, which are no new loss.
 #[test]
 fn duplicates_of_a_timeout_begin_no_recovery() {
     let mut pair = without_sack("20");
@@ -157,7 +159,7 @@ fn duplicates_of_a_timeout_begin_no_recovery() {
     assert!(tally.timeouts > 0 && tally.sent_again <= tally.timeouts + 3, "{tally:?}");
 }
 
-/// An ACK from nowhere, for so many bytes, that lets so many come.
+/// A forged ACK of everything below `acked`, with this window.
 fn ack(pair: &mut Pair, acked: u64, window: u16) {
     let header = crate::Header {
         seq: pair.server_seq(),
@@ -172,7 +174,7 @@ fn ack(pair: &mut Pair, acked: u64, window: u16) {
     pair.drain();
 }
 
-/// Three ACKs that say nothing new are a loss, three that open the window are none ([rfc-5681] sec. 2).
+/// Three ACKs without any news are a loss; three ACKs that open the window are not ([rfc-5681] sec. 2).
 #[test]
 fn an_ack_that_opens_the_window_is_no_duplicate() {
     for (step, again) in [(0, 1), (1, 0)] {
@@ -186,7 +188,8 @@ fn an_ack_that_opens_the_window_is_no_duplicate() {
     }
 }
 
-/// [rfc-6582] sec. 3.2 step 2: duplicates at the end of what a timeout repaired are its echo; one segment further they are not.
+/// [rfc-6582] sec. 3.2 step 2: duplicate ACKs at the end of what a timeout retransmitted are caused by these retransmissions; one
+/// segment further they are not.
 #[test]
 fn a_recovery_needs_an_ack_beyond_the_last_one() {
     let mut pair = without_sack("20");
@@ -204,9 +207,10 @@ fn a_recovery_needs_an_ack_beyond_the_last_one() {
     assert_eq!(pair.client.path().tally.sent_again, again + 1);
 }
 
-/// [rfc-6582] sec. 3.2 step 3: "deflate the congestion window by the amount of new data acknowledged". Of twenty the first and the eleventh
-/// are lost. 18 duplicates have let two, the first again and six more out; then all but the eleventh of the window and the eight are known
-/// to have arrived or are on their way: eight and the eleventh again are nine, so there is room for one more in a window of ten.
+/// [rfc-6582] sec. 3.2 step 3: "deflate the congestion window by the amount of new data acknowledged". The first and the eleventh
+/// of twenty segments are lost. 18 duplicate ACKs have sent two, the first one again, and six more. After the partial ACK, all of
+/// the window but the eleventh is known to have arrived, and eight new segments are in flight. With the eleventh again these are
+/// nine, so a window of ten has room for one more.
 #[test]
 fn a_partial_ack_takes_back_what_duplicates_stood_for() {
     let mut pair = without_sack("20");

@@ -1,4 +1,4 @@
-//! Marks of routers ([rfc-3168]), counted by the receiver.
+//! ECN marks of routers ([rfc-3168]), counted by the receiver.
 
 use super::*;
 use crate::{EcnCodepoint, EcnCounts, Form, PathId};
@@ -16,7 +16,7 @@ fn marked(ecn: Option<EcnCodepoint>) -> Option<EcnCodepoint> {
     ecn.map(|_| EcnCodepoint::Ce)
 }
 
-/// Reno halves its window for a mark as for a loss, and nothing is sent again.
+/// Reno halves its window for a mark as for a loss, but nothing is retransmitted.
 #[test]
 fn a_mark_is_a_loss_that_is_none() {
     let mut pair = Pair::established(sealed(), sealed());
@@ -38,7 +38,7 @@ fn a_mark_is_a_loss_that_is_none() {
     assert!(path.has_ecn);
 }
 
-/// However many are marked, a round trip has one answer ([rfc-3168] sec. 6.1.2).
+/// However many segments are marked, the sender responds once per round trip ([rfc-3168] sec. 6.1.2).
 #[test]
 fn marks_of_one_round_trip_are_one_signal() {
     let windows = [1, 20].map(|marks| {
@@ -61,7 +61,7 @@ fn marks_of_one_round_trip_are_one_signal() {
     assert!((windows[0] - windows[1]).abs() <= 1.0, "{windows:?}");
 }
 
-/// A mark is told at once, however rarely a receiver acknowledges ([rfc-9000] sec. 13.2.1).
+/// A mark is reported at once, however rarely a receiver acknowledges ([rfc-9000] sec. 13.2.1).
 #[test]
 fn a_mark_does_not_wait() {
     let acks = crate::AckPolicy { every: 100, delay: ms(400) };
@@ -73,7 +73,7 @@ fn a_mark_does_not_wait() {
     assert_eq!(pair.now - begin, ms(100));
 }
 
-/// What a path makes of codepoints that it does not keep: it goes on without them ([rfc-9000] sec. 13.4.2).
+/// A path that changes or clears codepoints: the connection continues without ECN ([rfc-9000] sec. 13.4.2).
 #[test]
 fn a_path_that_keeps_no_marks_is_used_without() {
     for turns in [false, true] {
@@ -88,7 +88,7 @@ fn a_path_that_keeps_no_marks_is_used_without() {
     }
 }
 
-/// Each path has counts of its own.
+/// Each path has its own counts.
 #[test]
 fn marks_are_their_paths_own() {
     let mut pair = Pair::established(sealed(), sealed());
@@ -103,7 +103,7 @@ fn marks_are_their_paths_own() {
     assert!(report(second).window < report(PathId::FIRST).window / 2.0);
 }
 
-/// As TCP nothing is marked, and there is a setting.
+/// In the TCP form segments are not ECN-capable, and in the sealed form there is a setting.
 #[test]
 fn who_does_not_want_marks_gets_none() {
     for ours in [config(), Config { ecn: false, ..sealed() }] {
@@ -118,7 +118,7 @@ fn who_does_not_want_marks_gets_none() {
     }
 }
 
-/// Losses and retransmissions do not upset the counts, nor what says what is missing.
+/// Losses, retransmissions and SACK blocks do not disturb the counts.
 #[test]
 fn counts_hold_where_much_is_lost() {
     let mut pair = Pair::established(sealed(), sealed());

@@ -1,11 +1,11 @@
-//! A path that is silent or slow, with and without others that take over.
+//! A path that is silent or slow, with and without failover to other paths.
 
 use std::collections::BTreeSet;
 
 use super::*;
 use crate::{Failover, PathId, PathState, Scheduling, StreamBuffer};
 
-/// Two ways of 50 ms, full: a thousand segments a second on each.
+/// Two full paths with an RTT of 50 ms: a thousand segments a second on each.
 fn busy(failover: Failover) -> (Pair, PathId) {
     let law = Settings::parse(registry::find("fast").unwrap(), [("alpha", "10")]).unwrap();
     let config = Config { law, paths_max: 4, user_timeout: Some(Span::from_secs(30)), failover, ..config() };
@@ -19,7 +19,7 @@ fn cut(pair: &mut Pair, is_cut: bool) {
     (pair.routes[0].up.is_cut, pair.routes[0].down.is_cut) = (is_cut, is_cut);
 }
 
-/// How many segments left on both ways.
+/// The number of segments that were sent on both paths.
 fn reinjected(pair: &Pair) -> usize {
     let places = |log: &[(Time, Segment<Marked>)]| {
         let content = log.iter().filter(|(_, segment)| segment.space() > 0);
@@ -28,8 +28,8 @@ fn reinjected(pair: &Pair) -> usize {
     places(&pair.up.log).intersection(&places(&pair.routes[0].up.log)).count()
 }
 
-/// The second path is dead for five seconds. Without failover it keeps what it had in flight and tries on alone, and the other
-/// one hears of no loss; with it the other one has it all at once.
+/// The second path is dead for five seconds. Without failover it keeps its data in flight and continues to try alone, and the
+/// other path sees no loss. With failover the other path takes over everything at once.
 #[test]
 fn without_failover_what_left_on_a_path_waits_for_it() {
     for failover in [Failover::Never, Failover::OnSilence] {
@@ -62,7 +62,8 @@ fn without_failover_what_left_on_a_path_waits_for_it() {
     }
 }
 
-/// The second of two ways of 50 ms, a segment a millisecond on each, dies for good: the peer has room for 200 segments.
+/// Of two paths with an RTT of 50 ms and a segment per millisecond each, the second dies for good. The peer's buffer has room for
+/// 200 segments.
 fn dying() -> (Pair, Sid) {
     let base = Config { paths_max: 4, scheduling: Scheduling::Window, failover: Failover::Never, ..config() };
     let client = Config { user_timeout: Some(Span::from_secs(30)), ..base.clone() };
@@ -76,8 +77,8 @@ fn dying() -> (Pair, Sid) {
     (pair, sid)
 }
 
-/// What fits into the peer's buffer beside what is missing comes by the first path, within a second. Then nothing moves, and half a
-/// minute later the connection is given up.
+/// The first path delivers what fits into the peer's buffer beside the missing segments, within a second. Then nothing moves, and
+/// half a minute later the connection is given up.
 #[test]
 fn without_failover_a_path_that_stays_dead_ends_the_connection_in_time() {
     let (mut pair, sid) = dying();
@@ -89,7 +90,7 @@ fn without_failover_a_path_that_stays_dead_ends_the_connection_in_time() {
     assert!(pair.server.received(sid) < 996 * 10_000);
 }
 
-/// The application knows better: it removes the path, and nothing of what that had in flight is missing.
+/// The application removes the path, and no data that was in flight there is missing.
 #[test]
 fn a_path_that_is_removed_hands_over_without_failover_too() {
     let (mut pair, sid) = dying();
@@ -101,8 +102,8 @@ fn a_path_that_is_removed_hands_over_without_failover_too() {
     pair.run_until_received(sid, 996 * 10_000);
 }
 
-/// A slow path keeps shut a window of twenty segments that a fast one would open: ten times as fast is worth a copy, unless what
-/// left on a path is to stay there.
+/// A slow path blocks a window of twenty segments. A path that is ten times as fast would unblock it by a copy, but without
+/// failover no segment is sent on another path.
 #[test]
 fn without_failover_a_slow_path_keeps_what_it_has() {
     for failover in [Failover::Never, Failover::OnSilence] {

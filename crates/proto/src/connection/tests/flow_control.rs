@@ -1,9 +1,9 @@
-//! What a receiver takes on each stream: one that is not read keeps no other from going on.
+//! Flow control of streams: an unread stream does not block the others.
 
 use super::*;
 use crate::{Record, StreamBuffer};
 
-/// A megabyte of buffer for eight streams on a wire of a segment in a millisecond: 100 segments are a round trip.
+/// A buffer of a megabyte for eight streams, on a path that takes a millisecond per segment: 100 segments are a round trip.
 fn narrow(stream_buffer: StreamBuffer) -> Pair {
     let server = Config { receive_buffer: 1 << 20, stream_buffer, ..config() };
     let mut pair = Pair::established(config(), server);
@@ -11,8 +11,8 @@ fn narrow(stream_buffer: StreamBuffer) -> Pair {
     pair
 }
 
-/// Eight streams with data for ever, of which the server neglects these; the others' bytes in the ten seconds after the first
-/// thirty.
+/// Eight streams with endless data, of which the server does not read `neglected`. Returns the bytes of the others in the ten
+/// seconds after the first thirty.
 fn rate(pair: &mut Pair, neglected: &[u16], is_late: bool) -> u64 {
     let sids: Vec<Sid> = (0..8).map(|_| pair.client.open()).collect();
     sids.iter().for_each(|sid| pair.client.write(*sid, 1 << 40));
@@ -30,7 +30,7 @@ fn rate(pair: &mut Pair, neglected: &[u16], is_late: bool) -> u64 {
     sum(pair) - before
 }
 
-/// 10 000 segments in ten seconds; one record and more for each 16 kB come back, and none of it costs anything here.
+/// 10 000 segments in ten seconds. A record and more is returned for each 16 kB; here they cost nothing.
 const FULL: u64 = 9900 * 996;
 
 #[test]
@@ -42,7 +42,8 @@ fn a_stream_that_is_not_read_stops_nobody_else() {
     }
 }
 
-/// Not even all but one: that has at least an eighth of a quarter, 32 kB in a power of two, and what is left of the pool.
+/// Even if all but one are unread, that one has at least an eighth of a quarter, 32 kB rounded to a power of two, and what is
+/// left of the pool.
 #[test]
 fn the_last_stream_that_is_read_goes_on() {
     let mut pair = narrow(StreamBuffer::Shared);
@@ -53,14 +54,14 @@ fn the_last_stream_that_is_read_goes_on() {
     assert!(rate >= 100 * 32_768, "{rate}: its part, once in 100 ms");
 }
 
-/// The same without credit: the stream that is not read fills the buffer.
+/// Without credit, the unread stream fills the buffer.
 #[test]
 fn without_credit_one_stream_stops_all() {
     let mut pair = narrow(StreamBuffer::Bytes(u64::MAX));
     assert_eq!(rate(&mut pair, &[1], false), 0);
 }
 
-/// The client reads nothing at all, and yet hears how much more it may send.
+/// The client reads nothing, but still receives credit for its own streams.
 #[test]
 fn credit_comes_through_a_buffer_that_nobody_reads() {
     let small = Config { receive_buffer: 40_000, ..config() };
@@ -83,7 +84,7 @@ fn credit_comes_through_a_buffer_that_nobody_reads() {
 #[test]
 fn the_handshake_says_the_credit_of_each_stream() {
     let client = Config { stream_buffer: StreamBuffer::Bytes(5000), ..config() };
-    // 2^20 bytes, and a quarter of that for eight streams.
+    // 2^20 bytes: a quarter of it, for eight streams.
     let server = Config { receive_buffer: 1 << 20, ..config() };
     let mut pair = Pair::with(client, server);
     pair.run_for(ms(150));
@@ -103,13 +104,13 @@ fn the_handshake_says_the_credit_of_each_stream() {
         )
     };
     assert_eq!(arrived(&pair), (1 << 15, 1 << 12));
-    // What is not a power of two comes with the first record.
+    // What is not a power of two follows with the first record.
     read_all(&mut pair.client, down);
     pair.run_for(Span::from_secs(5));
     assert_eq!(arrived(&pair), (1 << 15, 5000));
 }
 
-/// It asks whether the peer is there, ever more rarely, and carries on when a record that was lost has come again.
+/// A sender without credit probes the peer at growing intervals, and continues when the lost record was retransmitted.
 #[test]
 fn a_stream_without_credit_waits_for_a_record_that_was_lost() {
     let server = Config { stream_buffer: StreamBuffer::Bytes(4096), ..config() };
@@ -128,7 +129,7 @@ fn a_stream_without_credit_waits_for_a_record_that_was_lost() {
     pair.run_until_received(sid, 20_000);
 }
 
-/// The application of a stream that waits for credit finishes it, and closes.
+/// The application finishes a stream that waits for credit, and closes the connection.
 #[test]
 fn what_waits_for_credit_is_sent_before_the_end() {
     let server = Config { stream_buffer: StreamBuffer::Bytes(4096), time_wait: ms(100), ..config() };
@@ -143,7 +144,7 @@ fn what_waits_for_credit_is_sent_before_the_end() {
     assert_eq!((pair.server.received(sid), pair.server.ended(sid)), (20_000, 1));
 }
 
-/// No record can follow a FIN, so whoever closes takes what comes, within its window.
+/// No record can follow a FIN, so an end that has closed accepts all data within its window.
 #[test]
 fn after_the_close_of_its_receiver_a_stream_needs_no_credit() {
     let server = Config { stream_buffer: StreamBuffer::Bytes(4096), ..config() };
@@ -175,13 +176,13 @@ fn a_stream_that_waits_for_credit_can_be_reset_and_stopped() {
         pair.server.is_reading = true;
         pair.run_until(|pair| pair.client.events.contains(&Event::Finished(sid)));
         assert_eq!(pair.server.resets.len(), usize::from(is_reset));
-        // What was dropped gave its credit back: the name is good for more.
+        // The dropped data returned its credit: the SID can be used again.
         let again = pair.send(20_000);
         pair.run_until_received(again, 20_000);
     }
 }
 
-/// What exceeds its credit is not taken, and the connection lives.
+/// Data beyond its credit is dropped, and the connection continues.
 #[test]
 fn a_segment_beyond_its_credit_is_as_good_as_lost() {
     let server = Config { stream_buffer: StreamBuffer::Bytes(600), ..config() };
@@ -201,8 +202,8 @@ fn a_segment_beyond_its_credit_is_as_good_as_lost() {
     assert_eq!(pair.server.connection.received(), 1 + 4 + 512);
 }
 
-/// A sender that is wrong about its limit: what exceeds it takes no room, however often it comes, and what follows on other streams is delivered
-/// beside it. When there is more credit, it is taken.
+/// The sender is wrong about its limit. Data beyond the limit takes no room, however often it arrives, and later data of other
+/// streams is delivered. When there is more credit, the data is accepted.
 #[test]
 fn what_exceeds_its_credit_keeps_no_other_stream_from_going_on() {
     let server = Config { stream_buffer: StreamBuffer::Bytes(512), ..config() };
@@ -238,7 +239,7 @@ fn what_exceeds_its_credit_keeps_no_other_stream_from_going_on() {
     assert_eq!(connection.received(), 1 + (4 + 512) + (4 + 300) + (4 + 400));
 }
 
-/// One record for eight segments of 1000 B at least, which is more than a sixteenth of the buffer: so for nine of 996 B.
+/// One record for at least eight segments of 1000 B, which is more than a sixteenth of the buffer: so for nine segments of 996 B.
 #[test]
 fn credit_is_given_in_steps() {
     let server = Config { stream_buffer: StreamBuffer::Bytes(1 << 16), ..config() };
@@ -249,7 +250,7 @@ fn credit_is_given_in_steps() {
     assert_eq!(records.count(), (1 << 20) / (9 * 996) + 1);
 }
 
-/// All names in both directions at once, each direction its own.
+/// All SIDs in both directions at once; each direction has its own.
 #[test]
 fn there_are_255_streams_in_each_direction() {
     let all = Config { streams: 255, ..config() };

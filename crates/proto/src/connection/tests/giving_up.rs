@@ -3,7 +3,7 @@
 use super::*;
 use crate::{ReadError, Record, WriteError};
 
-/// A pair with one stream in each direction, so that a name is used again at once.
+/// A pair with one stream in each direction, so that its SID is reused at once.
 fn pair() -> Pair {
     let one = Config { streams: 1, ..config() };
     Pair::established(one.clone(), one)
@@ -15,7 +15,7 @@ fn run_until_finished(pair: &mut Pair, sid: Sid) {
     pair.client.events.clear();
 }
 
-/// What was not read is gone, also what had come; the name is used again, and the connection's buffer is whole.
+/// Unread data is dropped, even if it had arrived. The SID is reused, and the connection's buffer is whole again.
 #[test]
 fn a_reset_drops_what_was_not_read() {
     let small = Config { streams: 1, receive_buffer: 30_000, ..config() };
@@ -44,7 +44,7 @@ fn a_reset_overtakes_what_was_lost() {
     pair.client.reset(sid, 5).unwrap();
     pair.run_for(ms(60));
     assert_eq!((pair.server.received(sid), &pair.server.resets[..]), (0, &[(sid, 5)][..]));
-    // The holes are filled nevertheless: the segments keep their place.
+    // The holes are filled nevertheless: the segments keep their sequence space.
     run_until_finished(&mut pair, sid);
     assert_eq!(pair.server.connection.received(), 1 + 2 * 1000 + 12);
     assert_eq!(pair.server.received(sid), 0);
@@ -63,10 +63,10 @@ fn a_stream_on_which_nothing_was_sent_can_be_reset() {
     assert_eq!(pair.client.reset(Sid::CONTROL, 0), Err(WriteError::NotOpen));
 }
 
-/// Finish and Reset of one stream, each before the other and before and after its data: there is one end.
+/// A Finish and a Reset of one stream, in any order with each other and with its data: the stream has exactly one end.
 #[test]
 fn a_finished_stream_is_reset_as_long_as_it_is_not_acknowledged() {
-    // Segment 0 is the data, 1 the Finish, 2 the Reset.
+    // Segment 0 is the data, 1 the Finish record, 2 the Reset record.
     let delays: [&[(u64, u64)]; 5] = [&[], &[(0, 300)], &[(1, 300)], &[(0, 300), (1, 400)], &[(0, 400), (1, 300)]];
     for delays in delays {
         let mut pair = pair();
@@ -78,7 +78,7 @@ fn a_finished_stream_is_reset_as_long_as_it_is_not_acknowledged() {
         assert_eq!(pair.client.reset(sid, 9), Err(WriteError::NotOpen));
         run_until_finished(&mut pair, sid);
         let (ended, resets) = (pair.server.ended(sid) as usize, pair.server.resets.len());
-        // All of it and its end came before the Reset only where nothing was late.
+        // All of the stream and its end arrive before the Reset only if nothing was delayed.
         assert_eq!((ended, resets), if delays.is_empty() { (1, 0) } else { (0, 1) }, "{delays:?}");
         let again = pair.send(700);
         pair.client.finish(again).unwrap();
@@ -114,12 +114,12 @@ fn run_until_stopped(pair: &mut Pair, sid: Sid, code: u16) {
     pair.run_until(|pair| pair.client.events.contains(&Event::Stopped { sid, code }));
 }
 
-/// The Stop is lost and comes again when the name belongs to another stream, which it does not touch.
+/// The Stop is lost and retransmitted when the SID belongs to another stream. It does not affect that stream.
 #[test]
 fn a_late_stop_does_not_stop_the_next_stream() {
     let mut pair = pair();
     pair.server.is_reading = false;
-    // Data, then the Finish, which is late: the receiver does not know that there is no more to stop.
+    // Data, then the Finish, which is delayed: the receiver does not know that there is nothing more to stop.
     pair.up.faults.insert(1, Fault::Delay(ms(60)));
     let sid = pair.send(500);
     pair.client.finish(sid).unwrap();
@@ -136,7 +136,7 @@ fn a_late_stop_does_not_stop_the_next_stream() {
     assert!(!pair.client.events.contains(&Event::Stopped { sid, code: 3 }));
 }
 
-/// A stream that has come whole is dropped without a word.
+/// If a stream has arrived completely, stopping it drops it without informing the peer.
 #[test]
 fn stopping_what_has_come_whole_is_the_receivers_business() {
     let mut pair = pair();
@@ -160,7 +160,7 @@ fn plain_tcp_can_neither_reset_nor_stop() {
     assert_eq!(pair.server.stop(Sid::PLAIN, 0), Err(ReadError::Plain));
 }
 
-/// A reader that does not read ends is not given more of them than its buffer takes.
+/// If the application does not read the ends of streams, only as many are accepted as fit its buffer.
 #[test]
 fn ends_that_are_not_read_take_room() {
     let small = Config { receive_buffer: 1200, streams: 1, ..config() };

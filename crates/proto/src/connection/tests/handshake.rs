@@ -62,7 +62,7 @@ fn a_lost_answer_comes_again() {
     pair.run_until(|pair| pair.states() == (State::Established, State::Established));
 }
 
-/// The first data has the acknowledgement that was lost.
+/// The first data segment carries the acknowledgement that was lost.
 #[test]
 fn a_lost_third_segment_does_no_harm() {
     let mut pair = Pair::new();
@@ -101,7 +101,7 @@ fn nothing_is_opened_before_the_handshake_is_over() {
     assert_eq!(pair.client.connection.streams().open(), Err(OpenError::NotEstablished));
 }
 
-/// Ten segments, then twenty, then forty: [rfc-6928] and slow start, with nothing lost.
+/// Ten segments, then twenty, then forty: [rfc-6928] and slow start, without losses.
 #[test]
 fn a_window_doubles_every_round_trip() {
     let mut pair = Pair::established(config(), config());
@@ -114,14 +114,14 @@ fn a_window_doubles_every_round_trip() {
     assert_eq!(departures, [10, 20, 40]);
 }
 
-/// 5 MB at 600 ms take a window of more than 64 kB.
+/// 5 MB at an RTT of 600 ms need a window of more than 64 kB.
 #[test]
 fn a_scaled_window_is_larger_than_its_field() {
     let mut pair = Pair::with(config(), config());
     pair.up.delay = ms(550);
     pair.run_for(ms(1150));
     let sid = pair.send(996 * 1270);
-    // 10 + 20 + ... + 640 segments are 1270: seven rounds, the last one half.
+    // 10 + 20 + ... + 640 segments are 1270: seven round trips, of which the last takes half.
     assert_eq!(pair.run_until_received(sid, 996 * 1270), ms(6 * 600 + 550));
 }
 
@@ -152,13 +152,13 @@ fn a_segment_from_elsewhere_changes_nothing() {
     assert_eq!(pair.client.connection.poll_transmit(pair.now), None);
 }
 
-/// The window of a SYN is not scaled: one that comes again, after the handshake, must not open the window twice as far.
+/// The window of a SYN is not scaled. A retransmitted SYN after the handshake must not change the window.
 #[test]
 fn a_syn_that_comes_again_says_nothing_about_the_window() {
     let small = Config { receive_buffer: 16_384, ..config() };
     let mut pair = Pair::with(config(), small);
     pair.drain();
-    // The third segment is lost, so the answer comes again.
+    // The third segment is lost, so the SYN-ACK is retransmitted.
     pair.lose(&[1]);
     pair.run_for(ms(1000));
     pair.server.is_reading = false;

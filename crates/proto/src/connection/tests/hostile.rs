@@ -1,4 +1,4 @@
-//! A peer that says anything: nothing panics, buffers keep their limits, and what is delivered is never more than was sent.
+//! A hostile peer that sends anything: nothing panics, buffers keep their limits, and never more is delivered than was sent.
 
 use proptest::prelude::*;
 
@@ -9,7 +9,7 @@ use crate::{
     SackBlocks, Ssn, StreamHeader, Timestamps,
 };
 
-/// A segment, its numbers relative to what the victim would expect.
+/// A segment whose numbers are relative to what the victim would expect.
 #[derive(Clone, Debug)]
 struct Forged {
     seq: i32,
@@ -66,7 +66,7 @@ fn forged() -> impl Strategy<Value = Forged> {
     )
 }
 
-/// What the last segment of the victim says about itself: where it stands and what it expects.
+/// Builds the segment. Its numbers are relative to those in the victim's last segment.
 fn segment(forged: Forged, last: &Header) -> Segment<Marked> {
     let plus = |number: SeqNumber, by: i32| number.plus(by as u64);
     let flag = |bit: u8, flag: Flags| if forged.flags & bit != 0 { flag } else { Flags::default() };
@@ -110,7 +110,7 @@ fn segment(forged: Forged, last: &Header) -> Segment<Marked> {
     }
 }
 
-/// Reads what there is without looking at it: the peer never wrote anything sensible.
+/// Reads all data without checking it: the peer never wrote anything sensible.
 fn read_all(end: &mut End) -> u64 {
     let mut bytes = 0;
     for sid in (1..=6).map(Sid::new) {
@@ -137,7 +137,7 @@ proptest! {
         if established {
             pair.client.write_now(sid, 50_000);
         }
-        // The wires are cut: the client hears the forger only.
+        // Both wires are cut: the client receives only forged segments.
         (pair.up.is_cut, pair.down.is_cut) = (true, true);
         let mut now = pair.now;
         let mut last = Header::default();
@@ -166,12 +166,13 @@ proptest! {
         }
         taken += read_all(&mut pair.client);
         pair.client.connection.check();
-        // Nothing beyond the window was taken: rbuf and what was read of it.
+        // Nothing beyond the window was accepted: the buffer, and what was read from it.
         prop_assert!(pair.client.connection.received() <= 1 + 20_000 + taken + 36 * 60 + 1);
     }
 }
 
-/// A peer opens, fills, ends and stops all that there is, a thousand times, and nobody listens: what waits is bounded.
+/// A peer opens, fills, finishes and stops all possible streams, a thousand times, and the application does not react: what waits
+/// is bounded.
 #[test]
 fn what_a_peer_provokes_does_not_pile_up() {
     let victim = Config { streams: 255, receive_buffer: 1 << 20, ..config() };
@@ -180,7 +181,7 @@ fn what_a_peer_provokes_does_not_pile_up() {
     (pair.up.is_cut, pair.down.is_cut) = (true, true);
     let (now, tuple) = (pair.now, pair.client.tuple);
     let connection = &mut pair.client.connection;
-    // What an acknowledgement of the victim would say, as the peer sees it.
+    // What an acknowledgement of the victim would tell the peer.
     connection.acks.demand_pure();
     let answer = connection.poll_transmit(now).expect("an acknowledgement is due").segment.header;
     let last = Header { ack: answer.seq, window: u16::MAX, ..answer };

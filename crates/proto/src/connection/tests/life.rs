@@ -1,4 +1,4 @@
-//! Each state of a connection and what ends it.
+//! Each state of a connection, and what ends it.
 
 use super::*;
 use crate::Segment as Any;
@@ -21,7 +21,7 @@ fn bare(header: crate::Header) -> Forged {
     Segment { header, options: crate::Options::default(), stream_header: None, content: Content::Nothing }
 }
 
-/// What the client would send now, if it sent `ahead` bytes later than it does.
+/// What the client would send now, with a sequence number that is `ahead` bytes higher.
 fn from_client(pair: &Pair, flags: Flags, ahead: u64) -> Forged {
     let (seq, ack) = (pair.client_at(pair.server.connection.received()).plus(ahead), pair.server_seq());
     bare(crate::Header { seq, ack, flags, window: 1000, ..crate::Header::default() })
@@ -94,8 +94,8 @@ const SYNCHRONIZED: [State; 7] = [
     State::TimeWait,
 ];
 
-/// [rfc-9293] sec. 3.10.7.4, second step, with [rfc-5961] sec. 3.2: one that hits ends it in every state. In TIME-WAIT everything
-/// had arrived on both sides.
+/// [rfc-9293] sec. 3.10.7.4, second step, with [rfc-5961] sec. 3.2: a reset with the exact number ends the connection in every
+/// state. In TIME-WAIT both ends had received everything.
 #[test]
 fn a_reset_ends_every_state() {
     for state in SYNCHRONIZED {
@@ -109,7 +109,7 @@ fn a_reset_ends_every_state() {
     }
 }
 
-/// One that only comes close is challenged in every state, and one beyond the window is not even that.
+/// A reset within the window gets a challenge ACK in every state. A reset beyond the window gets not even that.
 #[test]
 fn a_reset_that_misses_ends_no_state() {
     for state in SYNCHRONIZED {
@@ -124,7 +124,8 @@ fn a_reset_that_misses_ends_no_state() {
     }
 }
 
-/// [rfc-5961] sec. 4.2: a SYN is challenged in every state, wherever it stands: the peer that was restarted answers with a reset.
+/// [rfc-5961] sec. 4.2: a SYN gets a challenge ACK in every state, whatever its number is. A restarted peer then answers with a
+/// reset.
 #[test]
 fn a_syn_ends_no_state() {
     for state in SYNCHRONIZED {
@@ -139,7 +140,7 @@ fn a_syn_ends_no_state() {
     }
 }
 
-/// [rfc-5961] sec. 5.2: data in the window with an acknowledgement that nobody could have sent lately is not taken.
+/// [rfc-5961] sec. 5.2: data within the window is dropped if its acknowledgement number is impossible.
 #[test]
 fn data_with_an_impossible_acknowledgement_is_not_taken() {
     let mut pair = pair();
@@ -159,8 +160,8 @@ fn data_with_an_impossible_acknowledgement_is_not_taken() {
     }
 }
 
-/// The same for one that is too old: "SND.UNA - MAX.SND.WND =< SEG.ACK", to the byte. The largest window that the client has announced
-/// is its buffer.
+/// The same for an acknowledgement that is too old: "SND.UNA - MAX.SND.WND =< SEG.ACK", exact to the byte. The largest window
+/// that the client has announced is its buffer.
 #[test]
 fn data_with_an_ancient_acknowledgement_is_not_taken() {
     let mut pair = Pair::established(Config { receive_buffer: 10_000, ..quick() }, quick());
@@ -184,7 +185,7 @@ fn data_with_an_ancient_acknowledgement_is_not_taken() {
     }
 }
 
-/// [rfc-9293] sec. 3.10.7.3: only what acknowledges the SYN is believed.
+/// [rfc-9293] sec. 3.10.7.3: a reset counts only if it acknowledges the SYN.
 #[test]
 fn a_syn_is_refused_by_a_reset_that_answers_it() {
     for (flags, ahead, is_refused) in
@@ -206,7 +207,7 @@ fn a_syn_is_refused_by_a_reset_that_answers_it() {
     }
 }
 
-/// The same, third step: an answer to something else is reset.
+/// The same section, third step: an answer to another SYN is reset.
 #[test]
 fn an_answer_to_another_syn_is_reset() {
     let mut pair = Pair::with(quick(), quick());
@@ -224,7 +225,7 @@ fn an_answer_to_another_syn_is_reset() {
     assert_eq!((reset.flags, reset.seq), (Flags::RST, pair.client_at(77)));
 }
 
-/// [rfc-9293] sec. 3.10.7.4: a handshake that is not finished is refused, and a bad acknowledgement is reset.
+/// [rfc-9293] sec. 3.10.7.4: a handshake in progress can be refused, and a bad acknowledgement is reset.
 #[test]
 fn a_half_open_connection_can_be_refused() {
     let half_open = || {
@@ -246,7 +247,7 @@ fn a_half_open_connection_can_be_refused() {
     assert!(pair.down.log.last().unwrap().1.has(Flags::RST));
 }
 
-/// [rfc-9293] sec. 3.10.7.1: what comes to nobody is reset, but a reset is not.
+/// [rfc-9293] sec. 3.10.7.1: a segment without a connection is reset, unless it is a reset.
 #[test]
 fn nobody_answers_with_a_reset() {
     let mut pair = pair();
@@ -262,7 +263,8 @@ fn nobody_answers_with_a_reset() {
     assert_eq!(pair.up.log.len(), before + 1);
 }
 
-/// [rfc-6298] sec. 5.5: a second, then two, four and so on; [rfc-9293] sec. 3.8.3: at least three minutes for a SYN.
+/// [rfc-6298] sec. 5.5: after one second, then two, four and so on. [rfc-9293] sec. 3.8.3: a SYN is retried for at least three
+/// minutes.
 #[test]
 fn a_syn_comes_ever_more_rarely_until_it_is_given_up() {
     let mut pair = Pair::with(quick(), quick());
@@ -274,7 +276,7 @@ fn a_syn_comes_ever_more_rarely_until_it_is_given_up() {
     assert_eq!(pair.client.events, [Event::Closed(CloseReason::TimedOut)]);
 }
 
-/// An answer that is lost: the server's own timer and the SYN that comes again bring it back, and later ones change nothing.
+/// The SYN-ACK is lost. The server's own timer and the retransmitted SYN send it again, and later copies change nothing.
 #[test]
 fn an_answer_comes_again_until_it_is_heard() {
     let mut pair = Pair::with(quick(), quick());
@@ -282,14 +284,15 @@ fn an_answer_comes_again_until_it_is_heard() {
         pair.down.faults.insert(number, Fault::Lose);
     }
     pair.run_until(|pair| pair.states() == (State::Established, State::Established));
-    // A SYN at 0, 1, 3, 7 and 15 s and an answer 50 ms later, when the server's own timer expires, too: the fifth is heard.
+    // A SYN at 0, 1, 3, 7 and 15 s and a SYN-ACK 50 ms later, when the server's own timer expires, too. The fifth arrives.
     assert_eq!(pair.now, Time::ZERO + ms(15_150));
     let sid = pair.send(5000);
     pair.run_until_received(sid, 5000);
     assert_eq!(pair.client.events.iter().filter(|event| matches!(event, Event::Established { .. })).count(), 1);
 }
 
-/// Each segment of the handshake is lost, doubled or late, on both sides, with data at once: it is opened once, and all arrives.
+/// Each segment of the handshake is lost, duplicated or delayed, in both directions, with early data: there is one connection,
+/// and everything arrives.
 #[test]
 fn whatever_happens_to_a_handshake_it_is_one() {
     for fault in [Fault::Lose, Fault::Duplicate, Fault::Delay(ms(1500))] {
@@ -309,7 +312,7 @@ fn whatever_happens_to_a_handshake_it_is_one() {
     }
 }
 
-/// Both open at once, and each of the four segments may be lost.
+/// A simultaneous open, in which each of the four segments may be lost.
 #[test]
 fn a_simultaneous_open_survives_a_loss() {
     for lost in 0..2 {
@@ -332,8 +335,8 @@ fn a_simultaneous_open_survives_a_loss() {
     }
 }
 
-/// [rfc-9293] sec. 3.6: both close, a while apart, with data under way in both directions, and any segment may be lost or late
-/// on either wire. Everything arrives, and both sides know that.
+/// [rfc-9293] sec. 3.6: both ends close, some time apart, with data in flight in both directions. Any segment may be lost or
+/// delayed in either direction. Everything arrives, and both ends know it.
 #[test]
 fn every_order_of_fins_ends_well() {
     for streams in [0, 8] {
@@ -374,11 +377,11 @@ fn expect_end(pair: &mut Pair, streams: u16, apart: i64) {
         assert_eq!(end.events.iter().filter(|event| **event == Event::PeerClosed).count(), 1);
         assert_eq!(end.events.last(), Some(&Event::Closed(CloseReason::Finished)));
     }
-    // The wait, which begins again with each FIN that comes again, and one timeout.
+    // TIME-WAIT, which restarts with each retransmitted FIN, and one retransmission timeout.
     assert!(pair.now - begin <= ms(2000 + 1500), "{}", pair.now - begin);
 }
 
-/// A FIN that overtakes the data before it waits for it.
+/// A FIN that overtakes the data before it must wait for that data.
 #[test]
 fn a_fin_that_overtakes_its_data_waits() {
     let mut pair = pair();
@@ -391,7 +394,8 @@ fn a_fin_that_overtakes_its_data_waits() {
     assert_eq!((pair.server.connection.state(), pair.server.received(sid)), (State::CloseWait, 2000));
 }
 
-/// Other implementations send a FIN again together with the data before it. Above the hole that they fill it had come alone.
+/// Other implementations retransmit a FIN together with the data before it. Here the FIN alone had arrived above the hole that
+/// this data fills.
 #[test]
 fn a_fin_that_came_above_a_hole_may_come_again_with_the_data() {
     let plain = Config { streams: 0, ..config() };
@@ -410,7 +414,7 @@ fn a_fin_that_came_above_a_hole_may_come_again_with_the_data() {
     assert_eq!(server.connection.received(), 1 + 100 + 1);
 }
 
-/// A FIN that comes again is acknowledged again in each state that it leads to.
+/// In each state after a FIN, a retransmitted FIN is acknowledged again.
 #[test]
 fn a_fin_that_comes_again_is_acknowledged_again() {
     for state in [State::CloseWait, State::Closing, State::LastAck, State::TimeWait] {
@@ -436,14 +440,14 @@ fn time_wait_begins_again_with_a_fin_that_comes_again() {
     }
     pair.run_until(|pair| pair.server.connection.state() == State::Closed);
     assert_eq!(pair.client.connection.state(), State::TimeWait);
-    // The last FIN came 50 ms ago.
+    // The last FIN arrived 50 ms ago.
     pair.run_for(ms(1949));
     assert_eq!(pair.client.connection.state(), State::TimeWait);
     pair.run_for(ms(2));
     assert_eq!(pair.client.events.last(), Some(&Event::Closed(CloseReason::Finished)));
 }
 
-/// One side has closed; the other sends a megabyte through a window of 20 kB, with losses, and closes then.
+/// One end has closed. The other sends a megabyte through a window of 20 kB, with losses, and then closes.
 #[test]
 fn a_half_closed_connection_carries_data() {
     let small = Config { receive_buffer: 20_000, ..quick() };
@@ -462,7 +466,8 @@ fn a_half_closed_connection_carries_data() {
     pair.run_until(closed);
 }
 
-/// A close in the middle of the handshake waits for its end ([rfc-9293] sec. 3.10.4); one before the SYN is answered ends it.
+/// A close during the handshake waits for its end ([rfc-9293] sec. 3.10.4). A close before the SYN is answered ends the
+/// connection.
 #[test]
 fn a_connection_may_be_closed_before_it_is_open() {
     let mut pair = Pair::with(quick(), quick());
@@ -476,7 +481,7 @@ fn a_connection_may_be_closed_before_it_is_open() {
     assert_eq!(pair.states(), (State::CloseWait, State::FinWait2));
 }
 
-/// [rfc-7323] sec. 2.2: without the option on one side no window is shifted on either.
+/// [rfc-7323] sec. 2.2: if one end does not send the option, neither end scales its window.
 #[test]
 fn a_peer_without_a_scale_gets_the_window_as_it_is() {
     let law = Settings::parse(registry::find("reno").unwrap(), [("initial_window", "200")]).unwrap();
@@ -499,7 +504,7 @@ fn a_peer_without_a_scale_gets_the_window_as_it_is() {
     }
 }
 
-/// [rfc-9293] sec. 3.7.1: without the option, 536 bytes; and never more than the smaller of both.
+/// [rfc-9293] sec. 3.7.1: 536 bytes without the option, and never more than the smaller value of both ends.
 #[test]
 fn segments_are_as_small_as_the_peer_wants() {
     let largest = |pair: &Pair| pair.up.data().map(|(_, segment)| segment.wire_size() - 40).max();
@@ -517,7 +522,7 @@ fn segments_are_as_small_as_the_peer_wants() {
     }
 }
 
-/// A peer whose MSS is absurd gets segments all the same.
+/// A peer that announces an absurd MSS still gets segments of a useful size.
 #[test]
 fn a_tiny_mss_is_not_believed() {
     let mut pair = Pair::with(quick(), quick());

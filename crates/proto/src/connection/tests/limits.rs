@@ -1,14 +1,14 @@
-//! What keeps a sender from sending more, held to what it must be.
+//! What limits a sender, compared with the limit that each scenario has.
 
 use super::*;
 use crate::{Limit, Limits, Pacing, PathId, StreamBuffer};
 
-/// Its account since `before`, up to now.
+/// The limits of the client from `before` up to now.
 fn account(pair: &Pair, before: &Limits) -> Limits {
     pair.client.connection.limits().until(pair.now).since(before)
 }
 
-/// A pair that has rested for a while, and the account up to here.
+/// A pair that has been idle for a while, and the limits up to here.
 fn begin(config: Config) -> (Pair, Limits) {
     let mut pair = Pair::established(config.clone(), config);
     pair.run_for(ms(1000));
@@ -22,7 +22,7 @@ fn assert_share(limits: &Limits, limit: Limit, expected: f64, tolerance: f64) {
     assert!((share - expected).abs() <= tolerance, "{limit:?}: {share}, expected {expected}; {limits:?}");
 }
 
-/// Every nanosecond since the connection was established is somebody's.
+/// Every nanosecond since the connection was established counts for one limit.
 #[test]
 fn the_spans_add_up_to_the_time() {
     let (mut pair, before) = begin(config());
@@ -36,7 +36,7 @@ fn the_spans_add_up_to_the_time() {
     assert_eq!(path, pair.client.connection.limits().until(pair.now), "there is one path");
 }
 
-/// The window is never full: it is the application that sends no more.
+/// The window is never full: the application is the limit.
 #[test]
 fn an_application_that_writes_little_is_the_limit() {
     let (mut pair, before) = begin(config());
@@ -49,11 +49,12 @@ fn an_application_that_writes_little_is_the_limit() {
     assert_eq!(limits.span(Limit::Application), ms(1000), "{limits:?}");
 }
 
-/// Each round trip it writes what the pace takes half of one for, and so little is in flight that the window is never full.
+/// In each round trip the application writes what takes the pacer half of it. So little is in flight that the window is never
+/// full.
 #[test]
 fn an_application_that_writes_half_the_rate_has_half_of_the_time() {
     let (mut pair, _) = begin(Config { pacing: Pacing::Always, ..config() });
-    // A loss ends slow start: from then on the window, and the pace with it, grows by a segment in a round trip.
+    // A loss ends slow start. From then on the window, and with it the pacing rate, grows by one segment per round trip.
     pair.lose(&[pair.up.count + 30]);
     let sid = pair.send(200_000);
     pair.run_for(ms(2000));
@@ -65,12 +66,13 @@ fn an_application_that_writes_half_the_rate_has_half_of_the_time() {
         pair.run_for(ms(100));
     }
     let limits = account(&pair, &before);
-    // The pacer makes up for a millisecond of each pause; the first piece has ten segments of a burst.
+    // The pacer makes up for a millisecond of each pause. The first part has a burst of ten segments.
     assert_share(&limits, Limit::Application, 0.5, 0.03);
     assert_share(&limits, Limit::Pacing, 0.5, 0.03);
 }
 
-/// Ten segments are out, and the application has more: the window is the limit until the first is acknowledged, a round trip later.
+/// Ten segments are in flight, and the application has more data: the window is the limit until the first ACK, a round trip
+/// later.
 #[test]
 fn a_window_is_the_limit_of_a_long_transfer() {
     let (mut pair, before) = begin(config());
@@ -81,7 +83,7 @@ fn a_window_is_the_limit_of_a_long_transfer() {
     assert_eq!(limits.current(), Some(Limit::CongestionWindow));
 }
 
-/// Who does not read shuts his window, and nobody else is to blame for what follows.
+/// The server does not read, so its window closes, and the peer's buffer is the only limit afterwards.
 #[test]
 fn a_shut_window_is_the_peers() {
     let small = Config { receive_buffer: 20_000, ..config() };
@@ -93,13 +95,13 @@ fn a_shut_window_is_the_peers() {
     pair.run_for(ms(5000));
     let limits = account(&pair, &before);
     assert_eq!(limits.span(Limit::PeerBuffer), ms(5000), "{limits:?}");
-    // The window opens, and what is left arrives.
+    // The window opens, and the remaining data arrives.
     pair.server.is_reading = true;
     pair.run_for(ms(30_000));
     assert_eq!(pair.client.connection.limits().current(), Some(Limit::Application));
 }
 
-/// A stream without credit, while the window of the connection is open.
+/// A stream has no credit, while the connection's window is open.
 #[test]
 fn a_stream_without_credit_is_the_peers() {
     let credit = Config { stream_buffer: StreamBuffer::Bytes(5000), ..config() };
@@ -112,7 +114,7 @@ fn a_stream_without_credit_is_the_peers() {
     assert_eq!(account(&pair, &before).span(Limit::PeerBuffer), ms(3000));
 }
 
-/// The peer takes a gigabyte, and nothing is lost: the window grows until it holds more than this end keeps.
+/// The peer accepts a gigabyte, and nothing is lost: the window grows until it exceeds this end's memory limit.
 #[test]
 fn memory_is_this_ends_own_limit() {
     let (mut pair, _) = begin(Config { receive_buffer: 1 << 30, send_memory: 400_000, ..config() });
@@ -125,14 +127,14 @@ fn memory_is_this_ends_own_limit() {
     assert!(path.flight + 1.0 < path.window, "{} segments of {}", path.flight, path.window);
 }
 
-/// The driver comes late to what is to leave: that is the computer's time.
+/// The driver is late to send: that time counts for the host.
 #[test]
 fn a_busy_computer_has_the_time_that_it_takes() {
     let (mut pair, before) = begin(config());
     let sid = pair.client.open();
     pair.client.write_now(sid, 5000);
     let connection = &mut pair.client.connection;
-    // A millisecond for each segment.
+    // A millisecond per segment.
     let mut count = 0;
     while connection.poll_transmit(pair.now + ms(count)).is_some() {
         count += 1;
@@ -144,7 +146,7 @@ fn a_busy_computer_has_the_time_that_it_takes() {
     assert_eq!((limits.span(Limit::Host), limits.span(Limit::Application)), (ms(count), ms(20 - count)));
 }
 
-/// Nothing arrives any more: each of two paths is limited by its own window, and one that is on standby by nothing.
+/// Nothing arrives any more. Each of two paths is limited by its own window; a backup path has no limit.
 #[test]
 fn each_path_has_its_own_limit() {
     let several = Config { paths_max: 2, ..config() };
@@ -161,7 +163,7 @@ fn each_path_has_its_own_limit() {
     assert_eq!((limit(&pair, PathId::FIRST), limit(&pair, second)), (Some(Limit::CongestionWindow), None));
 }
 
-/// The first of ten is lost, and what comes after it says so; then everything is, and only time does.
+/// The first of ten segments is lost, and later segments reveal it. Then all are lost, and only a timeout reveals it.
 #[test]
 fn losses_are_told_apart_by_who_told() {
     let (mut pair, _) = begin(config());

@@ -1,4 +1,4 @@
-//! More streams than a byte has names for.
+//! More than 255 streams.
 
 use super::*;
 use crate::{Form, Header, Read, StreamHeader};
@@ -15,7 +15,7 @@ fn granted(client: Config, server: Config) -> [Option<u16>; 2] {
     })
 }
 
-/// Both must be able to, and have the sealed form. What is no multiple of 16 is the next one.
+/// Both ends must support it, in the sealed form. The number is rounded up to a multiple of 16.
 #[test]
 fn many_streams_are_agreed_on() {
     let few = Config { streams: 200, ..many() };
@@ -29,7 +29,8 @@ fn many_streams_are_agreed_on() {
     assert_eq!(granted(tcp.clone(), tcp), [Some(255); 2]);
 }
 
-/// Each has a byte more than the one before it, and all are open at a time. Nothing is kept for a name before it is used.
+/// Each stream has one byte more than the one before it, and all are open at the same time. A SID takes no memory before its
+/// first use.
 #[test]
 fn four_thousand_streams_at_a_time() {
     let mut pair = Pair::established(many(), many());
@@ -46,11 +47,12 @@ fn four_thousand_streams_at_a_time() {
     }
     pair.run_for(Span::from_secs(5));
     assert!(sids.iter().all(|&sid| pair.server.ended(sid) == 1));
-    // The first 255 come first again, in turn.
+    // SIDs are reused in order, the first 255 first.
     assert_eq!([pair.client.open(), pair.client.open()].map(Sid::number), [1, 2]);
 }
 
-/// 8 MB are for the first 255 streams and 8 for all others, so 32 kB and 2: nobody reads, and all that comes fits into the buffer.
+/// 8 MB are for the first 255 streams and 8 MB for all others, so 32 kB and 2 kB each. Nothing is read, and everything that
+/// arrives fits the buffer.
 #[test]
 fn further_streams_begin_with_less_credit() {
     let mut pair = Pair::established(many(), many());
@@ -67,7 +69,7 @@ fn further_streams_begin_with_less_credit() {
     }
 }
 
-/// A peer that names what was not agreed on is not listened to, and costs nothing.
+/// Segments with a SID beyond the agreed number are ignored, and cost no memory.
 #[test]
 fn a_name_that_there_is_not_is_as_good_as_lost() {
     let mut pair = Pair::established(Config { streams: 300, ..many() }, many());

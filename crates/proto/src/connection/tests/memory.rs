@@ -1,17 +1,17 @@
-//! What a hostile peer can have us keep.
+//! How much memory a hostile peer can make us use.
 
 use super::*;
 use crate::{Header, Options, Ssn, StreamBuffer, StreamHeader};
 
-/// A sender with all that its window takes to send, which has grown for so long; and a peer that then acknowledges everything by SACK but
-/// one segment. What is kept for it, and the window in segments when the loss is known.
+/// A sender with endless data, whose window has grown for `grown`. The peer then acknowledges everything by SACK, except one
+/// segment. Returns the bytes kept for this peer, and the window in segments when the loss is detected.
 fn kept_for_a_peer_that_misses_one(mss: u16, send_memory: u64, grown: Span) -> (u64, usize, f64) {
     let generous = Config { mss, receive_buffer: 1 << 30, send_memory, ..config() };
     let mut pair = Pair::established(generous.clone(), generous);
     let sid = pair.client.open();
     pair.client.write(sid, 4 << 30);
     pair.run_for(grown);
-    // Whatever is sent again of it is lost as well.
+    // All retransmissions of this segment are lost, too.
     pair.up.lost_at = Some(pair.client_seq());
     pair.run_for(ms(200));
     let window = pair.client.path().window;
@@ -20,8 +20,9 @@ fn kept_for_a_peer_that_misses_one(mss: u16, send_memory: u64, grown: Span) -> (
     (client.sent() - client.acked(), client.sender.board.len(), window)
 }
 
-/// The peer's window is a gigabyte, and the application has more than that to send: a segment that is lost, and four windows after it. Without
-/// that limit two windows are out when it is lost, because the window was twice as large, and one more leaves each time that it is lost again.
+/// The peer's window is a gigabyte, and the application has more data than that: the sender keeps the lost segment, and four
+/// windows after it. Without this limit there are two windows in flight when it is lost (the window was twice as large), and one
+/// more is sent for each lost retransmission.
 #[test]
 fn what_a_peer_does_not_acknowledge_is_bounded_by_its_paths() {
     let (bytes, segments, window) = kept_for_a_peer_that_misses_one(1000, 256 << 20, ms(550));
@@ -30,14 +31,14 @@ fn what_a_peer_does_not_acknowledge_is_bounded_by_its_paths() {
     assert!(bytes as f64 <= most, "{bytes} bytes in {segments} segments, {most} are five windows");
 }
 
-/// The same with memory for less than its paths carry: before its repairs are given up, that is the limit.
+/// The same with less memory than the paths carry: memory is the limit before the number of retransmissions is.
 #[test]
 fn what_a_peer_does_not_acknowledge_is_bounded_by_memory() {
     let (bytes, segments, _) = kept_for_a_peer_that_misses_one(1000, 2 << 20, ms(650));
     assert!(bytes <= 3 << 19, "{bytes} bytes in {segments} segments");
 }
 
-/// Of what waits on all streams together there is a quarter of the memory, however much each of them may have.
+/// Data that waits to be sent on all streams together takes at most a quarter of the memory, however much each stream may have.
 #[test]
 fn what_waits_on_all_streams_is_a_quarter_of_the_memory() {
     let small = Config { send_memory: 1 << 20, ..config() };
@@ -50,16 +51,16 @@ fn what_waits_on_all_streams_is_a_quarter_of_the_memory() {
     assert_eq!(taken.sum::<u32>(), 1 << 18);
 }
 
-/// Small segments cost more to keep than they carry.
+/// The bookkeeping of a small segment takes more memory than its data.
 #[test]
 fn what_it_costs_to_keep_a_segment_counts() {
     let (bytes, segments, _) = kept_for_a_peer_that_misses_one(64, 1 << 20, ms(650));
-    // Three quarters of the memory, were an entry only as large as what it stands for.
+    // Three quarters of the memory, if an entry took only as much memory as its segment's data.
     assert!(segments < (3 << 18) / (2 * 64), "{bytes} bytes in {segments} segments");
 }
 
-/// With a tenth of all segments lost one in a million is sent a seventh time, and is worth waiting for: as long as it is missing then nothing new
-/// leaves, though windows and memory have room, and when it has come everything goes on.
+/// With 10 % loss, one segment in a million is sent a seventh time. It is worth waiting for: while it is missing, no new data is
+/// sent, although windows and memory have room. When it arrives, the transfer continues.
 #[test]
 fn nothing_new_leaves_after_the_seventh_transmission_of_what_is_missing() {
     let law = Settings::parse(registry::find("reno").unwrap(), [("initial_window", "1000")]).unwrap();
@@ -72,7 +73,7 @@ fn nothing_new_leaves_after_the_seventh_transmission_of_what_is_missing() {
     let is_front = |(_, segment): &&(Time, Segment<Marked>)| segment.header.seq == front;
     let sent: Vec<Time> = pair.up.data().filter(is_front).map(|(time, _)| *time).collect();
     assert!(sent.len() > 7, "it is tried again and again: {sent:?}");
-    // A segment that is sent once stands in the log once, the later the further on.
+    // A segment that is sent once appears once in the log, and later segments appear later.
     let mut highest = pair.client_at(0);
     let mut new: Vec<Time> = vec![];
     for (time, segment) in pair.up.data() {
@@ -89,7 +90,7 @@ fn nothing_new_leaves_after_the_seventh_transmission_of_what_is_missing() {
     pair.run_until_received(sid, received);
 }
 
-/// A peer that sends bytes one by one, with a hole before them: each costs a hundred times what the window counts.
+/// A peer sends single bytes above a hole. Each costs a hundred times the memory that the window counts.
 #[test]
 fn tiny_segments_above_a_hole_are_taken_as_long_as_they_cost_no_more_than_the_buffer() {
     let small = Config { receive_buffer: 1 << 20, stream_buffer: StreamBuffer::Bytes(1 << 20), ..config() };
@@ -102,14 +103,15 @@ fn tiny_segments_above_a_hole_are_taken_as_long_as_they_cost_no_more_than_the_bu
     }
     let buffered = server.buffered();
     assert!((1000..=(1 << 20) / 100 + (1 << 16)).contains(&buffered), "{buffered} bytes are held");
-    // What fills the hole is taken, and then what was not.
+    // The segment that fills the hole is accepted, and then the one that was refused.
     server.handle_segment(now, tuple, byte(0));
     assert_eq!(server.buffered(), buffered + 1);
     server.handle_segment(now, tuple, byte(buffered + 1));
     assert_eq!(server.buffered(), buffered + 2);
 }
 
-/// Each hole costs memory, however large the buffer is: of 250,000 no more is made, and what lies beside one that is there is taken.
+/// Each hole costs memory, however large the buffer is. Of 250,000 holes no more than the limit are made, and a segment next to
+/// received data is accepted.
 #[test]
 fn a_buffer_that_has_room_has_no_room_for_more_holes() {
     let large = Config { receive_buffer: 1 << 30, stream_buffer: StreamBuffer::Bytes(1 << 30), ..config() };
@@ -117,10 +119,10 @@ fn a_buffer_that_has_room_has_no_room_for_more_holes() {
     let (tuple, now) = (pair.server.tuple, pair.now);
     let byte = bytes_one_by_one(&pair);
     let server = &mut pair.server.connection;
-    // Every other one: none touches another.
+    // Every other segment, so that none touches another.
     for number in (1..=250_000).map(|number| 2 * number) {
         server.handle_segment(now, tuple, byte(number));
-        // The window of the handshake has 16 bits.
+        // The window of the handshake has only 16 bits.
         while server.poll_transmit(now).is_some() {}
     }
     assert_eq!(server.buffered(), 250_000);
@@ -130,7 +132,7 @@ fn a_buffer_that_has_room_has_no_room_for_more_holes() {
     assert_eq!(server.buffered(), 250_001, "it makes no hole");
 }
 
-/// A stream of the client's of which each byte is a segment, by its number.
+/// A stream of the client in which each segment has one byte; the argument is the segment's number.
 fn bytes_one_by_one(pair: &Pair) -> impl Fn(u64) -> Segment<Marked> + use<> {
     let header = Header {
         seq: pair.client_at(1),

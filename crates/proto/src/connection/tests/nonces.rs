@@ -1,4 +1,4 @@
-//! A peer that acknowledges what it has not got, to be sent more: the optimistic acknowledgements of [savage-1999].
+//! Optimistic acknowledgements ([savage-1999]): a peer acknowledges segments that it has not received, to make the sender faster.
 
 use super::*;
 use crate::{AcknowledgementOptions, Form, Header, Options, PathId, SackBlocks};
@@ -7,11 +7,11 @@ fn sealed() -> Config {
     Config { form: Form::Sealed, paths_max: 4, ..config() }
 }
 
-/// Makes a segment of what left last.
+/// Makes a forged segment from the last segment sent.
 type Lie = fn(&Pair, &Header) -> Segment<Marked>;
 
-/// A client with data without end and a server that gets nothing of it. The forger says what `lie` makes of the client's numbers each
-/// millisecond for a fifth of a second. Returns the bytes that left.
+/// A client with endless data and a server that receives nothing. For a fifth of a second, a forger sends each millisecond what
+/// `lie` makes of the client's numbers. Returns the bytes sent.
 fn flood(config: &Config, lie: impl Fn(&Pair, &Header) -> Segment<Marked>) -> (u64, Pair) {
     let mut pair = Pair::established(config.clone(), config.clone());
     (pair.up.is_cut, pair.down.is_cut) = (true, true);
@@ -41,14 +41,15 @@ fn all_of_it(pair: &Pair, _: &Header) -> Segment<Marked> {
 fn all_but_the_first(pair: &Pair, _: &Header) -> Segment<Marked> {
     let mut sack = SackBlocks::default();
     sack.push(pair.client_at(1001), pair.client_at(pair.client.connection.sent()));
-    // Of what lies below the first nobody has to prove anything.
+    // Segments below the first SACK block need no proof.
     let lie = acknowledgement(pair, 1, sack);
     Segment { header: Header { nonce_sum: 0, ..lie.header }, ..lie }
 }
 
-/// As TCP, each lie brings more: nothing is sent to prove anything with. That all has come brings twice as much each time; that all but the first
-/// has, a segment for each that is said to have come ([rfc-9937]), until the law's window is full again. In the sealed form the first one
-/// ends the connection, and the initial window has left.
+/// In the TCP form each lie makes the client send more, as no segment has a nonce. If the forger acknowledges everything, the
+/// window doubles each time. If it acknowledges all but the first segment by SACK, each reported arrival sends one segment
+/// ([rfc-9937]), until the law's window is full again. In the sealed form the first lie ends the connection, and only the initial
+/// window was sent.
 #[test]
 fn what_has_not_come_cannot_be_acknowledged() {
     for (lie, least) in [(all_of_it as Lie, 500_000), (all_but_the_first, 30_000)] {
@@ -61,7 +62,7 @@ fn what_has_not_come_cannot_be_acknowledged() {
     }
 }
 
-/// Whoever has got five segments can acknowledge five, and report them.
+/// A receiver of five segments can acknowledge five, and report them by SACK.
 #[test]
 fn what_has_come_can_be_acknowledged() {
     let mut pair = Pair::established(sealed(), sealed());
@@ -80,7 +81,7 @@ fn what_has_come_can_be_acknowledged() {
     assert_eq!(again, [nonces[2], nonces[4]], "it is the same when it is sent again");
 }
 
-/// Numbers that repeat, or grow, are no secret.
+/// Nonces that repeat or count up would not be secret.
 #[test]
 fn nonces_are_drawn() {
     let mut pair = Pair::established(sealed(), sealed());
@@ -91,11 +92,11 @@ fn nonces_are_drawn() {
     assert!(steps.len() > 980, "{} steps", steps.len());
     nonces.sort_unstable();
     nonces.dedup();
-    // A thousand of 65,536: eight pairs on average.
+    // A thousand of 65,536 values: eight pairs are equal on average.
     assert!(nonces.len() > 970, "{} of 1000", nonces.len());
 }
 
-/// What was overtaken and reports a block of which a part has been acknowledged since proves nothing, and is believed nothing.
+/// An overtaken acknowledgement reports a block of which a part was acknowledged since. It proves nothing, and is ignored.
 #[test]
 fn what_cannot_be_proved_any_more_is_not_news() {
     let mut pair = Pair::established(sealed(), sealed());
@@ -117,7 +118,7 @@ fn what_cannot_be_proved_any_more_is_not_news() {
     assert_eq!((delivered(&pair), pair.states().0), (before, State::Established));
 }
 
-/// Of 65,536 sums one is right: two lies in a row that are believed are one in four thousand million.
+/// One of 65,536 sums is right, so two accepted lies in a row have a chance of one in four thousand million.
 #[test]
 fn a_guess_is_right_once_in_65536_times() {
     let mut pair = Pair::established(sealed(), sealed());

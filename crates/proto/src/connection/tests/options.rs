@@ -13,7 +13,7 @@ fn pair() -> Pair {
     Pair::established(timed(), timed())
 }
 
-/// [rfc-7323] sec. 3.2: in the SYN, in the answer if the SYN had them, then in every segment.
+/// [rfc-7323] sec. 3.2: in the SYN, in the SYN-ACK if the SYN had them, then in every segment.
 #[test]
 fn both_must_want_timestamps() {
     for (client, server) in [(timed(), timed()), (timed(), config()), (config(), timed())] {
@@ -30,7 +30,7 @@ fn both_must_want_timestamps() {
     }
 }
 
-/// [rfc-9293] sec. 3.7.1: twelve bytes less of data, so that no packet is larger than it was.
+/// [rfc-9293] sec. 3.7.1: a segment has twelve bytes less of data, so that no packet becomes larger.
 #[test]
 fn timestamps_take_their_room_from_the_data() {
     let mut pair = pair();
@@ -41,7 +41,7 @@ fn timestamps_take_their_room_from_the_data() {
     assert_eq!(pair.up.data().next().map(|(_, segment)| segment.content.len()), Some(984));
 }
 
-/// [rfc-7323] sec. 3.2: "the 40 bytes of options": two blocks beside timestamps.
+/// [rfc-7323] sec. 3.2: "the 40 bytes of options" have room for timestamps and two SACK blocks.
 #[test]
 fn two_blocks_are_reported_beside_timestamps() {
     let mut pair = pair();
@@ -54,7 +54,7 @@ fn two_blocks_are_reported_beside_timestamps() {
     assert_eq!(pair.client.path().tally.timeouts, 0);
 }
 
-/// The echo is that of the segment that is answered, to the millisecond.
+/// The echo is the timestamp of the acknowledged segment, in milliseconds.
 #[test]
 fn a_peer_echoes_what_it_answers() {
     let mut pair = pair();
@@ -64,7 +64,8 @@ fn a_peer_echoes_what_it_answers() {
     assert_eq!(pair.down.log[0].1.timestamps().map(|timestamps| timestamps.echo), value);
 }
 
-/// [rfc-7323] sec. 4.1, where Karn's rule forbids a sample: half a second behind a queue, after a timeout, the RTT is known.
+/// [rfc-7323] sec. 4.1: where Karn's rule forbids a sample, timestamps give one: after a timeout behind half a second of queue,
+/// the RTT is known.
 #[test]
 fn a_segment_that_was_sent_again_has_an_rtt() {
     let smoothed = |config: Config| {
@@ -81,18 +82,19 @@ fn a_segment_that_was_sent_again_has_an_rtt() {
         );
         pair.client.path().rtt_smoothed.unwrap()
     };
-    // The handshake took 100 ms, the segment 200: 7/8 of one and 1/8 of the other, and less than two ticks.
+    // The RTT was 100 ms in the handshake and 200 ms for the segment: 7/8 of the one and 1/8 of the other, to within two ticks.
     assert_eq!(smoothed(Config { timestamps: false, ..timed() }), ms(100));
     let with = smoothed(timed());
     assert!(with >= Span::from_micros(112_500) && with <= Span::from_micros(112_750), "{with}");
 }
 
-/// [rfc-3522] sec. 3.2: the original was so late that its ACK could answer the retransmission, but its echo tells.
+/// [rfc-3522] sec. 3.2: the original was so late that its ACK could be one of the retransmission, but the echo distinguishes
+/// them.
 #[test]
 fn an_echo_takes_a_loss_back_at_once() {
     let mut pair = pair();
     pair.up.spacing = ms(1);
-    // Arrives after 121 ms; sent again at 109 ms, acknowledged at 171 ms, and as a duplicate at 209 ms only.
+    // It arrives after 121 ms; it is retransmitted at 109 ms, acknowledged at 171 ms, and reported as a duplicate only at 209 ms.
     pair.up.faults.insert(5, Fault::Delay(ms(65)));
     pair.send(984 * 20);
     pair.run_for(ms(175));
@@ -101,8 +103,8 @@ fn an_echo_takes_a_loss_back_at_once() {
     assert!(path.window >= 20.0, "{}", path.window);
 }
 
-/// [rfc-4015]: a single segment behind a queue of a second is not lost, and its ACK says so, which without timestamps only a
-/// duplicate would.
+/// [rfc-4015]: a single segment behind a queue of a second is not lost. With timestamps its ACK shows it; without, only a DSACK
+/// would.
 #[test]
 fn an_echo_takes_a_timeout_back() {
     let mut pair = pair();
@@ -118,7 +120,7 @@ fn an_echo_takes_a_timeout_back() {
     assert!(path.window >= before, "{}", path.window);
 }
 
-/// [rfc-7323] sec. 5: a segment of a round of sequence numbers ago fits the window, and is older than what came last.
+/// [rfc-7323] sec. 5: a segment from a previous wrap of sequence numbers is within the window, but older than the latest segment.
 #[test]
 fn an_old_duplicate_is_dropped() {
     let mut pair = pair();
@@ -147,7 +149,7 @@ fn an_old_duplicate_is_dropped() {
     }
 }
 
-/// [rfc-7323] sec. 3.2: what lacks timestamps is dropped, but a reset.
+/// [rfc-7323] sec. 3.2: a segment without timestamps is dropped, unless it is a reset.
 #[test]
 fn a_segment_without_a_clock_is_dropped() {
     let mut pair = pair();
@@ -170,7 +172,7 @@ fn a_segment_without_a_clock_is_dropped() {
     assert_eq!(pair.server.connection.state(), State::Closed);
 }
 
-/// [rfc-9293] sec. 3.7.4: the first of many small writes leaves at once, the others together when it is acknowledged.
+/// [rfc-9293] sec. 3.7.4: the first of many small writes is sent at once, the others together when it is acknowledged.
 #[test]
 fn nagle_gathers_small_writes() {
     let segments = |nagle: bool| {
@@ -189,7 +191,7 @@ fn nagle_gathers_small_writes() {
     assert!(!config().nagle);
 }
 
-/// A full segment does not wait, nor does the end of a stream, nor what another stream has behind it.
+/// A full segment does not wait, nor does the end of a stream, nor data that other streams have data behind.
 #[test]
 fn nagle_holds_only_what_may_grow() {
     let mut pair = Pair::established(Config { nagle: true, ..config() }, config());
@@ -205,7 +207,8 @@ fn nagle_holds_only_what_may_grow() {
     assert_eq!(pair.up.data().count(), 4, "its data and its end");
 }
 
-/// What a configuration says of a full segment is what leaves: 1000 bytes of sequence space, with a stream header of 4 and timestamps of 12.
+/// A full segment has the size that the configuration states: 1000 bytes of sequence space, with a stream header of 4 bytes and
+/// timestamps of 12.
 #[test]
 fn a_full_segment_has_as_much_content_as_its_configuration_says() {
     for (streams, timestamps, content) in [(0, false, 1000), (8, false, 996), (0, true, 988), (8, true, 984)] {
@@ -219,7 +222,7 @@ fn a_full_segment_has_as_much_content_as_its_configuration_says() {
     }
 }
 
-/// [rfc-7323] sec. 5.4: a clock that began with the first sequence number, which everybody sees, would tell how long we have been running.
+/// [rfc-7323] sec. 5.4: a clock that started at a publicly known value would reveal how long the host has been running.
 #[test]
 fn a_clock_tells_nothing_of_its_age() {
     let mut pair = Pair::with(timed(), timed());
@@ -230,8 +233,8 @@ fn a_clock_tells_nothing_of_its_age() {
     }
 }
 
-/// [rfc-9002] sec. 5.3: a single segment waits for a second one for 40 ms. The sender is told so, and sees no queue. What is answered at
-/// once says nothing of it, and is no longer for it.
+/// [rfc-9002] sec. 5.3: the ACK of a single segment waits for a second segment for 40 ms. The ACK reports this delay, so the
+/// sender sees no queue. ACKs that are sent at once report no delay.
 #[test]
 fn an_acknowledgement_that_was_held_back_looks_like_no_queue() {
     let acks = crate::AckPolicy { every: 2, delay: ms(40) };
@@ -249,7 +252,7 @@ fn an_acknowledgement_that_was_held_back_looks_like_no_queue() {
     assert_eq!(answers.iter().map(Options::len).collect::<Vec<_>>(), [8, 12, 12]);
 }
 
-/// Who lies about it cannot make the RTT less than the least that was ever seen.
+/// A peer that reports too long a delay cannot lower the RTT below the minimum RTT ever seen.
 #[test]
 fn a_delay_that_is_too_long_to_be_true_gives_the_least_rtt() {
     let mut pair = Pair::established(config(), config());

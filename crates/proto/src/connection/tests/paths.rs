@@ -13,14 +13,14 @@ fn steady() -> Config {
     Config { law: Settings::parse(row, [("initial_window", "20")]).unwrap(), ..several() }
 }
 
-/// Two ways of 50 ms, the second one validated.
+/// Two paths with an RTT of 50 ms, the second one validated.
 fn two(client: Config) -> (Pair, PathId) {
     let mut pair = Pair::established(client, several());
     let second = pair.join(ms(50));
     (pair, second)
 }
 
-/// The same, full: a thousand segments a second on each.
+/// Two full paths: a thousand segments a second on each.
 fn busy() -> (Pair, PathId) {
     let law = Settings::parse(registry::find("fast").unwrap(), [("alpha", "10")]).unwrap();
     let (mut pair, second) = two(Config { law, ..several() });
@@ -81,7 +81,7 @@ fn a_path_that_nobody_answers_is_gone_in_about_a_minute() {
     assert_eq!(pair.client.events.last(), Some(&Event::PathGone(id)));
 }
 
-/// Two windows of 20 in the first round trip.
+/// Two windows of 20 segments in the first round trip.
 #[test]
 fn two_paths_carry_twice_as_much() {
     let (mut pair, second) = two(steady());
@@ -107,7 +107,8 @@ fn each_path_answers_what_came_on_it() {
     assert_eq!((after[0] - before[0], after[1] - before[1]), (20, 20));
 }
 
-/// The word of the fast path is earlier; the slow one's estimate is of itself all the same, and so is the least RTT of each.
+/// Reports over the fast path come earlier. Nevertheless the slow path's RTT estimate is its own, and so is each path's minimum
+/// RTT.
 #[test]
 fn each_path_has_an_rtt_of_its_own() {
     let mut pair = Pair::established(steady(), several());
@@ -123,8 +124,8 @@ fn each_path_has_an_rtt_of_its_own() {
     assert_eq!(report(PathId::FIRST).tally.sent_again, 0);
 }
 
-/// [multihoming-2010] Fig. 9 (b): what a path has not delivered is looked for among what that path has, however far ahead another
-/// one is.
+/// [multihoming-2010] Fig. 9 (b): a path's losses are detected from the arrivals of the same path only, however far ahead another
+/// path is.
 #[test]
 fn a_slow_path_is_no_loss_for_a_fast_one() {
     let mut pair = Pair::established(steady(), several());
@@ -138,7 +139,7 @@ fn a_slow_path_is_no_loss_for_a_fast_one() {
     }
 }
 
-/// A hole on one path: only that one hears of a loss, and repairs it itself.
+/// A hole on one path: only this path sees the loss and retransmits.
 #[test]
 fn a_loss_is_the_business_of_its_path() {
     let (mut pair, second) = two(steady());
@@ -152,7 +153,7 @@ fn a_loss_is_the_business_of_its_path() {
     assert!(report(PathId::FIRST).window > 2.0 * report(second).window);
 }
 
-/// The slow path loses a segment; with `AnyPath` the fast one sends it again.
+/// The slow path loses a segment; with `AnyPath` the fast path retransmits it.
 #[test]
 fn a_repair_may_take_a_faster_path() {
     let run = |repair| {
@@ -167,8 +168,8 @@ fn a_repair_may_take_a_faster_path() {
     assert_eq!((run(Repair::SamePath), run(Repair::AnyPath)), (1, 0));
 }
 
-/// The path dies with a window of data on it. That data is on the other one within one and a half probe timeouts, and nothing stands still
-/// for longer than that and a one-way delay.
+/// The path dies with a window of data on it. The other path carries that data within one and a half probe timeouts, and no data
+/// waits longer than that plus a one-way delay.
 #[test]
 fn a_dead_path_costs_one_and_a_half_probe_timeouts() {
     let (mut pair, second) = busy();
@@ -187,7 +188,7 @@ fn a_dead_path_costs_one_and_a_half_probe_timeouts() {
     });
     assert!(longest <= ms(300), "{longest}");
     let failed = pair.client.event_times.iter().find(|(_, event)| *event == Event::PathFailed(second)).unwrap().0;
-    // Words that were on their way come for 50 ms, and of 112 ms of RTT 12 are queue.
+    // ACKs that were in flight arrive for 50 ms more. Of an RTT of 112 ms, 12 ms are queueing.
     assert!(failed - cut <= ms(50 + 117 * 3 / 2), "{}", failed - cut);
     assert_eq!(pair.client.connection.path(second).unwrap().state, PathState::Suspect);
 }
@@ -209,7 +210,7 @@ fn a_path_that_comes_back_is_used_again() {
     assert!(pair.server.received(sid) > 0);
 }
 
-/// However long it is silent: there is nothing better.
+/// However long it is silent, there is no better path.
 #[test]
 fn an_only_path_is_never_suspected() {
     let mut pair = Pair::established(several(), several());
@@ -243,7 +244,7 @@ fn a_path_that_is_given_up_leaves_nothing_behind() {
     );
 }
 
-/// The word of leaving is lost; whoever goes on is told again.
+/// The leave is lost. A peer that continues to use the path is sent another one.
 #[test]
 fn a_leave_that_is_lost_is_said_again() {
     let (mut pair, second) = two(steady());
@@ -258,14 +259,14 @@ fn a_leave_that_is_lost_is_said_again() {
     pair.server.write(sid, 996 * 100);
     pair.run_until(|pair| pair.client.received(sid) == 996 * 100);
     assert_eq!(pair.server.connection.paths().ids().count(), 1);
-    // It can be set up again.
+    // The path can be set up again.
     let now = pair.now;
     let again = pair.client.connection.paths().add(now, tuple).unwrap();
     pair.run_for(ms(300));
     assert_eq!(pair.client.connection.path(again).unwrap().state, PathState::Live);
 }
 
-/// Each gives up the path that the other one keeps: the last one is asked for until it is there again.
+/// Each end abandons the path that the other one keeps: the last path is challenged until it works again.
 #[test]
 fn leaves_that_cross_end_in_a_path() {
     let (mut pair, second) = two(steady());
@@ -277,7 +278,8 @@ fn leaves_that_cross_end_in_a_path() {
     assert_eq!(pair.client.connection.path(second).map(|path| path.state), Some(PathState::Live));
 }
 
-/// The network gives the client another address: what the server sends finds it again, and the old address is not relied on.
+/// The network changes the client's address. What the server sends reaches the client at the new address, and the old address is
+/// not used.
 #[test]
 fn a_peer_whose_address_changes_is_found_again() {
     let mut pair = Pair::established(several(), several());
@@ -296,7 +298,7 @@ fn a_peer_whose_address_changes_is_found_again() {
     assert_eq!(pair.server.connection.path(old).unwrap().state, PathState::Suspect);
 }
 
-/// All that there may be are there, and all are somewhere else now: what comes from the new addresses takes the place of the old ones.
+/// The maximum number of paths exists, and all their addresses change: segments from the new addresses replace the old paths.
 #[test]
 fn all_paths_may_move_at_once() {
     let two_at_most = Config { paths_max: 2, ..config() };
@@ -324,7 +326,7 @@ fn strangers_make_no_paths() {
     let now = pair.now;
     pair.server.connection.handle_segment(now, tuple, segment);
     assert_eq!((pair.server.connection.paths().ids().count(), pair.server.connection.poll_transmit(now)), (1, None));
-    // Nor do many, where paths are known.
+    // Nor do many strangers, if there are already paths.
     let (mut pair, _) = two(steady());
     let mut tuple = pair.server.tuple;
     pair.send(996 * 10);
@@ -339,7 +341,7 @@ fn strangers_make_no_paths() {
         tuple.remote.port = port + 1000;
         pair.server.connection.handle_segment(now, tuple, far);
     }
-    // Each of the two was validated before it counted.
+    // Each of the two paths was validated before it counted.
     assert!(pair.server.connection.paths().ids().count() <= 4);
 }
 
@@ -355,7 +357,7 @@ fn a_standby_path_waits_for_the_others_to_fail() {
     assert!(pair.client.connection.path(second).unwrap().tally.sent > 100);
 }
 
-/// 3 to 1, on paths that are alike.
+/// Weights 3 to 1 on two equal paths.
 #[test]
 fn weights_divide_what_is_sent() {
     let (mut pair, second) = two(Config { scheduling: Scheduling::Weighted, ..steady() });
@@ -366,7 +368,7 @@ fn weights_divide_what_is_sent() {
     assert!(sent(PathId::FIRST).abs_diff(3 * sent(second)) <= 8, "{} {}", sent(PathId::FIRST), sent(second));
 }
 
-/// 800 segments a second and 200, over 100 and 400 ms: each scheduler that uses both fills them.
+/// 800 and 200 segments a second, over 100 and 400 ms: each scheduler that uses both paths fills them.
 #[test]
 fn schedulers_fill_unequal_paths() {
     for scheduling in [Scheduling::Window, Scheduling::MinRtt] {
@@ -395,7 +397,7 @@ fn both_sides_send_on_both_paths() {
     let count = |route: &Route| (route.up.data().count(), route.down.data().count());
     let (up, down) = count(&pair.routes[0]);
     assert!(up > 20 && down > 20, "{up} {down}");
-    // An ACK that was overtaken is no reason to answer.
+    // An overtaken ACK is not answered.
     assert!(pair.up.log.len() + pair.routes[0].up.log.len() < 2300);
     pair.client.connection.close();
     pair.run_for(ms(1000));
@@ -404,7 +406,7 @@ fn both_sides_send_on_both_paths() {
     assert_eq!(pair.states(), (State::Closed, State::Closed));
 }
 
-/// The window is shut, and the word that it has opened is lost on a path that leads nowhere any more.
+/// The window is zero, and the window update is lost on a path that is dead.
 #[test]
 fn a_shut_window_is_probed_on_any_path() {
     let mut pair = Pair::established(
@@ -421,8 +423,9 @@ fn a_shut_window_is_probed_on_any_path() {
     pair.run_until_received(sid, 996 * 10);
 }
 
-/// [rfc-5961] sec. 5.2 as a slow path needs it: what came on it may be 2^28 behind, the acknowledgement and the place, and not a byte more;
-/// nothing may be ahead of what was sent or can be taken. That holds on a path, and for who asks for one.
+/// [rfc-5961] sec. 5.2, extended for slow paths: the acknowledgement and the offset of a segment may be 2^28 behind, but not a
+/// byte more. Nothing may be ahead of what was sent, or of the receive window. This holds on a path, and for a segment that may
+/// begin one.
 #[test]
 fn on_several_paths_a_segment_may_be_so_old_and_no_older() {
     const AGE: u64 = 1 << 28;
@@ -463,19 +466,20 @@ fn on_several_paths_a_segment_may_be_so_old_and_no_older() {
         pair.server.connection.handle_segment(now, stranger, segment);
         let found = pair.server.connection.paths().find(&stranger);
         assert_eq!(found.is_some(), is_plausible, "{seq} of {expected}, {ack} of {acked}");
-        // Nobody answers from there.
+        // Nothing answers from that address.
         if found.is_some() {
             while pair.server.connection.poll_transmit(now).is_some() {}
             pair.server.has_moved = true;
             pair.run_for(Span::from_secs(70));
         }
-        // A path that there is answers a plausible question only.
+        // On an existing path, only a plausible challenge is answered.
         let tuple = pair.server.tuple;
         let now = pair.now;
         pair.server.connection.handle_segment(now, tuple, segment);
         assert_eq!(pair.server.connection.poll_transmit(now).is_some(), is_plausible);
     }
-    // What a segment acknowledges in the window is looked at just so: without an answer if it is plausible.
+    // The acknowledgement number of a segment within the window is checked in the same way: if it is plausible, there is no
+    // answer.
     for (behind, answers) in [(0, 0), (AGE, 0), (AGE + 1, 1)] {
         let segment = segment(&pair, expected, acked - behind, crate::Options::default());
         let (before, tuple) = (pair.down.log.len(), pair.server.tuple);
@@ -485,8 +489,9 @@ fn on_several_paths_a_segment_may_be_so_old_and_no_older() {
     }
 }
 
-/// A full path says nothing for a while, and then all at once. It takes one and a half probe timeouts from its last word before it is
-/// suspected: 176 ms with an RTT of 112, of which 12 are queue. What has been in flight for longest left about an RTT before that word.
+/// A full path may be silent for a while and then deliver many ACKs at once. It is suspected one and a half probe timeouts after
+/// its last ACK: 176 ms with an RTT of 112 ms, of which 12 ms are queueing. The oldest segment in flight was sent about an RTT
+/// before that ACK.
 #[test]
 fn a_path_that_has_just_answered_is_not_suspected() {
     for (silence, is_suspect) in [(150, false), (200, true)] {
@@ -499,8 +504,8 @@ fn a_path_that_has_just_answered_is_not_suspected() {
     }
 }
 
-/// One stream of 255 with the credit that all have at first, 32 kB: at first it stops the fast path when little is out, and that says nothing of
-/// what the stream may have out later. Both paths carry 5,000 segments a second.
+/// One stream of 255 has the initial credit that all streams have, 32 kB. At first it stops the fast path when little is in
+/// flight, but that says nothing about how much the stream may have in flight later. Both paths carry 5,000 segments a second.
 #[test]
 fn a_credit_that_was_small_at_first_keeps_no_slow_path_out() {
     for law in ["fast", "anabranch"] {

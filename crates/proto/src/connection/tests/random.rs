@@ -1,4 +1,4 @@
-//! Random operations: whatever happens, each stream is delivered once, whole, in its order, and nothing stops for good.
+//! Random operations: each stream is delivered exactly once, completely and in order, and nothing stops for ever.
 
 use proptest::prelude::*;
 
@@ -6,7 +6,7 @@ use super::*;
 use crate::testing::End;
 use crate::{Failover, PathStatus, Priority, Repair, Scheduling, StreamBuffer};
 
-/// What may happen to a pair.
+/// An operation on a pair.
 #[derive(Clone, Debug)]
 enum Operation {
     Open(Side),
@@ -15,23 +15,23 @@ enum Operation {
     Prioritise(Side, u16, Priority),
     Reset(Side, u16, u16),
     Stop(Side, u16, u16),
-    /// The application takes little, for a while.
+    /// For a while the application reads only little.
     Read(Side, u16, u32),
     Stall(Side),
     Resume(Side),
-    /// It does not take what comes on one stream.
+    /// The application does not read this stream.
     Neglect(Side, u16),
     Fault(Side, u64, Fault),
     Wait(u64),
-    /// What happens to paths, by their place among those that there are.
+    /// Operations on paths, by their index among the existing ones.
     Join(Side, u64),
     Leave(Side, usize),
     Standby(Side, usize, bool),
-    /// A way dies, in one direction or both, or lives again.
+    /// A link fails in one or both directions, or works again.
     Cut(usize, bool, bool),
-    /// What happens to one segment on a way that was added.
+    /// A fault of one segment on an added link.
     RouteFault(usize, Side, u64, Fault),
-    /// The client's address on a way changes, as the server sees it.
+    /// The client's address on a path changes, as the server sees it.
     Rebind(usize),
 }
 
@@ -60,7 +60,7 @@ fn side() -> impl Strategy<Value = Side> {
     prop_oneof![3 => Just(Side::Client), 1 => Just(Side::Server)]
 }
 
-/// What is late comes after what left later.
+/// A delayed segment arrives after segments that were sent later.
 fn fault() -> impl Strategy<Value = Fault> {
     prop_oneof![
         4 => Just(Fault::Lose),
@@ -128,10 +128,10 @@ fn end(pair: &mut Pair, side: Side) -> &mut End {
 fn apply(pair: &mut Pair, operation: Operation) {
     match operation {
         Operation::Open(side) => {
-            // All may be in use.
+            // All streams may be in use.
             let _ = end(pair, side).try_open();
         }
-        // To a stream that is not open nothing is written, and the application knows.
+        // A write to a stream that is not open fails, and the application knows it.
         Operation::Write(side, sid, bytes) => end(pair, side).write_now(Sid::new(sid), bytes),
         Operation::Finish(side, sid) => {
             let _ = end(pair, side).finish(Sid::new(sid));
@@ -158,7 +158,7 @@ fn apply(pair: &mut Pair, operation: Operation) {
             wire.faults.insert(wire.count + ahead, fault);
         }
         Operation::Wait(span) => pair.run_for(ms(span)),
-        // Before the handshake, after a close and beyond the most there are none: the application hears so.
+        // Fails before the handshake, after a close and beyond the limit; the application gets an error.
         Operation::Join(side, delay) if pair.routes.len() < 6 => {
             let tuple = pair.route(ms(delay));
             let (now, tuple) = (pair.now, if side == Side::Client { tuple } else { tuple.reversed() });
@@ -223,8 +223,8 @@ fn path_operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-/// Whether `reader` has all that `writer` wrote on streams that nobody gave up. That it was in order, once, and of one stream
-/// after the other, was checked as it came.
+/// Whether `reader` has received everything that `writer` wrote on streams that were neither reset nor stopped. Order and
+/// uniqueness were checked when it arrived.
 fn is_delivered(writer: &End, reader: &End) -> Result<(), TestCaseError> {
     let mut unread = reader.stopped_unread.clone();
     for (tag, story) in writer.stories.iter().enumerate().filter(|(_, story)| !story.is_reset && story.bytes > 0) {
@@ -243,8 +243,8 @@ fn is_delivered(writer: &End, reader: &End) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Long enough for every back-off after the last fault, and for a round trip for each stream's credit of what was written: with a credit of a
-/// byte that is one for each byte.
+/// Long enough for every back-off after the last fault, and for one round trip per grant of credit: with a credit of one byte
+/// that is one for each byte.
 fn patience(pair: &Pair, stream_buffer: StreamBuffer) -> Span {
     let written: u64 =
         [&pair.client, &pair.server].into_iter().flat_map(|end| &end.stories).map(|story| story.bytes).sum();
@@ -268,7 +268,7 @@ proptest! {
             stream_buffer: setup.stream_buffer,
             send_buffer: setup.send_buffer,
             acks: crate::AckPolicy { every: setup.every, delay: ms(40) },
-            // Sixty timeouts in a row are no reason to give up here.
+            // Sixty timeouts in a row must not end the connection here.
             user_timeout: None,
             time_wait: ms(500),
             loss_detection: setup.loss_detection,
@@ -280,12 +280,12 @@ proptest! {
         let client = Config { streams: setup.streams.0, timestamps: setup.timestamps.0, ..base.clone() };
         let mut pair = Pair::with(client, Config { streams: setup.streams.1, timestamps: setup.timestamps.1, ..base });
         (pair.up.is_without_sack, pair.down.is_without_sack) = (!setup.has_sack, !setup.has_sack);
-        // In plain TCP the end of the stream is a FIN, which has tests of its own.
+        // In plain TCP the end of the stream is a FIN, which has its own tests.
         let is_plain = setup.streams.0 == 0;
         for operation in operations.into_iter().filter(|op| !(is_plain && matches!(op, Operation::Finish(..)))) {
             apply(&mut pair, operation);
         }
-        // After the last fault everything arrives and both sides close. How long that takes is bounded by back-off.
+        // After the last fault everything arrives, and both ends close. Back-off bounds how long that takes.
         for side in [Side::Client, Side::Server] {
             let end = end(&mut pair, side);
             end.is_reading = true;
@@ -305,7 +305,8 @@ proptest! {
         prop_assert_eq!(pair.states(), (State::Closed, State::Closed));
     }
 
-    /// The same while paths come and go, die and live again, and change their addresses. What is lost with a path is not lost.
+    /// The same while paths are added and removed, fail and recover, and change their addresses. Data that was on a lost path is
+    /// not lost.
     #[test]
     fn paths_take_nothing_with_them(
         setup in setup(),
@@ -326,7 +327,7 @@ proptest! {
             nagle: setup.nagle,
             form: setup.form,
             timestamps: setup.timestamps.0,
-            // A server does not find a client that has moved and says nothing.
+            // A server cannot find a client that has moved and sends nothing.
             keep_alive: Some(crate::KeepAlive { idle: Span::from_secs(3), ..crate::KeepAlive::USUAL }),
             time_wait: ms(500),
             paths_max: 4,
@@ -336,7 +337,7 @@ proptest! {
             ..config()
         };
         let mut pair = Pair::established(base.clone(), base);
-        // Without failover, what is on its way to an address that is nobody's any more waits for ever.
+        // Without failover, data in flight to an address that is no longer valid waits for ever.
         let may_wait = failover == Failover::Never;
         for operation in operations.into_iter().filter(|op| !(may_wait && matches!(op, Operation::Rebind(_)))) {
             apply(&mut pair, operation);

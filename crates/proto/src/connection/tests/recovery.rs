@@ -5,14 +5,14 @@ fn law(name: &str) -> Config {
     Config { law: Settings::default_for(registry::find(name).unwrap()), ..config() }
 }
 
-/// A window of 20 segments that stays: what is lost is seen by itself.
+/// A constant window of 20 segments: the effects of losses are visible without those of the window.
 fn steady() -> Config {
     let row = registry::find("reno").unwrap();
     Config { law: Settings::parse(row, [("initial_window", "20")]).unwrap(), ..config() }
 }
 
-/// The hole is seen with the third segment above it, the retransmission leaves at once and arrives 1.5 RTT after the segment
-/// would have.
+/// The loss is detected with the third segment above the hole. The retransmission is sent at once and arrives 1.5 RTT after the
+/// original would have arrived.
 #[test]
 fn a_lost_segment_comes_again_within_a_round_trip() {
     let mut pair = Pair::established(steady(), config());
@@ -45,7 +45,7 @@ fn the_controller_hears_of_one_episode_however_many_are_lost() {
     assert_eq!(pair.client.path().gauges.value("ssthresh").map(|window| window > 9.0), Some(true), "halved once");
 }
 
-/// RACK sees that a retransmission is lost, where counting duplicates waits for a timeout ([rfc-8985] sec. 1).
+/// RACK detects the loss of a retransmission; duplicate ACK counting needs a timeout ([rfc-8985] sec. 1).
 #[test]
 fn a_lost_retransmission_needs_no_timeout() {
     let mut pair = Pair::established(steady(), config());
@@ -54,7 +54,7 @@ fn a_lost_retransmission_needs_no_timeout() {
     pair.run_for(ms(100));
     let again = pair.up.data().count() as u64;
     assert!(again > 20, "{again}");
-    // The retransmission was the first thing to leave after the third duplicate.
+    // The retransmission was the first segment after the third duplicate ACK.
     let position = pair.up.log.iter().rposition(|(_, s)| s.header.seq == pair.up.log[3].1.header.seq).unwrap();
     assert!(position > 3);
     let mut pair = Pair::established(steady(), config());
@@ -66,7 +66,7 @@ fn a_lost_retransmission_needs_no_timeout() {
     assert_eq!((tally.timeouts, tally.sent_again), (0, 2));
 }
 
-/// [rfc-8985] sec. 7: two SRTT after the last segment.
+/// [rfc-8985] sec. 7: the probe is sent two SRTT after the last segment.
 #[test]
 fn a_lost_tail_is_probed() {
     let mut pair = Pair::established(steady(), config());
@@ -77,7 +77,7 @@ fn a_lost_tail_is_probed() {
     assert_eq!(pair.client.path().tally.timeouts, 0);
 }
 
-/// The whole window is lost, and the probe with it: RTO, then everything again.
+/// The whole window is lost, and the probe with it: after an RTO everything is retransmitted.
 #[test]
 fn silence_ends_in_a_timeout() {
     let mut pair = Pair::established(steady(), config());
@@ -101,7 +101,8 @@ fn the_timeout_backs_off() {
     pair.run_for(Span::from_secs(30));
     let times: Vec<Time> = pair.up.data().map(|(time, _)| *time).collect();
     let gaps: Vec<u64> = times.windows(2).map(|pair| (pair[1] - pair[0]).ticks() / 1_000_000).collect();
-    // The handshake gave an RTT of 100 ms and a variation of 50: RTO 300 ms. A probe comes first only if it is earlier.
+    // The handshake gave an RTT of 100 ms and a variation of 50 ms, so the RTO is 300 ms. A probe comes first only if it is
+    // earlier.
     assert_eq!(gaps[..5], [300, 600, 1200, 2400, 4800], "{gaps:?}");
 }
 
@@ -114,7 +115,8 @@ fn a_doubled_segment_does_no_harm() {
     assert_eq!(pair.client.path().tally.sent_again, 0);
 }
 
-/// Later than three others, earlier than a quarter of the RTT: without reordering seen, three duplicates are a loss.
+/// It arrives after three later segments, but within a quarter of the RTT. Before any reordering was seen, three duplicate ACKs
+/// are a loss.
 #[test]
 fn a_network_that_reorders_is_learnt() {
     let mut pair = Pair::established(steady(), config());
@@ -128,7 +130,7 @@ fn a_network_that_reorders_is_learnt() {
     assert!(tally.sent_again <= 1, "one is a lesson: {tally:?}");
 }
 
-/// ctcp-2019 through the engine: a single hole without delay is random, and composite leaves the window alone.
+/// ctcp-2019 through the engine: a single hole without queueing delay is a random loss, and composite keeps the window.
 #[test]
 fn a_random_loss_is_told_from_congestion() {
     let window = |name: &str| {
@@ -156,7 +158,7 @@ fn lost_acknowledgements_cost_nothing() {
     assert_eq!(pair.client.path().tally.timeouts, 0);
 }
 
-/// Without SACK nothing tells what arrived above a hole; time does.
+/// Without SACK nothing reports arrivals above a hole, but time reveals the loss.
 #[test]
 fn a_peer_without_sack_gets_everything_too() {
     let mut pair = Pair::with(steady(), config());
@@ -178,12 +180,12 @@ fn a_third_of_everything_may_be_lost() {
     pair.run_until_received(sid, 996 * 100);
 }
 
-/// The flight and the window of when the segment left, not of now: FAST's law needs them.
+/// FAST's law needs the flight and the window at the time when the segment was sent, not at present.
 #[test]
 fn every_law_fills_a_pipe() {
     for row in registry::rows() {
         let mut pair = Pair::established(law(row.name), config());
-        // 1000 B in 1 ms: 100 segments in 100 ms.
+        // 1000 B per millisecond: 100 segments in 100 ms.
         pair.up.spacing = ms(1);
         let sid = pair.send(996 * 20_000);
         let took = pair.run_until_received(sid, 996 * 20_000);
@@ -191,8 +193,9 @@ fn every_law_fills_a_pipe() {
     }
 }
 
-/// The path is dead for 20 s, lets one retransmission through, and is dead for 300 ms more. The timeout was backed off to 19.2 s or so by
-/// then; the answer makes it twice what it was at first, 300 ms with an RTT of 100, so that the rest leaves within 600 ms of the next.
+/// The path is dead for 20 s, lets one retransmission pass, and is dead for 300 ms more. By then the timeout was backed off to
+/// about 19.2 s. The ACK sets it to twice its first value (300 ms with an RTT of 100 ms), so the rest is sent within 600 ms of
+/// the next.
 #[test]
 fn an_answer_to_a_retransmission_ends_the_long_waits() {
     let mut pair = Pair::established(steady(), config());
@@ -213,9 +216,9 @@ fn an_answer_to_a_retransmission_ends_the_long_waits() {
     assert!(pair.client.path().tally.timeouts >= 6, "{:?}", pair.client.path().tally);
 }
 
-/// Two timeouts have made the RTO four times what it was. An ACK that came to the host sooner after the last retransmission than any answer can
-/// is one of an earlier transmission: it says nothing of the path, and the timeout stays, however late the ACK is read. A moment later it may be
-/// the retransmission's ([rfc-8985] sec. 6.2 step 2), and one doubling remains.
+/// Two timeouts have quadrupled the RTO. An ACK that arrives sooner after the last retransmission than the minimum RTT belongs to
+/// an earlier transmission. It says nothing about the path, and the timeout stays, however late the ACK is read. An ACK that
+/// arrives a moment later may belong to the retransmission ([rfc-8985] sec. 6.2 step 2), and one doubling remains.
 #[test]
 fn an_answer_that_waits_to_be_read_is_no_later_for_that() {
     for (came_after, timeout) in [(ms(99), ms(1200)), (ms(100), ms(600))] {
@@ -241,8 +244,8 @@ fn an_answer_that_waits_to_be_read_is_no_later_for_that() {
     }
 }
 
-/// A peer that shuts its window, as Linux does, throws away what was under way, and what is sent again for as long as it is shut: eight seconds, in
-/// which the timeout doubles. When it opens, data are there half a round trip later.
+/// A peer that closes its window, as Linux does, drops the segments in flight and all retransmissions while the window is closed:
+/// for eight seconds, in which the timeout doubles. When the window opens, data arrives half a round trip later.
 #[test]
 fn after_a_window_that_was_shut_for_eight_seconds_data_come_at_once() {
     let plain = || Config { streams: 0, ..config() };
@@ -271,7 +274,8 @@ fn after_a_window_that_was_shut_for_eight_seconds_data_come_at_once() {
     assert_eq!(pair.run_until_received(Sid::PLAIN, 1000), ms(50));
 }
 
-/// A host reads a batch of which every other segment is missing, and then sends: as many reports as it takes to name all that has come.
+/// A host reads a batch in which every other segment is missing, and then sends as many ACKs as are needed to report all
+/// arrivals.
 #[test]
 fn a_batch_with_many_holes_is_reported_whole() {
     let law = Settings::parse(registry::find("reno").unwrap(), [("initial_window", "40")]).unwrap();
@@ -297,8 +301,8 @@ fn a_batch_with_many_holes_is_reported_whole() {
     assert_eq!(answers.len(), 7, "twenty in threes");
 }
 
-/// As it is set by default, a law without a rate of its own has 1.25 windows leave in a round trip ([rfc-9002] sec. 7.7): of sixty segments ten
-/// at once and what the credit of 2 ms allows, and the rest in 67 ms at the most.
+/// By default, a law without its own pacing rate sends 1.25 windows per round trip ([rfc-9002] sec. 7.7): of sixty segments, ten
+/// are sent at once, then what the credit of 2 ms allows, and the rest within 67 ms.
 #[test]
 fn a_window_is_paced_by_default() {
     let row = registry::find("reno").unwrap();

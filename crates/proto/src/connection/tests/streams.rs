@@ -1,6 +1,6 @@
 use super::*;
 
-/// Of the connection's window nothing is kept for other streams.
+/// No part of the connection's window is reserved for other streams.
 fn uncredited() -> Config {
     Config { stream_buffer: crate::StreamBuffer::Bytes(u64::MAX), ..config() }
 }
@@ -11,7 +11,7 @@ fn a_loss_blocks_its_own_stream_only() {
     let mut pair = Pair::established(config(), config());
     let sids: Vec<Sid> = (0..5).map(|_| pair.client.open()).collect();
     sids.iter().for_each(|sid| pair.client.write(*sid, 996 * 2));
-    // Round robin: number 1 is the second stream's first segment.
+    // Round robin: segment 1 is the first segment of the second stream.
     pair.lose(&[1]);
     pair.run_for(ms(60));
     let received: Vec<u64> = sids.iter().map(|sid| pair.server.received(*sid) / 996).collect();
@@ -20,7 +20,7 @@ fn a_loss_blocks_its_own_stream_only() {
     assert_eq!(pair.server.received(sids[1]), 996 * 2);
 }
 
-/// [mfast-2019] Procedure 1, lines 4 to 21: the ACK names the stream and its ESSN, above a hole as well.
+/// [mfast-2019] Procedure 1, lines 4 to 21: the ACK names the stream and its ESSN, even above a hole.
 #[test]
 fn an_acknowledgement_names_the_stream_and_what_it_expects() {
     let mut pair = Pair::established(config(), config());
@@ -31,14 +31,14 @@ fn an_acknowledgement_names_the_stream_and_what_it_expects() {
     let answers: Vec<_> =
         pair.down.log.iter().filter_map(|(_, ack)| ack.options.acknowledgement().expected()).collect();
     let answers: Vec<_> = answers.iter().map(|answer| (answer.sid.number(), answer.ssn.bits())).collect();
-    // Stream 1 misses its first; stream 2 has one, two, three.
+    // Stream 1 lacks its first segment; stream 2 has one, two, three.
     assert_eq!(answers, [(2, 1), (1, 0), (2, 2), (1, 0), (2, 3)]);
     pair.run_for(ms(200));
     assert_eq!(pair.client.connection.streams().delivered(sids[0]), 3);
     assert_eq!(pair.client.connection.streams().delivered(sids[1]), 3);
 }
 
-/// The right edge moves with what was consumed above the hole: with a buffer of ten segments, nine other streams go on.
+/// The right edge moves when data above the hole is read: with a buffer of ten segments, nine other streams continue.
 #[test]
 fn what_is_delivered_above_a_hole_frees_the_buffer() {
     let small = Config { receive_buffer: 10_000, ..uncredited() };
@@ -48,11 +48,11 @@ fn what_is_delivered_above_a_hole_frees_the_buffer() {
     pair.client.write(blocked, 996);
     let other = pair.client.open();
     pair.client.write(other, 996 * 40);
-    // Its retransmission comes at 150 ms.
+    // Its retransmission arrives at 150 ms.
     pair.lose(&[0]);
     pair.run_for(ms(149));
     assert_eq!(pair.server.received(blocked), 0);
-    // Nothing is acknowledged, and yet more than the buffer is out.
+    // Nothing is acknowledged cumulatively, but more than the buffer has been sent.
     assert_eq!((pair.client.connection.acked(), pair.server.received(other)), (1, 9 * 996));
     assert!(pair.client.connection.sent() > 15_000, "{}", pair.client.connection.sent());
     pair.run_until_received(other, 996 * 40);
@@ -77,7 +77,7 @@ fn a_slow_reader_is_not_overrun_and_the_edge_never_shrinks() {
         let ack = segment.header.ack.offset_from(SeqNumber(u32::MAX - 5000), 0).unwrap();
         ack + (u64::from(segment.header.window) << 1)
     };
-    // 80 000 B of headroom take a shift of one: units of two bytes.
+    // 80 000 B of buffer need a window scale of one: units of two bytes.
     let edges: Vec<u64> = pair.down.log.iter().map(|(_, segment)| edge(segment)).collect();
     let mut largest = 0;
     for edge in edges {
@@ -87,7 +87,7 @@ fn a_slow_reader_is_not_overrun_and_the_edge_never_shrinks() {
     assert_eq!(pair.client.path().tally.sent_again, 0);
 }
 
-/// [rfc-9293] sec. 3.8.6.1: the update that opens the window is lost, and only a probe finds out.
+/// [rfc-9293] sec. 3.8.6.1: the update that opens the window is lost, and only a zero-window probe reveals it.
 #[test]
 fn a_lost_window_update_is_found_by_a_probe() {
     let small = Config { receive_buffer: 10_000, ..uncredited() };
@@ -121,7 +121,7 @@ fn a_finished_stream_ends_and_its_name_is_used_again() {
     for round in 1..=3 {
         let sid = pair.send(5000);
         assert_eq!(sid, Sid::new(1));
-        // A write that waits for nothing: all of it is taken at once.
+        // All of the write is taken at once.
         pair.client.connection.streams().finish(sid).unwrap();
         pair.run_until(|pair| pair.client.events.last() == Some(&Event::Finished(sid)));
         pair.client.events.clear();
@@ -154,7 +154,7 @@ fn delayed_acknowledgements_are_fewer() {
     assert!(pair.down.log.len() <= 60, "{} ACKs for 101 segments", pair.down.log.len());
 }
 
-/// What comes later and is more urgent waits for nothing but what is on its way.
+/// More urgent data that is written later waits only for data in flight.
 #[test]
 fn an_urgent_stream_overtakes() {
     let mut pair = Pair::established(config(), config());
@@ -184,11 +184,11 @@ fn a_heavier_stream_gets_as_many_times_the_bytes() {
     pair.run_for(Span::from_secs(8));
     let received = sids.map(|sid| pair.server.received(sid) / 996);
     assert!(received[0] > 900, "{received:?}");
-    // A turn of five at most is under way.
+    // A turn of at most five segments is in progress.
     assert!(received[1].abs_diff(2 * received[0]) <= 8 && received[2].abs_diff(5 * received[0]) <= 8, "{received:?}");
 }
 
-/// Seven ends at once are two segments of records: of four, and of three. All are read, and every name can be used again.
+/// Seven ends at once take two segments of records: one with four and one with three. All are read, and every SID can be reused.
 #[test]
 fn streams_that_end_together_share_segments() {
     let mut pair = Pair::new();

@@ -1,8 +1,8 @@
-//! Losses that were none: what seemed lost was late.
+//! Spurious losses: a segment that seemed lost was only late.
 
 use super::*;
 
-/// A window of 20 segments that stays, on a wire that takes a millisecond for each.
+/// A constant window of 20 segments, on a link that takes a millisecond per segment.
 fn pair() -> Pair {
     steady(false)
 }
@@ -24,14 +24,14 @@ fn window(pair: &Pair) -> f64 {
     pair.client.path().window
 }
 
-/// A segment that is overtaken by four others and comes 4 ms late: it is sent again, and its original is acknowledged with
-/// its own clock ([rfc-3522]).
+/// Four segments overtake another, which arrives 4 ms late. It is retransmitted, and then its original is acknowledged with the
+/// original's timestamp ([rfc-3522]).
 #[test]
 fn a_loss_that_was_a_reordering_is_taken_back_at_once() {
     let mut pair = timed();
     pair.up.faults.insert(5, Fault::Delay(ms(4)));
     let sid = pair.send(984 * 20);
-    // The third above it arrives after 58 ms, it itself after 60.
+    // The third segment above it arrives after 58 ms, it itself after 60 ms.
     pair.run_for(ms(109));
     assert_eq!((pair.client.path().tally.sent_again, window(&pair)), (1, 10.0), "it seemed lost");
     pair.run_for(ms(2));
@@ -41,11 +41,11 @@ fn a_loss_that_was_a_reordering_is_taken_back_at_once() {
     pair.run_until_received(sid, 984 * 20);
 }
 
-/// [rfc-3708] sec. 3: the original came so late that it could have been the retransmission, but the receiver got both.
+/// [rfc-3708] sec. 3: the original is so late that its ACK could be one of the retransmission, but the receiver got both.
 #[test]
 fn a_duplicate_report_takes_a_loss_back() {
     let mut pair = pair();
-    // Arrives after 121 ms; sent again at 109 ms, acknowledged at 171 ms, and as a duplicate at 209 ms.
+    // It arrives after 121 ms; it is retransmitted at 109 ms, acknowledged at 171 ms, and reported as a duplicate at 209 ms.
     pair.up.faults.insert(5, Fault::Delay(ms(65)));
     pair.send(996 * 20);
     pair.run_for(ms(200));
@@ -56,15 +56,15 @@ fn a_duplicate_report_takes_a_loss_back() {
     assert!(window(&pair) >= 20.0, "{}", window(&pair));
 }
 
-/// A report of a duplicate that comes a timeout after the repair is about something else: the loss stays one.
+/// A DSACK that comes a timeout after the recovery is about something else: the loss is not undone.
 #[test]
 fn a_report_that_comes_much_later_takes_nothing_back() {
     let mut pair = pair();
-    // Arrives after 856 ms; the repair is over at 171 ms.
+    // It arrives after 856 ms; recovery ends at 171 ms.
     pair.up.faults.insert(5, Fault::Delay(ms(800)));
     let sid = pair.send(996 * 20);
     pair.run_for(ms(300));
-    // What is acknowledged in between says that the repair is over.
+    // An acknowledgement in between ends the recovery.
     pair.client.write(sid, 996);
     pair.run_for(ms(800));
     let tally = pair.client.path().tally;
@@ -72,13 +72,13 @@ fn a_report_that_comes_much_later_takes_nothing_back() {
     assert!(window(&pair) < 15.0, "{}", window(&pair));
 }
 
-/// The queue may be gone: an ACK that comes earlier than any before it is none of the original for that.
+/// The queue may be gone: an ACK that is faster than any before is not therefore one of the original.
 #[test]
 fn an_answer_that_comes_early_takes_nothing_back() {
     let mut pair = Pair::established(config(), config());
     let sid = pair.send(996 * 30);
     pair.run_until_received(sid, 996 * 30);
-    // The queue that the RTT of 100 ms came from is gone, and with it ten segments.
+    // The queue that caused the RTT of 100 ms is gone, and ten segments with it.
     (pair.up.delay, pair.down.delay) = (ms(5), ms(5));
     let next = pair.up.count;
     pair.lose(&(next..next + 10).collect::<Vec<_>>());
@@ -88,7 +88,7 @@ fn an_answer_that_comes_early_takes_nothing_back() {
     assert_eq!(pair.client.path().tally.undone, 0);
 }
 
-/// One of two was late, the other is gone: the loss was one.
+/// One of two segments was late, the other is lost: the loss is not undone.
 #[test]
 fn a_loss_that_was_half_a_reordering_stays() {
     let mut pair = pair();
@@ -100,8 +100,8 @@ fn a_loss_that_was_half_a_reordering_stays() {
     assert_eq!((pair.client.path().tally.undone, window(&pair)), (0, 10.0));
 }
 
-/// A second of silence, in which nothing is lost: one segment or the other is sent again, and then the ACKs of all originals
-/// come, with their clocks. The window is what it was, the rest is not sent again, and the RTO is not backed off.
+/// A delay of one second, in which nothing is lost: a segment or two are retransmitted, then the ACKs of all originals arrive,
+/// with their timestamps. The window is restored, the rest is not retransmitted, and the RTO is not backed off.
 #[test]
 fn a_timeout_that_a_delay_caused_is_taken_back() {
     let mut pair = timed();
@@ -118,7 +118,7 @@ fn a_timeout_that_a_delay_caused_is_taken_back() {
     assert!(window(&pair) >= before, "{} after {before}", window(&pair));
 }
 
-/// The tail of the window arrives, and with it nothing that says that the head was not lost: it was.
+/// The tail of the window arrives, but nothing shows that the head was not lost: it was lost.
 #[test]
 fn a_timeout_for_a_path_that_was_dead_stays() {
     let mut pair = pair();
@@ -134,7 +134,8 @@ fn a_timeout_for_a_path_that_was_dead_stays() {
     assert_eq!((tally.undone, tally.duplicates), (0, 0), "{tally:?}");
 }
 
-/// Only the way back was cut: everything had arrived. The receiver says so of each segment that comes again ([rfc-3708]).
+/// Only the return path was cut, and all segments had arrived. The receiver reports each retransmission as a duplicate
+/// ([rfc-3708]).
 #[test]
 fn a_timeout_for_lost_acknowledgements_is_taken_back() {
     let mut pair = pair();
@@ -153,7 +154,7 @@ fn a_timeout_for_lost_acknowledgements_is_taken_back() {
     assert_eq!(pair.client.connection.acked(), pair.client.connection.sent());
 }
 
-/// Every law: a segment that is late by a few others costs nothing that lasts.
+/// With every law, a segment that is overtaken by a few others has no lasting effect.
 #[test]
 fn every_law_forgives_a_reordering() {
     for row in registry::rows() {
@@ -169,7 +170,8 @@ fn every_law_forgives_a_reordering() {
     }
 }
 
-/// Whatever is lost, retransmissions included: what is gone is not late. Nothing is taken back, and hardly anything comes twice.
+/// Whatever is lost, retransmissions included: a lost segment is not late. Nothing is undone, and hardly any segment arrives
+/// twice.
 #[test]
 fn real_losses_stay() {
     for loss_detection in [crate::LossDetection::Rack, crate::LossDetection::DupAcks] {

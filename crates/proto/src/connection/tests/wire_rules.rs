@@ -1,15 +1,15 @@
-//! What `docs/wire.md` says of segments in one sentence each, and an independent decoder once had to ask about.
+//! Rules for segments that `docs/wire.md` states in one sentence each, and that an independent decoder once misread.
 
 use super::*;
 use crate::{AcknowledgementOptions, Form, Header, Options, PathOption, PathState, SackBlocks};
 
-/// 1.2: "all segments but path segments and resets have them".
+/// 1.2: "all segments except path segments and resets have them".
 #[test]
 fn timestamps_stand_in_all_segments_but_two_kinds() {
     let timed = Config { timestamps: true, paths_max: 4, receive_buffer: 5000, ..config() };
     let mut pair = Pair::established(timed.clone(), timed);
     pair.join(ms(20));
-    // Data, records, acknowledgements, probes of a shut window, and the end.
+    // Data, records, acknowledgements, zero-window probes, and the end.
     pair.server.is_reading = false;
     let sid = pair.send(20_000);
     pair.run_for(Span::from_secs(5));
@@ -31,7 +31,7 @@ fn timestamps_stand_in_all_segments_but_two_kinds() {
     assert!(kinds[0] >= 4 && kinds[1] > 20 && kinds[2] == 1, "{kinds:?}");
 }
 
-/// A segment with five bytes of the server's, that says of what the client sent that `left..right` has come.
+/// A segment of the server with five bytes and a SACK block for `left..right` of the client's data.
 fn data_with_sack(pair: &Pair, left: u64, right: u64) -> Segment<Marked> {
     let mut sack = SackBlocks::default();
     sack.push(pair.client_at(left), pair.client_at(right));
@@ -50,8 +50,8 @@ fn data_with_sack(pair: &Pair, left: u64, right: u64) -> Segment<Marked> {
     }
 }
 
-/// 1.2: "written in segments without content only, but are understood in any". With nonces, 2.6: "blocks tell it nothing new", and that is
-/// no lie.
+/// 1.2: "only in segments without content; a receiver accepts them in any". With nonces, 2.6: "If it cannot verify the blocks,
+/// [...] it ignores them", and the acknowledgement does not count as false.
 #[test]
 fn sack_is_understood_in_data_unless_it_must_be_proved() {
     for form in [Form::Tcp, Form::Sealed] {
@@ -70,8 +70,8 @@ fn sack_is_understood_in_data_unless_it_must_be_proved() {
     }
 }
 
-/// 2.5: "An end that has as many as it wants answers challenges on one more all the same, and challenges there; when that was answered, it
-/// refuses the path by a *leave*".
+/// 2.5: "At the maximum an end still answers challenges on one further path, and sends a challenge there; after the response it
+/// refuses the path with a *leave*".
 #[test]
 fn a_path_too_many_is_refused_by_a_leave() {
     let several = |paths_max| Config { paths_max, ..config() };
@@ -98,7 +98,7 @@ fn a_path_too_many_is_refused_by_a_leave() {
     assert_eq!(pair.client.path().state, PathState::Live);
 }
 
-/// 2.5: "In the sealed form *challenge* and *response* are in use whether there may be several paths or not, as soon as there are streams".
+/// 2.5: "In the sealed form, *challenge* and *response* are also used without this feature, if there are streams".
 #[test]
 fn a_challenge_is_answered_where_there_is_one_path() {
     for (form, streams, answers) in [(Form::Sealed, 8, 1), (Form::Sealed, 0, 0), (Form::Tcp, 8, 0)] {

@@ -1,9 +1,9 @@
-//! Links that do not carry what others do, or mark it, behind real seals.
+//! Links with a small MTU, or with ECN marking, below real seals.
 
 use super::*;
 use crate::{PathReport, PathState};
 
-/// A client at 1 that writes to a server at 0 for as long as it is told to.
+/// A client at 1 that writes to a server at 0.
 struct Transfer {
     room: Room,
     client: ConnectionId,
@@ -13,7 +13,7 @@ struct Transfer {
 }
 
 impl Transfer {
-    /// The first path carries packets of so many bytes.
+    /// The first path carries packets of at most `packet_max` bytes.
     fn over(packet_max: usize) -> Self {
         let mut room = Room::new(vec![endpoint(0, config(Some(server()))), endpoint(1, config(None))]);
         room.links.insert(address(1), Link::new(packet_max));
@@ -24,7 +24,7 @@ impl Transfer {
         Self { room, client, server, sid, read: 0 }
     }
 
-    /// The same with a second path, which carries so much.
+    /// Adds a second path, for packets of at most `packet_max` bytes.
     fn and(mut self, packet_max: usize) -> Self {
         let second = FourTuple { local: Address { address: 12, port: 9 }, remote: address(0) };
         self.room.links.insert(second.local, Link::new(packet_max));
@@ -34,7 +34,7 @@ impl Transfer {
         self
     }
 
-    /// Writes all the time, and reads; how many bytes arrived.
+    /// Writes and reads all the time. Returns how many bytes arrived.
     fn run_for(&mut self, span: Span) -> usize {
         let (before, until) = (self.read, self.room.now + span);
         while self.room.now < until {
@@ -65,10 +65,10 @@ impl Transfer {
     }
 }
 
-/// With 10 Mbit/s nothing else is in the way: what a second carries at least, less headers, overshoot and a quarter for the law.
+/// Bytes per second that a link of 10 Mbit/s carries at least, after a quarter for headers, overshoot and the law.
 const SECOND: usize = 1_250_000 * 3 / 4;
 
-/// A usual path takes usual packets after one probe, and no segment ever takes two datagrams.
+/// A usual path carries packets of the usual size after one probe, and no segment ever takes two datagrams.
 #[test]
 fn a_usual_path_is_filled_and_nothing_is_fragmented() {
     let mut transfer = Transfer::over(1500);
@@ -76,7 +76,7 @@ fn a_usual_path_is_filled_and_nothing_is_fragmented() {
     assert_eq!(transfer.link(0).longest, 1452);
     assert_eq!((transfer.fragmented(), transfer.link(0).refused), (0, 0));
     let least = transfer.room.sent[1];
-    // [rfc-8899] sec. 3: a path that carries 1500 gets by with a fifth fewer datagrams than one that carries 1280.
+    // [rfc-8899] sec. 3: a path with an MTU of 1500 needs a fifth fewer datagrams than one with 1280.
     let mut narrow = Transfer::over(1280);
     assert!(narrow.run_for(Span::from_secs(5)) > 5 * SECOND * 8 / 10);
     assert!(narrow.link(0).longest <= 1232 && narrow.fragmented() == 0);
@@ -84,11 +84,11 @@ fn a_usual_path_is_filled_and_nothing_is_fragmented() {
     assert!(narrow.room.sent[1] > least, "{} and {least}", narrow.room.sent[1]);
 }
 
-/// What is lost because it was too long is a probe, and nothing else: no window moves, no data is lost.
+/// Only probes are lost because of their size: no window changes, and no data is lost.
 #[test]
 fn a_lost_probe_is_no_loss() {
     let mut transfer = Transfer::over(1400);
-    // So slow that the window never overfills the link.
+    // Data is sent so slowly that the window never overfills the link.
     let sid = transfer.sid;
     for _ in 0..300 {
         transfer.room.end(1, transfer.client).streams().write(sid, &mut Bytes::from_static(&[7; 2000])).unwrap();
@@ -102,7 +102,7 @@ fn a_lost_probe_is_no_loss() {
     assert!((1310..=1352).contains(&transfer.link(0).longest), "{}", transfer.link(0).longest);
 }
 
-/// The second path carries 1400 bytes: it is used all the time, and never suspected.
+/// The second path has an MTU of 1400 bytes. It is used all the time, and never suspected.
 #[test]
 fn two_paths_of_which_one_is_narrower_both_carry() {
     let mut transfer = Transfer::over(1500).and(1400);
@@ -115,14 +115,15 @@ fn two_paths_of_which_one_is_narrower_both_carry() {
     assert!((1310..=1352).contains(&transfer.link(1).longest), "{}", transfer.link(1).longest);
 }
 
-/// A path whose packets get shorter in the middle of a transfer carries on, and what was cut for longer ones goes in fragments.
+/// The MTU shrinks in the middle of a transfer. The transfer continues, and segments made for the larger size are sent as
+/// fragments.
 #[test]
 fn a_path_that_narrows_carries_on() {
     for (before, after) in [(1500, 1300), (1500, 1248), (1400, 1300)] {
         let mut transfer = Transfer::over(before);
         transfer.run_for(Span::from_secs(3));
         transfer.link(0).packet_max = after;
-        // A timeout finds it.
+        // A timeout detects it.
         transfer.run_for(Span::from_secs(1));
         transfer.link(0).longest = 0;
         let read = transfer.run_for(Span::from_secs(10));
@@ -134,7 +135,7 @@ fn a_path_that_narrows_carries_on() {
     }
 }
 
-/// The same of one of two: it may be suspected once, while nothing gets through, and is back at once.
+/// The same on one of two paths. It may be suspected once, while nothing passes, and recovers at once.
 #[test]
 fn one_of_two_paths_that_narrows_carries_on() {
     let mut transfer = Transfer::over(1500).and(1500);
@@ -148,7 +149,7 @@ fn one_of_two_paths_that_narrows_carries_on() {
     assert!(transfer.failures() <= 1 && transfer.path(1).state == PathState::Live);
 }
 
-/// What a path carries later is found when ten minutes are over.
+/// A larger MTU is found after ten minutes.
 #[test]
 fn a_path_that_widens_is_found() {
     let mut transfer = Transfer::over(1300);
@@ -159,7 +160,7 @@ fn a_path_that_widens_is_found() {
     assert_eq!((transfer.link(0).longest, transfer.fragmented()), (1452, 0));
 }
 
-/// Who has more than a modem says so: jumbo packets.
+/// Jumbo packets are found if the settings allow them.
 #[test]
 fn longer_packets_than_usual_are_found_if_they_may_be() {
     let jumbo = |config: Config| config.with_packet_max(9000);
@@ -178,7 +179,7 @@ fn longer_packets_than_usual_are_found_if_they_may_be() {
     assert_eq!((transfer.link(0).longest, transfer.fragmented()), (8952, 0));
 }
 
-/// An end that receives asks nothing, and who sends little asks nothing either.
+/// An end that only receives, or that sends little, sends no probe.
 #[test]
 fn who_fills_no_datagram_sends_no_probe() {
     let mut transfer = Transfer::over(1300);
@@ -192,7 +193,7 @@ fn who_fills_no_datagram_sends_no_probe() {
     assert!(transfer.link(0).longest < 800, "{}", transfer.link(0).longest);
 }
 
-/// A router that marks what waits for more than 5 ms, and drops what waits for more than 50 ms, drops nothing.
+/// A router that marks packets above 5 ms of queueing delay, and drops them above 50 ms, drops none.
 #[test]
 fn what_is_marked_is_not_lost() {
     let mut transfer = Transfer::over(1500);

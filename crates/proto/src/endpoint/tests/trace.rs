@@ -1,9 +1,9 @@
-//! What was traced, against what the link did.
+//! The trace of a connection, compared with what its link did.
 
 use super::*;
 
-/// A link whose queue overflows in slow start, and is cut afterwards: each packet lost is told of once for each time that the tally counts it, by
-/// who found it; what arrived had left, and its times are in order.
+/// The queue of a link overflows in slow start, and later the link is cut. Each lost packet is traced once for each time that the
+/// counters count it, with the kind of detection. Arrived segments had been sent, and times are in order.
 #[test]
 fn a_trace_tells_what_the_tally_counts() {
     let mut room = Room::new(vec![endpoint(0, config(Some(server()))), endpoint(1, config(None))]);
@@ -13,7 +13,7 @@ fn a_trace_tells_what_the_tally_counts() {
     room.run_for(ms(100));
     let server = room.ends[0].events.first().expect("it is established").connection;
     let sid = room.write(1, client, 400_000);
-    // What nobody takes is bounded, so it is taken all the time.
+    // Waiting events are limited, so they are taken all the time.
     let (mut sent, mut received) = (vec![], vec![]);
     let mut run = |room: &mut Room, steps: u64, sent: &mut Vec<TraceEvent>| {
         for _ in 0..steps {
@@ -53,7 +53,7 @@ fn a_trace_tells_what_the_tally_counts() {
         assert!(left.iter().any(|it| is_same(&it)), "{segment:?} never left");
     }
     assert!(sent.is_sorted_by_key(|event| event.at) && received.is_sorted_by_key(|event| event.at));
-    // Nobody wants to know any more.
+    // Tracing is stopped.
     room.ends[1].endpoint.stop_trace();
     room.run_for(ms(1000));
     assert!(room.ends[1].endpoint.trace_of(client).is_none());

@@ -1,17 +1,16 @@
-//! Loss detection by duplicate ACKs, as an option and for peers without SACK.
+//! Loss detection by duplicate ACKs: optional with SACK, the only method for peers without SACK.
 //!
 //! ```text
-//! with SACK:     lost: three segments that left later have arrived
+//! with SACK:     lost: three segments that were sent later have arrived
 //! without it:    the third duplicate ACK: the first segment is lost; each partial ACK in the recovery: the next one
-//!                a duplicate stands for a segment that has arrived, and admits another one; before the third, two at most
+//!                a duplicate stands for an arrived segment and allows a new one; before the third, two at most
 //! ```
-//!
 //! Citation: rfc-6675 with SACK, rfc-6582 without; rfc-3042 for the first two duplicates. With SACK, limited transmit needs no
-//! rule: a reported segment is not in flight, and the controller sees it as acknowledged.
+//! rule of its own: a reported segment is not in flight, and the controller sees it as acknowledged.
 //!
-//! Differs from rfc-6675 in: it counts segments, not bytes, since boundaries are known; it counts by departure, not by offset, so a
-//! lost retransmission is detected, too (the RFC waits for the timer). Differs from rfc-6582 in: every partial ACK restarts the
-//! timer, not only the first.
+//! Differs from rfc-6675 in: it counts segments, not bytes, since boundaries are known. It counts in the order of sending, not of
+//! offsets, so it also detects a lost retransmission (the RFC waits for the timer). Differs from rfc-6582 in: every partial ACK
+//! restarts the timer, not only the first.
 
 use super::PathControl;
 use crate::recovery::detection::Detection;
@@ -31,7 +30,7 @@ pub(crate) struct Duplicates {
 }
 
 impl Duplicates {
-    /// No duplicates, after an acknowledged SYN.
+    /// The state after the SYN was acknowledged: no duplicates.
     pub(super) fn new() -> Self {
         Self { count: 0, edge: 1, recover: 0 }
     }
@@ -43,7 +42,7 @@ impl PathControl {
         self.detection = detection;
     }
 
-    /// A duplicate ACK arrived while something was in flight ([rfc-5681] sec. 2).
+    /// A duplicate ACK arrived while data was in flight ([rfc-5681] sec. 2).
     pub(crate) fn on_duplicate_ack<T>(&mut self, board: &Scoreboard<T>) {
         let is_counting = match self.episode {
             Episode::Open | Episode::Recovery { .. } => self.detection == Detection::NewReno,
@@ -60,13 +59,14 @@ impl PathControl {
         let moved = acked - std::mem::replace(&mut self.duplicates.edge, acked);
         let mut found = Found::default();
         match self.episode {
-            // [rfc-6582] sec. 3.2 step 2, with its condition against a second recovery for one window.
+            // [rfc-6582] sec. 3.2 step 2, with its condition against two recoveries for one window.
             Episode::Open if moved == 0 => {
                 if self.duplicates.count == THRESHOLD && acked > self.duplicates.recover {
                     board.lose_first(self.id, &mut found);
                 }
             }
-            // Step 3: a partial ACK. The first segment that it covers had been lost, the others had arrived as duplicates.
+            // Step 3: a partial ACK. The first segment that it covers had been lost; the others had arrived and were counted as
+            // duplicates.
             Episode::Recovery { until, .. } if acked < until => {
                 self.duplicates.recover = until;
                 if moved > 0 {
@@ -84,7 +84,7 @@ impl PathControl {
         found
     }
 
-    /// Bytes in flight that duplicate ACKs count as arrived; the scoreboard does not know which.
+    /// Bytes in flight that duplicate ACKs count as arrived. The scoreboard does not know which ones.
     pub(super) fn presumed(&self) -> u64 {
         if self.duplicates.count == 0 {
             return 0;

@@ -1,4 +1,4 @@
-//! Losses of a path: detection, begin and end of an episode, and notification of the law.
+//! Losses of a path: detection, begin and end of an episode, and reports to the law.
 //!
 //! Citation: rfc-8985 sec. 6.2, rfc-3168 sec. 6.1.2.
 
@@ -15,7 +15,7 @@ use crate::recovery::scoreboard::{Found, NewlyAcked, Scoreboard};
 use crate::seq::Offset;
 
 impl PathControl {
-    /// Processes an ACK's news of losses. Returns when to look again, if only the reordering window spared a segment.
+    /// Processes what an ACK reveals about losses. Returns when to check again, if only the reordering window spared a segment.
     #[inline(always)]
     pub(super) fn look_for_losses<T>(
         &mut self,
@@ -39,11 +39,11 @@ impl PathControl {
         spared
     }
 
-    /// Detects losses, and sets the timer for the next look.
+    /// Detects losses, and sets the timer for the next check.
     #[inline(always)]
     pub(super) fn look<T>(&mut self, now: Time, board: &mut Scoreboard<T>) {
         if self.episode.is_open() && self.has_lost_nothing(board) {
-            // Nothing has left or arrived since the timer was set, and it was too late for a probe then.
+            // Nothing was sent and nothing arrived since the timer was set, and it was already too late for a probe then.
             let is_set = matches!(self.timer, Timer::Retransmission(_)) && self.probe == Probe::None;
             if !is_set || self.is_watched {
                 self.arm_again(now, board);
@@ -69,14 +69,14 @@ impl PathControl {
         }
     }
 
-    /// A quick test that nothing is lost: the oldest segment in flight left after all that arrived.
+    /// A quick test that nothing is lost: the oldest segment in flight was sent after all that arrived.
     #[inline]
     pub(super) fn has_lost_nothing<T>(&self, board: &Scoreboard<T>) -> bool {
         let newest = self.rack.newest();
         self.detection == Detection::Rack && newest.is_none_or(|newest| !board.has_older(self.id, newest))
     }
 
-    /// [rfc-8985] sec. 6.2 step 5. Also returns when to look again.
+    /// [rfc-8985] sec. 6.2 step 5. Also returns when to check again.
     fn detect<T>(&mut self, now: Time, board: &mut Scoreboard<T>) -> (Found, Option<Time>) {
         let conditions = Conditions {
             rtt_min: self.rtt.least(),
@@ -112,19 +112,19 @@ impl PathControl {
         self.check(board);
     }
 
-    /// Whether the path MTU may have shrunk: nothing got through until a timeout, or a segment was lost for the third time.
+    /// Whether the path MTU may have shrunk: nothing arrived until a timeout, or a segment was lost for the third time.
     #[inline]
     pub(crate) fn is_doubtful(&self) -> bool {
         self.is_doubtful
     }
 
-    /// The same, reset by the call.
+    /// As [`Self::is_doubtful`]; the call resets it.
     #[inline]
     pub(crate) fn take_doubt(&mut self) -> bool {
         std::mem::take(&mut self.is_doubtful)
     }
 
-    /// After loss detection: begins an episode, or replaces the present one.
+    /// After loss detection: begins an episode, or replaces the current one.
     #[inline]
     fn repair<T>(&mut self, now: Time, board: &mut Scoreboard<T>, found: &Found, path_una: Offset) {
         if found.count > 0 {
@@ -143,7 +143,7 @@ impl PathControl {
                     self.begin_episode(now, board, departure, path_una);
                 }
             }
-            // A loss classified as random may prove not to be.
+            // A loss classified as random may prove to be congestion.
             Episode::Recovery { until, belief: Belief::Spared, later } => {
                 let Some(departure) = found.departure else { return };
                 let cause = self.cause(board);
@@ -166,12 +166,12 @@ impl PathControl {
     ) {
         let (cause, window) = (self.cause(board), self.law.window());
         self.is_urgent = true;
-        // The next retransmission is no probe.
+        // The next retransmission does not count as a probe.
         if self.probe == Probe::Due {
             self.probe = Probe::None;
         }
         self.report_loss(now, board, Signal::DupAcks, cause, departure);
-        // A law that also reduces its window for random losses has already answered.
+        // A law that also reduces its window for random losses has already responded.
         let is_spared = cause == Cause::Random && self.law.window() >= window;
         self.tally.random += u64::from(is_spared);
         self.prr = None;
@@ -180,12 +180,12 @@ impl PathControl {
         }
         let belief = if is_spared { Belief::Spared } else { Belief::Answered };
         self.episode = Episode::Recovery { until: board.next(), belief, later: None };
-        // The caller knows whether it may prove spurious.
+        // The caller decides whether the loss may prove spurious.
         self.suspicion = None;
     }
 
-    /// The law has answered a loss. The reduction starts from everything in flight at the loss; each lost segment counts as a full
-    /// one at most.
+    /// The law has responded to a loss. The reduction starts from everything in flight at the loss. A lost segment counts as at
+    /// most a full segment.
     fn begin_reduction<T>(&mut self, board: &Scoreboard<T>, path_una: Offset) {
         let is_wanted = self.law.reduction() == Reduction::Proportional && self.detection != Detection::NewReno;
         let recover_fs = self.arriving + self.flight + board.damaged(self.id) as u64 * self.mss;
@@ -193,8 +193,8 @@ impl PathControl {
         self.prr = is_wanted.then(|| Prr::new(ssthresh, recover_fs, path_una));
     }
 
-    /// A marked segment was acknowledged. Once a round trip this is as good as a loss ([rfc-3168] sec. 6.1.2); during a recovery it
-    /// is no new signal.
+    /// A marked segment was acknowledged. Once per round trip, this is a congestion signal like a loss ([rfc-3168] sec. 6.1.2).
+    /// During a recovery it is no new signal.
     pub(super) fn on_mark(&mut self, now: Time, newest: Option<Departure>) {
         self.tally.marked += 1;
         let (flight, here) = (self.flight, newest.is_none().then(|| self.departure(now)));
@@ -206,7 +206,7 @@ impl PathControl {
             return;
         }
         self.marked_at = Some(now);
-        // Whatever seemed lost before, the reduction stays.
+        // Even if an earlier loss proves spurious, the reduction stays.
         self.suspicion = None;
         let view = self.view(now);
         let loss = Loss { signal: Signal::Ecn, cause: Cause::Congestion, lost: 0.0, departure };
@@ -215,7 +215,7 @@ impl PathControl {
 
     pub(super) fn end_episode(&mut self, now: Time) {
         let view = self.view(now);
-        // [rfc-8985] sec. 6.2 step 4: both kinds of recovery count.
+        // [rfc-8985] sec. 6.2 step 4: recoveries of both kinds count.
         self.rack.on_recovered();
         self.prr = None;
         match std::mem::take(&mut self.episode) {
@@ -247,10 +247,10 @@ impl PathControl {
     }
 }
 
-/// The classifier ignores an increase of the RTT up to this: the SACK blocks of the ACK that reports a loss make the RTT some
-/// microseconds longer. The clock of the TCP in [ctcp-2019] ticks in 10 ms; that of timestamps in a millisecond ([rfc-7323] sec.
-/// 5.4).
+/// The classifier ignores an increase of the RTT up to this. The SACK blocks of the ACK that reports a loss make the RTT some
+/// microseconds longer. The clock of the TCP in [ctcp-2019] ticks every 10 ms, the timestamp clock every millisecond ([rfc-7323]
+/// sec. 5.4).
 const CLASSIFIER_GRANULARITY: Span = Span::from_millis(1);
 
-/// At 10 % loss one segment in a thousand is lost this often.
+/// At 10 % loss, one segment in a thousand is lost this often.
 const STUBBORN: u32 = 3;

@@ -1,4 +1,4 @@
-//! Sending on a path: room in the window, release by the pacer, and the record of a departure.
+//! Sending on a path: room in the window, release by the pacer, and the record of what was sent.
 //!
 //! Citation: rfc-5681 sec. 4.1, rfc-6298 sec. 5.1, rfc-8985 sec. 7.
 
@@ -13,7 +13,7 @@ use crate::recovery::scoreboard::Scoreboard;
 use crate::seq::Offset;
 
 impl PathControl {
-    /// Whether `len` more bytes may be in flight. If not, the window is the limit.
+    /// Whether `len` more bytes may be in flight. If not, records that the window is the limit.
     #[inline(always)]
     pub(crate) fn admit<T>(&mut self, board: &Scoreboard<T>, len: u64) -> bool {
         self.check(board);
@@ -24,7 +24,7 @@ impl PathControl {
         is_admitted
     }
 
-    /// The same, without a side effect.
+    /// As [`Self::admit`], without a side effect.
     #[inline(always)]
     pub(crate) fn has_room(&self, len: u64) -> bool {
         let flight = self.flight - self.presumed();
@@ -37,7 +37,7 @@ impl PathControl {
         }
     }
 
-    /// Whether a lost segment of `len` bytes may leave.
+    /// Whether a lost segment of `len` bytes may be sent.
     pub(crate) fn admit_again<T>(&mut self, board: &Scoreboard<T>, len: u64) -> bool {
         self.is_urgent || self.admit(board, len)
     }
@@ -58,7 +58,7 @@ impl PathControl {
         let rate = self.rate();
         let release = self.pacer.release(now, rate);
         if release > now && self.law.pacing_rate().is_none() {
-            // The window sets that rate, so a larger one would be used.
+            // The window determines this rate, so a larger window would be used.
             self.rounds.on_window_full();
         }
         release
@@ -73,18 +73,18 @@ impl PathControl {
         }
     }
 
-    /// The same, without a side effect.
+    /// As [`Self::rate`], without a side effect.
     pub(crate) fn pacing_rate(&self) -> Option<Rate> {
         self.pacing_window().map_or(self.law.pacing_rate(), |(bytes, rtt)| of_window(bytes, rtt))
     }
 
-    /// The window in bytes and the RTT that set the rate, if the law has none of its own.
+    /// The window in bytes and the RTT that determine the rate, if the law has no rate of its own.
     fn pacing_window(&self) -> Option<(f64, Span)> {
         let is_paced = self.pacing == Pacing::Always && self.law.pacing_rate().is_none();
         self.rtt.smoothed().filter(|_| is_paced).map(|rtt| (self.law.window() * self.mss.cast_signed() as f64, rtt))
     }
 
-    /// Something is about to leave. After a long silence the window restarts ([rfc-5681] sec. 4.1).
+    /// Data is about to be sent. After a long idle time the window restarts ([rfc-5681] sec. 4.1).
     #[inline(always)]
     pub(crate) fn on_demand<T>(&mut self, now: Time, board: &Scoreboard<T>) {
         self.check(board);
@@ -96,7 +96,7 @@ impl PathControl {
         }
     }
 
-    /// The record of a departure; `flight` in bytes includes the segment.
+    /// The record of sending a segment; its `flight` in bytes includes the segment.
     #[inline]
     pub(crate) fn departure(&mut self, now: Time) -> impl Fn(u64) -> Departure + use<> {
         if self.flight == 0 {
@@ -115,7 +115,7 @@ impl PathControl {
         }
     }
 
-    /// A segment of `len` bytes that ends at `end` left and is on the scoreboard. `added` bytes were not in flight before.
+    /// A segment of `len` bytes that ends at `end` was sent and is on the scoreboard. `added` bytes were not in flight before.
     #[inline(always)]
     pub(crate) fn on_sent<T>(
         &mut self,
@@ -139,7 +139,7 @@ impl PathControl {
         }
         if self.probe == Probe::Due {
             self.probe = Probe::Out { end: board.next(), probed: end, transmission };
-            // [rfc-8985] sec. 7.3: the retransmission timer takes over.
+            // [rfc-8985] sec. 7.3: after the probe, the retransmission timer runs.
             self.started = now;
         }
         if let Some(prr) = &mut self.prr {

@@ -1,4 +1,4 @@
-//! What a controller hears, and in which order.
+//! Which calls a controller gets, and in which order.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,7 +11,7 @@ use super::*;
 
 mod supply;
 
-/// What a controller heard.
+/// A call to the controller.
 #[derive(Clone, Debug, PartialEq)]
 enum Heard {
     Sent(f64),
@@ -23,7 +23,7 @@ enum Heard {
     Restart(Restart),
 }
 
-/// A window of ten segments, and an ear.
+/// A controller with a window of ten segments that records its calls.
 #[derive(Debug)]
 struct Ear(Arc<Mutex<Vec<Heard>>>);
 
@@ -95,7 +95,7 @@ impl Bench {
         Self { now, board: Scoreboard::new(0, 1), control, heard }
     }
 
-    /// A law with a window of so many segments, whose losses are found by counting.
+    /// A law with a window of `window` segments; losses are detected by counting.
     fn under(law: &str, window: &str) -> Self {
         let row = registry::find(law).expect("a law");
         let law = Settings::parse(row, [("initial_window", window)]).expect("it has this");
@@ -104,7 +104,7 @@ impl Bench {
         bench
     }
 
-    /// Sends whatever may leave, what is lost first. How many segments of each.
+    /// Sends whatever may be sent, lost segments first. Returns the number of retransmissions and of new segments.
     fn fill(&mut self) -> (u64, u64) {
         let (mut again, mut first) = (0, 0);
         loop {
@@ -137,7 +137,7 @@ impl Bench {
         self.control.on_sent(self.now, &self.board, (offset + 1000, 1000), added, Transmission::Again);
     }
 
-    /// `span` later, an ACK for everything below segment `upto` and for `blocks` above.
+    /// After `span`, handles an ACK for everything below segment `upto` and for `blocks` above.
     fn ack(&mut self, span: Span, upto: u64, blocks: &[(u64, u64)]) {
         self.now += span;
         let context = self.control.ack_context(self.now);
@@ -154,7 +154,7 @@ impl Bench {
     }
 }
 
-/// What each thing heard is called.
+/// The names of the calls.
 fn names(heard: &[Heard]) -> Vec<&'static str> {
     let name = |heard: &Heard| match heard {
         Heard::Sent(_) => "sent",
@@ -178,7 +178,8 @@ fn flight_counts_the_segment_that_leaves() {
     );
 }
 
-/// Three leave, and then a fourth 20 ms later: its ACK brings its own RTT, window and flight, not those of now.
+/// Three segments are sent, and a fourth 20 ms later. The fourth's ACK reports the RTT, window and flight of when the fourth was
+/// sent.
 #[test]
 fn an_ack_tells_how_things_stood_at_departure() {
     let mut bench = Bench::new();
@@ -189,7 +190,7 @@ fn an_ack_tells_how_things_stood_at_departure() {
     bench.send(2);
     bench.heard();
     bench.ack(ms(100), 4, &[]);
-    // Nothing had been delivered; the flight began when the first three left.
+    // Nothing had been delivered; the flight began when the first three were sent.
     let began = left - ms(20);
     let progress = Progress { delivered: 0.0, lost: 0.0, delivered_at: began, departed: began };
     let departure = Departure { time: left, window: 10.0, flight: 4.0, progress, supply: Supply::Enough };
@@ -228,7 +229,7 @@ fn inside_one_ack_loss_comes_before_ack_and_round_last() {
     let heard = bench.heard();
     assert_eq!(names(&heard), ["loss", "ack", "round"]);
     let Heard::Loss(loss) = &heard[0] else { unreachable!("it is a loss") };
-    // A single hole, and the sample of this very ACK is above SRTT (91.25 ms after it): no random loss.
+    // A single hole, and the sample of this very ACK is above SRTT (91.25 ms after it): not a random loss.
     assert_eq!(
         (loss.signal, loss.cause, loss.departure.flight.to_bits()),
         (Signal::DupAcks, Cause::Congestion, 2f64.to_bits())
@@ -252,11 +253,12 @@ fn recovery_ends_after_its_last_ack() {
     let heard = bench.heard();
     assert_eq!(names(&heard), ["ack", "recovered", "round"]);
     let Heard::Ack(ack, _) = &heard[0] else { unreachable!("it is an ACK") };
-    // Karn: which of its two transmissions this answers, nobody knows.
+    // Karn's rule: it is unknown which of the two transmissions this ACK belongs to.
     assert_eq!((ack.phase, ack.rtt), (Phase::Recovery, None));
 }
 
-/// One hole without delay seems random; a second one later, and it is not. The window was left alone, so it hears again.
+/// A single hole without queueing delay looks random. A second hole later shows congestion. The window was unchanged, so the
+/// controller gets another call.
 #[test]
 fn a_loss_that_turns_out_to_be_congestion_is_told_again() {
     let mut bench = Bench::new();
@@ -272,7 +274,7 @@ fn a_loss_that_turns_out_to_be_congestion_is_told_again() {
     assert_eq!(causes(bench.heard()), []);
 }
 
-/// One signal for a series of timeouts, then slow start outside of recovery, then the restart.
+/// A series of timeouts is one congestion signal, then slow start outside of recovery, then the restart.
 #[test]
 fn a_series_of_timeouts_is_one_episode() {
     let mut bench = Bench::new();
@@ -298,8 +300,8 @@ fn a_series_of_timeouts_is_one_episode() {
     assert_eq!(names(&bench.heard()), ["ack", "restart", "round"]);
 }
 
-/// A hole that closes by itself, 5 ms after it seemed lost and before it could be sent again: the controller hears of that before
-/// anything else, and there is no recovery that would end.
+/// A hole is filled 5 ms after it was detected as a loss, before its retransmission. The controller is informed of the spurious
+/// loss before any other call, and there is no recovery to end.
 #[test]
 fn a_loss_that_was_none_is_told_before_the_ack() {
     let mut bench = Bench::new();
@@ -313,7 +315,7 @@ fn a_loss_that_was_none_is_told_before_the_ack() {
     assert_eq!((ack.phase, bench.control.tally.undone), (Phase::Open, 1));
 }
 
-/// The same after a timeout: what had not been sent again is in flight again, and the RTO is that of before, or longer.
+/// The same after a timeout: segments that had not been retransmitted are in flight again, and the RTO is at least what it was.
 #[test]
 fn a_timeout_that_was_not_needed_puts_everything_back_in_flight() {
     let mut bench = Bench::new();
@@ -328,11 +330,11 @@ fn a_timeout_that_was_not_needed_puts_everything_back_in_flight() {
             bench.control.on_sent(bench.now, &bench.board, (10_000, 1000), added, Transmission::Again);
         }
     }
-    // The probe left less than an SRTT ago, or has been given up, too.
+    // The probe was sent less than an SRTT ago, or it was declared lost, too.
     assert!(bench.board.flight(PATH) <= 1000);
     bench.resend();
     bench.heard();
-    // Segment 2 was sent once, and nothing shows that what was sent again has come.
+    // Segment 2 was sent once, and nothing shows that the retransmissions have arrived.
     bench.ack(ms(1), 1, &[(2, 3)]);
     assert_eq!(names(&bench.heard()), ["undone", "ack"]);
     assert_eq!((bench.board.flight(PATH), bench.board.lowest_lost(PATH)), (8000, None));
@@ -340,8 +342,8 @@ fn a_timeout_that_was_not_needed_puts_everything_back_in_flight() {
     assert!(bench.control.rto() < ms(5000), "{}", bench.control.rto());
 }
 
-/// While the answer to a timeout is repaired two more are lost, one after the other: the first of them the controller is not told of, so
-/// what it does about the second is for both. That the second was only late takes nothing back.
+/// During the recovery from a timeout two more segments are lost, one after the other. The controller gets no call for the first
+/// of them, so its response to the second covers both. If the second proves spurious, nothing is undone.
 #[test]
 fn a_loss_beside_another_one_stays() {
     let mut bench = Bench::new();
@@ -364,11 +366,11 @@ fn a_loss_beside_another_one_stays() {
     assert_eq!(bench.control.tally.undone, 0);
 }
 
-/// [rfc-7765]: from any answer on it takes one and a half probe timeouts of silence, though what is in flight has been for long. An
-/// answer may be a sample, one to what was sent again, or the word that something came twice.
+/// [rfc-7765]: after any ACK, a path is suspected only after one and a half probe timeouts of silence, however old the data in
+/// flight is. The ACK may give an RTT sample, acknowledge a retransmission, or report a duplicate.
 #[test]
 fn whatever_is_answered_a_path_is_not_suspected_for_a_while() {
-    // SRTT 90 ms and RTTVAR 45 ms from the handshake: a probe timeout of 270 ms. A sample of 90 ms more: 225 ms.
+    // SRTT is 90 ms and RTTVAR 45 ms after the handshake: a probe timeout of 270 ms. After another sample of 90 ms: 225 ms.
     let begin = || {
         let mut bench = Bench::new();
         bench.control.detect_by(Detection::Overtaken);
@@ -397,8 +399,8 @@ fn whatever_is_answered_a_path_is_not_suspected_for_a_while() {
     assert_eq!(bench.control.suspect_at(), bench.now + ms(270) * 3 / 2);
 }
 
-/// [rfc-5681] sec. 4.1: after a silence longer than the retransmission timeout the window is not trusted; not a moment earlier, and not
-/// while anything is in flight.
+/// [rfc-5681] sec. 4.1: after an idle time longer than the retransmission timeout the window restarts; not earlier, and not while
+/// data is in flight.
 #[test]
 fn a_long_silence_is_told() {
     let mut bench = Bench::new();
@@ -419,14 +421,14 @@ fn a_long_silence_is_told() {
     assert_eq!(restarts(&mut bench), 1, "it is told once");
 }
 
-/// [rfc-2018] sec. 8: a receiver may take back what it reported. When the retransmission timer expires and the first segment that is
-/// missing had been reported, nothing of what was reported counts.
+/// [rfc-2018] sec. 8: a receiver may renege. If the retransmission timer expires and the first missing segment had been reported,
+/// all reports are discarded.
 #[test]
 fn what_a_receiver_took_back_is_sent_again_after_the_timeout() {
     let mut bench = Bench::new();
     bench.send(4);
     bench.ack(ms(100), 0, &[(1, 3)]);
-    // The hole is filled, and the receiver asks for what it had.
+    // The hole is filled, and the receiver asks for a segment that it had reported.
     bench.ack(ms(100), 1, &[]);
     assert_eq!(bench.board.lowest_lost(PATH), None);
     while bench.control.tally.timeouts == 0 {
@@ -442,8 +444,8 @@ fn what_a_receiver_took_back_is_sent_again_after_the_timeout() {
     assert_eq!(again, [1, 2, 3]);
 }
 
-/// Three timeouts go into a window that is shut, so the fourth would be eight times as long away. When it opens, everything leaves again at once, and a
-/// timeout is no more than doubled.
+/// Three timeouts happen while the window is zero, so the fourth would come after eight times the RTO. When the window opens,
+/// everything is retransmitted at once, and the timeout is at most doubled.
 #[test]
 fn a_window_that_opens_again_is_not_waited_for() {
     let mut bench = Bench::new();
@@ -452,7 +454,7 @@ fn a_window_that_opens_again_is_not_waited_for() {
         bench.now = bench.control.deadline();
         bench.control.handle_timeout(bench.now, &mut bench.board);
         if bench.board.lowest_lost(PATH).is_none() {
-            // A probe of the tail comes first.
+            // A tail loss probe comes first.
             bench.now = bench.control.deadline();
             bench.control.handle_timeout(bench.now, &mut bench.board);
         }
@@ -464,14 +466,14 @@ fn a_window_that_opens_again_is_not_waited_for() {
     bench.control.on_reopened(bench.now, &mut bench.board);
     assert_eq!(bench.board.lowest_lost(PATH), Some(0));
     assert_eq!(bench.control.rto(), patient / 4);
-    // Nobody waits for a path that answers.
+    // For a path that answers, the timer is not restarted.
     let mut bench = Bench::new();
     bench.send(4);
     bench.control.on_reopened(bench.now, &mut bench.board);
     assert_eq!(bench.board.lowest_lost(PATH), None);
 }
 
-/// Acknowledges `segments` one by one, the first of them after an RTT, with everything before `holes` lost. What left for each: again and first.
+/// Acknowledges `segments` one by one. All before `holes` are lost. Returns the retransmissions and new segments for each ACK.
 fn acknowledge(bench: &mut Bench, segments: std::ops::Range<u64>, holes: u64) -> Vec<(u64, u64)> {
     let mut left = vec![];
     for segment in segments {
@@ -481,8 +483,8 @@ fn acknowledge(bench: &mut Bench, segments: std::ops::Range<u64>, holes: u64) ->
     left
 }
 
-/// [rfc-9937]: twenty segments are out and the first is lost. Slow start grows for the two ACKs before the third shows that, so that of 22
-/// eleven are to be in flight: ⌈n · 11/22⌉ leave for n, the retransmission first.
+/// [rfc-9937]: twenty segments are in flight and the first is lost. Slow start grows for the two ACKs before the third reveals
+/// the loss, so 11 of 22 are to be in flight: ⌈n · 11/22⌉ are sent for n ACKs, the retransmission first.
 #[test]
 fn one_loss_is_repaired_at_half_the_rate() {
     let mut bench = Bench::under("reno", "20");
@@ -492,7 +494,7 @@ fn one_loss_is_repaired_at_half_the_rate() {
     for (index, &(again, first)) in left[3..].iter().enumerate() {
         assert_eq!((again, first), (0, (index as u64) % 2), "ACK {}", index + 4);
     }
-    // All that left before is answered: what remains is what the law lets.
+    // All ACKs of earlier segments have arrived; the rest is limited by the law's window.
     bench.ack(ms(70), 0, &[(1, 24)]);
     bench.fill();
     assert_eq!((bench.control.window(), bench.board.flight(PATH)), (11.0, 11_000));
@@ -500,14 +502,14 @@ fn one_loss_is_repaired_at_half_the_rate() {
     assert_eq!(bench.fill().1, 1, "the window is full but for what came");
 }
 
-/// [rfc-9937]: of twenty the first fifteen are lost, and five ACKs come. Each lets one segment leave: the window is open, and seven would leave at
-/// the third without. What was sent again is acknowledged, and each such ACK lets two leave.
+/// [rfc-9937]: the first fifteen of twenty segments are lost, and five ACKs arrive. Each allows one segment, although the window
+/// would allow seven at the third ACK. The retransmissions are acknowledged, and each such ACK allows two segments.
 #[test]
 fn a_burst_that_is_lost_is_no_burst_that_is_sent() {
     let mut bench = Bench::under("reno", "20");
     bench.fill();
     assert_eq!(acknowledge(&mut bench, 15..20, 15), [(0, 2), (0, 2), (1, 0), (1, 0), (1, 0)]);
-    // The four of slow start.
+    // The four segments of slow start.
     assert_eq!(acknowledge(&mut bench, 20..24, 15), [(1, 0), (1, 0), (1, 0), (1, 0)]);
     let mut left = vec![];
     for segment in 1..=3 {
@@ -515,7 +517,7 @@ fn a_burst_that_is_lost_is_no_burst_that_is_sent() {
         left.push(bench.fill());
     }
     assert_eq!(left, [(2, 0), (2, 0), (2, 0)]);
-    // As soon as eleven are in flight there is room for no more than that.
+    // When eleven segments are in flight, there is no room for more.
     for segment in 4..=24 {
         bench.ack(ms(10), segment, &[(15, 24)]);
         bench.fill();
@@ -523,8 +525,8 @@ fn a_burst_that_is_lost_is_no_burst_that_is_sent() {
     }
 }
 
-/// Whatever is lost and whenever ACKs come: [rfc-9937] sec. 7 lets no more leave than has arrived since, and a segment for each ACK that
-/// acknowledges more, one of them for the retransmission. What remains in the end is at most what the law lets.
+/// Whatever is lost and whenever ACKs arrive, [rfc-9937] sec. 7 allows no more segments than have arrived since, plus one per ACK
+/// that advances, of which one is the retransmission. In the end the flight is at most the law's window.
 #[test]
 fn no_more_leaves_than_arrives_and_a_segment_an_ack() {
     let mut runner = TestRunner::new_with_rng(
@@ -539,7 +541,7 @@ fn no_more_leaves_than_arrives_and_a_segment_an_ack() {
         let (mut arrived, mut next, mut acks) = (std::collections::BTreeSet::new(), 0_u64, 0);
         let (mut out, mut came, mut safe) = (0, 0, 0);
         for (fate, waits) in fates {
-            // In the order of their sequence: what is lost the first time comes when it is sent again.
+            // In sequence order. A segment lost at first arrives when it is retransmitted.
             let end = bench.board.next() / 1000;
             let Some(segment) = (next..end).find(|segment| !arrived.contains(segment)) else { break };
             next = segment + 1;
@@ -571,15 +573,15 @@ fn no_more_leaves_than_arrives_and_a_segment_an_ack() {
     runner.run(&strategy, |(law, window, lossy, fates)| play((law, window, lossy, fates))).unwrap();
 }
 
-/// A path that does not carry long datagrams any more looks like either of them: nothing gets through until the timeout, or others do, and one
-/// segment is lost for the third time. Less is doubted for nothing.
+/// Two signs that a path no longer carries long datagrams: nothing arrives until the timeout; or other segments arrive, but one
+/// segment is lost for the third time. Anything less casts no doubt.
 #[test]
 fn a_timeout_and_a_third_loss_are_doubts() {
     let mut bench = Bench::under("reno", "100");
     bench.send(1);
     for loss in 1..=3 {
         assert!(!bench.control.is_doubtful(), "{loss}");
-        // Three that left after it arrive.
+        // Three segments that were sent after it arrive.
         let next = bench.board.next() / 1000;
         bench.send(3);
         bench.ack(ms(90), 0, &[(next, next + 3)]);

@@ -1,6 +1,6 @@
-//! The timers of a path: reordering, tail loss probe, retransmission timeout, and the test of a silent path.
+//! The timers of a path: reordering, tail loss probe, retransmission timeout, and the suspicion of a silent path.
 //!
-//! Citation: rfc-8985 sec. 7 and 8, rfc-6298 sec. 5. [`super`] says which segments count as lost after a timeout.
+//! Citation: rfc-8985 sec. 7 and 8, rfc-6298 sec. 5. [`super`] describes which segments count as lost after a timeout.
 
 use anabranch_cc::{Cause, Signal, Transmission};
 use anabranch_units::{Span, Time};
@@ -37,11 +37,11 @@ pub(super) enum Probe {
 }
 
 impl PathControl {
-    /// Handles the deadline.
+    /// Handles the timeout of the running timer.
     pub(crate) fn handle_timeout<T>(&mut self, now: Time, board: &mut Scoreboard<T>) {
         match self.timer {
             Timer::Reordering(at) if at <= now => self.look(now, board),
-            // Other paths have acknowledged everything in flight: no retransmission is needed.
+            // ACKs on other paths cover everything in flight, so no retransmission is needed.
             Timer::Probe(at) | Timer::Retransmission(at) if at <= now && board.oldest(self.id).is_none() => {
                 board.release_held(self.id, u64::MAX);
                 board.release_copies(self.id, u64::MAX);
@@ -63,8 +63,8 @@ impl PathControl {
         }
     }
 
-    /// When a silent path becomes suspect: a probe timeout ([rfc-9002] sec. 6.2.1) after it was to be probed. [`Time::NEVER`] if
-    /// nothing is in flight, or no other path would take over.
+    /// When a silent path is suspected: a probe timeout ([rfc-9002] sec. 6.2.1) after the time when it is probed. [`Time::NEVER`]
+    /// if nothing is in flight, or if no other path would take over.
     pub(crate) fn suspect_at(&self) -> Time {
         if self.flight == 0 || !self.has_others {
             return Time::NEVER;
@@ -72,9 +72,9 @@ impl PathControl {
         self.ask_at().saturating_add(self.rtt.probe_timeout())
     }
 
-    /// When to probe a silent path, if another one would take over: when the answer to the oldest segment in flight is overdue, as
-    /// [rfc-7765] counts, by a probe timeout after its departure. On a full path answers come all the time, and that would be a
-    /// moment after the last one: the minimum is half of a probe timeout.
+    /// When to probe a silent path, if another one would take over. That is when the ACK of the oldest segment in flight is
+    /// overdue, counted from its sending as in [rfc-7765]: a probe timeout later. On a full path ACKs arrive all the time, and
+    /// this would be a moment after the last one, so the minimum is half a probe timeout after the last ACK.
     fn ask_at(&self) -> Time {
         let timeout = self.rtt.probe_timeout();
         let delay = if self.flight <= self.mss { DELAYED_ACK_MAX } else { self.ack_delay };
@@ -82,7 +82,7 @@ impl PathControl {
         self.heard.saturating_add(timeout / 2).max(overdue).saturating_add(delay)
     }
 
-    /// [rfc-6298] sec. 5.4 to 5.6, with [rfc-8985] sec. 6.3 for what counts as lost.
+    /// [rfc-6298] sec. 5.4 to 5.6; [rfc-8985] sec. 6.3 for which segments count as lost.
     fn time_out<T>(&mut self, now: Time, board: &mut Scoreboard<T>) {
         board.distrust();
         let mut found = Found::default();
@@ -100,7 +100,7 @@ impl PathControl {
         self.probe = Probe::None;
         if let Some(departure) = found.departure.filter(|_| !self.is_silent) {
             self.report_loss(now, board, Signal::Timeout, Cause::Congestion, departure);
-            // Whether an earlier loss has to do with this one is unknown.
+            // It is unknown whether an earlier loss is related to this one.
             match self.episode {
                 Episode::Open => self.suspect(board, Signal::Timeout, &found),
                 Episode::Recovery { .. } | Episode::AfterTimeout { .. } => self.suspicion = None,
@@ -115,7 +115,7 @@ impl PathControl {
         self.arm(now, board);
     }
 
-    /// The peer's window opens again. The peer has dropped retransmissions meanwhile, so their silence means nothing and the timer
+    /// The peer's window opens again. Meanwhile the peer has dropped retransmissions, so missing ACKs mean nothing, and the timer
     /// restarts.
     pub(crate) fn on_reopened<T>(&mut self, now: Time, board: &mut Scoreboard<T>) {
         if !self.is_silent {
@@ -133,7 +133,7 @@ impl PathControl {
     #[inline]
     pub(super) fn conclude_probe<T>(&mut self, now: Time, board: &Scoreboard<T>, path_una: Offset) {
         let Probe::Out { end, transmission, .. } = self.probe else { return };
-        // With several paths, a path is acknowledged beyond the end as soon as nothing is in flight on it.
+        // With several paths, a path counts as acknowledged beyond the end as soon as nothing is in flight on it.
         let is_beyond = path_una > end && board.highest(self.id) > end;
         if transmission == Transmission::First && path_una >= end {
             self.probe = Probe::None;
@@ -148,7 +148,7 @@ impl PathControl {
         }
     }
 
-    /// Sets the timer for what is in flight.
+    /// Sets the timer according to what is in flight.
     #[inline]
     pub(super) fn arm<T>(&mut self, now: Time, board: &Scoreboard<T>) {
         if self.is_watched {
@@ -171,7 +171,7 @@ impl PathControl {
         let is_alone = self.flight <= self.mss;
         let delay = if is_alone { DELAYED_ACK_MAX } else { self.ack_delay };
         let probe = now.saturating_add(smoothed.saturating_mul(2)).saturating_add(delay);
-        // The answer to a probe must arrive before the path is suspected.
+        // The ACK of a probe must arrive before the path is suspected.
         let probe = if self.has_others { probe.min(self.ask_at().max(now)) } else { probe };
         self.timer = if probe < retransmission { Timer::Probe(probe) } else { Timer::Retransmission(retransmission) };
     }

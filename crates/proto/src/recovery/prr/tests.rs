@@ -2,7 +2,8 @@ use super::*;
 
 const MSS: u64 = 1000;
 
-/// Segments: an ACK for so many, with so many in flight and all below `una` acknowledged, and how many segments may leave then, all of which do.
+/// Handles an ACK for `bytes` segments, with `flight` in flight and all below `una` acknowledged. Returns how many segments may
+/// be sent then, and sends them. All in segments.
 fn leaves(prr: &mut Prr, bytes: u64, flight: u64, una: u64, has_lost: bool) -> u64 {
     prr.on_ack(&Arrived { bytes: bytes * MSS, flight: flight * MSS, una: una * MSS, has_lost }, MSS);
     let mut count = 0;
@@ -13,7 +14,7 @@ fn leaves(prr: &mut Prr, bytes: u64, flight: u64, una: u64, has_lost: bool) -> u
     count
 }
 
-/// Ten of twenty are to be in flight: a segment for every second that arrives ([rfc-9937] sec. 6).
+/// Ten of twenty are to be in flight: one segment is sent for every second one that arrives ([rfc-9937] sec. 6).
 #[test]
 fn above_ssthresh_what_leaves_is_in_proportion() {
     let mut prr = Prr::new(10 * MSS, 20 * MSS, 0);
@@ -25,11 +26,11 @@ fn above_ssthresh_what_leaves_is_in_proportion() {
             left
         })
         .collect();
-    // ⌈n · 10/20⌉ of n.
+    // ⌈n · 10/20⌉ for n ACKs.
     assert_eq!(left, [1, 0, 1, 0, 1, 0, 1, 0]);
 }
 
-/// Less is in flight than the law lets: as much as arrives, a segment more if the ACK is safe, and what is missing at the most.
+/// Fewer are in flight than the law allows: as many are sent as arrive, one more if the ACK is safe, and at most what is missing.
 #[test]
 fn below_ssthresh_an_ack_says_how_much_leaves() {
     let mut prr = Prr::new(10 * MSS, 20 * MSS, 0);
@@ -41,7 +42,7 @@ fn below_ssthresh_an_ack_says_how_much_leaves() {
     assert_eq!(leaves(&mut prr, 0, 4, 5, false), 0, "an ACK that says nothing");
 }
 
-/// What an application did not send it may send later: two that arrived had no answer.
+/// If the application did not use the allowance of two arrivals, it may use it later.
 #[test]
 fn what_was_not_sent_is_kept() {
     let mut prr = Prr::new(10 * MSS, 20 * MSS, 0);
@@ -51,11 +52,11 @@ fn what_was_not_sent_is_kept() {
     assert_eq!(leaves(&mut prr, 1, 6, 0, false), 3);
 }
 
-/// 2^40 bytes each, which the product of both must not exceed.
+/// Windows of 2^40 bytes, whose product would overflow.
 #[test]
 fn large_windows_do_not_overflow() {
     let mut prr = Prr::new(1 << 40, 1 << 41, 0);
     prr.on_ack(&Arrived { bytes: 1 << 40, flight: (1 << 40) + 1, una: 0, has_lost: false }, MSS);
-    // The half, in whole segments.
+    // A half, in whole segments.
     assert!(prr.has_room(1 << 39) && !prr.has_room((1 << 39) + MSS));
 }

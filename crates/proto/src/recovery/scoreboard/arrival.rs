@@ -1,4 +1,4 @@
-//! Processes acknowledgements: which segments have arrived, on which path that is known, and what is held for another one.
+//! Processes acknowledgements: which segments have arrived, on which path this is known, and which are held for another path.
 
 use std::mem;
 
@@ -23,7 +23,7 @@ impl<T> Scoreboard<T> {
             }
             let (is_delivered, is_edge) = (entry.fate == Fate::Delivered, entry.offset == edge);
             if !is_delivered {
-                // The echo applies to the segment at the edge only.
+                // The echo applies only to the segment at the edge.
                 let echo = context.echo.filter(|_| is_edge);
                 self.newly_acked(self.first, context, echo);
             }
@@ -48,7 +48,7 @@ impl<T> Scoreboard<T> {
         }
     }
 
-    /// `left..right` has arrived. Parts of segments do not count.
+    /// `left..right` has arrived. A segment counts only if it is covered completely.
     pub(crate) fn acknowledge_selectively(&mut self, left: Offset, right: Offset, context: &AckContext) {
         let known = self.blocks.iter().position(|block| block.left == left);
         let start = match known.map(|known| self.blocks[known]) {
@@ -65,7 +65,7 @@ impl<T> Scoreboard<T> {
                 break;
             }
             // The first entry was below `left` or is delivered now: there is no hole before it, until the cumulative
-            // acknowledgement that a correct receiver sends with this block removes it.
+            // acknowledgement removes it, which a correct receiver sends with this block.
             let path = self.newly_acked(index, context, None);
             let is_delivered = |index: Index| self.entry(index).fate == Fate::Delivered;
             let has_before = index > self.first && is_delivered(index - 1);
@@ -92,8 +92,8 @@ impl<T> Scoreboard<T> {
         self.blocks[known] = Block { left, right, from: self.blocks[known].from, upto: index };
     }
 
-    /// An ACK of everything below `ack` and of `blocks` arrived on this path. It releases what was held of them, and everything
-    /// that left earlier. It answers the latest departure that it names.
+    /// An ACK of everything below `ack` and of `blocks` arrived on this path. It releases what was held of these segments, and
+    /// everything sent earlier. It acknowledges the latest transmission that it covers.
     pub(crate) fn confirm(&mut self, path: PathId, ack: Offset, blocks: &[(Offset, Offset)]) {
         let lane = &self.lanes[path.index()];
         let Some((first, last)) = lane.held.front().zip(lane.held.back()) else { return };
@@ -118,7 +118,7 @@ impl<T> Scoreboard<T> {
         }
     }
 
-    /// Releases what is held on a path and left at `serial` or before.
+    /// Releases what is held on a path and was sent at `serial` or before.
     pub(crate) fn release_held(&mut self, path: PathId, serial: u64) {
         let lane = &mut self.lanes[path.index()];
         while let Some(held) = lane.held.pop_front_if(|held| held.serial <= serial) {
@@ -131,8 +131,8 @@ impl<T> Scoreboard<T> {
         }
     }
 
-    /// A duplicate of the segment that ends at `end` arrived on this path. If it is a copy, earlier departures have arrived or are
-    /// lost.
+    /// A duplicate of the segment that ends at `end` was reported on this path. If it is a copy, earlier transmissions have
+    /// arrived or are lost.
     pub(crate) fn confirm_copy(&mut self, path: PathId, end: Offset) {
         let copied = self.lanes[path.index()].copies.front().copied().filter(|copied| copied.end == end);
         if let Some(copied) = copied {
@@ -140,7 +140,7 @@ impl<T> Scoreboard<T> {
         }
     }
 
-    /// Copies to another path that left at `serial` or before are no longer in flight.
+    /// Copies on another path that were sent at `serial` or before are no longer in flight.
     pub(crate) fn release_copies(&mut self, path: PathId, serial: u64) {
         let lane = &mut self.lanes[path.index()];
         lane.release_copies(serial);
@@ -149,17 +149,17 @@ impl<T> Scoreboard<T> {
         }
     }
 
-    /// The paths with reports that have not been taken.
+    /// The paths with arrivals that have not been taken.
     pub(crate) fn newly_acked_paths(&self) -> PathSet {
         self.newly_acked_paths
     }
 
-    /// Whether a path has reports that have not been taken.
+    /// Whether a path has arrivals that have not been taken.
     pub(crate) fn has_newly_acked(&self, path: PathId) -> bool {
         self.newly_acked_paths.contains(path)
     }
 
-    /// Takes the reports of a path since the last call.
+    /// Takes the arrivals of a path since the last call.
     pub(crate) fn take_newly_acked(&mut self, path: PathId) -> NewlyAcked {
         let lane = &mut self.lanes[path.index()];
         if let Some(newest) = lane.newly_acked.newest {
@@ -169,8 +169,8 @@ impl<T> Scoreboard<T> {
         mem::take(&mut lane.newly_acked)
     }
 
-    /// A segment arrived for the first time; `echo` is the context's if it applies to this segment. Returns the path of its last
-    /// departure.
+    /// A segment arrived for the first time; `echo` is that of the context if it applies to this segment. Returns the path of its
+    /// last transmission.
     #[inline(always)]
     fn newly_acked(&mut self, index: Index, context: &AckContext, echo: Option<Time>) -> PathId {
         let entry = &mut self.entries[(index - self.first) as usize];
@@ -204,8 +204,8 @@ impl<T> Scoreboard<T> {
             lane.newly_acked.echo = lane.newly_acked.echo.or(echo);
             return path;
         }
-        // Of two transmissions the first, if the echoed timestamp is older than the second. An early answer is no proof, since the
-        // queue that was part of the least RTT may be gone. An answer on another path gives no time.
+        // The first one of two transmissions, if the echoed timestamp is older than the second. An early ACK proves nothing,
+        // since the queue that was part of the minimum RTT may be gone. An ACK on another path gives no time.
         let (is_again, is_here) = (transmissions > 1, path == context.via);
         let waited = context.now.since(departure.time);
         let has_echo = |lane: &Lane| echo.is_some_and(|echo| lane.retransmission_log.is_later_than(echo));
@@ -239,8 +239,8 @@ impl<T> Scoreboard<T> {
         index
     }
 
-    /// The position of the first entry that begins at or above `place`. Most segments are full, so the guess assumes equal lengths;
-    /// the search starts there, in strides that double.
+    /// The position of the first entry that begins at or above `place`. Most segments are full, so the first guess assumes equal
+    /// lengths. The search starts there, with strides that double.
     pub(super) fn position(&self, place: Offset) -> usize {
         let len = self.entries.len();
         let Some(start) = self.entries.front().map(|first| first.offset).filter(|_| place < self.next) else {

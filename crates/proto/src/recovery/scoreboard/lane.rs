@@ -19,42 +19,43 @@ pub(super) struct Lane {
     pub(super) newest: Index,
     /// Bytes in flight.
     pub(super) bytes: u64,
-    /// Departures so far.
+    /// The number of transmissions so far.
     pub(super) departures: u64,
-    /// Departures before the path was last abandoned: their arrivals are ignored.
+    /// Transmissions before the path was last abandoned. Their arrivals are ignored.
     pub(super) begin: u64,
     /// The highest end of a segment that was delivered.
     pub(super) highest: Offset,
-    /// The three latest departures known to have arrived, each plus one; the latest first.
+    /// The serial numbers, each plus one, of the three latest transmissions known to have arrived; the latest first.
     pub(super) latest: [u64; DUPLICATES],
     pub(super) newly_acked: NewlyAcked,
     pub(super) retransmission_log: RetransmissionLog,
     pub(super) lost: Losses,
-    /// Segments lost here and not delivered since, retransmitted or not.
+    /// Segments lost here and not delivered since, whether retransmitted or not.
     pub(super) damaged: usize,
     /// Below this index no segment of this lane is missing, except those moved from another one.
     pub(super) cursor: Index,
-    /// Delivered segments of this lane at or above the cursor.
+    /// The number of delivered segments of this lane at or above the cursor.
     pub(super) above: usize,
     pub(super) holes: Holes,
-    /// Segments that an ACK on another path reported, in the order of departure and of sequence space.
+    /// Segments that an ACK on another path reported, in the order of sending and of sequence space.
     pub(super) held: VecDeque<Held>,
-    /// Their bytes.
+    /// The bytes of held segments.
     pub(super) held_bytes: u64,
-    /// Segments that left again on another path while in flight here, in the order of departure: they still fill this path.
+    /// Segments that were sent again on another path while in flight here, in the order of sending. They still count as in flight
+    /// here.
     pub(super) copies: VecDeque<Copied>,
 }
 
-/// The holes of one path among several. Entries below the cursor are stale.
+/// The holes of one path among several. Entries below the cursor are outdated.
 #[derive(Debug, Default)]
 pub(super) struct Holes {
-    /// The number of holes at the last look; two stands for more.
+    /// The number of holes found; two means two or more.
     pub(super) count: usize,
-    /// Indices delivered above the cursor, perhaps with stale ones, the lowest on top.
+    /// Indices delivered above the cursor, the lowest on top. Some may be outdated.
     delivered: BinaryHeap<Reverse<Index>>,
-    /// One more than the highest of them.
+    /// One more than the highest delivered index.
     pub(super) highest: Index,
-    /// A range of entries without a missing one of this lane.
+    /// A range of entries in which no segment of this lane is missing.
     pub(super) run: Range<Index>,
 }
 
@@ -63,12 +64,12 @@ pub(super) struct Holes {
 pub(super) struct Oldest {
     /// [`NONE`] if nothing is in flight.
     pub(super) index: Index,
-    /// Larger than any departure if nothing is in flight.
+    /// Larger than any serial number if nothing is in flight.
     pub(super) serial: u64,
     pub(super) departed: Time,
 }
 
-/// A segment that is in flight twice, at its first departure.
+/// A segment that is in flight twice; this is its first transmission.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Copied {
     pub(super) end: Offset,
@@ -79,12 +80,12 @@ pub(super) struct Copied {
 /// Lost segments.
 #[derive(Debug, Default)]
 pub(super) struct Losses {
-    /// Indices of all lost segments; stale ones are removed when they come to the top.
+    /// Indices of all lost segments. Outdated ones are removed when they come to the top.
     pub(super) heap: BinaryHeap<Reverse<Index>>,
     pub(super) count: usize,
 }
 
-/// A segment that is delivered, and still in flight for its lane.
+/// A segment that is delivered, but still in flight for its lane.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Held {
     pub(super) start: Offset,
@@ -93,25 +94,25 @@ pub(super) struct Held {
     pub(super) departure: Departure,
 }
 
-/// What the acknowledgements since the last look reported first, for one path.
+/// What acknowledgements have newly reported for one path since the last call.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct NewlyAcked {
     /// Segments that arrived, and their bytes.
     pub(crate) segments: u32,
     pub(crate) bytes: u64,
-    /// The bytes of those that were in flight; the others had been declared lost.
+    /// The bytes of those segments that were in flight; the others had been declared lost.
     pub(crate) bytes_from_flight: u64,
-    /// The one that left last.
+    /// The segment that was sent last.
     pub(crate) newest: Option<Delivered>,
-    /// The latest departure whose transmission is unambiguous.
+    /// The latest transmission that is unambiguous.
     pub(crate) newest_certain: Option<Departed>,
-    /// Whether a segment sent once arrived after a higher one.
+    /// Whether a segment that was sent once arrived after a higher one.
     pub(crate) is_reordered: bool,
     /// Whether a segment arrived that had been declared lost and not retransmitted.
     pub(crate) is_late: bool,
     /// Whether the original of a retransmitted segment arrived.
     pub(crate) is_original: bool,
-    /// Whether a retransmitted segment arrived, and its transmission is ambiguous.
+    /// Whether a retransmitted segment arrived, and it is unknown which of its transmissions.
     pub(crate) is_ambiguous: bool,
     /// [`AckContext::echo`], if the acknowledgement number moved.
     pub(crate) echo: Option<Time>,
@@ -127,7 +128,7 @@ pub(crate) struct Delivered {
     pub(crate) departure: Departure,
 }
 
-/// The number and time of a departure, as RACK needs them.
+/// The serial number and time of a transmission, as RACK needs them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Departed {
     pub(crate) serial: u64,
@@ -166,13 +167,13 @@ impl Lane {
         entry.serial >= self.begin
     }
 
-    /// Forgets all deliveries above holes.
+    /// Discards all deliveries above holes.
     pub(super) fn distrust(&mut self) {
         self.above = 0;
         self.holes.clear();
     }
 
-    /// Copies that left at `serial` or before are no longer in flight here.
+    /// Copies that were sent at `serial` or before are no longer in flight here.
     pub(super) fn release_copies(&mut self, serial: u64) {
         while let Some(copied) = self.copies.pop_front_if(|copied| copied.serial <= serial) {
             self.bytes -= u64::from(copied.len);
@@ -180,7 +181,7 @@ impl Lane {
         }
     }
 
-    /// The segment that ends at `end` is delivered, as far as this path knows.
+    /// Records that the segment that ends at `end` is delivered, as far as this path knows.
     pub(super) fn reap(&mut self, end: Offset, was_in_flight: bool, delivered: Delivered, is_certain: bool) {
         let (serial, len) = (delivered.serial, u64::from(delivered.len));
         let newly_acked = &mut self.newly_acked;

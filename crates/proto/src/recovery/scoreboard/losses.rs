@@ -10,7 +10,7 @@ use super::{DUPLICATES, Entry, Fate, Found, Index, NONE, Scoreboard};
 use crate::path::PathId;
 
 impl<T> Scoreboard<T> {
-    /// The path is abandoned: its flight is lost, and its lost segments may leave on any other path.
+    /// The path is abandoned: its segments in flight are lost, and its lost segments may be sent on any other path.
     pub(crate) fn orphan(&mut self, path: PathId) -> Found {
         let mut found = Found::default();
         while self.lanes[path.index()].oldest != Oldest::NONE {
@@ -18,21 +18,21 @@ impl<T> Scoreboard<T> {
         }
         let Losses { heap, .. } = mem::take(&mut self.lanes[path.index()].lost);
         for Reverse(index) in heap {
-            // A segment may be queued twice, or not be lost any more.
+            // A segment may be queued twice, or no longer be lost.
             if index >= self.first && self.entry(index).fate == Fate::Lost && self.entry(index).path == path {
                 self.entry_mut(index).path = PathId::NOWHERE;
                 self.orphans.push(index);
             }
         }
-        // Reneging is possible when the identifier belongs to another path, or to none.
+        // Reneging is possible after the identifier belongs to another path, or to none.
         let lane = &mut self.lanes[path.index()];
         (lane.begin, lane.above) = (lane.departures, 0);
         lane.holes.clear();
         found
     }
 
-    /// Declares lost, from the oldest departure on, what left before `serial` and at `time` or earlier. Returns what it found, and
-    /// the departure time of the first that was spared for its time alone.
+    /// Declares segments lost, from the oldest transmission on, if they were sent before `serial` and at `time` or earlier.
+    /// Returns what it found, and the sending time of the first segment that was spared only because of its time.
     #[inline]
     pub(crate) fn lose_until(&mut self, path: PathId, serial: u64, time: Time) -> (Found, Option<Time>) {
         let mut found = Found::default();
@@ -48,7 +48,7 @@ impl<T> Scoreboard<T> {
         }
     }
 
-    /// Declares the oldest departure lost, if anything is in flight on the path.
+    /// Declares the oldest transmission lost, if anything is in flight on the path.
     pub(crate) fn lose_oldest(&mut self, path: PathId, found: &mut Found) {
         let Oldest { index, .. } = self.lanes[path.index()].oldest;
         if index != NONE {
@@ -64,12 +64,12 @@ impl<T> Scoreboard<T> {
         }
     }
 
-    /// Departures on a path before this number have been overtaken by three arrivals.
+    /// Transmissions on a path before this serial number have been overtaken by three arrivals.
     pub(crate) fn overtaken(&self, path: PathId) -> u64 {
         self.lanes[path.index()].latest[DUPLICATES - 1].saturating_sub(1)
     }
 
-    /// Forgets deliveries above holes, if the receiver seems to have reneged: it asks for a segment that it had reported
+    /// Discards deliveries above holes, if the receiver seems to have reneged: it asks for a segment that it had reported
     /// ([rfc-2018] sec. 8). Only peers without streams may renege.
     pub(crate) fn distrust(&mut self) {
         if self.entries.front().is_none_or(|entry| entry.fate != Fate::Delivered) {
@@ -87,7 +87,7 @@ impl<T> Scoreboard<T> {
                 None => {}
             }
             let path = entry.path;
-            // A segment without a path counts for no path.
+            // A segment without a path counts on no path.
             if path != PathId::NOWHERE {
                 self.damage(index);
             }
@@ -103,13 +103,13 @@ impl<T> Scoreboard<T> {
     }
 
     /// Segments counted as lost on a path are in flight again. Returns their bytes. The time is linear in the lost segments and
-    /// those that left before them, so a peer that reports spurious losses all the time costs no more.
+    /// those sent before them, so a peer that reports spurious losses all the time does not cost more.
     pub(crate) fn restore(&mut self, path: PathId) -> u64 {
         let Losses { heap, .. } = mem::take(&mut self.lanes[path.index()].lost);
         let (mut restored, mut added) = (vec![], 0);
         for Reverse(index) in heap.into_iter().filter(|&Reverse(index)| index >= self.first) {
             let entry = &mut self.entries[(index - self.first) as usize];
-            // A segment may be queued twice, or not be lost any more.
+            // A segment may be queued twice, or no longer be lost.
             if entry.fate != Fate::Lost || entry.path != path {
                 continue;
             }

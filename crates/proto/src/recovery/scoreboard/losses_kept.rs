@@ -1,4 +1,4 @@
-//! Records losses for a log.
+//! Records losses for a trace.
 
 use super::Scoreboard;
 use crate::path::PathId;
@@ -33,5 +33,5 @@ impl<T> Scoreboard<T> {
     }
 }
 
-/// A log takes them after each input. Losses beyond this number in one input are dropped.
+/// A trace takes them after each input. Losses beyond this number in one input are dropped.
 const LOSSES_MAX: usize = 1 << 13;

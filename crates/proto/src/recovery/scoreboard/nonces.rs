@@ -1,6 +1,6 @@
-//! The nonces of sent segments, by whose sums a peer proves receipt.
+//! The nonces of sent segments. With their sums a peer proves receipt.
 //!
-//! Each entry has the sum of all nonces up to its own, modulo 2^16, so that those of a block are a difference.
+//! Each entry has the sum of all nonces up to its own, modulo 2^16, so the sum over a block is a difference.
 
 use super::{Block, Index, Scoreboard};
 use crate::seq::Offset;
@@ -16,7 +16,7 @@ impl<T> Scoreboard<T> {
         (place >= self.acked).then(|| self.nonces_before(self.end_of(place, self.first)))
     }
 
-    /// The sum of the nonces of all segments in `left..right`; `None` if some of them are forgotten.
+    /// The sum of the nonces of all segments in `left..right`; `None` if some of them are no longer stored.
     pub(crate) fn nonces_within(&self, left: Offset, right: Offset) -> Option<u16> {
         if left < self.acked || right > self.next {
             return None;

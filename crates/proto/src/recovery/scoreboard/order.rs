@@ -1,4 +1,4 @@
-//! The order of departure on a path: a list through its entries in flight, the oldest first.
+//! The order of sending on a path: a linked list of its entries in flight, the oldest first.
 
 use std::mem;
 
@@ -7,7 +7,7 @@ use super::{Entry, Index, NONE, Scoreboard};
 use crate::path::PathId;
 
 impl<T> Scoreboard<T> {
-    /// Appends an entry at the new end of a lane.
+    /// Appends an entry as the newest of a lane.
     pub(super) fn link(&mut self, index: Index, path: PathId) {
         let lane = &mut self.lanes[path.index()];
         lane.departures += 1;
@@ -28,7 +28,7 @@ impl<T> Scoreboard<T> {
         }
     }
 
-    /// Inserts an entry into a lane before `newer`, or at the new end if that is none.
+    /// Inserts an entry into a lane before `newer`, or as the newest if that is [`NONE`].
     pub(super) fn insert(&mut self, index: Index, newer: Index, path: PathId) {
         if newer == NONE {
             return self.append(index, path);

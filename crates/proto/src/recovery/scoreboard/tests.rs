@@ -6,7 +6,7 @@ use super::*;
 const PATH: PathId = PathId::FIRST;
 const DOUBT: AckContext = AckContext { now: Time::ZERO, via: PATH, rtt_min: None, echo: None };
 
-/// A scoreboard with `count` segments of 100 bytes from place 0 on, one a millisecond.
+/// A scoreboard with `count` segments of 100 bytes from offset 0 on, sent one per millisecond.
 fn board(count: u64) -> Scoreboard<u64> {
     let mut board = Scoreboard::new(0, 1);
     (0..count).for_each(|number| send(&mut board, number));
@@ -22,7 +22,8 @@ fn send(board: &mut Scoreboard<u64>, number: u64) {
     });
 }
 
-/// What decides when something is sent is the same for a payload of 8 bytes and one of 256. Only the memory differs, by 248 for each of ten segments.
+/// What decides when something is sent is the same for a payload of 8 bytes and one of 256. Only the memory differs, by 248 bytes
+/// for each of ten segments.
 #[test]
 fn an_entry_weighs_the_same_whatever_it_holds() {
     let mut wide: Scoreboard<[u64; 32]> = Scoreboard::new(0, 1);
@@ -31,7 +32,7 @@ fn an_entry_weighs_the_same_whatever_it_holds() {
     }
     let (narrow, wide) = (board(10).kept(), wide.kept());
     assert_eq!((wide.weight - narrow.weight, wide.memory - narrow.memory), (0, 10 * 248));
-    // Of ten segments: 100 bytes of data and 96 for the entry.
+    // Ten segments: 100 bytes of data and 96 for the entry each.
     assert_eq!(narrow.weight, 10 * (100 + 96));
 }
 
@@ -88,7 +89,7 @@ fn the_lowest_lost_segment_comes_first_even_if_lost_later() {
     board.resend(0, PATH, |_| Departure { time: Time::NEVER, ..Departure::default() });
     assert_eq!(board.lowest_lost(PATH), Some(1));
     assert_eq!((board.flight(PATH), board.damaged(PATH)), (400, 3));
-    // What arrives after all is not sent again.
+    // A segment that arrives late is not retransmitted.
     sack(&mut board, 1, 2);
     assert_eq!((board.lowest_lost(PATH), board.damaged(PATH)), (Some(2), 2));
     ack(&mut board, 6);
@@ -121,14 +122,14 @@ fn what_a_peer_takes_back_is_lost() {
     sack(&mut board, 1, 3);
     board.distrust();
     assert_eq!(board.delivered(PATH), 2, "the receiver still asks for what is missing");
-    // The peer acknowledges 1 and asks for 1, which it had reported.
+    // The peer acknowledges up to 1 and asks for 1, which it had reported.
     board.acknowledge(100, &DOUBT, |_| ());
     board.distrust();
     board.check();
     assert_eq!((board.delivered(PATH), board.lowest_lost(PATH), board.flight(PATH)), (0, Some(1), 100));
 }
 
-/// What was in flight on a path that is given up has none; it arrives late, and then the peer takes its word back. Found by corrupting
+/// Segments in flight on an abandoned path have no path. One of them arrives late, and then the peer reneges. Found by corrupting
 /// segments at random.
 #[test]
 fn what_has_no_path_can_be_taken_back() {
@@ -141,7 +142,8 @@ fn what_has_no_path_can_be_taken_back() {
     assert_eq!((board.delivered(PATH), board.lowest_lost(PathId::NOWHERE), board.damaged(PATH)), (0, Some(0), 1));
 }
 
-/// What had arrived on a path that is given up is taken back: it has no path, and a new one of the same name has none of it.
+/// Segments that had arrived on an abandoned path are reneged. They have no path, and a new path with the same identifier has
+/// none of them.
 #[test]
 fn what_arrived_on_a_path_that_is_gone_can_be_taken_back() {
     let mut board = Scoreboard::new(0, 2);
@@ -194,7 +196,7 @@ fn operation() -> impl Strategy<Value = Operation> {
 }
 
 proptest! {
-    /// Whatever happens, the counts are those of the entries, and each segment arrives once.
+    /// Whatever happens, the counters equal those of the entries, and each segment arrives once.
     #[test]
     fn counts_agree_with_entries(operations in prop::collection::vec(operation(), 1..200)) {
         let mut board = board(0);
@@ -211,7 +213,7 @@ proptest! {
                     board.acknowledge(100 * (first + count).min(sent), &DOUBT, |number| done.push(number));
                 }
                 Operation::Selective(left, len) => {
-                    // Some receivers report what they ask for.
+                    // Some receivers report a segment and ask for it.
                     let (left, right) = ((first + left).min(sent), (first + left + len).min(sent));
                     board.acknowledge_selectively(100 * left, 100 * right, &DOUBT);
                 }
@@ -230,7 +232,7 @@ proptest! {
                     prop_assert_eq!(board.lowest_lost(PATH), None);
                 }
                 Operation::Distrust => {
-                    // What arrives again after that counts again.
+                    // Segments that arrive again afterwards count again.
                     let delivered = board.delivered(PATH);
                     board.distrust();
                     taken_back += 100 * (delivered - board.delivered(PATH)) as u64;
@@ -251,7 +253,7 @@ proptest! {
     }
 }
 
-/// Of 100,000 in flight the three oldest seemed lost, again and again: nobody looks at the others.
+/// Of 100,000 segments in flight, the three oldest are declared lost again and again: the others are not visited.
 #[test]
 fn what_was_not_lost_costs_nothing_when_a_loss_was_none() {
     let mut board = board(100_000);
@@ -266,7 +268,7 @@ fn what_was_not_lost_costs_nothing_when_a_loss_was_none() {
 
 const OTHER: PathId = PathId::new(1);
 
-/// Two paths, on which segments leave in turn, as many as `count` on each.
+/// Two paths on which `count` segments each are sent, in turn.
 fn two_paths(count: u64) -> Scoreboard<u64> {
     let mut board = Scoreboard::new(0, 2);
     (0..2 * count).for_each(|number| send_on(&mut board, number, [PATH, OTHER][number as usize % 2]));
@@ -278,7 +280,7 @@ fn send_on(board: &mut Scoreboard<u64>, number: u64, path: PathId) {
         .send(number, (100, number as u16), path, |flight| Departure { flight: flight as f64, ..Departure::default() });
 }
 
-/// What an ACK that came on `via` says has arrived, and how many holes there are on it then.
+/// Handles a report of `left..right` that arrived on `via`. Returns the holes on that path.
 fn sack_on(board: &mut Scoreboard<u64>, via: PathId, left: u64, right: u64) -> usize {
     board.acknowledge_selectively(100 * left, 100 * right, &AckContext { via, ..DOUBT });
     board.release_held(via, u64::MAX);
@@ -287,7 +289,7 @@ fn sack_on(board: &mut Scoreboard<u64>, via: PathId, left: u64, right: u64) -> u
     board.holes(via)
 }
 
-/// The lowest segment of a path from its cursor on that is missing, and the holes below what was delivered above: each entry is looked at.
+/// The lowest missing segment of a path from its cursor on, and the holes below what was delivered above: visits each entry.
 fn look_at_all(board: &Scoreboard<u64>, path: PathId) -> (Offset, usize) {
     let lane = &board.lanes[path.index()];
     let from = (lane.cursor.max(board.first) - board.first) as usize;
@@ -323,7 +325,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// What is remembered of holes is what a look at all that is in flight finds.
+    /// The stored holes equal those found by visiting all entries.
     #[test]
     fn holes_of_paths_are_those_that_there_are(steps in prop::collection::vec(step(), 1..300)) {
         let (mut board, mut sent) = (two_paths(0), 0);
@@ -367,8 +369,8 @@ proptest! {
     }
 }
 
-/// The first of a path is missing, and ACK after ACK tells of one more that is not; on the other path everything is in flight. What that costs an
-/// ACK does not depend on how much that is.
+/// The first segment of a path is missing, and each ACK reports one more arrival; everything is in flight on the other path. The
+/// cost of an ACK does not depend on how much that is.
 #[test]
 fn holes_cost_no_more_where_more_is_in_flight() {
     let walked = |count: u64| {
@@ -383,7 +385,7 @@ fn holes_cost_no_more_where_more_is_in_flight() {
     assert!(many < 1.05 * few && many < 4.0, "{few} entries an ACK and {many}");
 }
 
-/// A peer that tells of what came in the worst order, which is from the top down with something left out each time, and fills that in later.
+/// A peer that reports arrivals in the worst order: from the top down, with one left out each time, and fills the holes later.
 #[test]
 fn holes_cost_little_in_whatever_order_they_are_filled() {
     let mut board = two_paths(20_000);
@@ -404,7 +406,7 @@ fn holes_cost_little_in_whatever_order_they_are_filled() {
     }
 }
 
-/// A peer that takes back what it said, again and again, costs as much as it had said, and not as much as is in flight.
+/// A peer that reneges again and again costs as much as it had reported, not as much as is in flight.
 #[test]
 fn distrust_costs_what_is_distrusted() {
     let mut board = two_paths(10_000);

@@ -1,6 +1,5 @@
-//! X25519 with a cache, for fuzzing only: a fuzzer uses the same few keys again and again, and under its instrumentation a
-//! multiplication on the curve takes longer than everything else. A multiplication is a function of its arguments, so the cache is
-//! exact.
+//! X25519 with a cache, for fuzzing only. A fuzzer uses the same few keys again and again, and with its instrumentation a
+//! multiplication on the curve takes longer than everything else. A multiplication is a pure function, so the cache is exact.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -13,11 +12,11 @@ use snow::types::{Dh, Random};
 type Key = [u8; 32];
 
 thread_local! {
-    /// The product of each secret key with each public one, and with the base point.
+    /// The product of each secret key with each public key, and with the base point.
     static PRODUCTS: RefCell<BTreeMap<(Key, Option<Key>), Key>> = const { RefCell::new(BTreeMap::new()) };
 }
 
-/// The size of the cache: some 10 MB.
+/// The size of the cache: about 10 MB.
 const MOST: usize = 1 << 16;
 
 /// A pair of keys.

@@ -1,4 +1,4 @@
-//! What is sent where, and what moves it.
+//! Where datagrams are sent, and what changes that.
 
 use super::*;
 
@@ -33,7 +33,7 @@ fn a_new_address_gets_three_times_what_came_from_it_until_it_is_validated() {
     assert!((0..100).all(|_| send(&mut server, moved)));
 }
 
-/// A challenge is as long as its address may be sent ([rfc-9000] sec. 8.2.1): 183 bytes for the 61 that came.
+/// A challenge is padded as far as the address's allowance permits ([rfc-9000] sec. 8.2.1): 183 bytes for the 61 received.
 #[test]
 fn padding_gives_way_where_an_address_is_not_validated() {
     let (mut client, mut server) = pair(Limits::default());
@@ -46,7 +46,7 @@ fn padding_gives_way_where_an_address_is_not_validated() {
     assert_eq!(len(PATH.reversed()), Ok(1200));
 }
 
-/// All of them count against what may be sent to an address, or none is sent.
+/// Either all fragments fit an address's allowance, or none is sent.
 #[test]
 fn fragments_are_allowed_together_or_not_at_all() {
     let (mut client, mut server) = pair(Limits::default());
@@ -60,7 +60,7 @@ fn fragments_are_allowed_together_or_not_at_all() {
     assert_eq!((out.len(), server.seal(secs(1), &on(moved), &data(1), &mut out).is_ok()), (0, true));
 }
 
-/// The seal's own datagrams go to where the newest ones came from, if somebody is there.
+/// The seal's own datagrams go to the source of the newest datagram, if that address is validated.
 #[test]
 fn neither_late_datagrams_nor_strangers_move_what_the_seal_sends() {
     let (mut client, mut server) = pair(Limits::default());
@@ -83,7 +83,7 @@ fn neither_late_datagrams_nor_strangers_move_what_the_seal_sends() {
     assert_eq!(server.poll_transmit(secs(1), &mut vec![]), Some(new));
 }
 
-/// What is sealed with keys that are replaced is late, however high its counter.
+/// A datagram under replaced keys is late, however high its counter is.
 #[test]
 fn datagrams_of_the_keys_before_move_nothing() {
     let (mut client, mut server) = pair(Limits { rekey_after_messages: 2, ..Default::default() });
@@ -100,11 +100,11 @@ fn datagrams_of_the_keys_before_move_nothing() {
     assert_eq!(server.path, PATH.reversed());
 }
 
-/// Where the client of [`keyed`] sends from afterwards, as the server sees it.
+/// The address from which the client of [`keyed`] sends afterwards, as the server sees it.
 const ELSEWHERE: FourTuple = FourTuple { local: SERVER, remote: Address { address: 66, port: 6 } };
 
-/// A client that has called from its address and has keys, a server that has had nothing from it since, and how long the initiation and the
-/// response were.
+/// A client that has sent its initiation from its address and has the keys; a server that has received nothing from it since; and
+/// the lengths of initiation and response.
 fn keyed() -> (Seal, Seal, [usize; 2]) {
     let (mut client, mut listener) = (initiator(Limits::default()), listener(ListenerConfig::default()));
     let initiation = sealed(&mut client, secs(0), PATH, &syn());
@@ -114,8 +114,8 @@ fn keyed() -> (Seal, Seal, [usize; 2]) {
     (client, server, [initiation.len(), response.len()])
 }
 
-/// Somebody sees the response on its way to the client's address, and the client's data come from another one: that the client has the keys shows
-/// nothing about that other address, nor about the one where it was.
+/// An attacker sees the response on its way to the client's address, and the client's data arrives from another address. That the
+/// client has the keys validates neither that other address nor the one that was used before.
 #[test]
 fn only_the_address_that_got_the_response_is_validated_by_data() {
     let (mut client, mut server, _) = keyed();
@@ -127,8 +127,8 @@ fn only_the_address_that_got_the_response_is_validated_by_data() {
     assert_eq!(sent, 3, "three times one datagram");
 }
 
-/// Who calls from somebody's address and is elsewhere, with true keys: what the seal says of itself goes to that address as well, and however
-/// often keys are asked for, three times the initiation is all that goes there.
+/// A peer with genuine keys forges its source address. The seal's own datagrams go to that address, too. However often the peer
+/// requests keys, at most three times the bytes of the initiation are sent there.
 #[test]
 fn whoever_asks_for_keys_from_elsewhere_floods_nobody() {
     let (mut client, mut server, [initiation, response]) = keyed();

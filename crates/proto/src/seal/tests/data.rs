@@ -1,4 +1,4 @@
-//! What is sealed and opened.
+//! Sealing and opening of datagrams with data.
 
 use super::*;
 
@@ -38,7 +38,7 @@ fn forgeries_without_end_end_a_session() {
     assert_eq!(opened(&mut server, secs(0), PATH.reversed(), &good), Err(Refusal::Exhausted));
 }
 
-/// Two paths, the slower of which takes 75 ms longer, with 12 Gbit/s between them: a million datagrams a second.
+/// Two paths with 12 Gbit/s together, that is a million datagrams a second. The slower path takes 75 ms longer.
 #[test]
 fn what_takes_a_slower_path_is_not_too_old() {
     let (mut client, mut server) = pair(Limits::default());
@@ -75,7 +75,7 @@ fn nothing_of_a_header_can_be_changed() {
     assert_eq!(opened(&mut server, secs(0), PATH.reversed(), &good), Ok(Some(data(1))));
 }
 
-/// Those of later versions, and those by which others on the same port are known.
+/// Datagrams of later versions, and of other protocols on the same port.
 #[test]
 fn a_datagram_of_another_kind_is_nobodys() {
     let (mut client, _) = pair(Limits::default());
@@ -100,7 +100,7 @@ fn words_that_nobody_knows_are_ignored() {
     }
 }
 
-/// Who only ever gets what he knows forgets that he may get something else.
+/// Grease: a receiver that only ever gets known values loses the ability to ignore others.
 #[test]
 fn now_and_then_a_datagram_says_nothing() {
     let (mut client, mut server) = pair(Limits::default());
@@ -127,7 +127,7 @@ fn a_datagram_is_padded_as_it_is_asked_for() {
         let mut datagram = vec![];
         let outgoing = Outgoing { pad_to, datagram_max: 1452, ..on(PATH) };
         let sealed = client.seal(secs(0), &outgoing, &data(1), &mut datagram);
-        // A bare one takes 61, a padded one 69.
+        // Without padding a datagram has 61 bytes, with padding at least 69.
         let size = if pad_to < 69 { 61 } else { pad_to.min(1452) as usize };
         assert_eq!((sealed, datagram.len()), (Ok(Sealed { size, count: 1 }), size), "{pad_to}");
         assert_eq!(opened(&mut server, secs(0), PATH.reversed(), &datagram), Ok(Some(data(1))));
@@ -172,7 +172,7 @@ fn a_segment_that_is_too_long_for_its_path_goes_in_fragments() {
         let came = order.map(|at| opened(&mut server, secs(0), PATH.reversed(), parts[at]).unwrap());
         assert_eq!(came, [None, None, Some(long.clone())]);
     }
-    // One is lost: it comes again as another segment, and the rest of the first is of no use.
+    // One fragment is lost. The segment is retransmitted as another one, and the other fragments of the first are useless.
     opened(&mut server, secs(0), PATH.reversed(), parts[0]).unwrap();
     let mut again = vec![];
     client.seal(secs(1), &outgoing, &long, &mut again).unwrap();

@@ -1,4 +1,4 @@
-//! What somebody else makes of our datagrams: `docs/wire_decoder.py`, which was written from `docs/wire.md` alone.
+//! How an independent decoder reads our datagrams: `docs/wire_decoder.py`, written from `docs/wire.md` alone.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ fn doc(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name)
 }
 
-/// What the decoder prints.
+/// The output of the decoder.
 #[track_caller]
 fn decode(command: &str, file: &Path) -> String {
     let output = Command::new("python3").arg(doc("wire_decoder.py")).arg(command).arg(file).output();
@@ -26,11 +26,11 @@ fn decode(command: &str, file: &Path) -> String {
 fn somebody_else_reads_the_vectors_as_the_page_does() {
     let vectors = std::fs::read_to_string(doc("wire.md")).unwrap().matches("```vector ").count();
     let printed = decode("vectors", &doc("wire.md"));
-    // Keys have no line.
+    // Keys are vectors without a line of output.
     assert_eq!(printed.lines().count(), vectors - 2, "{printed}");
 }
 
-/// Two engines over a network that loses and delays, with new keys again and again, fragments and padding.
+/// Two engines over a network that loses and delays datagrams, with frequent rekeying, fragments and padding.
 #[test]
 fn somebody_else_reads_what_we_send() {
     let text: Vec<u8> = (0..150_000u32).map(|at| (at % 251) as u8).collect();
@@ -56,7 +56,7 @@ fn somebody_else_reads_what_we_send() {
         let mut world = World::new(ListenerConfig { connection, ..suspicious() }, datagram_max, fates.clone());
         assert!(world.transfer(Bytes::from(text.clone())) == text);
 
-        // The client draws one for what is offered and is none, then for the handshake and each rekeying.
+        // The client draws once for the grease cipher in its offer, then for the handshake and for each rekeying.
         let mut entropy = Entropy::new([11; 32]);
         entropy.draw();
         let mut capture = format!("initiator {}\nresponder {}\n", hex(&[1; 32]), hex(&[2; 32]));

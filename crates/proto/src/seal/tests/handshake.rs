@@ -1,4 +1,4 @@
-//! How keys come about.
+//! How the two ends agree on keys.
 
 use super::*;
 
@@ -29,7 +29,7 @@ fn a_lost_initiation_is_sent_again_as_it_was() {
     let second = sealed(&mut client, secs(1), PATH, &syn());
     assert_eq!(first, second);
     let (mut server, _) = accepted(&mut listener, secs(1), &second, 9);
-    // The first was only late: it belongs to the connection that there is.
+    // The first initiation was only late: it belongs to the existing connection.
     let again = listener.handle(secs(1), PATH.reversed(), &first, 10, &mut vec![]);
     assert!(matches!(again, Ok(Answer::Again { number: 9 })), "{again:?}");
     assert_eq!(opened(&mut server, secs(1), PATH.reversed(), &first), Ok(Some(syn())));
@@ -44,13 +44,13 @@ fn a_lost_response_is_sent_again_as_it_was() {
     let second = sealed(&mut server, secs(1), PATH.reversed(), &syn_ack());
     assert_eq!(first, second);
     assert_eq!(opened(&mut client, secs(1), PATH, &second), Ok(Some(syn_ack())));
-    // It comes twice, and the connection acknowledges it twice.
+    // The response arrives twice, and the connection acknowledges it twice.
     assert_eq!(opened(&mut client, secs(1), PATH, &first), Ok(Some(syn_ack())));
     exchange(&mut client, &mut server, secs(1), 101);
     assert_eq!(opened(&mut client, secs(2), PATH, &first), Err(Refusal::Unexpected), "both have the keys by now");
 }
 
-/// The response may come again, and nothing in it may count twice.
+/// The response may arrive repeatedly, so nothing in it may have an effect twice.
 #[test]
 fn no_data_ride_on_a_response() {
     let (mut client, mut listener) = (initiator(Limits::default()), listener(ListenerConfig::default()));
@@ -79,7 +79,7 @@ fn a_forged_response_does_not_keep_the_true_one_out() {
     assert_eq!(opened(&mut client, secs(0), PATH, &response), Ok(Some(syn_ack())));
 }
 
-/// With the zero key every secret one makes zero, which everybody knows.
+/// With a public key of zero, every secret key yields the shared secret zero, which anybody knows.
 #[test]
 fn a_key_that_is_none_is_refused() {
     let nobody = PublicKey([0; 32]);
@@ -90,7 +90,7 @@ fn a_key_that_is_none_is_refused() {
     (small[0], small[31]) = (0xee, 0x7f);
     let mut one = Seal::initiator(secret(1), PublicKey(small), 7, SealConfig::default(), stamp(1), [1; 32]);
     assert_eq!(one.seal(secs(0), &on(PATH), &syn(), &mut vec![]), Err(SealError::NoKey));
-    // The same from the other side: an ephemeral key of zero.
+    // The same in the other direction: an ephemeral key of zero.
     let mut listener = listener(ListenerConfig::default());
     let mut forged = sealed(&mut initiator(Limits::default()), secs(0), PATH, &syn());
     forged[8..40].fill(0);
@@ -101,7 +101,7 @@ fn a_key_that_is_none_is_refused() {
     assert!(matches!(answer, Err(Refusal::Forged)), "{answer:?}");
 }
 
-/// Whatever holds a secret of ours wipes it out when it goes. It is the compiler that tests it.
+/// Every type that holds a secret wipes it when dropped. The compiler checks this.
 #[test]
 fn secrets_are_wiped_out() {
     fn is_wiped<T: zeroize::ZeroizeOnDrop>() {}
@@ -125,7 +125,7 @@ fn a_wrong_key_is_not_answered() {
 fn a_responder_without_the_key_is_not_believed() {
     let mut client = initiator(Limits::default());
     let initiation = sealed(&mut client, secs(0), PATH, &syn());
-    // It answers another client's initiation under our index.
+    // It answers another client's initiation with our index.
     let mut other = Seal::initiator(secret(1), secret(3).public(), 7, SealConfig::default(), stamp(12), [12; 32]);
     let mut impostor = Listener::new(secs(0), secret(3), ListenerConfig::default(), [1; 32]);
     let asked = sealed(&mut other, secs(0), PATH, &syn());
@@ -150,7 +150,7 @@ fn two_handshakes_at_once_do_not_touch_each_other() {
     }
 }
 
-/// Each calls the other: these are two connections, each with a caller.
+/// Each end opens a connection to the other: two connections, each with its own initiator.
 #[test]
 fn two_ends_may_call_each_other() {
     let mut here = Listener::new(secs(0), secret(1), ListenerConfig::default(), [4; 32]);
@@ -187,7 +187,7 @@ fn both_ends_settle_on_a_cipher_that_both_like() {
     }
 }
 
-/// The responder names a cipher that was not offered.
+/// The responder selects a cipher that was not offered.
 #[test]
 fn a_cipher_that_was_not_offered_is_not_used() {
     let (mut client, mut listener) = (initiator(Limits::default()), listener(ListenerConfig::default()));

@@ -1,4 +1,4 @@
-//! Who makes a listener calculate, and how often.
+//! Who can make a listener compute handshakes, and how often.
 
 use super::*;
 
@@ -18,7 +18,7 @@ fn a_listener_under_load_asks_for_a_cookie_and_keeps_nothing() {
     assert_eq!(opened(&mut client, secs(0), PATH, &reply), Ok(None));
     let retry = own(&mut client, secs(0)).expect("it goes out at once");
     let (mut server, _) = accepted(&mut listener, secs(0), &retry, 9);
-    // The address has been shown: nothing holds the answer back.
+    // The address is proved, so nothing limits the response.
     for _ in 0..20 {
         sealed(&mut server, secs(0), PATH.reversed(), &syn_ack());
     }
@@ -38,7 +38,7 @@ fn a_cookie_is_good_for_its_address_and_its_time() {
     assert!(matches!(answer, Ok(Answer::Reply)), "somebody else's cookie: {answer:?}");
     let answer = listener.handle(secs(240), PATH.reversed(), &retry, 9, &mut vec![]);
     assert!(matches!(answer, Ok(Answer::Reply)), "two lifetimes later: {answer:?}");
-    // The initiator does not use it so long.
+    // The initiator does not use a cookie for so long.
     let without = sealed(&mut client, secs(120), PATH, &syn());
     assert_eq!(without, initiation);
 }
@@ -95,7 +95,7 @@ fn half_open_connections_have_a_limit_and_an_end() {
     );
 }
 
-/// What a listener does with a client that answers a cookie.
+/// How a listener responds to a client that uses its cookies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Knock {
     In(Option<u32>),
@@ -122,12 +122,12 @@ fn knock(listener: &mut Listener, now: Time, path: FourTuple, client: &mut Seal,
     }
 }
 
-/// A path from this address.
+/// A path with this remote address.
 fn from(address: u128) -> FourTuple {
     FourTuple { local: Address { address, port: 1000 }, remote: SERVER }
 }
 
-/// Ten thousand handshakes in a millisecond by one who answers cookies.
+/// Ten thousand handshakes in a millisecond, by one address that uses its cookies.
 #[test]
 fn one_address_takes_neither_all_places_nor_all_time() {
     let mut listener = listener(ListenerConfig::default());
@@ -179,7 +179,8 @@ fn all_handshakes_together_have_a_limit() {
     assert_eq!(all[3], Knock::Refused(Refusal::TooMany));
 }
 
-/// Who does not know the listener's name can have nothing calculated: what it sends costs a hash, and takes nothing of what others need.
+/// A peer that does not know the listener's public key cannot cause a handshake computation. Its datagrams cost a hash, and take
+/// no tokens of others.
 #[test]
 fn who_does_not_know_the_name_costs_next_to_nothing() {
     let mut listener = listener(ListenerConfig { unproven: Pace { per_second: 1, burst: 1 }, ..Default::default() });
@@ -187,7 +188,7 @@ fn who_does_not_know_the_name_costs_next_to_nothing() {
     let initiation = sealed(&mut one, secs(1), PATH, &syn());
     let mac1 = initiation.len() - 32;
     for place in 0..32 {
-        // All of it but mac2, which is zero where nobody has asked for it.
+        // All of it except mac2, which is zero if no cookie was requested.
         let mut forged = initiation.clone();
         forged[if place < 16 { mac1 + place } else { 8 + place }] ^= 1;
         let answer = listener.handle(secs(1), PATH.reversed(), &forged, 9, &mut vec![]);
@@ -196,7 +197,8 @@ fn who_does_not_know_the_name_costs_next_to_nothing() {
     accepted(&mut listener, secs(1), &initiation, 9);
 }
 
-/// Somebody has recorded an initiation, and plays it again when its connection is over, from an address of his own for which he has a cookie.
+/// An attacker has recorded an initiation and replays it after the connection's end, from an own address for which there is a
+/// cookie.
 #[test]
 fn an_initiation_that_is_played_again_opens_nothing() {
     let mut listener = listener(ListenerConfig::default());
@@ -208,7 +210,7 @@ fn an_initiation_that_is_played_again_opens_nothing() {
         let again = listener.handle(secs(second), from(66).reversed(), &initiation, 10, &mut vec![]);
         assert!(matches!(again, Err(Refusal::Replayed)), "{again:?}");
     }
-    // The client's next connection is as good as any.
+    // The client's next connection is accepted as usual.
     let config = SealConfig::default();
     let mut next = Seal::initiator(secret(1), secret(2).public(), 8, config, stamp(12), [12; 32]);
     assert_eq!(knock(&mut listener, secs(100), PATH, &mut next, 10), Knock::In(None));

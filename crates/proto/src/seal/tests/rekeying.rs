@@ -1,4 +1,4 @@
-//! New keys for old ones.
+//! Rekeying: the replacement of keys.
 
 use super::*;
 
@@ -18,14 +18,14 @@ fn keys_are_replaced_while_data_flows_both_ways() {
     let answer = own(&mut server, secs(125)).expect("there is an answer");
     exchange(&mut client, &mut server, secs(125), 30);
     assert_eq!(opened(&mut client, secs(125), PATH, &answer), Ok(None));
-    // The server seals with the old keys until it has seen the new ones.
+    // The server seals with the old keys until it has seen a datagram under the new ones.
     let old = sealed(&mut server, secs(126), PATH.reversed(), &data(40));
     let new = sealed(&mut client, secs(126), PATH, &data(41));
     assert_eq!(opened(&mut client, secs(126), PATH, &old), Ok(Some(data(40))));
     assert_eq!(opened(&mut server, secs(126), PATH.reversed(), &new), Ok(Some(data(41))));
     exchange(&mut client, &mut server, secs(126), 50);
     assert_eq!((client.tally().rekeyed, server.tally().rekeyed), (1, 1));
-    // What was sealed with the old ones is good for ten seconds.
+    // Datagrams under the old keys are accepted for ten seconds.
     assert_eq!(opened(&mut server, secs(127), PATH.reversed(), &late), Ok(Some(data(1))));
     let very_late = lost;
     server.handle_timeout(secs(136));
@@ -50,8 +50,8 @@ fn an_answer_to_rekeying_that_is_lost_is_given_again() {
     assert_eq!((client.tally().rekeyed, server.tally().rekeyed), (1, 1));
 }
 
-/// Hours of traffic in both directions over a network that loses a third: keys change on and on, and all that gets through is
-/// understood.
+/// Hours of traffic in both directions over a network that loses a third of the datagrams: keys are replaced again and again, and
+/// every datagram that arrives can be opened.
 #[test]
 fn keys_change_on_and_on_over_a_bad_network() {
     let (mut client, mut server) = pair(Limits::default());
@@ -83,7 +83,7 @@ fn keys_change_on_and_on_over_a_bad_network() {
             let _ = opened(&mut client, now, PATH, &datagram);
         }
     }
-    // Every two minutes, and some seconds for what is lost and for the old keys.
+    // Every two minutes, plus some seconds for losses and for the old keys.
     let rekeyed = client.tally().rekeyed;
     assert!((50..=60).contains(&rekeyed), "{rekeyed}");
     assert!(server.tally().rekeyed + 1 >= rekeyed);
@@ -119,7 +119,7 @@ fn a_key_is_replaced_long_before_it_is_used_up() {
     exchange(&mut client, &mut server, now, 7);
 }
 
-/// Where the responder sends nearly everything, it is its counters that show how much a key has done.
+/// If the responder sends nearly everything, its counters show how much a key was used.
 #[test]
 fn a_key_that_the_peer_has_worn_is_replaced() {
     let limits = Limits { rekey_after_messages: 100, ..Default::default() };
@@ -132,7 +132,8 @@ fn a_key_that_the_peer_has_worn_is_replaced() {
     assert!(own(&mut client, secs(2)).is_some(), "99 were lost, but they were sealed");
 }
 
-/// At a million datagrams a second AES-GCM's keys last for four seconds: those before the last ones do not hold the next ones up.
+/// At a million datagrams a second, AES-GCM's keys last for four seconds. The next keys are not delayed by the previous ones,
+/// which still open late datagrams.
 #[test]
 fn keys_may_be_replaced_while_those_before_them_still_open_what_is_late() {
     let (mut client, mut server) = pair(Limits { rekey_after_messages: 2, ..Default::default() });
@@ -157,7 +158,7 @@ fn a_request_without_an_answer_comes_again_and_again_and_less_and_less() {
     assert_eq!(waits, [250, 500, 1000, 2000, 4000, 5000, 5000, 5000].map(Span::from_millis));
 }
 
-/// Each would take a fifth of a millisecond and more.
+/// Each handshake would take at least a fifth of a millisecond.
 #[test]
 fn a_thousand_requests_for_keys_at_once_cost_one_handshake() {
     let (mut client, mut server) = pair(Limits::default());
@@ -173,7 +174,7 @@ fn a_thousand_requests_for_keys_at_once_cost_one_handshake() {
     assert_eq!(opened(&mut server, secs(6), PATH.reversed(), &later), Ok(None));
 }
 
-/// Somebody has got hold of a session, but not of the secret key of the client: no new session comes of it.
+/// An attacker has the keys of a session, but not the client's static secret key: this gives no new session.
 #[test]
 fn nobody_takes_a_connection_over_by_asking_for_keys() {
     let (mut client, mut server) = pair(Limits::default());

@@ -1,4 +1,4 @@
-//! Engines over a network that loses, repeats, reorders and forges.
+//! Engines over a network that loses, repeats, reorders and forges datagrams.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::{Config, Connection, Event, Read, Secret, State as ConnectionState};
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// Whatever is done to a datagram on its way, it is not accepted.
+    /// A datagram that was changed in any way is refused.
     #[test]
     fn a_datagram_that_was_changed_is_refused(
         kind in 0..4usize,
@@ -32,7 +32,7 @@ proptest! {
         let initiation = sealed(&mut client, secs(0), PATH, &syn());
         if let Some(bad) = mangle(0, &initiation) {
             let answer = listener.handle(secs(0), PATH.reversed(), &bad, 9, &mut vec![]);
-            // mac2 is not looked at without load.
+            // Without load, mac2 is not checked.
             let is_mac2 = bad.len() == initiation.len() && bad[..bad.len() - 16] == initiation[..bad.len() - 16];
             prop_assert!(answer.is_err() || is_mac2);
             return Ok(());
@@ -56,8 +56,8 @@ proptest! {
         }
     }
 
-    /// Two engines over sealed datagrams, some of which are lost, repeated, late or changed: none of the latter is accepted, and all that is
-    /// written arrives.
+    /// Two engines exchange sealed datagrams, some of which are lost, repeated, late or changed. No changed datagram is accepted,
+    /// and all written data arrives.
     #[test]
     fn engines_talk_through_seals(
         fates in prop::collection::vec(fate(), 1..60),
@@ -69,7 +69,7 @@ proptest! {
     ) {
         let (rekey_retry, keep_previous) = (Span::from_millis(20), Span::from_millis(400));
         let rekey_interval = Span::ZERO;
-        // As often as it takes to come through before all is written.
+        // Often enough to succeed before all data is written.
         let rekey_retry_max = rekey_retry;
         let limits = Limits { rekey_after_messages, rekey_retry, rekey_retry_max, keep_previous, rekey_interval, ..Limits::default() };
         let unproven = Pace { per_second: handshakes_per_second, burst: 1 };
@@ -82,14 +82,14 @@ proptest! {
     }
 }
 
-/// What happens to a datagram on its way.
+/// What the network does to a datagram.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Fate {
     Arrive,
     Lose,
     Repeat,
     Delay,
-    /// A byte at this place is changed by this, which is not zero.
+    /// The byte at this position is changed by this value, which is not zero.
     Corrupt(prop::sample::Index, u8),
 }
 
@@ -103,19 +103,19 @@ fn fate() -> impl Strategy<Value = Fate> {
     ]
 }
 
-/// A datagram on its way.
+/// A datagram in the network.
 struct Flying {
     to_server: bool,
     datagram: Vec<u8>,
     is_corrupt: bool,
 }
 
-/// One end over the network.
+/// One end of the connection.
 struct End {
     engine: Connection<Bytes>,
     seal: Seal,
     path: FourTuple,
-    /// What came first.
+    /// The first segment that arrived.
     first: Option<Segment<Bytes>>,
 }
 
@@ -125,13 +125,13 @@ pub(super) struct World {
     server: Option<End>,
     listener: Listener,
     config: Config,
-    /// What the path takes: segments are cut for 1460 bytes.
+    /// The path's limit; segments are made for 1460 bytes.
     datagram_max: u32,
-    /// Datagrams on their way, by when they arrive.
+    /// Datagrams in the network, by arrival time.
     flying: BTreeMap<(Time, u64), Flying>,
     count: u64,
     fates: Vec<Fate>,
-    /// What has arrived, and whether at the server.
+    /// The datagrams that arrived, and whether at the server.
     pub(super) capture: Vec<(bool, Vec<u8>)>,
 }
 
@@ -166,7 +166,7 @@ impl World {
             Fate::Arrive | Fate::Corrupt(..) => (20, 1),
         };
         let is_corrupt = if let Fate::Corrupt(at, change) = fate {
-            // The last field of an initiation, mac2, is not looked at without load.
+            // Without load, the last field of an initiation, mac2, is not checked.
             let is_initiation = Seal::recipient(&datagram) == Some(Recipient::Listener);
             let len = datagram.len() - if is_initiation { 16 } else { 0 };
             datagram[at.index(len)] ^= change;
@@ -181,10 +181,10 @@ impl World {
         }
     }
 
-    /// What was changed on its way: whoever gets it refuses it.
+    /// A datagram was changed on its way: its receiver must refuse it.
     fn refuse(&mut self, to_server: bool, datagram: &[u8]) {
         let now = self.now;
-        // A changed number is that of another connection, or of none.
+        // A changed index identifies another connection, or none.
         let is_refused = match Seal::recipient(datagram) {
             Some(Recipient::Listener) if to_server => {
                 self.listener.handle(now, PATH.reversed(), datagram, 9, &mut vec![]).is_err()
@@ -196,7 +196,7 @@ impl World {
         assert!(is_refused, "{datagram:?}");
     }
 
-    /// What both ends have to send.
+    /// Sends everything that both ends have to send.
     fn drain(&mut self) {
         let mut out = vec![];
         let now = self.now;
@@ -233,7 +233,8 @@ impl World {
                             Connection::listen(now, self.config.clone(), path, Secret::predictable(SeqNumber(900)))
                                 .unwrap();
                         engine.handle_segment(now, path, segment);
-                        // An initiation that comes late, when the first one has long been answered, is another connection, which nobody will use.
+                        // An initiation that arrives late, when the first was answered long ago, opens another connection, which
+                        // is never used.
                         let is_used = |server: &End| server.engine.state() == ConnectionState::Established;
                         if !self.server.as_ref().is_some_and(is_used) {
                             self.server = Some(End { engine, seal: *seal, path, first: None });
@@ -252,7 +253,7 @@ impl World {
         }
     }
 
-    /// Writes all of it at the client and reads all that comes at the server.
+    /// Writes all of `text` at the client. Returns what the server reads.
     pub(super) fn transfer(&mut self, mut text: Bytes) -> Vec<u8> {
         let (mut sid, mut received, whole) = (None, vec![], text.len());
         self.drain();
@@ -261,7 +262,7 @@ impl World {
             let timers = [Some(&self.client), self.server.as_ref()].into_iter().flatten();
             let next = timers.map(|end| end.engine.poll_timeout().min(end.seal.poll_timeout())).min().unwrap();
             let next = next.min(flying);
-            // Sixty that are lost in a row are sent again once a minute in the end.
+            // After sixty consecutive losses, retransmissions are sent once a minute.
             if next > secs(3600) {
                 break;
             }
@@ -292,8 +293,8 @@ impl World {
 }
 
 impl End {
-    /// Whether nothing of a datagram is believed. An answer to a handshake that comes again is known by its tag: whatever else is in it,
-    /// it stands for the segment that came with it first.
+    /// Whether the receiver ignores all of a datagram's content. A repeated response of a handshake is recognised by its tag:
+    /// whatever else it contains, it stands for the segment of the first response.
     fn refuses(&mut self, now: Time, datagram: &[u8]) -> bool {
         match self.seal.open(now, self.path, datagram.into()) {
             Err(_) => true,

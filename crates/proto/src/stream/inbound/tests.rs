@@ -19,12 +19,12 @@ fn freed(payload: u64, records: u32) -> Freed {
     Freed { payload, records: 8 * records, is_over: false }
 }
 
-/// The same, and the application is done with the stream.
+/// As above, and the application is done with the stream.
 fn over(payload: u64, records: u32) -> Freed {
     Freed { is_over: true, ..freed(payload, records) }
 }
 
-/// Payloads that are kept let the batches go with which they came, but for a few: each of them a little of 64 kB.
+/// Payloads that are kept do not keep the batches in which they arrived, except for a few: each is a small part of 64 kB.
 #[test]
 fn what_is_kept_does_not_keep_its_neighbours() {
     let blocks: Vec<Bytes> = (0..2000).map(|_| Bytes::from(vec![7; 1 << 16])).collect();
@@ -75,7 +75,7 @@ fn the_end_waits_for_what_is_before_it() {
     accept(&mut inbound, 0, 1);
     assert_eq!(inbound.read(SID, 9), Ok((Read::Data(Virtual(2)), freed(2, 0))));
     assert_eq!(inbound.read(SID, 9), Ok((Read::End, over(0, 1))));
-    // The name is used again, and the numbers go on after that of the end.
+    // The SID is reused, and SSNs continue after that of the end.
     accept(&mut inbound, 3, 7);
     assert_eq!(take(&mut inbound, 9), Read::Data(Virtual(7)));
 }
@@ -102,12 +102,12 @@ fn a_reset_drops_what_came_and_what_comes_late() {
     assert_eq!(take(&mut inbound, 5), Read::Data(Virtual(5)));
     assert_eq!(inbound.reset(SID, Ssn::of(5), 7, &mut events), freed(5 + 20 + 40, 0));
     assert_eq!(inbound.accept(StreamHeader { sid: SID, ssn: Ssn::of(2) }, Virtual(9), &mut events), freed(9, 0));
-    // The next stream has begun before this one is read.
+    // The next stream begins before this one is read.
     accept(&mut inbound, 6, 3);
     assert_eq!([0; 3].map(|_| read(&mut inbound)), [Read::Reset(7), Read::Data(Virtual(3)), Read::Nothing]);
 }
 
-/// Both ends of one stream, in either order, before and after its data: one of them counts.
+/// A Finish and a Reset of one stream, in either order, before and after its data: only one of them counts.
 #[test]
 fn a_finish_and_a_reset_with_one_end_end_one_stream() {
     let finish = |inbound: &mut Inbound<Virtual>| inbound.finish(SID, Ssn::of(2), &mut Events::new());
@@ -141,7 +141,7 @@ fn what_comes_of_a_stopped_stream_is_dropped_until_its_end() {
     assert_eq!(read(&mut inbound), Read::Data(Virtual(3)), "the next stream is wanted");
 }
 
-/// The application stops what it reads, which is not the last that came.
+/// The application stops the stream that it reads, although a later stream of the SID has arrived.
 #[test]
 fn a_stream_that_had_ended_is_stopped_without_a_word_to_its_sender() {
     let (mut inbound, mut events) = (Inbound::new(1, 0), Events::new());
@@ -150,7 +150,7 @@ fn a_stream_that_had_ended_is_stopped_without_a_word_to_its_sender() {
     accept(&mut inbound, 2, 3);
     assert_eq!(inbound.stop(SID, &mut events), Ok((over(10, 1), None)));
     assert_eq!(read(&mut inbound), Read::Data(Virtual(3)));
-    // The end is known, and not all before it has come.
+    // The end is known, but not all before it has arrived.
     inbound.finish(SID, Ssn::of(4), &mut events);
     assert_eq!(inbound.stop(SID, &mut events), Ok((over(0, 1), None)));
     assert_eq!(inbound.accept(StreamHeader { sid: SID, ssn: Ssn::of(3) }, Virtual(9), &mut events), freed(9, 0));

@@ -1,11 +1,11 @@
-//! Turns, ends, records and credit of streams that are sent.
+//! Turns, ends, records and credit of the sending side.
 
 use bytes::Bytes;
 
 use super::*;
 use crate::payload::Virtual;
 
-/// Payloads that cannot be joined without a copy are, when a segment is cut.
+/// Payloads that cannot be joined without a copy are copied when a segment is made.
 #[test]
 fn small_writes_fill_segments() {
     let mut outbound = Outbound::<Bytes>::new(Framing::Streams, 1, 1 << 20, u64::MAX);
@@ -24,7 +24,7 @@ fn small_writes_fill_segments() {
     assert_eq!(segments.concat(), letters);
 }
 
-/// What waits on all streams together has a limit, and each that had no room hears when there is some.
+/// The data that waits on all streams together is limited. Each stream that had no room is informed when there is room.
 #[test]
 fn all_streams_together_have_a_limit() {
     let mut outbound = Outbound::new(Framing::Streams, 3, 1000, 1 << 20).with_waiting_max(1500);
@@ -40,7 +40,7 @@ fn all_streams_together_have_a_limit() {
     assert_eq!(told, [sids[1], sids[2]].map(Event::Writable));
 }
 
-/// A million writes of a byte are not a million pieces.
+/// A million writes of one byte do not become a million pieces.
 #[test]
 fn tiny_writes_are_copied_together() {
     let mut outbound = Outbound::<Bytes>::new(Framing::Streams, 1, 1 << 20, u64::MAX);
@@ -120,7 +120,7 @@ fn a_reset_drops_what_waits_and_takes_the_place_of_an_end_that_has_not_left() {
     assert_eq!(outbound.reset(other, 9), Err(WriteError::NotOpen));
     assert_eq!(outbound.cut(104, 104, &mut events).map(|(_, content)| content), reset(other, 2, 8));
     assert!(outbound.is_empty());
-    // One segment and the reset, then two segments and the reset.
+    // One segment and the Reset; then two segments and the Reset.
     for (sid, count) in [(sid, 2), (other, 3)] {
         (0..count).for_each(|_| outbound.on_acked(sid, &mut events));
         assert_eq!(events.pop_front(), Some(Event::Finished(sid)));
@@ -136,7 +136,7 @@ fn a_stop_counts_for_the_stream_to_which_its_number_belongs() {
     outbound.on_acked(sid, &mut events);
     assert_eq!(events.pop_front(), Some(Event::Finished(sid)));
     outbound.open().unwrap();
-    // The first has the number 0, its end; the second begins with 1.
+    // The first stream has the number 0, its end; the second begins with 1.
     outbound.stop(sid, Ssn::of(0), 5, &mut events);
     assert_eq!(events.pop_front(), None);
     outbound.stop(sid, Ssn::of(1), 6, &mut events);
@@ -145,7 +145,7 @@ fn a_stop_counts_for_the_stream_to_which_its_number_belongs() {
     assert_eq!((events.pop_front(), outbound.write(sid, &mut Virtual(1))), (None, Err(WriteError::NotOpen)));
 }
 
-/// A header of 4 bytes and 8 for each: four in a segment, and as many as fit where there is less room.
+/// A header of 4 bytes and 8 bytes per record: four records in a segment, or as many as fit if there is less room.
 #[test]
 fn records_that_wait_share_segments() {
     let mut outbound = Outbound::<Virtual>::new(Framing::Streams, 9, 1000, 1 << 20);
@@ -204,7 +204,8 @@ fn a_priority_counts_at_once_and_ends_with_its_stream() {
     assert_eq!([0; 2].map(|_| cut(&mut outbound).unwrap().0), [2, 1], "it is as usual again");
 }
 
-/// Two names with 1000 bytes each. Of the first so many streams have ended, with a byte each, the last of them after the only one of the second.
+/// Two SIDs with 1000 bytes of credit each. Of the first, `count` streams have ended, with one byte each; the last of them after
+/// the only stream of the second.
 fn used(count: u32) -> Outbound<Virtual> {
     let mut outbound = Outbound::new(Framing::Streams, 2, 1000, 1000);
     let (first, second) = (outbound.open().unwrap(), outbound.open().unwrap());
@@ -223,7 +224,7 @@ fn used(count: u32) -> Outbound<Virtual> {
     outbound
 }
 
-/// The peer's account of them is compared modulo 256, and a limit must be above that of a new name.
+/// The number of streams that the peer reports as over is compared modulo 256. The limit must exceed that of an unused SID.
 #[test]
 fn a_name_with_more_credit_is_used_again_when_its_streams_are_over() {
     let next = |count: u32, told: &[(u32, u8)]| {
@@ -237,14 +238,14 @@ fn a_name_with_more_credit_is_used_again_when_its_streams_are_over() {
     assert_eq!(next(1, &[(2000, 2)]), 2, "there was one");
     assert_eq!([next(1, &[(1001, 1)]), next(1, &[(1002, 1)])], [2, 1], "a byte is used");
     assert_eq!([next(300, &[(2000, 44)]), next(300, &[(2000, 43)])], [1, 2]);
-    // The same limit again, and later counts; and what comes late.
+    // The same limit again, with later counts; then records that arrive late.
     assert_eq!(next(3, &[(2000, 1), (2000, 2), (2000, 3)]), 1);
     assert_eq!(next(3, &[(2000, 3), (2000, 2), (1900, 1)]), 1);
     assert_eq!(next(2, &[(2000, 1), (1900, 2)]), 2, "a lower limit was said before");
     assert_eq!(next(1, &[(2000, 1), (2000, 7)]), 2, "a peer that takes its word back");
 }
 
-/// A peer may say anything of any name: each is given once, and the control stream never.
+/// A peer may report anything about any SID: each SID is used only once at a time, and the control stream never.
 #[test]
 fn no_credit_makes_a_name_of_what_is_none() {
     let mut outbound = Outbound::<Virtual>::new(Framing::Streams, 300, 1000, 1000);

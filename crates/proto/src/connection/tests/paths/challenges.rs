@@ -1,8 +1,9 @@
-//! Path challenges: who may make whom answer, and how much.
+//! Path challenges: who can cause how many answers, and where they go.
 
 use super::*;
 
-/// Who has addresses forged cannot make us flood their owners: each question has one answer, which is no longer than itself, or none.
+/// An attacker with forged source addresses cannot make us flood their owners: each challenge gets at most one response, which is
+/// no longer than the challenge.
 #[test]
 fn there_are_no_more_answers_than_questions() {
     let (mut pair, _) = two(steady());
@@ -19,7 +20,7 @@ fn there_are_no_more_answers_than_questions() {
         std::iter::from_fn(|| pair.server.connection.poll_transmit(pair.now)).map(|transmit| transmit.segment).collect()
     };
     let tuple = pair.server.tuple;
-    // Of those that come at once, the last is answered.
+    // Of several challenges at once, only the last is answered.
     (0..100).for_each(|token| pair.server.connection.handle_segment(pair.now, tuple, question(token)));
     let said = answers(&mut pair);
     assert_eq!(said.iter().map(|segment| segment.options).collect::<Vec<_>>(), [response(99)]);
@@ -35,8 +36,8 @@ fn response(token: u8) -> crate::Options {
     crate::Options::Path(crate::PathOption::Response([token; 8]))
 }
 
-/// A hundred addresses ask, and nobody is there: two of them are answered and asked six times, in about a minute, and the others hear
-/// nothing. The paths that there are remain.
+/// Challenges come from a hundred forged addresses, where nothing answers. Two of them get a response and are challenged six
+/// times, in about a minute. The others get nothing. The existing paths remain.
 #[test]
 fn forged_addresses_hear_next_to_nothing() {
     let (mut pair, _) = two(steady());
@@ -64,7 +65,7 @@ fn forged_addresses_hear_next_to_nothing() {
     assert_eq!(connection.paths().ids().count(), 2);
 }
 
-/// The tokens of the challenges that entered a wire.
+/// The tokens of the challenges that were sent on a wire.
 fn challenges(wire: &crate::testing::Wire) -> Vec<[u8; 8]> {
     let token = |options| match options {
         crate::Options::Path(crate::PathOption::Challenge(token)) => Some(token),
@@ -73,7 +74,8 @@ fn challenges(wire: &crate::testing::Wire) -> Vec<[u8; 8]> {
     wire.log.iter().filter_map(|(_, segment)| token(segment.options)).collect()
 }
 
-/// Who has a path to us gets a token. A generator that can be run backwards, as splitmix64 can, would give away all others with it.
+/// Every peer with a path gets tokens. With a generator that can be inverted, such as splitmix64, one token would reveal all the
+/// others.
 #[test]
 fn a_token_does_not_give_away_the_next() {
     const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -95,7 +97,8 @@ fn a_token_does_not_give_away_the_next() {
     assert_ne!(next.to_be_bytes(), other);
 }
 
-/// Whatever numbers it has, a leave counts with the token of its path only: that of a challenge there, or the two first numbers.
+/// Whatever its numbers, a leave counts only with a token of its path: that of a challenge there, or the two initial sequence
+/// numbers.
 #[test]
 fn nobody_gives_a_path_up_who_does_not_see_it() {
     for is_first in [true, false] {
@@ -126,7 +129,7 @@ fn nobody_gives_a_path_up_who_does_not_see_it() {
     }
 }
 
-/// The answer to the first challenge comes when the second is on its way: it counts, and says how long it took.
+/// The response to the first challenge arrives after the second challenge was sent. It counts, and gives an RTT sample.
 #[test]
 fn an_answer_may_be_late() {
     let mut pair = Pair::established(several(), several());

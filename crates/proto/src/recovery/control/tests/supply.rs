@@ -1,10 +1,10 @@
-//! What a controller is told for delivery-rate samples, and of marks.
+//! What a controller is told about delivery-rate samples and marks.
 
 use super::*;
 use crate::options::EcnCounts;
 
-/// draft-ietf-ccwg-bbr sec. 4.1.2.4: two are in flight when there is nothing to send; the third leaves after that. When more than those two have
-/// come there is enough again.
+/// draft-ietf-ccwg-bbr sec. 4.1.2.4: two segments are in flight when there is nothing to send; the third is sent later. When more
+/// than these two have been delivered, the sender is no longer application-limited.
 #[test]
 fn an_ack_tells_whether_there_was_enough_to_send() {
     let mut bench = Bench::new();
@@ -24,7 +24,7 @@ fn an_ack_tells_whether_there_was_enough_to_send() {
     bench.send(1);
     bench.ack(ms(100), 4, &[]);
     assert_eq!(supply(&mut bench), Supply::Enough);
-    // A window that is full is no want of data.
+    // A full window is not a lack of data.
     bench.send(10);
     bench.control.on_short();
     bench.ack(ms(100), 5, &[]);
@@ -33,7 +33,7 @@ fn an_ack_tells_whether_there_was_enough_to_send() {
     assert_eq!(supply(&mut bench), Supply::Enough);
 }
 
-/// All marks are counted, whatever the answer to the first of them is.
+/// All marks are counted, whatever the response to the first one is.
 #[test]
 fn an_ack_counts_marks() {
     let mut bench = Bench::new();
