@@ -1,9 +1,10 @@
-//! When what is sent arrives: `arrivals serve` waits and prints a ticket, `arrivals call TICKET SECONDS STREAMS [multipath | MEGABITS]` sends, with several
-//! paths or with a law that is nothing but a rate,
-//! `arrivals crowd TICKET CONNECTIONS STREAMS` opens so many connections and streams of each, and keeps them open until its input ends.
+//! Records when data arrives. `arrivals serve` waits and prints a ticket. `arrivals call TICKET SECONDS STREAMS [multipath |
+//! MEGABITS]` sends, over several paths, or with a law that only has a constant rate. `arrivals crowd TICKET CONNECTIONS STREAMS`
+//! opens this many connections with this many streams each, and keeps them open until its input ends.
 //!
-//! Every byte says where in which stream it stands, and is checked. The server prints a line of JSON for each connection that has ended: how much has come, how
-//! much of it was wrong, in each hundredth of a second, and the gaps of more than 50 ms in which nothing came. `cargo xtask proofs` reads that.
+//! Every byte encodes its stream and position, and is checked. The server prints a line of JSON for each ended connection: how
+//! much arrived in each hundredth of a second, how much of it was wrong, and the gaps of more than 50 ms in which nothing
+//! arrived. `cargo xtask proofs` reads these lines.
 
 #![expect(clippy::print_stdout, reason = "it is what the example prints")]
 
@@ -55,7 +56,7 @@ async fn main() -> Result<(), Failure> {
     }
 }
 
-/// A law that has a rate and no window that matters: what arrives is as fast as the pacer lets it leave.
+/// A law with a constant rate and a window that never limits: data arrives as fast as the pacer sends.
 static CONSTANT: Row = Row {
     name: "constant",
     summary: "a rate, whatever is lost",
@@ -92,7 +93,7 @@ impl Controller for Constant {
 
     fn on_loss(&mut self, _: &PathView, _: &Loss) {}
 
-    /// 10 Gbit/s and 1 s.
+    /// A window for 10 Gbit/s and 1 s.
     fn window(&self) -> f64 {
         1e6
     }
@@ -102,10 +103,10 @@ impl Controller for Constant {
     }
 }
 
-/// What has come on a connection.
+/// What has arrived on a connection.
 struct Record {
     begin: Instant,
-    /// The same, in seconds of the Unix time.
+    /// The beginning, in seconds of Unix time.
     begin_unix: f64,
     bytes: u64,
     wrong: u64,
@@ -130,7 +131,7 @@ impl Record {
             self.gaps.push(((last - self.begin).as_secs_f64(), (now - last).as_secs_f64()));
         }
         let place = ((now - self.begin).as_millis() / 10) as usize;
-        // A day of them has 70 MB.
+        // For a day these are 70 MB.
         self.hundredths.resize(self.hundredths.len().max(place + 1), 0);
         self.hundredths[place] += len as u64;
         self.bytes += len as u64;
@@ -163,7 +164,7 @@ async fn serve(address: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Reads all that comes until the other end has closed.
+/// Reads everything until the peer has closed.
 async fn watch(connection: &Connection, record: &Arc<Mutex<Record>>) -> Result<(), Failure> {
     let mut streams = JoinSet::new();
     loop {
@@ -180,7 +181,7 @@ async fn watch(connection: &Connection, record: &Arc<Mutex<Record>>) -> Result<(
     Ok(())
 }
 
-/// A stream begins with its number.
+/// Reads a stream, which begins with its number.
 async fn read(mut stream: RecvStream, record: Arc<Mutex<Record>>) -> Result<(), Failure> {
     let (mut number, mut head) = (None, vec![]);
     let mut at = 0;
@@ -213,7 +214,7 @@ async fn call(config: Config, ticket: &Ticket, seconds: f64, streams: u64, is_mu
         writers.spawn(write(connection.open_stream().await?, number, until));
     }
     tokio::time::sleep_until(until.into()).await;
-    // What ends a stream may be a short segment, and has an RTT of its own.
+    // The last segment of a stream may be short, and its RTT differs.
     let path = connection.paths().into_iter().next();
     let mut bytes = 0;
     while let Some(written) = writers.join_next().await {
@@ -224,7 +225,7 @@ async fn call(config: Config, ticket: &Ticket, seconds: f64, streams: u64, is_mu
     let acknowledged = connection.stats().bytes_acknowledged;
     connection.closed().await?;
     drop(connection);
-    // The server may not have heard yet that all it said has come.
+    // The server may not have got the acknowledgement of its last data yet.
     _ = tokio::time::timeout(FAREWELL, endpoint.wait_idle()).await;
     let limits = path.iter().flat_map(|path| Limit::ALL.map(|limit| (limit.name(), path.report.limits.share(limit))));
     let limits: Vec<_> = limits.map(|(name, share)| format!(r#""{name}":{share:.4}"#)).collect();
@@ -241,7 +242,7 @@ async fn call(config: Config, ticket: &Ticket, seconds: f64, streams: u64, is_mu
     Ok(())
 }
 
-/// A number of JSON.
+/// A JSON number.
 fn number(number: Option<f64>) -> String {
     number.map_or_else(|| "null".to_owned(), |number| format!("{number:.4}"))
 }
@@ -249,7 +250,7 @@ fn number(number: Option<f64>) -> String {
 async fn write(mut stream: SendStream, number: u64, until: Instant) -> Result<u64, Failure> {
     let (mut at, mut head) = (0, Some(number.to_le_bytes()));
     while Instant::now() < until {
-        // Together, so that no segment is short before the end.
+        // Pieces are joined, so that no segment before the end is short.
         let piece = pattern(number, at, PIECE);
         let piece = match head.take() {
             Some(head) => Bytes::from([&head[..], &piece].concat()),
@@ -262,7 +263,7 @@ async fn write(mut stream: SendStream, number: u64, until: Instant) -> Result<u6
     Ok(at)
 }
 
-/// Connections by addresses of 127.0.0.0/8, as a server gives each address only so many handshakes a second.
+/// Opens connections from different addresses of 127.0.0.0/8, as a server limits the handshakes per address and second.
 async fn crowd(ticket: &Ticket, connections: usize, streams: u64) -> Result<(), Failure> {
     let config = Config { connect_timeout: Duration::from_secs(60), ..Config::default() };
     let (mut callers, mut open) = (JoinSet::new(), vec![]);
@@ -307,13 +308,13 @@ async fn crowd(ticket: &Ticket, connections: usize, streams: u64) -> Result<(), 
     Ok(())
 }
 
-/// How long a connection that has ended stays to answer.
+/// How long an ended connection stays to answer retransmissions.
 const FAREWELL: Duration = Duration::from_secs(3);
-/// What is longer is told.
+/// Longer gaps are reported.
 const GAP: Duration = Duration::from_millis(50);
-/// Bytes that are written at once.
+/// Bytes per write.
 const PIECE: usize = 1 << 16;
-/// Bytes that a stream of a crowd carries at first.
+/// Bytes that each stream of a crowd carries at first.
 const SMALL: usize = 1000;
-/// Connections of a crowd by one address.
+/// Connections of a crowd per address.
 const EACH_ADDRESS: usize = 20;

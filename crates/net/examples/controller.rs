@@ -1,7 +1,7 @@
-//! A congestion controller of one's own, in a program of one's own: a transfer over loopback with it and with the default.
+//! A congestion controller of your own, in your own program: a transfer over loopback with it, and one with the default law.
 //!
-//! The law grows by two segments a round and gives up a fifth of its window when it loses one. A law for the project itself is a file in
-//! `anabranch-cc` instead: see docs/adding-a-congestion-controller.md.
+//! The law grows by two segments per round, and reduces its window by a fifth at a loss. A law for the project itself is a file
+//! in `anabranch-cc` instead: see docs/adding-a-congestion-controller.md.
 
 #![expect(clippy::print_stdout, reason = "it is what the example shows")]
 
@@ -13,7 +13,7 @@ use anabranch::cc::{Ack, Controller, Limit, Loss, PathView, Phase, Row, Settings
 use anabranch::{Config, Endpoint, SecretKey};
 use bytes::Bytes;
 
-/// How the law is made, and what it promises.
+/// The registry entry of the law: its constructor and its properties.
 static STEADY: Row = Row {
     name: "steady",
     summary: "two segments more a round, a fifth less on loss",
@@ -22,7 +22,7 @@ static STEADY: Row = Row {
     law: &Law { defaults: NoSettings, make: |_| Box::new(Steady { window: 10.0, before: 10.0 }) },
 };
 
-/// The window of one path, in segments, and that before the latest loss.
+/// The window of one path in segments, and its value before the latest loss.
 #[derive(Debug)]
 struct Steady {
     window: f64,
@@ -41,7 +41,7 @@ impl Controller for Steady {
         self.window = if loss.signal == Signal::Timeout { 1.0 } else { (0.8 * self.window).max(1.0) };
     }
 
-    /// What seemed lost was late.
+    /// The loss was spurious.
     fn on_undo(&mut self, _: &PathView) {
         self.window = self.window.max(self.before);
     }

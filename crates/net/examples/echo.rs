@@ -1,4 +1,4 @@
-//! Says back what it hears: `echo` waits and prints a ticket, `echo TICKET WORDS…` says something.
+//! An echo service: `echo` waits and prints a ticket, `echo TICKET WORDS…` sends words and prints the replies.
 //!
 //! A request is a stream, and so is its reply, which begins with the request's number: replies may overtake each other.
 
@@ -22,7 +22,7 @@ async fn serve() -> Result<(), Box<dyn Error>> {
     println!("{}", endpoint.ticket());
     while let Some(connection) = endpoint.accept().await {
         tokio::spawn(async move {
-            // A stream a request, until the other end closes; then this one does.
+            // One stream per request, until the peer closes; then this end closes, too.
             while let Ok(request) = connection.accept_stream().await {
                 tokio::spawn(answer(connection.clone(), request));
             }
@@ -33,10 +33,10 @@ async fn serve() -> Result<(), Box<dyn Error>> {
 }
 
 async fn answer(connection: Connection, mut request: RecvStream) {
-    // Who asks for too much gets no reply.
+    // A request that is too long gets no reply.
     let Ok(request) = request.read_to_end(REQUEST_MAX).await else { return };
     let Ok(mut reply) = connection.open_stream().await else { return };
-    // Number and words go back as they came. Who is gone needs no reply.
+    // Number and words are sent back unchanged. If the peer is gone, no reply is needed.
     if reply.write_all_bytes(request).await.is_ok() {
         _ = reply.finish();
     }
@@ -64,5 +64,5 @@ async fn ask(ticket: &Ticket, words: Vec<String>) -> Result<(), Box<dyn Error>> 
     Ok(())
 }
 
-/// Bytes of a request.
+/// Largest size of a request in bytes.
 const REQUEST_MAX: usize = 1 << 20;

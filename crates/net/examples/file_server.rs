@@ -1,8 +1,8 @@
 //! A server of the files of a folder: `file_server FOLDER` prints a ticket, `file_server TICKET NAME` writes a file to standard output.
 //!
-//! A request is a message with a name, its reply a message that begins with a zero if the file follows, and else has a reason. With a slash at its
-//! beginning, or `..` in it, a name is refused: what is not in the folder is nobody's business. For whole folders, kept dates and transfers that
-//! go on after a break there are `anabranch send` and the crate `anabranch-transfer`.
+//! A request is a message with a file name. The reply is a message that begins with a zero if the file follows, otherwise it
+//! contains the reason. A name that begins with a slash or contains `..` is refused, so no file outside the folder can be read.
+//! For whole folders, preserved dates and resumable transfers, use `anabranch send` and the crate `anabranch-transfer`.
 
 #![expect(clippy::print_stdout, reason = "it is what the example shows")]
 
@@ -59,7 +59,7 @@ async fn answer(connection: Connection, folder: PathBuf, name: Bytes) {
     _ = reply.finish();
 }
 
-/// The file of this name, if the name stays in the folder, links included.
+/// The file with this name, if the name stays inside the folder even with links resolved.
 fn place(folder: &Path, name: &[u8]) -> Option<PathBuf> {
     let name = Path::new(std::str::from_utf8(name).ok()?);
     let is_plain = name.components().all(|part| matches!(part, Component::Normal(_)));
@@ -79,6 +79,6 @@ async fn fetch(ticket: &Ticket, name: &str) -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// Bytes of a name, and of a file: what is larger is not asked for.
+/// Largest name, and largest file to request, in bytes.
 const NAME_MAX: usize = 4096;
 const FILE_MAX: usize = 1 << 30;

@@ -1,7 +1,8 @@
-//! Calls from forged addresses: `flood TICKET COUNT RATE` sends COUNT first datagrams of handshakes, RATE a second, each from another address of 127.0.0.0/8 to
-//! the ticket's port of 127.0.0.1. They are real ones, of 5,000 callers with a key each, so that only their addresses tell that they are not meant. Nobody hears the replies.
+//! Floods a server with handshakes from forged addresses: `flood TICKET COUNT RATE` sends COUNT initiations, RATE per second,
+//! each from another address of 127.0.0.0/8, to the ticket's port of 127.0.0.1. They are genuine initiations of 5,000 clients
+//! with a key each, so only their addresses are suspicious. The replies are not read.
 //!
-//! It prints a line when it is ready, begins when it is told a line, and prints one at the end. `cargo xtask proofs` uses it.
+//! It prints a line when it is ready, starts when it reads a line, and prints a line at the end. `cargo xtask proofs` uses it.
 
 #![expect(clippy::print_stdout, reason = "it is what the example prints")]
 
@@ -29,7 +30,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         if ahead > 0.001 {
             std::thread::sleep(Duration::from_secs_f64(ahead));
         }
-        // Up to 127.127.255.255: as many as there may be calls.
+        // Addresses up to 127.127.255.255: that is the largest COUNT.
         let address = Ipv4Addr::from_bits(Ipv4Addr::new(127, 16, 0, 1).to_bits() + number % (1 << 22));
         let socket = UdpSocket::bind((address, 0))?;
         sent += usize::from(socket.send_to(&calls[number as usize % calls.len()], ("127.0.0.1", port)).is_ok());
@@ -38,7 +39,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The first datagram of a call by a new caller.
+/// The initiation of a new client.
 async fn call(ticket: &Ticket) -> Result<Vec<u8>, Box<dyn Error>> {
     let deaf = tokio::net::UdpSocket::bind("127.0.0.1:0").await?;
     let ticket = Ticket::new(ticket.key(), vec![deaf.local_addr()?])?;
@@ -53,5 +54,5 @@ async fn call(ticket: &Ticket) -> Result<Vec<u8>, Box<dyn Error>> {
     }
 }
 
-/// Callers.
+/// The number of clients.
 const CALLERS: usize = 5000;

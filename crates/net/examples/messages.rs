@@ -1,6 +1,7 @@
-//! Messages that wait for no other: a large one and many small ones at once, in the order in which their ends come.
+//! Messages that do not wait for each other: a large one and many small ones at once, read in the order in which they are
+//! complete.
 //!
-//! Each message is a stream of its own. The small ones have a higher priority, so that the large one takes what they leave.
+//! Each message is a stream of its own. The small ones have a higher priority, so the large one takes the remaining capacity.
 
 #![expect(clippy::print_stdout, reason = "it is what the example shows")]
 
@@ -35,7 +36,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Reads each message in a task of its own, and says which end came first.
+/// Reads each message in a task of its own, and prints the order in which they are complete.
 async fn read_all(connection: Connection) -> Result<(), Box<dyn Error + Send + Sync>> {
     let mut messages = JoinSet::new();
     while let Ok(mut stream) = connection.accept_stream().await {
@@ -52,5 +53,5 @@ async fn read_all(connection: Connection) -> Result<(), Box<dyn Error + Send + S
     Ok(())
 }
 
-/// Bytes of a message.
+/// Largest size of a message in bytes.
 const MESSAGE_MAX: usize = 64 << 20;

@@ -1,12 +1,13 @@
-//! Who stands between a client and a server: `middle LISTEN FROM TICKET` waits at the address LISTEN, prints a ticket that leads there instead, and passes datagrams
-//! on from the address FROM, as an address translator does. Its input tells it to do as hostile networks do:
+//! A middlebox between a client and a server: `middle LISTEN FROM TICKET` listens at the address LISTEN, prints a ticket that
+//! leads there, and forwards datagrams from the address FROM, as a NAT does. Commands on its input make it behave like a hostile
+//! network:
 //!
-//! * `rebind ADDRESS`: passes on from another address and port from now on; what comes to the old one gets nowhere.
-//! * `replay N`, `truncate N`, `forge N`: beside what passes, N datagrams, each after one that passed and in its direction: an old one again; one cut short; one with
-//!   a bit turned, or with random bytes in it.
-//! * `reorder N`: N of what passes are shuffled, sixteen at a time.
+//! * `rebind ADDRESS`: from now on forwards from another address and port; datagrams to the old address are dropped.
+//! * `replay N`, `truncate N`, `forge N`: in addition to the forwarded datagrams, sends N datagrams, each after a forwarded one
+//!   and in the same direction: an old datagram again; a truncated one; one with an inverted bit, or with random bytes.
+//! * `reorder N`: shuffles N of the forwarded datagrams, sixteen at a time.
 //!
-//! It prints a line when it has done all of an order. `cargo xtask proofs` uses it.
+//! It prints a line when it has carried out a command completely. `cargo xtask proofs` uses it.
 
 #![expect(clippy::print_stdout, reason = "it is what the example prints")]
 
@@ -32,25 +33,25 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .await
 }
 
-/// A ticket that leads to `here`, and where the server is for who sends from `from`.
+/// A ticket that leads to `here`, and the address at which the server is reachable from `from`.
 fn instead(ticket: &Ticket, here: SocketAddr, from: IpAddr) -> Result<(Ticket, SocketAddr), Box<dyn Error>> {
     let ours = |address: &&SocketAddr| address.is_ipv4() == from.is_ipv4();
     let server = *ticket.addresses().iter().find(ours).ok_or(TicketError::Addresses)?;
-    // A server at all addresses is at this one, too.
+    // A server bound to all addresses is reachable at this address, too.
     let server = if from.is_loopback() { SocketAddr::new(from, server.port()) } else { server };
     Ok((Ticket::new(ticket.key(), vec![here])?, server))
 }
 
 struct Middle {
-    /// Where the client sends to, and what the server sees as the client.
+    /// The socket to which the client sends, and the one that the server sees as the client.
     inside: UdpSocket,
     outside: UdpSocket,
     client: Option<SocketAddr>,
     server: SocketAddr,
     doing: Option<Order>,
-    /// What passed of late, to the server and to the client.
+    /// Recently forwarded datagrams, to the server and to the client.
     kept: [VecDeque<Vec<u8>>; 2],
-    /// What waits to be shuffled.
+    /// Datagrams held for shuffling.
     held: Vec<(Way, Vec<u8>)>,
     random: u64,
 }
@@ -147,7 +148,7 @@ impl Middle {
         if datagram.is_empty() {
             return;
         }
-        // Behind the type and the receiver's index, behind the counter as well, or everywhere.
+        // After the type and the receiver's index, after the counter as well, or anywhere.
         let from = match self.draw(4) {
             0 => 5.min(datagram.len()),
             1 => 13.min(datagram.len()),
@@ -163,7 +164,7 @@ impl Middle {
         }
     }
 
-    /// Sends what is held, in another order.
+    /// Sends the held datagrams in another order.
     fn release(&mut self) {
         let mut held = std::mem::take(&mut self.held);
         let count = held.len() as u64;
@@ -186,7 +187,7 @@ impl Middle {
         }
     }
 
-    /// What a full socket does not take is lost, as it would be in a network.
+    /// If the socket is full, the datagram is lost, as in a network.
     fn send(&self, way: Way, datagram: &[u8]) {
         match (way, self.client) {
             (Way::ToServer, _) => _ = self.outside.try_send_to(datagram, self.server),
@@ -205,7 +206,7 @@ impl Middle {
     }
 }
 
-/// Datagrams that are kept of each way: some MB.
+/// Datagrams kept per direction: some megabytes.
 const KEPT: usize = 4096;
-/// Datagrams that change places with each other: at 100 Mbit/s, 1 to 2 ms.
+/// Datagrams that are shuffled together: 1 to 2 ms at 100 Mbit/s.
 const SHUFFLED: usize = 16;

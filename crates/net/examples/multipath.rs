@@ -1,5 +1,5 @@
-//! One connection over several paths: `multipath` waits and prints a ticket, `multipath TICKET` sends for five seconds by every interface of this
-//! computer and says what each path carried.
+//! One connection over several paths: `multipath` waits and prints a ticket; `multipath TICKET` sends for five seconds over every
+//! interface of this computer, and prints how much each path carried.
 
 #![expect(clippy::print_stdout, reason = "it is what the example shows")]
 
@@ -18,7 +18,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 }
 
 async fn receive() -> Result<(), Box<dyn Error>> {
-    // One socket at all addresses is enough: the ticket names each of them.
+    // One socket bound to all addresses suffices: the ticket names each address.
     let endpoint = Endpoint::server("[::]:0".parse()?, &SecretKey::generate()?, Config::default())?;
     println!("{}", endpoint.ticket());
     while let Some(connection) = endpoint.accept().await {

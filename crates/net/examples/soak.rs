@@ -1,13 +1,14 @@
-//! Everything at once, for as long as you like: `soak serve` waits and prints a ticket, `soak call TICKET SECONDS` has connections with it that come and go, on which
-//! streams, messages, resets and paths do.
+//! Uses every feature at once, for as long as you like: `soak serve` waits and prints a ticket; `soak call TICKET SECONDS` opens
+//! and closes connections to it, and on them streams, messages, resets and paths.
 //!
-//! One connection stays for the whole time, and others live for some seconds each, every second one by a socket of its own; they end by a close, an abort, or as
-//! nobody keeps them. What comes is checked byte by byte, both ways. Each end prints a line of JSON a second, and one at its end, or before its input ends: how many tasks it has, how
-//! many bytes its heap, and what was done. `cargo xtask soak` reads that.
+//! One connection stays for the whole time. Others live for some seconds each, every second one on its own socket. They end by a
+//! close, an abort, or because all handles are dropped. All data is checked byte by byte, in both directions. Each end prints a
+//! line of JSON per second, and one at its end (or before its input ends): its number of tasks, the bytes of its heap, and what
+//! was done. `cargo xtask soak` reads these lines.
 //!
 //! ```text
-//! stream:  kind  number  length  content      kind 0: bytes that are to arrive; 1: so many are wanted back; 2: back is to come what is sent;
-//!          8     8       8       length             3: the sender will reset it; 4: the receiver is to stop it
+//! stream:  kind  number  length  content      kind 0: the bytes must arrive; 1: this many bytes are requested back; 2: an echo is requested;
+//!          8     8       8       length             3: the sender will reset it; 4: the receiver must stop it
 //! ```
 
 #![expect(clippy::print_stdout, reason = "it is what the example prints")]
@@ -32,7 +33,7 @@ use self::pattern::pattern;
 
 type Failure = Box<dyn Error + Send + Sync>;
 
-/// What is allocated and not freed: the process itself keeps what it once had.
+/// Counts what is allocated and not freed: the memory of the process itself never shrinks.
 #[global_allocator]
 static HEAP: PeakAlloc = PeakAlloc;
 
@@ -47,7 +48,7 @@ async fn main() -> Result<(), Failure> {
     }
 }
 
-/// What has happened, of both ends the same.
+/// What has happened. The counters are the same at both ends.
 #[derive(Default)]
 struct Counts {
     connections: AtomicU64,
@@ -59,7 +60,7 @@ struct Counts {
     paths_added: AtomicU64,
     paths_removed: AtomicU64,
     aborts: AtomicU64,
-    /// What must not be: wrong or missing bytes, answers that do not come, errors that nobody caused.
+    /// Errors: wrong or missing bytes, missing answers, failures without a cause.
     wrong: AtomicU64,
 }
 
@@ -83,7 +84,7 @@ impl Counts {
         )
     }
 
-    /// Says what is wrong, to people, and counts it.
+    /// Reports an error on standard error, and counts it.
     #[expect(clippy::print_stderr, reason = "whoever looks for the mistake wants to know")]
     fn wrong(&self, what: &str) {
         self.wrong.fetch_add(1, Ordering::Relaxed);
@@ -103,7 +104,7 @@ async fn tell(counts: Arc<Counts>) {
     }
 }
 
-// ---- The end that answers.
+// ---- The answering end.
 
 async fn serve() -> Result<(), Failure> {
     let address = "0.0.0.0:0".parse()?;
@@ -127,7 +128,7 @@ async fn serve() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Does what a stream wants.
+/// Does what the stream requests.
 async fn answer(connection: Connection, mut stream: RecvStream, counts: Arc<Counts>) {
     let Some((kind, number, len)) = head(&mut stream).await else { return };
     add(&counts.streams, 1);
@@ -145,7 +146,7 @@ async fn answer(connection: Connection, mut stream: RecvStream, counts: Arc<Coun
         }
         STOP => {
             add(&counts.stops, 1);
-            // Some of it.
+            // Reads a part of it.
             _ = stream.read_chunk(1 << 14).await;
             stream.stop(STOPPED);
         }
@@ -161,7 +162,7 @@ async fn head(stream: &mut RecvStream) -> Option<(u64, u64, u64)> {
     Some((kind?, number?, len?))
 }
 
-/// Reads a stream to its end, which is the right one.
+/// Reads a stream to its end, and checks the content.
 async fn check(mut stream: RecvStream, number: u64, len: u64, is_reset: bool, counts: &Counts) {
     let mut at = 0;
     let end = loop {
@@ -177,7 +178,7 @@ async fn check(mut stream: RecvStream, number: u64, len: u64, is_reset: bool, co
         }
     };
     match end {
-        // Whose connection is aborted is not whole.
+        // If its connection was aborted, the stream is incomplete.
         Err(ReadError::Lost(_)) => {}
         Ok(None) if at == len && !is_reset => {}
         Err(ReadError::Reset(GIVEN_UP)) if at <= len && is_reset => add(&counts.resets, 1),
@@ -185,7 +186,7 @@ async fn check(mut stream: RecvStream, number: u64, len: u64, is_reset: bool, co
     }
 }
 
-/// Sends a stream of so many bytes and waits until all has arrived.
+/// Sends a stream of `len` bytes and waits until all have arrived.
 async fn write(connection: &Connection, kind: u64, number: u64, len: u64) -> Result<(), Failure> {
     let mut stream = connection.open_stream().await?;
     for word in [kind, number, len] {
@@ -202,7 +203,7 @@ async fn write(connection: &Connection, kind: u64, number: u64, len: u64) -> Res
     Ok(())
 }
 
-/// Sends a stream of this content.
+/// Sends a stream with this content.
 async fn send(connection: &Connection, head: [u64; 3], content: Bytes) -> Result<(), Failure> {
     let mut stream = connection.open_stream().await?;
     for word in head {
@@ -212,9 +213,9 @@ async fn send(connection: &Connection, head: [u64; 3], content: Bytes) -> Result
     Ok(stream.finish()?)
 }
 
-// ---- The end that calls.
+// ---- The calling end.
 
-/// What is wanted back on a connection, by number.
+/// The replies that a connection waits for, by number.
 type Wanted = Arc<Mutex<BTreeMap<u64, oneshot::Sender<()>>>>;
 
 async fn call(ticket: &Ticket, time: Duration) -> Result<(), Failure> {
@@ -241,7 +242,7 @@ async fn call(ticket: &Ticket, time: Duration) -> Result<(), Failure> {
     Ok(())
 }
 
-/// One connection for the whole time, whose paths come and go.
+/// One connection for the whole time, whose paths are added and removed.
 async fn stay(
     endpoint: Endpoint,
     ticket: Ticket,
@@ -262,11 +263,11 @@ async fn stay(
     Ok(())
 }
 
-/// Adds the paths that there are not, or removes one.
+/// Adds all missing paths, or removes one.
 async fn change_paths(connection: &Connection, ticket: &Ticket, random: &mut Random, counts: &Counts) {
     let paths = connection.paths();
     if paths.len() < 2 {
-        // None where the link is cut at this moment: nobody answers.
+        // No path is added while the link is cut, because nothing answers.
         add(&counts.paths_added, connection.add_paths(ticket).await as u64);
     } else if let Some(path) = paths.get(random.below(paths.len() as u64) as usize)
         && connection.remove_path(path.id).is_ok()
@@ -275,7 +276,7 @@ async fn change_paths(connection: &Connection, ticket: &Ticket, random: &mut Ran
     }
 }
 
-/// Connections of some seconds, one after the other.
+/// Connections of some seconds each, one after the other.
 async fn come_and_go(
     endpoint: Endpoint,
     ticket: Ticket,
@@ -287,7 +288,7 @@ async fn come_and_go(
         let own = if random.below(2) == 0 { Some(Endpoint::client(Config::default())?) } else { None };
         let connection = match own.as_ref().unwrap_or(&endpoint).connect(&ticket).await {
             Ok(connection) => connection,
-            // The first link of the two is never cut.
+            // The first of the two links is never cut.
             Err(error) => {
                 counts.wrong(&format!("no connection: {error}"));
                 continue;
@@ -304,7 +305,8 @@ async fn come_and_go(
         match random.below(4) {
             0 => {
                 sleep(Duration::from_millis(random.below(3000))).await;
-                // First the connection: a stream that is dropped while it lives is reset, and the peer would ask why.
+                // The connection is aborted first: a stream dropped while the connection lives is reset, and the peer would count
+                // that as an error.
                 is_aborted.store(true, Ordering::SeqCst);
                 connection.abort();
                 working.abort();
@@ -313,7 +315,7 @@ async fn come_and_go(
             }
             1 => {
                 working.await?;
-                // Nobody keeps it: it is closed by itself.
+                // The last handle is dropped, which closes the connection.
                 drop(connection);
             }
             _ => {
@@ -333,7 +335,7 @@ async fn end_well(connection: &Connection, counts: &Counts) {
     }
 }
 
-/// Some things at a time on a connection, until its time is over.
+/// Does several things concurrently on a connection, until its time is over.
 async fn work(
     connection: Connection,
     until: Instant,
@@ -356,7 +358,7 @@ async fn work(
     while tasks.join_next().await.is_some() {}
 }
 
-/// Takes what comes back.
+/// Receives the replies.
 async fn receive(connection: Connection, wanted: Wanted, counts: Arc<Counts>) {
     let mut streams = JoinSet::new();
     while let Ok(mut stream) = connection.accept_stream().await {
@@ -375,7 +377,7 @@ async fn receive(connection: Connection, wanted: Wanted, counts: Arc<Counts>) {
     }
 }
 
-/// One thing: as the kinds of streams say.
+/// Does one thing, according to the kinds of streams.
 async fn one(
     connection: Connection,
     wanted: Wanted,
@@ -384,7 +386,7 @@ async fn one(
     counts: Arc<Counts>,
 ) {
     let kind = random.below(5);
-    // Mostly short ones; a sixteenth has up to 4 MB, as long as not too many have.
+    // Most streams are short. One in sixteen has up to 4 MB, as long as there are not too many of these.
     let large = (random.below(16) == 0).then(|| LARGE.try_acquire().ok()).flatten();
     let most = if large.is_some() { 4 << 20 } else { 40_000 };
     let (number, len) = (random.next(), random.below(most));
@@ -412,7 +414,7 @@ async fn one(
             }
             STOP => match write(&connection, kind, number, len).await {
                 Err(error) if is_stop(&error) => add(&counts.stops, 1),
-                // All of it was there before the word to stop.
+                // All data had arrived before the request to stop.
                 done => done?,
             },
             _ => write(&connection, kind, number, len).await?,
@@ -421,7 +423,7 @@ async fn one(
     });
     match done.await {
         Ok(Ok(())) => {}
-        // Whose connection was aborted does not come to an end.
+        // On an aborted connection the stream does not end.
         Ok(Err(_)) if is_aborted.load(Ordering::SeqCst) => {}
         Ok(Err(error)) => counts.wrong(&format!("a stream of kind {kind}: {error}")),
         Err(_) => counts.wrong(&format!("a stream of kind {kind} and {len} bytes takes longer than {PATIENCE:?}")),
@@ -460,16 +462,16 @@ const DOWNLOAD: u64 = 1;
 const ECHO: u64 = 2;
 const RESET: u64 = 3;
 const STOP: u64 = 4;
-/// Codes of those that do not come to their end.
+/// Error codes of streams that do not reach their end.
 const GIVEN_UP: u16 = 7;
 const STOPPED: u16 = 9;
-/// Bytes that are written at once.
+/// Bytes per write.
 const PIECE: u64 = 1 << 16;
-/// Connections that come and go at a time.
+/// Number of short-lived connections at a time.
 const SESSIONS: u64 = 4;
-/// What is done at a time on a connection.
+/// Number of things done at a time on a connection.
 const TASKS: usize = 16;
-/// Long streams at a time, of all connections.
+/// Number of long streams at a time, over all connections.
 static LARGE: Semaphore = Semaphore::const_new(64);
-/// What takes longer hangs.
+/// Anything that takes longer counts as hanging.
 const PATIENCE: Duration = Duration::from_secs(90);

@@ -1,4 +1,4 @@
-//! Base32 in lower case without padding ([rfc-4648] sec. 6), which people can read out, type and paste.
+//! Base32 in lower case without padding ([rfc-4648] sec. 6): easy to read out, type and paste.
 
 const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 

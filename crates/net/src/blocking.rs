@@ -26,8 +26,9 @@
 //! # }
 //! ```
 //!
-//! When the last handle is dropped, the thread continues until all connections are over, at most [`LINGER`]. A program that ends
-//! earlier must wait for [`Connection::close`]. In a task of tokio these calls panic: use the types of the crate itself there.
+//! When the last handle is dropped, the thread continues until all connections are over, for at most [`LINGER`]. If the program
+//! ends earlier, it must wait for [`Connection::close`]. In a tokio task these calls panic: use the types of the crate itself
+//! there.
 
 use std::future::Future;
 use std::io::{self, Read, Write};
@@ -69,7 +70,7 @@ pub struct RecvStream {
     runtime: Arc<Runtime>,
 }
 
-/// The thread, which lives as long as any handle.
+/// The thread; it lives as long as any handle.
 #[derive(Debug)]
 struct Runtime {
     handle: Handle,
@@ -81,7 +82,7 @@ impl Endpoint {
     /// Connects only: as [`crate::Endpoint::client`].
     ///
     /// # Errors
-    /// As there, or if no thread can be started.
+    /// As [`crate::Endpoint::client`], or if no thread can be started.
     pub fn client(config: Config) -> Result<Self, BindError> {
         Self::start(|| crate::Endpoint::client(config))
     }
@@ -89,7 +90,7 @@ impl Endpoint {
     /// Admits every peer with its ticket: as [`crate::Endpoint::server`].
     ///
     /// # Errors
-    /// As there, or if no thread can be started.
+    /// As [`crate::Endpoint::server`], or if no thread can be started.
     pub fn server(address: SocketAddr, key: &SecretKey, config: Config) -> Result<Self, BindError> {
         Self::start(|| crate::Endpoint::server(address, key, config))
     }
@@ -97,7 +98,7 @@ impl Endpoint {
     /// Binds an endpoint with a key: as [`crate::Endpoint::bind`].
     ///
     /// # Errors
-    /// As there, or if no thread can be started.
+    /// As [`crate::Endpoint::bind`], or if no thread can be started.
     pub fn bind(address: SocketAddr, key: &SecretKey, config: Config) -> Result<Self, BindError> {
         Self::start(|| crate::Endpoint::bind(address, key, config))
     }
@@ -112,7 +113,7 @@ impl Endpoint {
         let (sender, last) = oneshot::channel::<crate::Endpoint>();
         let run = async {
             if let Ok(endpoint) = last.await {
-                // A peer that does not answer within this time is not waited for.
+                // Do not wait longer for peers that do not answer.
                 _ = tokio::time::timeout(LINGER, endpoint.wait_idle()).await;
             }
         };
@@ -124,7 +125,7 @@ impl Endpoint {
     /// Connects to a ticket's endpoint: as [`crate::Endpoint::connect`].
     ///
     /// # Errors
-    /// As there: no answer, or a refusal.
+    /// As there: no peer answers, or the peer refuses.
     pub fn connect(&self, ticket: &Ticket) -> Result<Connection, ConnectError> {
         let inner = self.runtime.wait(self.get_ref().connect(ticket))?;
         Ok(Connection { inner, runtime: Arc::clone(&self.runtime) })
@@ -151,7 +152,7 @@ impl Endpoint {
         self.get_ref().public_key()
     }
 
-    /// The asynchronous endpoint, for calls that do not wait, such as those on addresses.
+    /// The asynchronous endpoint, for calls that do not block, such as those about addresses.
     pub fn get_ref(&self) -> &crate::Endpoint {
         let (endpoint, _) = self.runtime.last.as_ref().expect("it is there as long as there are handles");
         endpoint
@@ -162,7 +163,7 @@ impl Connection {
     /// As [`crate::Connection::open_stream`]: waits if all streams are in use.
     ///
     /// # Errors
-    /// As there: closed, or lost.
+    /// As there: the connection is closed or lost.
     pub fn open_stream(&self) -> Result<SendStream, StreamError> {
         let inner = self.runtime.wait(self.inner.open_stream())?;
         Ok(SendStream { inner, runtime: Arc::clone(&self.runtime) })
@@ -171,7 +172,7 @@ impl Connection {
     /// Waits for the next stream of the peer: as [`crate::Connection::accept_stream`].
     ///
     /// # Errors
-    /// As there: closed, or lost.
+    /// As there: the connection is closed or lost.
     pub fn accept_stream(&self) -> Result<RecvStream, StreamError> {
         let inner = self.runtime.wait(self.inner.accept_stream())?;
         Ok(RecvStream { inner, runtime: Arc::clone(&self.runtime) })
@@ -180,7 +181,7 @@ impl Connection {
     /// Sends a message as a stream of its own: as [`crate::Connection::send_message`].
     ///
     /// # Errors
-    /// As there: closed, or lost.
+    /// As there: the connection is closed or lost.
     pub fn send_message(&self, message: Bytes) -> Result<(), StreamError> {
         self.runtime.wait(self.inner.send_message(message))
     }
@@ -188,7 +189,7 @@ impl Connection {
     /// As [`crate::Connection::accept_message`]: the next message, of at most `most` bytes.
     ///
     /// # Errors
-    /// As there: closed, lost, or a message that is incomplete or too long.
+    /// As there: the connection is closed or lost, or the message is incomplete or too long.
     pub fn accept_message(&self, most: usize) -> Result<Bytes, MessageError> {
         self.runtime.wait(self.inner.accept_message(most))
     }
@@ -196,7 +197,7 @@ impl Connection {
     /// As [`crate::Connection::add_path`]: waits until the path is validated.
     ///
     /// # Errors
-    /// As there: no socket, no answer, or a limit.
+    /// As there: no suitable socket, no answer of the peer, or a limit is reached.
     pub fn add_path(&self, local: std::net::IpAddr, remote: SocketAddr) -> Result<PathId, AddPathError> {
         self.runtime.wait(self.inner.add_path(local, remote))
     }
@@ -222,12 +223,12 @@ impl Connection {
         self.runtime.wait(self.inner.closed())
     }
 
-    /// The present counters: as [`crate::Connection::stats`].
+    /// The current counters: as [`crate::Connection::stats`].
     pub fn stats(&self) -> Stats {
         self.inner.stats()
     }
 
-    /// The asynchronous connection, for calls that do not wait: inspect or remove paths, abort.
+    /// The asynchronous connection, for calls that do not block: to inspect or remove paths, or to abort.
     pub fn get_ref(&self) -> &crate::Connection {
         &self.inner
     }
@@ -237,21 +238,21 @@ impl SendStream {
     /// As [`crate::SendStream::finish`]: ends the stream.
     ///
     /// # Errors
-    /// As there: stopped, closed, or lost.
+    /// As there: the stream is stopped or closed, or the connection is lost.
     pub fn finish(&mut self) -> Result<(), WriteError> {
         let _entered = self.runtime.handle.enter();
         self.inner.finish()
     }
 
-    /// As [`crate::SendStream::write_all_bytes`]: no byte is copied.
+    /// As [`crate::SendStream::write_all_bytes`]: writes without a copy.
     ///
     /// # Errors
-    /// As there: stopped, closed, or lost.
+    /// As there: the stream is stopped or closed, or the connection is lost.
     pub fn write_all_bytes(&mut self, bytes: Bytes) -> Result<(), WriteError> {
         self.runtime.wait(self.inner.write_all_bytes(bytes))
     }
 
-    /// As [`crate::SendStream::stopped`]: waits until the peer has received the stream, or refuses the rest.
+    /// As [`crate::SendStream::stopped`]: waits until the peer has received the stream, or has refused the rest of it.
     ///
     /// # Errors
     /// As there: the connection was lost.
@@ -259,22 +260,22 @@ impl SendStream {
         self.runtime.wait(self.inner.stopped())
     }
 
-    /// The asynchronous stream, for calls that do not wait: reset, priority.
+    /// The asynchronous stream, for calls that do not block: reset, priority.
     pub fn get_mut(&mut self) -> &mut crate::SendStream {
         &mut self.inner
     }
 }
 
 impl RecvStream {
-    /// As [`crate::RecvStream::read_chunk`]: no byte is copied.
+    /// As [`crate::RecvStream::read_chunk`]: reads without a copy.
     ///
     /// # Errors
-    /// As there: reset, or lost.
+    /// As there: the stream was reset, or the connection is lost.
     pub fn read_chunk(&mut self, most: usize) -> Result<Option<Bytes>, ReadError> {
         self.runtime.wait(self.inner.read_chunk(most))
     }
 
-    /// As [`crate::RecvStream::stop`]: refuses the rest.
+    /// As [`crate::RecvStream::stop`]: refuses the rest of the stream.
     pub fn stop(self, code: u16) {
         self.inner.stop(code);
     }
@@ -282,7 +283,7 @@ impl RecvStream {
 
 impl Write for SendStream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // Bytes that the stream does not take at once would be copied in vain.
+        // Copying more bytes than the stream takes at once would be useless.
         let bytes = &bytes[..bytes.len().min(COPIED_AT_ONCE)];
         Ok(self.runtime.wait(self.inner.write_bytes(&mut Bytes::copy_from_slice(bytes)))?)
     }
@@ -321,7 +322,7 @@ impl Drop for Runtime {
 /// How long connections may take to end after the last handle is dropped: a few retransmission timeouts.
 pub const LINGER: Duration = Duration::from_secs(10);
 
-/// A stream rarely takes more at once.
+/// A stream rarely takes more at a time.
 const COPIED_AT_ONCE: usize = 256 << 10;
 
 #[cfg(test)]
@@ -337,7 +338,7 @@ mod tests {
         (server.accept().unwrap(), there)
     }
 
-    /// The endpoints' own handles are dropped: the connections keep the threads alive.
+    /// The endpoints' own handles are dropped: the connections keep their threads alive.
     #[test]
     fn ten_megabytes_there_and_an_answer_back() {
         let (here, there) = pair();
@@ -366,7 +367,7 @@ mod tests {
         assert_eq!(here.accept_message(1 << 20).unwrap(), vec![7; 500_000]);
     }
 
-    /// A reset is an error to the reader, and a lost connection to a waiter.
+    /// A reset is an error for the reader, and a lost connection for a waiting call.
     #[test]
     fn what_goes_wrong_is_an_error() {
         let (here, there) = pair();

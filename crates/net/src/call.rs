@@ -1,7 +1,7 @@
-//! The endpoint's state of a connection besides the engine's: waiting tasks, and the handles of streams.
+//! The endpoint's state of a connection in addition to the engine's: waiting tasks, and the handles of streams.
 //!
-//! The engine reuses SIDs. So a sending stream also has a serial number. A receiving stream has its SID to itself until its end is
-//! read, or it is stopped.
+//! The engine reuses SIDs, so a sending stream has a serial number as well. A receiving stream owns its SID until its end is
+//! read, or until it is stopped.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::task::Waker;
@@ -25,16 +25,16 @@ pub(crate) struct Call {
     pub(crate) remote: PublicKey,
     /// The `tracing` span of the connection.
     pub(crate) span: Span,
-    /// Handles of the connection and of its streams. While it waits to be accepted, that is one.
+    /// The number of handles of the connection and of its streams. While the connection waits to be accepted, there is one.
     pub(crate) handles: usize,
     pub(crate) is_established: bool,
-    /// Whether this end has closed; whether everything it wrote has arrived; whether both ends have closed.
+    /// Three facts: whether this end has closed; whether everything it wrote has arrived; whether both ends have closed.
     pub(crate) is_closing: bool,
     pub(crate) is_delivered: bool,
     pub(crate) is_over: bool,
     /// The other end has closed.
     pub(crate) has_peer_closed: bool,
-    /// Why the engine has forgotten it, if it has.
+    /// Why the connection has ended in the engine, if it has.
     pub(crate) closed: Option<Ended>,
     /// Tasks that wait for the handshake, or for a free stream.
     pub(crate) opening: Waiting,
@@ -46,13 +46,13 @@ pub(crate) struct Call {
     pub(crate) pathing: Waiting,
     /// Streams of the peer without a handle, in the order of arrival.
     pub(crate) incoming: VecDeque<Sid>,
-    /// By SID, up to the highest used one.
+    /// The state of receiving streams by SID, up to the highest used one.
     inbound: Vec<Inbound>,
     outbound: BTreeMap<u64, Outbound>,
-    /// The serial number of the sending stream of each SID, likewise.
+    /// The serial number of the sending stream of each SID, up to the highest used one.
     names: Vec<Option<u64>>,
     made: u64,
-    /// Unread data when the engine forgot the connection.
+    /// Unread data, kept when the engine dropped the connection.
     left: BTreeMap<Sid, VecDeque<Read<Bytes>>>,
 }
 
@@ -127,7 +127,7 @@ impl Call {
         }
     }
 
-    /// One of our streams has this SID from now on. Returns its serial number.
+    /// A new sending stream has this SID. Returns its serial number.
     pub(crate) fn open(&mut self, sid: Sid) -> u64 {
         let serial = self.made;
         self.made += 1;
@@ -158,7 +158,7 @@ impl Call {
         }
     }
 
-    /// The SID is free.
+    /// The SID can be reused.
     pub(crate) fn on_finished(&mut self, sid: Sid, woken: &mut Woken) {
         if let Some(outbound) = self.named(sid) {
             outbound.outcome.get_or_insert(Outcome::Delivered);
@@ -168,7 +168,7 @@ impl Call {
         woken.all(&mut self.opening);
     }
 
-    /// Whether no stream of this SID is known, so that the next one is new.
+    /// Whether no stream of this SID is known, so that the next one counts as new.
     pub(crate) fn is_idle(&self, sid: Sid) -> bool {
         matches!(self.inbound.get(place(sid)), None | Some(Inbound::Idle))
     }
@@ -222,13 +222,13 @@ impl Call {
         }
     }
 
-    /// A stream of the peer has been read to its end, or is refused: the next one of its SID is another stream.
+    /// A stream of the peer was read to its end, or is refused. The next stream of its SID is another one.
     pub(crate) fn release(&mut self, engine: Option<&mut Connection<Bytes>>, sid: Sid, woken: &mut Woken) {
         *at(&mut self.inbound, sid) = Inbound::Idle;
         let is_readable = match engine.filter(|_| self.closed.is_none()) {
             Some(engine) => {
                 let mut streams = engine.streams();
-                // If nothing is there, this call makes the engine report what arrives.
+                // If there is nothing to read, this call makes the engine report the next arrival.
                 streams.is_readable(sid) || streams.read(sid, 0) != Ok(Read::Nothing)
             }
             None => self.left.get(&sid).is_some_and(|left| !left.is_empty()),
@@ -241,7 +241,7 @@ impl Call {
         }
     }
 
-    /// Drops the rest of a refused stream after the engine has forgotten the connection.
+    /// Drops the rest of a refused stream after the engine has dropped the connection.
     pub(crate) fn drop_left(&mut self, sid: Sid) {
         let Some(left) = self.left.get_mut(&sid) else { return };
         while let Some(read) = left.pop_front() {
@@ -251,7 +251,7 @@ impl Call {
         }
     }
 
-    /// The engine is about to forget the connection: takes all unread data.
+    /// The engine is about to drop the connection: takes all unread data.
     pub(crate) fn keep_unread(&mut self, engine: &mut Connection<Bytes>, woken: &mut Woken) {
         let mut streams = engine.streams();
         for sid in (1..=Sid::STREAMS_MAX).map(Sid::new) {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant, SystemTime};
 use anabranch_proto::seal::Timestamp;
 use anabranch_units::{Span, Time};
 
-/// Counts from its creation.
+/// A clock that starts at its creation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     start: Instant,
@@ -43,7 +43,7 @@ impl Clock {
 }
 
 impl Reading {
-    /// The arrival time of a datagram with this kernel timestamp. If the system clock was set meanwhile, the error is at most
+    /// The arrival time of a datagram with this kernel timestamp. If the system clock was set in between, the error is at most
     /// [`AGE_MAX`].
     pub(crate) fn arrival(&self, mark: Option<Duration>) -> Time {
         let age = mark.and_then(|mark| self.since_1970.checked_sub(mark)).unwrap_or_default();
@@ -52,19 +52,19 @@ impl Reading {
     }
 }
 
-/// The timestamp of a handshake: later than `last`, whatever the system clock does.
+/// The timestamp of a handshake. It is always later than `last`, even if the system clock was set back.
 pub(crate) fn timestamp(last: &mut Span) -> Timestamp {
     let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     *last = span(since_1970).max(last.saturating_add(Span::from_ticks(1)));
     Timestamp::since_1970(*last)
 }
 
-/// The same length of time.
+/// A duration as the engine's span.
 pub(crate) fn span(duration: Duration) -> Span {
     Span::from_ticks(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
 }
 
-/// No datagram waits longer in a socket's buffer unless the process was stopped; then the time of reading will do.
+/// A datagram waits longer in a socket's buffer only if the process was stopped. Then the time of reading is used.
 const AGE_MAX: Duration = Duration::from_secs(1);
 
 #[cfg(test)]

@@ -22,22 +22,22 @@ pub struct Config {
     pub connections_max: usize,
     /// The congestion law of each path, and its parameters.
     pub law: Settings,
-    /// Concurrent streams of a connection in each direction: up to 4,080, in steps of 16 above 255. The first 255 have more initial
-    /// credit.
+    /// Concurrent streams of a connection in each direction: up to 4,080, in steps of 16 above 255. The first 255 have more
+    /// initial credit than the others.
     pub streams: u16,
-    /// Paths of a connection, 1 to 8. With one, the connection does not negotiate paths, and cannot follow a peer whose address
-    /// changes.
+    /// Paths of a connection, 1 to 8. With one path, several paths are not negotiated, and the connection does not survive a
+    /// change of the peer's address.
     pub paths: u8,
-    /// The initial receive window of a connection in bytes. An application that does not read stops the sender at this size; data
+    /// The initial receive window of a connection in bytes. If the application does not read, the sender stops at this size. Data
     /// that is read at once takes no memory.
     pub receive_buffer: u64,
     /// The largest receive window in bytes. The window grows to four times the bytes read in a round trip, and by the credit of
     /// idle SIDs if streams lack credit. It never shrinks, so an application that reads fast and then stops may hold this many
     /// bytes.
     pub receive_buffer_max: u64,
-    /// Bytes that may wait to be sent on a stream. Further writes wait.
+    /// Bytes that may wait to be sent on a stream. When they are reached, writes wait.
     pub send_buffer: u64,
-    /// The size up to which the send buffer grows, if the paths carry more than the send buffer in 10 ms.
+    /// The size up to which the send buffer grows. It grows if the paths carry more than the send buffer in 10 ms.
     pub send_buffer_max: u64,
     /// The largest memory of a connection for written and unacknowledged data, in bytes.
     pub send_memory: u64,
@@ -45,8 +45,8 @@ pub struct Config {
     pub connect_timeout: Duration,
     /// The silence of the peer after which the connection is given up.
     pub idle_timeout: Duration,
-    /// The idle time before a keep-alive probe; at most half of the idle timeout. `None` sends no probes: then an idle connection
-    /// ends by the idle timeout.
+    /// The idle time before a keep-alive probe; at most half of the idle timeout. `None` sends no probes, so the idle timeout
+    /// ends an idle connection.
     pub keep_alive: Option<Duration>,
     /// The requested size of the socket's buffers in bytes; the system may give less.
     pub socket_buffer: usize,
@@ -54,7 +54,7 @@ pub struct Config {
     pub qlog: Option<PathBuf>,
 }
 
-/// Which peers may open a connection to an endpoint. Others get no answer at all.
+/// Which peers may open a connection to an endpoint. Other peers get no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Admission {
     /// Every peer with a ticket, which contains the public key.
@@ -71,18 +71,18 @@ impl Default for Config {
             law: Settings::default_for(registry::find("anabranch").expect("the project's own law is in the table")),
             streams: anabranch_proto::Sid::STREAMS_MAX,
             paths: 8,
-            // 32 kB for each of 255 streams before any is read.
+            // 32 kB for each of 255 streams before anything is read.
             receive_buffer: 32 << 20,
-            // Four times the bandwidth-delay product of 10 Gbit/s and 100 ms; one stream may have about half.
+            // Four times the bandwidth-delay product of 10 Gbit/s and 100 ms; one stream may have about half of it.
             receive_buffer_max: 512 << 20,
             send_buffer: 1 << 20,
-            // 10 Gbit/s.
+            // For 10 Gbit/s.
             send_buffer_max: 12 << 20,
-            // Likewise: three quarters are for unacknowledged data, an eighth of which is bookkeeping.
+            // For the same path: three quarters hold unacknowledged data, of which an eighth is bookkeeping.
             send_memory: 512 << 20,
-            // The handshake is sent again after 1, 2 and 4 seconds.
+            // The initiation is retransmitted after 1, 2 and 4 seconds.
             connect_timeout: Duration::from_secs(10),
-            // As common QUIC endpoints do.
+            // The value of common QUIC endpoints.
             idle_timeout: Duration::from_secs(30),
             keep_alive: Some(Duration::from_secs(10)),
             // 20 ms at 1.6 Gbit/s: the longest that a busy machine may delay the driver.
@@ -151,8 +151,8 @@ fn ciphers() -> CipherPreference {
     if has_fast_aes() { CipherPreference::fast_aes() } else { CipherPreference::default() }
 }
 
-/// Whether this machine has instructions for AES-GCM. If the peer has them, too, data is encrypted with AES-GCM, otherwise with
-/// ChaCha20-Poly1305.
+/// Whether this machine has instructions for AES-GCM. If the peer's machine has them, too, data is encrypted with AES-GCM,
+/// otherwise with ChaCha20-Poly1305.
 pub fn has_fast_aes() -> bool {
     #[cfg(target_arch = "x86_64")]
     let is_fast = std::arch::is_x86_feature_detected!("aes") && std::arch::is_x86_feature_detected!("pclmulqdq");
@@ -163,11 +163,11 @@ pub fn has_fast_aes() -> bool {
     is_fast
 }
 
-/// [rfc-9293] sec. 3.8.6.3 demands an ACK for every second segment at least; a delay-based law needs them early.
+/// [rfc-9293] sec. 3.8.6.3 requires an ACK for at least every second segment; a delay-based law needs ACKs early.
 const ACKS: AckPolicy = AckPolicy { every: 2, delay: Span::from_millis(5) };
 
-/// How long the end that closes first answers a repeated FIN. An old segment cannot enter a new connection, which has other keys,
-/// so this only covers two retransmissions on a path of half a second.
+/// How long the end that closes first answers a retransmitted FIN. An old segment cannot enter a new connection, which has other
+/// keys, so this only has to cover two retransmissions on a path of half a second.
 const TIME_WAIT: Span = Span::from_secs(2);
 
 #[cfg(test)]

@@ -25,9 +25,9 @@ use crate::ticket::Ticket;
 
 /// A connection. Clones are handles of the same connection.
 ///
-/// A stream carries data in one direction. Either end opens up to 4,080 at a time ([`Connection::open_stream`]); the other one
-/// accepts them in the order of arrival of their first bytes ([`Connection::accept_stream`]). Streams do not come in pairs; see
-/// [replies](crate#replies).
+/// A stream carries data in one direction. Each end may have up to 4,080 open streams ([`Connection::open_stream`]). The other
+/// end accepts them in the order in which their first bytes arrive ([`Connection::accept_stream`]). Streams do not come in pairs;
+/// see [replies](crate#replies).
 ///
 /// When the last handle of a connection and of its streams is dropped, the connection is closed; written data is still delivered.
 #[derive(Debug)]
@@ -46,11 +46,11 @@ pub struct Stats {
     pub segments_sent_again: u64,
     /// Segments detected as lost.
     pub segments_lost: u64,
-    /// Of these, segments that a timeout or the abandonment of their path declared lost.
+    /// Lost segments that a timeout or the removal of their path declared lost.
     pub segments_lost_by_timeout: u64,
-    /// Duplicate arrivals at the peer: after a spurious loss, or an unnecessary probe.
+    /// Duplicate arrivals at the peer, after a spurious loss or an unnecessary probe.
     pub segments_doubled: u64,
-    /// Spurious episodes of loss, which were undone.
+    /// Loss episodes that proved spurious and were undone.
     pub losses_undone: u64,
     /// Retransmission timeouts on all paths.
     pub timeouts: u64,
@@ -58,7 +58,7 @@ pub struct Stats {
     pub bytes_acknowledged: u64,
     /// Bytes that have arrived in order, stream headers included.
     pub bytes_received: u64,
-    /// Bytes that have arrived and have not been read.
+    /// Bytes that have arrived and were not read yet.
     pub bytes_unread: u64,
     /// What limits this end, and how long each limit applied since the connection was established.
     pub limits: Limits,
@@ -67,7 +67,7 @@ pub struct Stats {
 /// A path of a connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Path {
-    /// Its identifier, which is reused when the path is gone.
+    /// Its identifier. It is reused when the path is gone.
     pub id: PathId,
     /// The local address.
     pub local: SocketAddr,
@@ -114,19 +114,19 @@ impl Path {
         connection.path_reports().map(path).collect()
     }
 
-    /// The RTT without a queue: the baseRTT of a law that has one, else the least sample.
+    /// The RTT without queueing: the baseRTT of a law that has one, else the minimum RTT sample.
     pub fn rtt_base(&self) -> Option<Duration> {
         let of_law = self.report.gauges.value("rtt_base_s").filter(|base| base.is_finite() && *base > 0.0);
         let least = || self.report.rtt_min.map(|least| Duration::from_nanos(least.ticks()));
         of_law.and_then(|base| Duration::try_from_secs_f64(base).ok()).or_else(least)
     }
 
-    /// Segments of this connection in queues on the path, as the law estimates them; `None` without an estimate.
+    /// Segments of this connection in queues on the path, as the law estimates; `None` without an estimate.
     pub fn queue(&self) -> Option<f64> {
         self.report.gauges.value("backlog").filter(|backlog| backlog.is_finite())
     }
 
-    /// The largest delivery rate of recent rounds in bytes a second; `None` before the first round ends.
+    /// The largest delivery rate of recent rounds, in bytes per second; `None` before the end of the first round.
     pub fn delivery_rate(&self) -> Option<f64> {
         self.report.delivery_rate
     }
@@ -147,8 +147,8 @@ impl Connection {
         self.handle.shared().config.streams
     }
 
-    /// Opens a stream to the peer, which learns of it from its first bytes or its end. If all streams are in use, this waits until
-    /// one has been delivered.
+    /// Opens a stream to the peer. The peer learns of it when its first bytes or its end arrive. If all streams are in use, this
+    /// waits until one was delivered.
     ///
     /// # Errors
     /// If this end has closed, or the connection is lost.
@@ -157,7 +157,7 @@ impl Connection {
     }
 
     fn poll_open(&self, cx: &Context<'_>, state: &mut State) -> Poll<Result<SendStream, StreamError>> {
-        // Pending events belong to the previous stream of this SID.
+        // Pending events concern the previous stream of this SID.
         if state.take_events(self.handle.shared().clock.now()) {
             state.rouse();
         }
@@ -207,8 +207,8 @@ impl Connection {
         .await
     }
 
-    /// Closes this side: finishes all streams, and waits until the peer has received everything. The peer may still send. It learns
-    /// of the close when everything has arrived, and should then close, too ([`Connection::closed`]).
+    /// Closes this side: finishes all streams, and waits until the peer has received everything. The peer may still send. It is
+    /// informed of the close when everything has arrived, and should then close, too ([`Connection::closed`]).
     ///
     /// # Errors
     /// If the connection is lost before everything is delivered.
@@ -244,7 +244,7 @@ impl Connection {
     /// Waits until both ends have closed and have received everything.
     ///
     /// # Errors
-    /// If the connection ends in another way.
+    /// If the connection ends in any other way.
     pub async fn closed(&self) -> Result<(), Lost> {
         poll_fn(|cx| {
             let mut state = self.handle.shared().lock();
@@ -272,15 +272,15 @@ impl Connection {
         });
     }
 
-    /// The present counters. They do not include paths that are gone.
+    /// The current counters. They do not include paths that are gone.
     pub fn stats(&self) -> Stats {
         let state = self.handle.shared().lock();
         let Some(connection) = state.engine.view(self.handle.id()) else { return Stats::default() };
         Stats::of(connection, self.handle.shared().clock.now())
     }
 
-    /// Sets up a path from a local address to one of the peer's, and waits for its validation. From then on it carries data. The
-    /// system's routes must send datagrams from that address through its interface, as with MPTCP.
+    /// Sets up a path from a local address to one of the peer's, and waits until it is validated. From then on it carries data.
+    /// The system's routing must send datagrams from that address over its interface, as with MPTCP.
     ///
     /// # Errors
     /// If no socket of the endpoint has that address, the limit of paths is reached, or the peer does not answer.
@@ -289,7 +289,7 @@ impl Connection {
         let answered = self.path_answered(id, tuple);
         tokio::time::timeout(self.handle.shared().config.connect_timeout, answered).await.unwrap_or_else(|_| {
             if self.paths().iter().any(|path| path.id == id && path.report.tuple == tuple) {
-                // It may be the only path by now.
+                // By now it may be the only path.
                 _ = self.remove_path(id);
             }
             Err(AddPathError::NoAnswer(remote))
@@ -303,7 +303,7 @@ impl Connection {
             let Some(connection) = state.engine.view(self.handle.id()) else {
                 return Poll::Ready(Err(AddPathError::Gone));
             };
-            // The identifier may belong to another path by now.
+            // By now the identifier may belong to another path.
             match connection.path(id).filter(|report| report.tuple == tuple).map(|report| report.state) {
                 None => Poll::Ready(Err(AddPathError::NoAnswer(address::plain(tuple.remote)))),
                 Some(PathState::Live) => Poll::Ready(Ok(id)),
@@ -350,7 +350,7 @@ impl Connection {
         count
     }
 
-    /// Abandons a path. Its data in flight is retransmitted on the others.
+    /// Removes a path. Its data in flight is retransmitted on the others.
     ///
     /// # Errors
     /// If there is no such path, or no other path carries data.
@@ -374,8 +374,9 @@ impl Connection {
         });
     }
 
-    /// Sends a message as a stream of its own, so that it does not wait for others. Returns when the message is sent, not
-    /// delivered. To wait for delivery use [`SendStream::stopped`] of a stream of your own, or [`Connection::close`].
+    /// Sends a message as a stream of its own, so that it does not wait for others. Returns when all of the message is in the
+    /// send buffer, not when it is delivered. To wait for delivery, use [`SendStream::stopped`] of a stream of your own, or
+    /// [`Connection::close`].
     ///
     /// # Errors
     /// If this end has closed, or the connection is lost.
@@ -383,18 +384,18 @@ impl Connection {
         let mut stream = self.open_stream().await?;
         let lost = |error| match error {
             WriteError::Lost(lost) => StreamError::Lost(lost),
-            // The peer has refused it.
+            // The peer has refused the message.
             WriteError::Stopped(_) | WriteError::Closed => StreamError::Closed,
         };
         stream.write_all_bytes(message).await.map_err(lost)?;
         stream.finish().map_err(lost)
     }
 
-    /// Waits for the next message of the peer, in the order in which messages begin. To receive messages in the order of their
-    /// ends, read each in a task of its own.
+    /// Waits for the next message of the peer, in the order in which messages begin. To receive messages in the order in which
+    /// they are complete, read each stream in a task of its own.
     ///
     /// # Errors
-    /// If the peer has closed, resets the message, or the message is longer than `most` bytes; or the connection is lost.
+    /// If the peer has closed, resets the message, or sends more than `most` bytes; or if the connection is lost.
     pub async fn accept_message(&self, most: usize) -> Result<Bytes, MessageError> {
         let mut stream = self.accept_stream().await.map_err(MessageError::Stream)?;
         stream.read_to_end(most).await.map_err(MessageError::Read)

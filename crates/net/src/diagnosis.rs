@@ -58,14 +58,14 @@ impl Diagnosis {
 
 const GREETING: &[u8] = b"anabranch";
 
-/// On one computer it takes microseconds.
+/// On one computer, arrival takes microseconds.
 const ARRIVES_WITHIN: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Every system that runs tests marks and batches over loopback, and grants some buffer.
+    /// Every system that runs these tests supports ECN marks and batches over loopback, and grants some buffer.
     #[tokio::test]
     async fn loopback_can_do_everything() {
         let found = Diagnosis::of("127.0.0.1:0".parse().unwrap(), 65_536).await.unwrap();

@@ -1,7 +1,7 @@
 //! The task that moves bytes between the sockets of an endpoint and the engine.
 //!
-//! A turn: reads arrivals, each batch with its own arrival time; handles the engine's deadlines; sends everything that is to leave;
-//! then events wake the waiting tasks. Only the engine works under the lock; system calls are made without it.
+//! In a turn, the driver reads arrivals, each batch with its own arrival time; handles the engine's timeouts; sends everything;
+//! and then delivers events, which wake waiting tasks. Only the engine runs under the lock; system calls are made without it.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -17,16 +17,16 @@ use crate::sockets::Sockets;
 use crate::state::Shared;
 use crate::waiting::only;
 
-/// Runs while the endpoint has a handle or a connection.
+/// The driver. It runs while the endpoint has a handle or a connection.
 pub(crate) struct Driver {
     shared: Arc<Shared>,
     sockets: Sockets,
     received: Vec<Received>,
-    /// The batch to send next, while the kernel has no room for it.
+    /// The batch to send next, when the kernel has no room for it.
     batch: Option<Batch>,
     bytes: Vec<u8>,
     timer: Pin<Box<Sleep>>,
-    /// The time for which the timer is set.
+    /// The time to which the timer is set.
     timer_at: Time,
 }
 
@@ -86,12 +86,12 @@ impl Driver {
         Rest::More
     }
 
-    /// Delivers events. Returns when the next turn is due at the latest, and whether there were any events; `None` if nothing is
-    /// left to do.
+    /// Delivers events. Returns the latest time of the next turn, and whether there were any events; `None` if nothing is left to
+    /// do.
     fn tell(&mut self, cx: &Context<'_>) -> Option<(Time, Rest)> {
         let now = self.shared.clock.now();
         let mut state = self.shared.lock();
-        // An input during this turn found nobody to wake.
+        // An input that came during this turn could not wake the driver.
         let rest = if state.take_events(now) || state.is_roused() { Rest::More } else { Rest::Nothing };
         if state.is_done() {
             return None;
@@ -149,19 +149,19 @@ impl Future for Driver {
 }
 
 impl Drop for Driver {
-    /// The runtime is shutting down, or there was nothing left to do.
+    /// The runtime is shutting down, or nothing is left to do.
     fn drop(&mut self) {
         self.shared.with(|state| state.end());
     }
 }
 
-/// Batches sent before the next read: about a millisecond's at 10 Gbit/s.
+/// Batches sent before the next read: about a millisecond of sending at 10 Gbit/s.
 const BATCHES_A_TURN: usize = 16;
 
 /// Turns before other tasks of the runtime run.
 const TURNS_A_POLL: usize = 16;
 
-/// The bytes read before other tasks run: 360 full datagrams. Unread data beyond 1,024 pieces is copied together.
+/// Bytes read before other tasks run: 360 full datagrams. Unread data of more than 1,024 pieces is copied together.
 const READ_A_POLL: usize = 1 << 19;
 
 #[cfg(test)]
@@ -176,8 +176,8 @@ mod tests {
     use crate::config::Config;
     use crate::key::SecretKey;
 
-    /// An application writes when the driver has sent everything, and an earlier write has taken its waker, so that no task is
-    /// woken. The driver must take another turn, or the data would wait for the next datagram or timer.
+    /// An application writes when the driver has sent everything. An earlier write has taken the driver's waker, so nothing wakes
+    /// it. The driver must take another turn, or the data would wait for the next datagram or timer.
     #[tokio::test]
     async fn what_comes_in_the_middle_of_a_turn_is_not_missed() {
         let (key, config, clock) = (SecretKey::generate().unwrap(), Config::default(), Clock::new());
@@ -195,8 +195,8 @@ mod tests {
         assert_eq!(driver.send(&mut cx), Rest::Nothing);
         assert_eq!(driver.tell(&cx).map(|(_, rest)| rest), Some(Rest::Nothing));
     }
-    /// A flood of datagrams does not starve the application: a poll ends after half a mebibyte and one more read, and wakes itself
-    /// for the rest. (If the kernel's buffer is smaller, there is no flood.)
+    /// A flood of datagrams does not starve the application: a poll ends after half a mebibyte and one more read, and schedules
+    /// itself again for the rest. (If the kernel's buffer is smaller, there is no flood.)
     #[tokio::test]
     async fn a_flood_does_not_take_all_turns() {
         const SIZE: usize = 8_000;

@@ -27,8 +27,8 @@ use crate::ticket::Ticket;
 
 /// One or several sockets with all their connections, outgoing and incoming.
 ///
-/// The connections outlive the endpoint. When its last handle is dropped, it accepts no more connections. It needs a tokio runtime
-/// with time and I/O.
+/// Connections outlive the endpoint's handles. When the last handle is dropped, no more connections are accepted. An endpoint
+/// needs a tokio runtime with time and I/O.
 #[derive(Debug)]
 pub struct Endpoint {
     shared: Arc<Shared>,
@@ -42,7 +42,7 @@ impl Endpoint {
     pub fn client(config: Config) -> Result<Self, BindError> {
         let key = SecretKey::generate().map_err(BindError::Randomness)?;
         let config = Config { admission: None, ..config };
-        // Dual-stack if there is IPv6, else the family that exists.
+        // Dual-stack if IPv6 exists, else the address family that exists.
         Self::bind(SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)), &key, config.clone())
             .or_else(|_| Self::bind(SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)), &key, config))
     }
@@ -56,7 +56,7 @@ impl Endpoint {
         Self::bind(address, key, Config { admission, ..config })
     }
 
-    /// An endpoint at this address with this key, which connects, and admits peers as the settings say.
+    /// An endpoint at this address with this key. It can connect, and it admits peers according to the settings.
     ///
     /// # Errors
     /// If no socket can be bound, or the settings are invalid.
@@ -80,7 +80,8 @@ impl Endpoint {
         Ok(Self { shared })
     }
 
-    /// Binds another socket: connections may have paths by its address, and the ticket includes it. Returns the bound address.
+    /// Binds another socket. Connections may then have paths from its address, and the ticket includes it. Returns the bound
+    /// address.
     ///
     /// # Errors
     /// If the socket cannot be bound.
@@ -183,7 +184,7 @@ impl Endpoint {
                 call.opening.add(cx);
             }
         }
-        // Dropping a handle takes the lock.
+        // Dropping a handle takes the lock, so it must not happen under it.
         let Some((place, result)) = found else { return Poll::Pending };
         let (handle, _) = calls.swap_remove(place);
         Poll::Ready(result.map(|()| handle))
@@ -205,8 +206,8 @@ impl Endpoint {
         .await
     }
 
-    /// Waits until no connection is left. The end that closes first waits some seconds for a peer that may have missed the last
-    /// acknowledgement.
+    /// Waits until no connection is left. The end that closes first waits for some more seconds, as the peer may have missed the
+    /// last acknowledgement.
     pub async fn wait_idle(&self) {
         poll_fn(|cx| {
             let mut state = self.shared.lock();
@@ -219,8 +220,8 @@ impl Endpoint {
         .await;
     }
 
-    /// Ends the logs of [`Config::qlog`]: writes the rest and returns a report. Nothing is logged afterwards. `None` if there are
-    /// no logs, or they have ended.
+    /// Ends the logs of [`Config::qlog`]: writes the rest and returns a report. Afterwards nothing is logged. `None` if there are
+    /// no logs, or if they have ended.
     pub async fn finish_qlog(&self) -> Option<QlogReport> {
         let qlog = self.shared.with(|state| {
             state.log_traces();
@@ -235,12 +236,12 @@ impl Endpoint {
         &self.shared
     }
 
-    /// The bound address of its first socket.
+    /// The bound address of the first socket.
     pub fn local_address(&self) -> SocketAddr {
         self.shared.first
     }
 
-    /// The bound addresses of its sockets.
+    /// The bound addresses of all sockets.
     pub fn local_addresses(&self) -> Vec<SocketAddr> {
         self.shared.lock().locals.clone()
     }
@@ -250,8 +251,8 @@ impl Endpoint {
         self.shared.public
     }
 
-    /// A ticket for this endpoint. A socket bound to all addresses is offered at all of them: first at those that reach the
-    /// Internet, then at those of the other interfaces; at loopback if there is no other.
+    /// A ticket for this endpoint. For a socket bound to all addresses it lists all of them: first those that reach the Internet,
+    /// then those of other interfaces; loopback only if there is no other.
     pub fn ticket(&self) -> Ticket {
         let mut addresses = vec![];
         for bound in self.local_addresses() {
@@ -265,7 +266,7 @@ impl Endpoint {
     }
 }
 
-/// The addresses at which a socket is offered.
+/// Appends the addresses under which a socket is listed.
 fn offer(bound: SocketAddr, addresses: &mut Vec<SocketAddr>) {
     let mut add = |ip: IpAddr| {
         let address = SocketAddr::new(ip.to_canonical(), bound.port());
@@ -319,7 +320,7 @@ fn home(bound: &[SocketAddr], remote: SocketAddr) -> Option<SocketAddr> {
     Some(SocketAddr::new(routed(chosen, remote), chosen.port()))
 }
 
-/// The source address that the system chooses for a target. This sends nothing.
+/// The source address that the system chooses for a destination. Nothing is sent.
 fn routed(bound: SocketAddr, remote: SocketAddr) -> IpAddr {
     let any: SocketAddr =
         if remote.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
@@ -334,6 +335,6 @@ fn routed(bound: SocketAddr, remote: SocketAddr) -> IpAddr {
 /// The delay between two addresses: [rfc-8305] sec. 5, "Connection Attempt Delay".
 const STAGGER: Duration = Duration::from_millis(250);
 
-/// Documentation addresses, which are routed to the Internet and belong to nobody ([rfc-5737], [rfc-3849]).
+/// Documentation addresses. They are routed like Internet addresses but belong to nobody ([rfc-5737], [rfc-3849]).
 const ABROAD_4: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 9);
 const ABROAD_6: SocketAddr = SocketAddr::new(IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1)), 9);

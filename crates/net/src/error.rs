@@ -1,4 +1,4 @@
-//! Errors, one enum for each operation.
+//! Errors: one enum per operation.
 
 use std::fmt;
 use std::io;
@@ -7,12 +7,12 @@ use std::path::PathBuf;
 
 use anabranch_proto::{CloseReason, ConfigError};
 
-/// Why an endpoint cannot be made.
+/// Why an endpoint cannot be created.
 #[derive(Debug)]
 pub enum BindError {
     /// The system cannot bind the socket.
     Socket(SocketAddr, io::Error),
-    /// The system has no randomness.
+    /// The system's random source is not available.
     Randomness(io::Error),
     /// The settings are invalid.
     Config(ConfigError),
@@ -48,9 +48,9 @@ pub enum AddPathError {
     NotNegotiated,
     /// The limit of paths is reached.
     TooMany,
-    /// The path exists already.
+    /// This path already exists.
     InUse,
-    /// The peer did not answer on it.
+    /// The peer did not answer on the path.
     NoAnswer(SocketAddr),
     /// The connection is over.
     Gone,
@@ -71,10 +71,10 @@ pub enum Lost {
     EndpointGone,
 }
 
-/// Why no stream can be opened or accepted.
+/// Why a stream cannot be opened or accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamError {
-    /// The end that opens them has closed.
+    /// The end that would open the stream has closed.
     Closed,
     /// The connection is lost.
     Lost(Lost),
@@ -91,10 +91,10 @@ pub enum WriteError {
     Lost(Lost),
 }
 
-/// Why no message arrives.
+/// Why no message can be received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageError {
-    /// No further message arrives.
+    /// No further message can arrive.
     Stream(StreamError),
     /// This message is incomplete or too long.
     Read(ReadError),
@@ -105,7 +105,7 @@ pub enum MessageError {
 pub enum ReadError {
     /// The peer has reset the stream with this error code of its application. The data read so far is incomplete.
     Reset(u16),
-    /// The stream ended before the requested bytes.
+    /// The stream ended before the requested number of bytes.
     Ended,
     /// The stream is longer than the caller's limit.
     TooLong,

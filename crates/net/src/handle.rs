@@ -1,4 +1,4 @@
-//! What keeps a connection open: each of its handles and of those of its streams counts.
+//! Handles keep a connection open: each handle of the connection and of its streams counts.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use anabranch_proto::endpoint::ConnectionId;
 
 use crate::state::Shared;
 
-/// Counts as a handle.
+/// A counted handle of a connection.
 #[derive(Debug)]
 pub(crate) struct Handle {
     shared: Arc<Shared>,
@@ -14,12 +14,12 @@ pub(crate) struct Handle {
 }
 
 impl Handle {
-    /// A handle that has been counted.
+    /// A handle that was already counted.
     pub(crate) fn adopt(shared: Arc<Shared>, id: ConnectionId) -> Self {
         Self { shared, id }
     }
 
-    /// Another handle of the connection, made while the lock is held.
+    /// Another handle of the same connection; called while the lock is held.
     pub(crate) fn adopt_here(&self) -> Self {
         Self::adopt(Arc::clone(&self.shared), self.id)
     }

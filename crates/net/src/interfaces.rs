@@ -15,7 +15,7 @@ pub(crate) struct Interface {
 impl Interface {
     /// All addresses that other computers can reach: neither loopback nor link-local ones.
     pub(crate) fn all() -> Vec<Self> {
-        // Without this list an endpoint has the addresses that it was bound to, and those that the system chooses.
+        // If the list is not available, an endpoint has the addresses to which it was bound and those that the system chooses.
         let interfaces = if_addrs::get_if_addrs().unwrap_or_default();
         let of = |interface: if_addrs::Interface| {
             let prefix = match &interface.addr {
@@ -28,7 +28,7 @@ impl Interface {
         interfaces.into_iter().filter_map(of).collect()
     }
 
-    /// Whether an address is in its network.
+    /// Whether an address is in this interface's network.
     fn has_near(&self, other: IpAddr) -> bool {
         match (self.ip, other) {
             (IpAddr::V4(own), IpAddr::V4(other)) => {
@@ -42,9 +42,9 @@ impl Interface {
     }
 }
 
-/// The paths to add: one for each interface without a path. The target is an address of the peer in the interface's network, else
-/// one outside all of our networks; preferably one without a path, then one of the first path's family, so that an interface of the
-/// peer with both families counts once.
+/// The paths to add: one for each interface that has no path. The destination is an address of the peer in the interface's
+/// network, else one outside of all our networks. Preferred are addresses without a path, then those of the first path's family,
+/// so that an interface of the peer with both families counts once.
 pub(crate) fn pairs(
     own: &[Interface],
     remotes: &[SocketAddr],
@@ -99,7 +99,7 @@ mod tests {
         pairs.iter().map(|(own, remote)| ((*own).to_owned(), (*remote).to_owned())).collect()
     }
 
-    /// Two cables between two computers: they are paired by network, whatever the order in the ticket.
+    /// Two cables between two computers: they are paired by network, whatever the order of the ticket's addresses.
     #[test]
     fn neighbours_are_paired_by_their_networks() {
         let own = ["e0 10.0.1.1/24", "e1 10.0.2.1/24"];
@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(pairs, text(&[("10.0.1.1", "10.0.1.2:7")]));
     }
 
-    /// A telephone with two networks, one of them with both families, and a distant server.
+    /// A telephone with two networks, one of them with both address families, and a distant server.
     #[test]
     fn who_is_far_is_reached_by_each_interface_once() {
         let own = ["wlan 192.168.1.5/24", "wlan 2001:db8::5/64", "wwan 10.7.0.3/16"];
@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(pairs, text(&[("10.7.0.3", "203.0.113.9:7")]));
     }
 
-    /// Both have two addresses: none of the peer's is left out.
+    /// Both ends have two addresses: each of the peer's addresses gets a path.
     #[test]
     fn addresses_that_no_path_leads_to_come_first() {
         let own = ["e0 10.1.0.1/32", "e1 10.1.0.2/32"];

@@ -1,4 +1,4 @@
-//! Keys, which identify an end, and the file of a secret key: one line with `anabranch-secret-key` and the key, in base32 with a
+//! Keys, which identify an end; and the file of a secret key: a line with `anabranch-secret-key` and the key in base32 with a
 //! checksum.
 
 use std::fmt;
@@ -12,7 +12,7 @@ use zeroize::Zeroizing;
 
 use crate::base32::{self, Base32Error};
 
-/// The secret key of an end. It never leaves the computer.
+/// The secret key of an end. It is never sent.
 #[derive(Clone)]
 pub struct SecretKey(Zeroizing<[u8; 32]>);
 
@@ -27,7 +27,7 @@ pub enum KeyFileError {
     Io(PathBuf, io::Error),
     /// It exists: a key is never overwritten.
     Exists(PathBuf),
-    /// Others than its owner may read it; its mode.
+    /// Users other than its owner may read it; the file's mode.
     Shared(PathBuf, u32),
     /// It is not a key file.
     NoKey(PathBuf),
@@ -45,10 +45,10 @@ pub enum ParseKeyError {
 }
 
 impl SecretKey {
-    /// A new key, from the system's randomness.
+    /// A new key from the system's random source.
     ///
     /// # Errors
-    /// If the system has none.
+    /// If the random source fails.
     pub fn generate() -> io::Result<Self> {
         random().map(|bytes| Self(Zeroizing::new(bytes)))
     }
@@ -61,7 +61,7 @@ impl SecretKey {
     /// Reads a key file.
     ///
     /// # Errors
-    /// If it cannot be read, holds no key, or others than its owner may read it.
+    /// If it cannot be read, is not a key file, or can be read by others than its owner.
     pub fn read(file: &Path) -> Result<Self, KeyFileError> {
         let io = |error| KeyFileError::Io(file.to_owned(), error);
         let opened = File::open(file).map_err(io)?;
@@ -92,7 +92,7 @@ impl SecretKey {
             file.write_all(text.as_bytes())?;
             file.sync_all()
         });
-        // A link fails if the file exists; a rename would overwrite it.
+        // A hard link fails if the file exists; a rename would overwrite it.
         let linked = written.and_then(|()| fs::hard_link(&part, file));
         _ = fs::remove_file(&part);
         linked.map_err(|error| match error.kind() {
@@ -189,14 +189,14 @@ impl fmt::Display for ParseKeyError {
 
 impl std::error::Error for ParseKeyError {}
 
-/// Random bytes of the system.
+/// Random bytes from the system.
 pub(crate) fn random() -> io::Result<[u8; 32]> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).map_err(io::Error::other)?;
     Ok(bytes)
 }
 
-/// A checksum against typing errors: it misses one in a thousand million.
+/// A checksum against typing errors. It misses one error in a thousand million.
 pub(crate) fn checksum(parts: &[&[u8]]) -> [u8; CHECKSUM] {
     let mut hash = Sha256::new();
     parts.iter().for_each(|part| hash.update(part));
@@ -228,7 +228,7 @@ fn private_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
 }
 
-/// On systems without file modes a user's folder is private.
+/// On systems without file modes, a user's folder is assumed to be private.
 #[cfg(not(unix))]
 fn private_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).open(path)
@@ -254,7 +254,7 @@ const FILE_BYTES_MAX: u64 = 1024;
 
 pub(crate) const CHECKSUM: usize = 4;
 
-/// Five bits each.
+/// Letters of a key: five bits each.
 const KEY_LETTERS: usize = ((32 + CHECKSUM) * 8).div_ceil(5);
 
 #[cfg(test)]

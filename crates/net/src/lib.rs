@@ -26,34 +26,34 @@
 //!
 //! # Identities
 //!
-//! An end is identified by its public key. A [`Ticket`] has the addresses and the key of an endpoint; whoever has it can connect,
-//! and no other endpoint can impersonate it. A server admits every peer with its ticket, or only certain keys ([`Admission`]).
-//! Everything is encrypted.
+//! A public key identifies an end. A [`Ticket`] contains the addresses and the public key of an endpoint. Anyone who has the
+//! ticket can connect, and no other endpoint can impersonate the server. A server admits every peer with its ticket, or only
+//! certain keys ([`Admission`]). All traffic is encrypted.
 //!
 //! # Replies
 //!
-//! A stream carries data in one direction. To request a reply, put a number into the request; the reply begins with the same
-//! number. If requests are sequential no number is needed: an end accepts streams in the order of arrival of their first bytes.
+//! A stream carries data in one direction. To request a reply, put a number into the request, and begin the reply with the same
+//! number. If requests are sequential no number is needed: an end accepts streams in the order in which their first bytes arrive.
 //! [`pairs`] does this for all streams of a connection.
 //!
 //! # Structure, from the top
 //!
-//! * `endpoint`, `connection`, `stream` are the application's handles, which act on the engine under one lock (`state`).
-//! * `driver` is the task of the sockets: it reads, runs the engine, sends, and delivers events. `call` has the waiting tasks of a
-//!   connection.
-//! * `socket` reads and sends batches of datagrams (`quinn-udp`), `sockets` are those of an endpoint; `clock` and `address` convert
-//!   to the engine's types; `interfaces` lists the computer's addresses.
+//! * `endpoint`, `connection`, `stream` are the application's handles. They act on the engine under one lock (`state`).
+//! * `driver` is the task of the sockets: it reads, runs the engine, sends, and delivers events. `call` holds the waiting tasks
+//!   of a connection.
+//! * `socket` reads and sends batches of datagrams (`quinn-udp`), `sockets` are all sockets of an endpoint. `clock` and `address`
+//!   convert to the engine's types. `interfaces` lists the computer's addresses.
 //! * [`measure`] sends at full rate, to measure a network. [`pairs`] joins streams to requests and answers.
 //! * `qlog` writes logs of connections, `spans` emits `tracing` events; `prometheus` (a feature of that name) exports metrics.
-//! * `key` and `ticket` are what people exchange; `config` has the settings, `error` the errors.
+//! * `key` and `ticket` are what users exchange; `config` has the settings, `error` the errors.
 //!
-//! The transport itself is `anabranch-proto`, which knows no sockets.
+//! The transport itself is `anabranch-proto`, which has no sockets.
 //!
 //! # Limits
 //!
-//! A connection buffers at most [`Config::receive_buffer`] of received data, or up to [`Config::receive_buffer_max`] if the
-//! application reads fast, and [`Config::send_memory`] of written data. A stream accepts [`Config::send_buffer`] to
-//! [`Config::send_buffer_max`] bytes beyond what has been sent; then a write waits. There are at most [`Config::connections_max`]
+//! A connection buffers at most [`Config::receive_buffer`] of received data (up to [`Config::receive_buffer_max`] if the
+//! application reads fast) and [`Config::send_memory`] of written data. A stream accepts [`Config::send_buffer`] to
+//! [`Config::send_buffer_max`] bytes beyond what was sent; then writes wait. There are at most [`Config::connections_max`]
 //! connections, 4,080 streams in each direction ([`Config::streams`]), and 256 connections that wait to be accepted.
 
 #![forbid(unsafe_code)]
@@ -99,7 +99,7 @@ pub use qlog::QlogReport;
 pub use stream::{RecvStream, SendStream};
 pub use ticket::{Ticket, TicketError};
 
-/// The guide, whose examples are tests.
+/// The guide; its examples are run as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/library.md")]
 pub struct Guide;

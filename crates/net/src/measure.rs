@@ -3,9 +3,9 @@
 //! The first stream of the measuring end is the request:
 //!
 //! ```text
-//! ab-bench  direction  streams  milliseconds          as long as that was all: who sends, how many streams, for how long
-//! 8 bytes   1          1        4                     0 who measures, 1 the other end
-//! ab-bench  direction  streams  milliseconds  rate    2 both; bits a second of each who sends, 0 without a limit
+//! ab-bench  direction  streams  milliseconds          the first version: which end sends, how many streams, for how long
+//! 8 bytes   1          1        4                     direction 0: the measuring end sends, 1: the other end
+//! ab-bench  direction  streams  milliseconds  rate    direction 2: both ends; rate: bits per second of each sender, 0 without a limit
 //! 8 bytes   1          1        4             8
 //! ```
 //!
@@ -29,10 +29,10 @@ pub struct Plan {
     pub direction: Direction,
     /// Concurrent streams in each direction.
     pub streams: u8,
-    /// For how long.
+    /// How long each end sends.
     pub time: Duration,
-    /// The rate limit of each sending end, all streams together; `None` sends at full rate. A sender that falls behind catches up
-    /// on a tenth of a second at most.
+    /// The rate limit of each sending end, over all its streams; `None` sends at full rate. A sender that falls behind makes up
+    /// for at most a tenth of a second.
     pub rate: Option<Rate>,
 }
 
@@ -50,19 +50,19 @@ pub enum Direction {
 /// Why a measurement failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MeasureError {
-    /// The other end does not measure.
+    /// The other end does not speak the measurement protocol.
     Protocol,
-    /// The other end has an older version, which knows neither both directions at once nor a rate.
+    /// The other end has an older version, without both directions at once and without a rate limit.
     Older,
     /// The connection is lost.
     Lost(Lost),
 }
 
-/// Measures with an end that [serves](serve). [`Connection::stats`] and [`Connection::paths`] show the progress. Both ends have
-/// closed afterwards.
+/// Measures with an end that [serves](serve). [`Connection::stats`] and [`Connection::paths`] show the progress. When the call
+/// returns, both ends have closed.
 ///
 /// # Errors
-/// If the other end does not measure, does not support this request, or is lost.
+/// If the other end does not speak the protocol, does not support this request, or is lost.
 pub async fn measure(connection: &Connection, plan: Plan) -> Result<(), MeasureError> {
     let refused = if plan.is_extended() { MeasureError::Older } else { MeasureError::Protocol };
     let work = async {
@@ -78,7 +78,7 @@ pub async fn measure(connection: &Connection, plan: Plan) -> Result<(), MeasureE
 /// Serves the other end's request.
 ///
 /// # Errors
-/// If the other end does not measure, or is lost.
+/// If the other end does not speak the protocol, or is lost.
 pub async fn serve(connection: &Connection) -> Result<(), MeasureError> {
     let request = connection.accept_stream().await?.read_to_end(REQUEST_MAX).await?;
     let plan = Plan::read(&request).ok_or(MeasureError::Protocol)?;
@@ -89,7 +89,7 @@ pub async fn serve(connection: &Connection) -> Result<(), MeasureError> {
         Direction::Both => Direction::Both,
     };
     match run(connection, direction, plan).await {
-        // A peer that requests to send and does not is no error.
+        // It is no error if a peer requests to send and does not send.
         Err(MeasureError::Protocol) if direction == Direction::Down => connection.close().await?,
         ended => ended?,
     }
@@ -97,7 +97,7 @@ pub async fn serve(connection: &Connection) -> Result<(), MeasureError> {
     if direction == Direction::Down { Ok(()) } else { Ok(connection.closed().await?) }
 }
 
-/// Sends, receives or both, and closes this side. An end that closes too early, or has not sent what it should, does not measure.
+/// Sends, receives or both, and closes this side. It fails if the other end closes too early, or has not sent what it should.
 async fn run(connection: &Connection, direction: Direction, plan: Plan) -> Result<(), MeasureError> {
     let receive = async {
         let count = drain(connection).await?;
@@ -175,12 +175,12 @@ impl Throttle {
         Self { rate, free_at: Mutex::new(now) }
     }
 
-    /// The bytes of one write: a fiftieth of a second's, within limits.
+    /// The bytes of one write: those of a fiftieth of a second, within limits.
     fn piece(&self) -> usize {
         usize::try_from(self.rate.bits_per_second() / 8 / 50).unwrap_or(BLOCK).clamp(PIECE_LEAST, BLOCK)
     }
 
-    /// When `len` bytes may be written.
+    /// When `len` more bytes may be written.
     fn reserve(&self, now: Instant, len: usize) -> Instant {
         let mut free_at = self.free_at.lock().unwrap_or_else(PoisonError::into_inner);
         let behind = now.checked_sub(BEHIND_MAX).unwrap_or(now);
@@ -191,7 +191,7 @@ impl Throttle {
     }
 }
 
-/// Writes on all streams until the time is over, then resets what the peer has not received.
+/// Writes on all streams until the time is over, then resets streams that the peer has not fully received.
 async fn fill(connection: &Connection, plan: Plan) -> Result<(), MeasureError> {
     let throttle = plan.rate.map(|rate| Arc::new(Throttle::new(rate, Instant::now())));
     let block = Bytes::from(vec![0x5a; throttle.as_ref().map_or(BLOCK, |throttle| throttle.piece())]);
@@ -290,10 +290,10 @@ const TIME_MAX: Duration = Duration::from_secs(86_400);
 /// The bytes of one write.
 const BLOCK: usize = 256 << 10;
 
-/// The delay that writers catch up on.
+/// The delay for which writers make up.
 const BEHIND_MAX: Duration = Duration::from_millis(100);
 
-/// At a low rate a segment's worth is written at once.
+/// At a low rate, at least about a segment is written at once.
 const PIECE_LEAST: usize = 1_000;
 
 #[cfg(test)]
@@ -313,7 +313,7 @@ mod tests {
         }
     }
 
-    /// An older end reads 14 bytes, and rejects more.
+    /// An older end reads 14 bytes, and rejects a longer request.
     #[test]
     fn what_they_do_not_know_is_longer() {
         let both = Plan { direction: Direction::Both, ..PLAIN };
@@ -330,7 +330,7 @@ mod tests {
         assert_eq!(Plan::read(&[&both.request()[..], b"x"].concat()), None);
     }
 
-    /// 8 Mbit/s are a byte a microsecond; after a delay of a second the throttle catches up on a tenth of it.
+    /// 8 Mbit/s are a byte per microsecond. After a delay of a second, the throttle makes up for a tenth of it.
     #[test]
     fn a_throttle_lets_through_what_the_rate_takes() {
         let begin = Instant::now();

@@ -1,7 +1,7 @@
-//! Metrics of an endpoint for Prometheus: a text, and a small server for it.
+//! Metrics of an endpoint for Prometheus: the text, and a small server for it.
 //!
-//! The text is the [exposition format] 0.0.4. Each metric is a gauge, or a counter that grows while its connection or path exists.
-//! The time for which each limit applied is counted in seconds, so the rate of such a counter is the share of time.
+//! The text has the [exposition format] 0.0.4. Each metric is a gauge, or a counter that grows while its connection or path
+//! exists. The time for which each limit applied is a counter in seconds, so its rate is a share of time.
 //!
 //! The server is minimal. It answers `GET /metrics` and closes. It reads at most 8 kB of a request, waits at most 5 seconds, and
 //! serves 16 connections at a time. It neither encrypts nor authenticates, and the text contains peers' addresses and keys: bind it

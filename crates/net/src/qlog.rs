@@ -1,20 +1,21 @@
-//! Logs of connections for [qvis](https://qvis.quictools.info) and other tools: qlog 0.3, a file a connection, in JSON text sequences (`.sqlog`,
-//! rfc-7464).
+//! Logs of connections for [qvis](https://qvis.quictools.info) and other tools: qlog 0.3, one file per connection, as JSON text
+//! sequences (`.sqlog`, rfc-7464).
 //!
 //! ```text
 //! engine ── events, under the lock ──> driver ── batches, a bounded channel ──> a thread ── lines ──> files
 //! ```
 //!
-//! The driver never waits for a disk: if the channel is full it drops a batch and counts it. The first write error ends all logs of
-//! the endpoint; the connections continue. [`Endpoint::finish_qlog`](crate::Endpoint::finish_qlog) reports drops and the error.
+//! The driver never waits for a disk: if the channel is full, it drops a batch and counts it. The first write error ends all logs
+//! of the endpoint; the connections continue. [`Endpoint::finish_qlog`](crate::Endpoint::finish_qlog) reports drops and the
+//! error.
 //!
 //! Differs from QUIC's qlog in:
 //! * Every event has a group: `path-0` and so on. Packets are counted by path and direction, from 0, as this end sees them. Events
 //!   of the whole connection are in `path-0`.
-//! * Frames are the closest of QUIC: `stream` for data, `ack` for acknowledgements. A received `ack` lists the packets that it was
-//!   the first to acknowledge. A sent one lists none, because it names offsets, not packets. Acknowledgements of other paths'
-//!   packets are `packets_acked` there.
-//! * `anabranch:path_validated`, `path_failed`, `path_restored`, `path_gone` are events of our own.
+//! * Frames are QUIC's closest: `stream` for data, `ack` for acknowledgements. A received `ack` lists the packets that it was the
+//!   first to acknowledge. A sent `ack` lists none, because it acknowledges offsets, not packets. If it acknowledges packets of
+//!   other paths, these are logged there as `packets_acked`.
+//! * `anabranch:path_validated`, `path_failed`, `path_restored` and `path_gone` are additional events.
 
 mod text;
 
@@ -77,7 +78,7 @@ impl Counts {
     }
 }
 
-/// The end that logs.
+/// Which end of the connection logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Vantage {
     Client,
@@ -108,7 +109,7 @@ impl Qlog {
         self.send(Message::Traces(traces), count);
     }
 
-    /// Logs an event for the application.
+    /// Logs an event that was reported to the application.
     pub(crate) fn event(&self, connection: ConnectionId, at: Time, event: Event) {
         self.send(Message::Event { connection, at, event }, 1);
     }
@@ -121,12 +122,12 @@ impl Qlog {
         }
     }
 
-    /// Writes the rest and returns a report. This takes as long as the disk does.
+    /// Writes the rest and returns a report. It waits for the disk.
     pub(crate) fn finish(self) -> QlogReport {
         let Self { sender, thread, counts } = self;
         drop(sender);
         if let Some(thread) = thread {
-            // A panic has reported itself.
+            // A panic was already reported.
             _ = thread.join();
         }
         QlogReport {
@@ -151,7 +152,7 @@ impl Writer {
         loop {
             match receiver.recv_timeout(FLUSH_AFTER) {
                 Ok(message) => self.handle(message),
-                // The channel is idle: writes the buffers, so that the logs can be read.
+                // The channel is idle: writes the buffers, so that the logs can be read meanwhile.
                 Err(RecvTimeoutError::Timeout) => self.flush(),
                 Err(RecvTimeoutError::Disconnected) => return self.flush(),
             }
@@ -185,7 +186,7 @@ impl Writer {
         self.counts.error.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// Returns whether it was written.
+    /// Writes a message. Returns whether it was written.
     fn write(&mut self, message: Message) -> Result<bool, (PathBuf, io::Error)> {
         if self.has_failed() {
             return Ok(false);
@@ -248,11 +249,11 @@ fn create(file: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).open(file)
 }
 
-/// Batches that wait for the disk, one a turn of the driver: some ten megabytes of events.
+/// Batches that may wait for the disk, one per turn of the driver: about ten megabytes of events.
 const MESSAGES_MAX: usize = 1 << 14;
 const EVENTS_MAX: u64 = 1 << 16;
 
-/// The limit of logged connections; further ones have no log.
+/// The limit on logged connections. Further connections have no log.
 const FILES_MAX: usize = 64;
 
 /// The idle time after which buffers are written.

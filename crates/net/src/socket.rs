@@ -26,7 +26,7 @@ pub(crate) struct Socket {
     errors: u32,
 }
 
-/// A read buffer. Messages leave it without a copy, and the memory is reused when nobody needs it any more.
+/// A read buffer. Messages are taken from it without a copy, and its memory is reused when it is no longer needed.
 #[derive(Debug)]
 struct Buffer {
     room: BytesMut,
@@ -39,7 +39,7 @@ struct Buffer {
 pub(crate) struct Received {
     pub(crate) arrival: Arrival,
     pub(crate) datagrams: BytesMut,
-    /// Whether the kernel has timestamped them.
+    /// Whether the kernel has timestamped the datagrams.
     pub(crate) has_time: bool,
 }
 
@@ -96,8 +96,8 @@ impl Socket {
             match io.try_io(Interest::READABLE, || state.recv((&*io).into(), slices, metas)) {
                 Ok(count) => break count,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                // [rfc-1122] sec. 4.1.3.3: an ICMP error about an earlier datagram says nothing about later ones. Nor does a
-                // network that is down for now; a socket that is gone returns the same error for ever.
+                // [rfc-1122] sec. 4.1.3.3: an ICMP error about an earlier datagram says nothing about later ones, nor does a
+                // network that is temporarily down. A socket that is gone returns the same error for ever.
                 Err(error) if *errors >= ERRORS_MAX => return Poll::Ready(Err(error)),
                 Err(_) => *errors += 1,
             }
@@ -126,7 +126,7 @@ impl Socket {
             src_ip: self.source(batch.tuple.local),
         };
         let send = || self.state.try_send((&self.io).into(), &transmit);
-        // The runtime does not know yet that a new socket is writable.
+        // The runtime does not know yet that a new socket is writable, so sending is tried first.
         let mut sent = send();
         while sent.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock) {
             if ready!(self.io.poll_send_ready(cx)).is_err() {
@@ -145,7 +145,7 @@ impl Socket {
 }
 
 impl Buffer {
-    /// Room for a message.
+    /// Space for a message.
     fn room(&mut self) -> &mut [u8] {
         if self.room.len() < self.message {
             self.room.clear();
@@ -155,28 +155,28 @@ impl Buffer {
         &mut self.room[..self.message]
     }
 
-    /// Takes a message that has been read. A short one is copied, so that it does not keep all of the memory.
+    /// Takes a message that was read. A short message is copied, so that it does not keep the whole buffer.
     fn take(&mut self, len: usize) -> BytesMut {
         if len < COPIED_MAX { BytesMut::from(&self.room[..len]) } else { self.room.split_to(len) }
     }
 }
 
-/// The local address of a datagram, as far as it is known.
+/// The local address of a datagram, as far as known.
 fn here(local: SocketAddr, destination: Option<IpAddr>) -> IpAddr {
     if local.ip().is_unspecified() { destination.unwrap_or(local.ip()) } else { local.ip() }
 }
 
-/// Messages read at once: with receive offload each may have many datagrams, which must be answered soon.
+/// Messages read at once. With receive offload each may contain many datagrams, which must be answered soon.
 const MESSAGES_MAX: usize = 16;
 
-/// As many errors as ICMP may return between two arrivals.
+/// ICMP may return this many errors between two arrivals.
 const ERRORS_MAX: u32 = 10_000;
 
-/// Shorter messages are copied.
+/// Messages up to this size are copied.
 const COPIED_MAX: usize = 4_096;
 
-/// The largest message that the kernel joins.
+/// The largest message into which the kernel joins datagrams.
 const MESSAGE_MAX: usize = 65_535;
 
-/// Larger than any of our datagrams on a path to the Internet; a longer one is cut, and fails authentication.
+/// More than any of our datagrams on an Internet path. A longer datagram is truncated, and fails authentication.
 const DATAGRAM_MAX: usize = 9_216;

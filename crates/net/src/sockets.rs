@@ -33,7 +33,7 @@ impl Sockets {
         self.all.iter().map(Socket::batch_max).min().unwrap_or(1)
     }
 
-    /// Reads a batch from each socket. `lost` is called for a socket that is gone.
+    /// Reads a batch from each socket. Calls `lost` for a socket that is gone.
     pub(crate) fn poll_receive(
         &mut self,
         cx: &mut Context<'_>,
@@ -46,7 +46,7 @@ impl Sockets {
             match socket.poll_receive(cx, clock, |batch| received.push(batch)) {
                 Poll::Pending => {}
                 Poll::Ready(Ok(())) => is_ready = true,
-                // Without any socket the endpoint is gone.
+                // Without any socket, the endpoint is gone.
                 Poll::Ready(Err(error)) if self.all.len() == 1 => return Poll::Ready(Err(error)),
                 Poll::Ready(Err(_)) => {
                     self.all.remove(place);
@@ -59,8 +59,8 @@ impl Sockets {
         if is_ready { Poll::Ready(Ok(())) } else { Poll::Pending }
     }
 
-    /// Sends a batch by the socket of its address, or waits until the kernel has room. With several sockets nothing waits:
-    /// datagrams that do not fit are dropped as in a full queue, so that a stalled interface does not block the others.
+    /// Sends a batch over the socket of its local address, or waits until the kernel has room. With several sockets it never
+    /// waits: datagrams that do not fit are dropped as by a full queue, so a stalled interface does not block the others.
     pub(crate) fn poll_send(&self, cx: &mut Context<'_>, batch: &Batch, bytes: &[u8]) -> Poll<()> {
         let Some(place) = serving(&self.addresses, batch.tuple.local) else { return Poll::Ready(()) };
         match self.all[place].poll_send(cx, batch, bytes) {

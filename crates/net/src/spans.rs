@@ -1,5 +1,5 @@
-//! `tracing` events of an endpoint: a span for each connection, with events of the connection, its paths and its streams. Target
-//! `anabranch`.
+//! `tracing` events of an endpoint. Each connection has a span; events concern the connection, its paths and its streams. The
+//! target is `anabranch`.
 //!
 //! | level | events |
 //! | --- | --- |
@@ -24,12 +24,12 @@ pub(crate) fn connection(vantage: Vantage, peer: PublicKey) -> Span {
     info_span!(target: TARGET, "connection", side, %peer)
 }
 
-/// This end connects.
+/// Reports that this end opens a connection.
 pub(crate) fn calls(span: &Span, FourTuple { local, remote }: FourTuple) {
     info!(target: TARGET, parent: span, local = %plain(local), remote = %plain(remote), "calls");
 }
 
-/// Emits an event, with the addresses of its path, if it concerns one that exists.
+/// Emits an event. If it concerns a path that exists, it includes the addresses of that path.
 pub(crate) fn tell(span: &Span, event: Event, tuple: Option<FourTuple>) {
     let local = tuple.map(|tuple| tracing::field::display(plain(tuple.local)));
     let remote = tuple.map(|tuple| tracing::field::display(plain(tuple.remote)));

@@ -53,9 +53,9 @@ pub(crate) struct State {
     /// Whether there was an input since the driver's turn began, during which there is no waker.
     is_roused: bool,
     pub(crate) is_gone: bool,
-    /// Connections that this end has closed and that are not over.
+    /// Connections that this end has closed, and that have not ended.
     closing: Vec<ConnectionId>,
-    /// Connections without a handle, and when they are aborted.
+    /// Connections without a handle, and when they will be aborted.
     deserted: VecDeque<(Time, ConnectionId)>,
     pub(crate) woken: Woken,
     /// The timestamp of the last handshake, by the system clock.
@@ -93,7 +93,7 @@ impl Shared {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
-        // A panic under the lock is the engine's, which is broken then anyway.
+        // A panic under the lock comes from the engine, which is then unusable anyway.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -112,7 +112,7 @@ impl Shared {
 }
 
 impl State {
-    /// The engine has an input.
+    /// The engine has an input: wakes the driver.
     pub(crate) fn rouse(&mut self) {
         self.is_roused = true;
         self.woken.one(&mut self.driver);
@@ -157,7 +157,7 @@ impl State {
         (calls.get_mut(&id).expect("it is there as long as it has a handle"), engine, woken)
     }
 
-    /// A connection without handles is closed; one that was not established or accepted is aborted.
+    /// Drops a handle. A connection without handles is closed. If it was not yet established or accepted, it is aborted.
     pub(crate) fn drop_handle(&mut self, id: ConnectionId) {
         let (call, engine, _) = self.parts(id);
         call.handles -= 1;
@@ -171,7 +171,7 @@ impl State {
         let (is_established, mut unread) = (call.is_established, std::mem::take(&mut call.incoming));
         if let Some(connection) = engine.connection(id) {
             if is_established {
-                // It does not matter that nothing of it has arrived yet.
+                // Stopping fails if nothing of the stream has arrived yet, which does not matter.
                 unread.drain(..).for_each(|sid| _ = connection.streams().stop(sid, 0));
                 connection.close();
             } else {
@@ -190,7 +190,7 @@ impl State {
         }
     }
 
-    /// Takes all events of the engine. Returns whether there were any: they may cause new inputs.
+    /// Takes all events of the engine. Returns whether there were any, since they may cause new inputs.
     pub(crate) fn take_events(&mut self, now: Time) -> bool {
         let now = self.at(now);
         let mut has_told = false;
@@ -206,7 +206,7 @@ impl State {
     /// Logs the traces of connections since the last turn.
     pub(crate) fn log_traces(&mut self) {
         let Some(qlog) = &self.qlog else { return };
-        // Handshakes that failed have no log.
+        // Failed handshakes have no log.
         self.calls.keys().filter_map(|id| self.engine.trace_of(*id)).for_each(|traces| qlog.traces(traces));
     }
 
@@ -236,7 +236,7 @@ impl State {
             return;
         }
         let (call, engine, woken) = self.parts(id);
-        // The end was reported before, if this end then waited for repeated FINs.
+        // If this end waited for retransmitted FINs, the end was already reported.
         let is_told = call.is_over && told.event == Event::Closed(CloseReason::Finished);
         if !call.span.is_disabled() && !is_told {
             spans::tell(&call.span, told.event, tuple(engine, told));
@@ -247,13 +247,13 @@ impl State {
                 woken.all(&mut call.opening);
             }
             Event::Readable(sid) if call.handles == 0 => {
-                // Nobody will read it.
+                // No task will read this stream.
                 if let Some(connection) = engine.connection(id) {
                     _ = connection.streams().stop(sid, 0);
                 }
             }
             Event::Readable(sid) => {
-                // The stream may have been read to its end before this event: then the event is not about a new stream.
+                // If the stream was read to its end before this event, the event is not about a new stream.
                 let is_news = !call.is_idle(sid)
                     || engine.connection(id).is_some_and(|connection| connection.streams().is_readable(sid));
                 if is_news {
@@ -316,7 +316,7 @@ impl State {
                 (call.is_delivered, call.is_over) = (is_delivered, is_over);
                 woken.all(&mut call.closing);
             }
-            // A peer that keeps sending has no reader.
+            // A peer that keeps sending has no reader here any more.
             let is_deserted = is_delivered && call.handles == 0;
             if is_deserted && !is_over {
                 deserted.push_back((now.saturating_add(DESERTED_FOR), id));
@@ -337,13 +337,13 @@ impl State {
         has_aborted
     }
 
-    /// The time for the engine, which never goes back.
+    /// The time for the engine, which never decreases.
     pub(crate) fn at(&mut self, time: Time) -> Time {
         self.time = self.time.max(time);
         self.time
     }
 
-    /// Handles deadlines.
+    /// Handles timeouts.
     pub(crate) fn handle_timeouts(&mut self, now: Time) {
         let now = self.at(now);
         if self.engine.poll_timeout() <= now {
@@ -351,7 +351,7 @@ impl State {
         }
     }
 
-    /// The next deadline besides the engine's.
+    /// The next deadline, without the engine's.
     pub(crate) fn deadline(&self) -> Time {
         self.deserted.front().map_or(Time::NEVER, |(until, _)| *until)
     }
@@ -382,10 +382,10 @@ fn tuple(engine: &Engine, told: EndpointEvent) -> Option<FourTuple> {
     Some(engine.view(told.connection)?.path(path)?.tuple)
 }
 
-/// The limit of connections that wait to be accepted.
+/// The limit on connections that wait to be accepted.
 const INCOMING_MAX: usize = 256;
 
-/// How long a connection without handles waits for the peer's close after everything was delivered: time for a peer that still has
+/// How long a connection without handles waits for the peer's close after everything was delivered. The peer may need this time
 /// to read.
 const DESERTED_FOR: Span = Span::from_secs(3);
 

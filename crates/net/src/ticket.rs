@@ -1,4 +1,4 @@
-//! Tickets, which tell a client where a server is and which key it has.
+//! Tickets: they tell a client where a server is and which key it has.
 //!
 //! ```text
 //! ab1 | base32(kind 1 = 0 | public key 32 | addresses | checksum 4)        address  family 1 = 4 or 6 | ip 4 or 16 | port 2
@@ -21,7 +21,7 @@ pub struct Ticket {
 /// Why a text is not a valid ticket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TicketError {
-    /// It does not begin with `ab1`: it is something else, or of a later version.
+    /// It does not begin with `ab1`: it is no ticket, or one of a later version.
     Beginning,
     /// The letter at this position, counted from 0, is not base32.
     Letter(usize),
@@ -31,7 +31,7 @@ pub enum TicketError {
     Checksum,
     /// Its kind is unknown to this version.
     Kind(u8),
-    /// Its addresses are malformed, missing, or too many.
+    /// Its addresses are malformed or missing, or there are too many.
     Addresses,
 }
 
@@ -39,7 +39,7 @@ impl Ticket {
     /// A ticket for the endpoint with this key at these addresses.
     ///
     /// # Errors
-    /// If there is no address, more than [`Ticket::ADDRESSES_MAX`], or one without a port or host.
+    /// If there is no address, more than [`Ticket::ADDRESSES_MAX`], or an address without a port or host.
     pub fn new(key: PublicKey, addresses: Vec<SocketAddr>) -> Result<Self, TicketError> {
         let can_be_called = |address: &SocketAddr| !address.ip().is_unspecified() && address.port() != 0;
         let is_good = (1..=Self::ADDRESSES_MAX).contains(&addresses.len()) && addresses.iter().all(can_be_called);
@@ -56,12 +56,12 @@ impl Ticket {
         self.key
     }
 
-    /// The addresses, the best one first.
+    /// The addresses, the preferred one first.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// The limit of addresses.
+    /// The limit on addresses.
     pub const ADDRESSES_MAX: usize = 16;
 }
 
@@ -154,7 +154,7 @@ impl std::error::Error for TicketError {}
 /// The prefix, which is also the version.
 const BEGINNING: &str = "ab1";
 
-/// Addresses and a key.
+/// The kind of tickets with addresses and a key.
 const KIND: u8 = 0;
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::task::{Context, Waker};
 #[derive(Debug, Default)]
 pub(crate) struct Waiting(Vec<Waker>);
 
-/// Tasks that are to be woken.
+/// Tasks to wake.
 #[derive(Debug, Default)]
 pub(crate) struct Woken(Vec<Waker>);
 

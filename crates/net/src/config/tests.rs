@@ -1,4 +1,4 @@
-//! What the default is enough for, in virtual time.
+//! What the default settings suffice for, in virtual time.
 
 use anabranch_proto::{Form, Limit, Limits};
 use anabranch_sim::{
@@ -8,7 +8,8 @@ use anabranch_units::{SimSpan, SimTime, Time};
 
 use super::*;
 
-/// A path of 10 Gbit/s and 100 ms there and back, whose queue holds as much as it carries in that time. One stream has more to send than it can.
+/// A path of 10 Gbit/s with an RTT of 100 ms, and a queue of one bandwidth-delay product. One stream has more to send than the
+/// path carries.
 fn far_and_fast(config: &Config) -> (World, [HostId; 2]) {
     let engine = || anabranch_proto::Config { form: Form::Sealed, ..config.connection() };
     let link = LinkSpec::new("10Gbit/s".parse().unwrap(), SimSpan::from_millis(50));
@@ -23,14 +24,14 @@ fn far_and_fast(config: &Config) -> (World, [HostId; 2]) {
     (net.build().unwrap(), [source, sink])
 }
 
-/// The packets of a path that nobody has set, of which so many bytes are payload.
+/// The size of a packet with the default MTU, and the bytes of payload in it.
 const PACKET: u64 = 1_500;
 const PAYLOAD: u64 = 1_416;
-/// 10 Gbit/s for 100 ms.
+/// The bandwidth-delay product of 10 Gbit/s and 100 ms.
 const PRODUCT: u64 = 125_000_000;
 
-/// What the application gets in the best of three seconds after the start, as a part of the link's rate, and what limited the sender then. In one of them
-/// the law drains the queue that its start has left, which takes a seventh.
+/// The application's share of the link's rate in the best of three seconds after the start, and what limited the sender in that
+/// second. In one of the seconds the law drains the queue that its start has left, which takes a seventh of the second.
 fn best_second(config: &Config) -> (f64, Limits) {
     let (mut world, [source, sink]) = far_and_fast(config);
     let look = |seconds| {
@@ -55,7 +56,7 @@ fn nothing_is_to_be_set_for_10_gbit_s_at_100_ms() {
     assert!((0.98 * most..=most).contains(&part), "{part} of at most {most}");
 }
 
-/// Half of the product is not enough, at either end.
+/// Half of the bandwidth-delay product is not enough, at either end.
 #[test]
 fn a_smaller_limit_is_one_at_10_gbit_s_and_100_ms() {
     let half = PRODUCT / 2;

@@ -16,17 +16,17 @@ use crate::state::Shared;
 pub(super) async fn serve(listener: TcpListener, shared: Weak<Shared>) {
     let room = Arc::new(Semaphore::new(SCRAPERS_MAX));
     while shared.strong_count() > 0 {
-        // Further connections wait in the kernel's queue.
+        // When the limit is reached, further connections wait in the kernel's queue.
         let Ok(Ok(permit)) = timeout(LOOK_EVERY, Arc::clone(&room).acquire_owned()).await else { continue };
         let Ok(accepted) = timeout(LOOK_EVERY, listener.accept()).await else { continue };
         let Ok((scraper, _)) = accepted else {
-            // Too many open files, usually.
+            // Usually too many open files.
             tokio::time::sleep(LOOK_EVERY).await;
             continue;
         };
         let shared = shared.clone();
         tokio::spawn(async move {
-            // A scraper that is gone or too slow gets nothing.
+            // A scraper that is gone or too slow gets no response.
             _ = timeout(PATIENCE, answer(scraper, &shared)).await;
             drop(permit);
         });
@@ -64,7 +64,7 @@ async fn answer(mut scraper: TcpStream, shared: &Weak<Shared>) -> io::Result<()>
     scraper.shutdown().await
 }
 
-/// The request up to the empty line, if it has arrived.
+/// The request up to the empty line; `None` if that has not arrived yet.
 fn head(request: &[u8]) -> Option<&[u8]> {
     request.windows(4).position(|window| window == b"\r\n\r\n").map(|end| &request[..end])
 }
@@ -108,16 +108,16 @@ impl Answer {
     }
 }
 
-/// The limit of connections: some scrapers and browsers.
+/// The limit on connections: some scrapers and browsers.
 const SCRAPERS_MAX: usize = 16;
 
-/// The limit of a request in bytes; a scraper's has some hundred.
+/// The limit on a request in bytes; a scraper's request has some hundred.
 const REQUEST_MAX: usize = 8 << 10;
 
-/// The limit of a request and its response.
+/// The time limit for a request and its response.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The interval of checks whether the endpoint exists.
+/// How often it checks whether the endpoint still exists.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 #[cfg(test)]

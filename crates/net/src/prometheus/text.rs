@@ -1,4 +1,4 @@
-//! The text: all samples of a metric together, below its description.
+//! The text: all samples of a metric, grouped below its description.
 
 use std::fmt::{Display, Write as _};
 use std::net::SocketAddr;
@@ -34,10 +34,10 @@ pub(super) fn of(shared: &Shared) -> String {
     write(count, &seen)
 }
 
-/// The limit of connections shown.
+/// The limit on connections shown.
 const CONNECTIONS_MAX: usize = 256;
 
-/// Formats the metrics of these connections; there are `count` in all.
+/// Formats the metrics of these connections; there are `count` in total.
 pub(super) fn write(count: usize, seen: &[Seen]) -> String {
     let mut text = Text(String::new());
     text.head("connections", Kind::Gauge, "Connections of the endpoint.");
@@ -102,7 +102,7 @@ enum Kind {
     Counter,
 }
 
-/// A metric with one value for each connection or path, if it is known.
+/// A metric with one value per connection or path, where the value is known.
 struct Metric<T> {
     name: &'static str,
     kind: Kind,
@@ -263,7 +263,7 @@ impl Text {
         }
     }
 
-    /// The time for which each limit applied, and the present one.
+    /// The time for which each limit applied, and the current limit.
     fn limits<'a>(&mut self, of: &str, all: impl Iterator<Item = (Labels, &'a Limits)> + Clone) {
         let seconds = format!("{of}_limited_seconds_total");
         self.head(&seconds, Kind::Counter, "For how long this kept the sender from sending more.");
@@ -288,7 +288,7 @@ impl Text {
     }
 }
 
-/// A label's value may be any text.
+/// Escapes the value of a label, which may be any text.
 fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

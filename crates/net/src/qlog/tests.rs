@@ -9,7 +9,7 @@ use anabranch_units::Span;
 use super::*;
 use crate::address;
 
-/// What is written, to be looked at.
+/// A sink that keeps what is written, for inspection.
 #[derive(Clone, Default)]
 struct Sink(Rc<RefCell<Vec<u8>>>);
 
@@ -25,7 +25,7 @@ impl Write for Sink {
 }
 
 impl Sink {
-    /// The records, each without its separator.
+    /// The records without their separators.
     fn records(&self) -> Vec<String> {
         let text = String::from_utf8(std::mem::take(&mut *self.0.borrow_mut())).unwrap();
         let records = text.split('\u{1e}').skip(1);
@@ -51,8 +51,8 @@ fn event(us: u64, what: Traced) -> TraceEvent {
     TraceEvent { at: at(us), path: PathId::FIRST, what }
 }
 
-/// Four segments leave; the third is acknowledged by SACK, the first by number; the second is lost, leaves again under another number and is
-/// acknowledged as that.
+/// Four segments are sent. The third is acknowledged by SACK, the first cumulatively. The second is lost, retransmitted with
+/// another number, and acknowledged under that number.
 #[test]
 fn acknowledgements_tell_of_packets_once() {
     let sink = Sink::default();
@@ -88,7 +88,7 @@ fn acknowledgements_tell_of_packets_once() {
     assert!(records[4].contains(r#""frames":[]"#), "{}", records[4]);
 }
 
-/// Only what has changed is said again, and the header is what readers look for.
+/// Only changed metrics are logged again, and the header is the one that readers look for.
 #[test]
 fn metrics_are_said_when_they_change() {
     let sink = Sink::default();
@@ -113,7 +113,7 @@ fn metrics_are_said_when_they_change() {
     assert!(records[4].contains(r#""connectivity:connection_closed""#) && records.len() == 5, "{records:?}");
 }
 
-/// What another path's acknowledgement tells of is said on the path on which it left.
+/// If another path's ACK acknowledges a packet, this is logged on the path on which the packet was sent.
 #[test]
 fn paths_have_logs_of_their_own() {
     let sink = Sink::default();
@@ -149,7 +149,8 @@ fn connection() -> ConnectionId {
     engine.connect(at(0), stamp, key.public().0, tuple(), config.connection()).unwrap()
 }
 
-/// The folder is gone when the first file is made: the error is told once, and everything counted as dropped; nobody fails.
+/// The folder is removed before the first file is created: the error is reported once, and all events count as dropped. The
+/// connections continue.
 #[test]
 fn a_folder_that_cannot_be_written_costs_the_log_alone() {
     let folder = folder("gone");
@@ -164,7 +165,7 @@ fn a_folder_that_cannot_be_written_costs_the_log_alone() {
     assert!(report.error.is_some_and(|error| error.contains("-client.sqlog: No such file")));
 }
 
-/// What the engine had no room for is said in the log, and counted.
+/// Events for which the engine had no room are reported in the log, and counted.
 #[test]
 fn what_was_dropped_is_said() {
     let folder = folder("dropped");

@@ -1,6 +1,6 @@
 //! A log as text: JSON records, each after a record separator (rfc-7464).
 //!
-//! Values are numbers, addresses and our own names, which need no escaping.
+//! Values are numbers, addresses and our own names. None needs escaping.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Write as _};
@@ -21,7 +21,7 @@ pub(super) struct Text<W> {
     /// Unacknowledged segments by offset: length, path, and number on the path.
     outstanding: BTreeMap<u64, Outstanding>,
     metrics: BTreeMap<usize, Metrics>,
-    /// Events of a log are in the order of their times.
+    /// The time of the last event, as the events of a log are in order of time.
     last: Time,
 }
 
@@ -60,7 +60,7 @@ impl<W: Write> Text<W> {
         self.write(at, PathId::FIRST, "connectivity:connection_started", &data)
     }
 
-    /// Logs an event for the application; events of streams are not logged.
+    /// Logs an event that was reported to the application; events of streams are not logged.
     pub(super) fn event(&mut self, at: Time, event: Event) -> io::Result<()> {
         let path = |path: PathId, name: &'static str| (path, name, format!(r#"{{"path":{}}}"#, path.index()));
         let (path, name, data) = match event {
@@ -87,7 +87,7 @@ impl<W: Write> Text<W> {
             Traced::Sent(segment) => self.sent(at, path, &segment),
             Traced::Received(segment) => self.received(at, path, &segment),
             Traced::Lost { offset, by_timeout } => {
-                // A segment dropped from the trace has no number.
+                // A segment whose sending was dropped from the trace has no number.
                 let Some(Outstanding { number, .. }) = self.outstanding.get(&offset).copied() else { return Ok(()) };
                 let trigger = if by_timeout { "pto_expired" } else { "time_threshold" };
                 let data =
@@ -136,7 +136,7 @@ impl<W: Write> Text<W> {
         Ok(())
     }
 
-    /// The packets that an acknowledgement is the first to report, by path.
+    /// For each path, the packets that this acknowledgement is the first to acknowledge.
     fn acked(&mut self, segment: &TracedSegment) -> BTreeMap<usize, Vec<u64>> {
         let mut acked: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
         let Some(ack) = segment.ack else { return acked };
@@ -168,7 +168,7 @@ impl<W: Write> Text<W> {
         frames: &Frames,
     ) -> io::Result<()> {
         let TracedSegment { number, size, .. } = segment;
-        // A path has one count of packets, those of the handshake included.
+        // A path has one packet count, which includes the handshake.
         let data = format!(
             r#"{{"header":{{"packet_type":"1RTT","packet_number":{number}}},"raw":{{"length":{size}}},"frames":[{}]}}"#,
             frames.0
@@ -223,7 +223,7 @@ impl<W: Write> Text<W> {
     }
 }
 
-/// A field of the metrics.
+/// Selects an RTT of the metrics.
 type RttOf = fn(&Metrics) -> Option<Span>;
 
 fn closed(reason: CloseReason) -> &'static str {
@@ -237,12 +237,12 @@ fn closed(reason: CloseReason) -> &'static str {
     }
 }
 
-/// Frames of a packet, separated by commas.
+/// The frames of a packet, separated by commas.
 #[derive(Default)]
 struct Frames(String);
 
 impl Frames {
-    /// The frames of a segment besides its acknowledgement.
+    /// The frames of a segment, without its acknowledgement.
     fn of(segment: &TracedSegment) -> Self {
         let mut frames = Self::default();
         let TracedSegment { offset, space, stream, flags, .. } = *segment;
@@ -268,7 +268,7 @@ impl Frames {
     }
 }
 
-/// Members of an object.
+/// The members of an object, separated by commas.
 #[derive(Default)]
 struct Fields(String);
 
@@ -281,7 +281,7 @@ impl Fields {
     }
 }
 
-/// Milliseconds, to the nanosecond.
+/// A time in milliseconds, with nanosecond precision.
 struct Ms(Span);
 
 impl Display for Ms {
@@ -316,5 +316,5 @@ impl Display for List<'_> {
     }
 }
 
-/// No path with a log has more segments in flight: 1.5 GB.
+/// A path with a log has no more segments in flight than this: 1.5 GB.
 const OUTSTANDING_MAX: usize = 1 << 20;

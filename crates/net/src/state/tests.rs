@@ -1,4 +1,5 @@
-//! What is told late: two ends without sockets and drivers, so that a test says what happens before what is told.
+//! Events that are delivered late: two ends without sockets and drivers, so that a test separates what happens from the delivery
+//! of its events.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -18,16 +19,16 @@ use crate::handle::Handle;
 use crate::key::SecretKey;
 use crate::stream::{RecvStream, SendStream};
 
-/// One end.
+/// One end of the connection.
 struct End {
     shared: Arc<Shared>,
     address: Address,
 }
 
-/// Two of them, with a connection of one stream at a time each way.
+/// Two ends, and a connection with one stream at a time in each direction.
 struct Room {
     ends: [End; 2],
-    /// The caller's connection, and the one that was accepted.
+    /// The caller's handle of the connection, and the accepter's.
     calls: [Connection; 2],
 }
 
@@ -42,7 +43,7 @@ impl End {
         Self { shared, address: crate::address::of(local) }
     }
 
-    /// Calls who is at the other one's address, and proves its name.
+    /// Opens a connection to the other end.
     fn call(&self, other: &Self) -> ConnectionId {
         let mut state = self.shared.lock();
         let stamp = timestamp(&mut state.stamp);
@@ -53,12 +54,12 @@ impl End {
         id
     }
 
-    /// What a driver does after its engine has worked.
+    /// Delivers events, as a driver does after the engine has run.
     fn tell(&self) {
         self.shared.lock().take_events(self.shared.clock.now());
     }
 
-    /// Hands all that it has to send to the other one; whether there was anything.
+    /// Delivers everything that this end has to send. Returns whether there was anything.
     fn send(&self, now: Time, other: &Self) -> bool {
         let (mut out, mut has_sent) = (vec![], false);
         while let Some(batch) = self.shared.lock().engine.poll_transmit(now, 10, &mut out) {
@@ -83,7 +84,7 @@ impl Room {
         Self { ends, calls }
     }
 
-    /// All that is to be sent within a second arrives. Nobody is told.
+    /// Delivers everything that is sent within a second, but no events.
     fn exchange(&self) {
         exchange(&self.ends);
     }
@@ -114,7 +115,7 @@ fn exchange(ends: &[End; 2]) {
     }
 }
 
-/// What becomes of it without waiting.
+/// Polls a future once.
 fn now<T>(what: impl Future<Output = T>) -> Poll<T> {
     pin!(what).poll(&mut Context::from_waker(Waker::noop()))
 }
@@ -125,7 +126,7 @@ fn write(stream: &mut SendStream, text: &'static str) {
     assert!(matches!(written, Poll::Ready(Ok(()))), "{written:?}");
 }
 
-/// The end of a stream is read before its event is told: the event is not taken for the beginning of another.
+/// The end of a stream is read before its event is delivered: the event does not count as the beginning of another stream.
 #[test]
 fn a_stream_that_was_read_to_its_end_is_not_accepted_again() {
     let room = Room::new();
@@ -149,7 +150,7 @@ fn a_stream_that_was_read_to_its_end_is_not_accepted_again() {
     }
 }
 
-/// The same of one that is not wanted any more when its end has come.
+/// The same for a stream that was stopped before its end arrived.
 #[test]
 fn a_stream_that_was_stopped_is_not_accepted_again() {
     let room = Room::new();
@@ -169,7 +170,7 @@ fn a_stream_that_was_stopped_is_not_accepted_again() {
     assert!(room.accept().is_pending(), "there is no other");
 }
 
-/// A name is free before it was told what became of its stream: the next stream of that name is not taken for delivered.
+/// A SID is free before the outcome of its stream was delivered: the next stream of that SID does not count as delivered.
 #[test]
 fn a_stream_that_is_opened_before_the_last_one_was_told_of_is_another() {
     let room = Room::new();

@@ -15,12 +15,12 @@ use crate::waiting::only;
 
 /// A stream of the peer.
 ///
-/// If it is dropped before its end was read, it is stopped with code 0: the peer learns that the rest is refused.
+/// If it is dropped before its end was read, it is stopped with code 0: the peer is informed that the rest is refused.
 #[derive(Debug)]
 pub struct RecvStream {
     handle: Handle,
     sid: Sid,
-    /// The final result of reads.
+    /// The final result of reading, once known.
     end: Option<Result<(), ReadError>>,
 }
 
@@ -29,10 +29,10 @@ impl RecvStream {
         Self { handle, sid, end: None }
     }
 
-    /// Waits for the next bytes, at least one and at most `most`; `None` at the end. Nothing is copied.
+    /// Waits for the next bytes: at least one and at most `most`; `None` at the end. Nothing is copied.
     ///
     /// # Errors
-    /// If the stream is incomplete.
+    /// If the stream was reset, or the connection is lost.
     pub async fn read_chunk(&mut self, most: usize) -> Result<Option<Bytes>, ReadError> {
         poll_fn(|cx| self.poll_read_chunk(cx, most)).await
     }
@@ -40,13 +40,13 @@ impl RecvStream {
     /// Polls for the next bytes.
     ///
     /// # Errors
-    /// If the stream is incomplete.
+    /// If the stream was reset, or the connection is lost.
     pub fn poll_read_chunk(&mut self, cx: &Context<'_>, most: usize) -> Poll<Result<Option<Bytes>, ReadError>> {
         let mut chunk = None;
         self.poll_read_pieces(cx, most.max(1), 1, |piece| chunk = Some(piece)).map_ok(|()| chunk)
     }
 
-    /// At most `most` bytes in several pieces, as far as they are there, under one lock.
+    /// Takes at most `most` available bytes in several pieces, under one lock.
     fn poll_read_pieces(
         &mut self,
         cx: &Context<'_>,
@@ -94,7 +94,7 @@ impl RecvStream {
     /// Reads the whole stream.
     ///
     /// # Errors
-    /// If it has more than `most` bytes, or is incomplete.
+    /// If it has more than `most` bytes, was reset, or the connection is lost.
     pub async fn read_to_end(&mut self, most: usize) -> Result<Bytes, ReadError> {
         let mut whole = BytesMut::new();
         while let Some(chunk) = self.read_chunk(CHUNK).await? {
@@ -109,7 +109,7 @@ impl RecvStream {
     /// Fills `bytes` from the stream.
     ///
     /// # Errors
-    /// If the stream ends earlier, or is incomplete.
+    /// If the stream ends earlier, was reset, or the connection is lost.
     pub async fn read_exact(&mut self, bytes: &mut [u8]) -> Result<(), ReadError> {
         let mut filled = 0;
         while filled < bytes.len() {
@@ -120,7 +120,7 @@ impl RecvStream {
         Ok(())
     }
 
-    /// Refuses the rest with an error code; received data is dropped.
+    /// Refuses the rest of the stream with an error code. Received data is dropped.
     pub fn stop(mut self, code: u16) {
         self.stop_here(code);
     }
@@ -137,7 +137,7 @@ impl RecvStream {
                 call.drop_left(sid);
                 call.release(None, sid, woken);
             } else if let Some(connection) = engine.connection(id) {
-                // Only its end may have been left.
+                // This fails if only the end of the stream was left.
                 _ = connection.streams().stop(sid, code);
                 call.release(Some(connection), sid, woken);
             }
@@ -163,5 +163,5 @@ impl Drop for RecvStream {
     }
 }
 
-/// More than the size of a piece.
+/// The size of a read, more than that of a piece.
 const CHUNK: usize = 1 << 20;

@@ -31,11 +31,11 @@ impl SendStream {
         Self { handle, sid, serial, is_done: false }
     }
 
-    /// Takes as much of `payload` as there is room for, at least a byte if it is not empty. Returns the number of bytes. Nothing is
-    /// copied.
+    /// Takes as much of `payload` as there is room for, at least one byte unless it is empty; waits until there is room. Returns
+    /// the number of bytes taken. Nothing is copied.
     ///
     /// # Errors
-    /// If the stream is closed, stopped, or lost.
+    /// If the stream is closed or stopped, or the connection is lost.
     pub async fn write_bytes(&mut self, payload: &mut Bytes) -> Result<usize, WriteError> {
         poll_fn(|cx| self.poll_write_bytes(cx, payload)).await
     }
@@ -43,7 +43,7 @@ impl SendStream {
     /// Writes all of `payload`. Nothing is copied.
     ///
     /// # Errors
-    /// If the stream is closed, stopped, or lost; the number of bytes taken is unknown then.
+    /// If the stream is closed or stopped, or the connection is lost. Then the number of bytes taken is unknown.
     pub async fn write_all_bytes(&mut self, mut payload: Bytes) -> Result<(), WriteError> {
         while !payload.is_empty() {
             self.write_bytes(&mut payload).await?;
@@ -54,7 +54,7 @@ impl SendStream {
     /// Writes all of `bytes`.
     ///
     /// # Errors
-    /// If the stream is closed, stopped, or lost; the number of bytes taken is unknown then.
+    /// If the stream is closed or stopped, or the connection is lost. Then the number of bytes taken is unknown.
     pub async fn write_all(&mut self, bytes: &[u8]) -> Result<(), WriteError> {
         for piece in bytes.chunks(COPIED_MAX) {
             self.write_all_bytes(Bytes::copy_from_slice(piece)).await?;
@@ -65,7 +65,7 @@ impl SendStream {
     /// Polls for room, and takes as much of `payload` as fits.
     ///
     /// # Errors
-    /// If the stream is closed, stopped, or lost.
+    /// If the stream is closed or stopped, or the connection is lost.
     pub fn poll_write_bytes(&mut self, cx: &Context<'_>, payload: &mut Bytes) -> Poll<Result<usize, WriteError>> {
         let (id, sid, serial, is_done) = (self.handle.id(), self.sid, self.serial, self.is_done);
         self.handle.shared().with(|state| {
@@ -91,10 +91,10 @@ impl SendStream {
         })
     }
 
-    /// Ends the stream after the written data, which is delivered even if the handle is dropped.
+    /// Finishes the stream after the written data, which is delivered even if the handle is dropped.
     ///
     /// # Errors
-    /// If the stream is closed, stopped, or lost.
+    /// If the stream is closed or stopped, or the connection is lost.
     pub fn finish(&mut self) -> Result<(), WriteError> {
         let (id, sid, serial, is_done) = (self.handle.id(), self.sid, self.serial, self.is_done);
         self.handle.shared().with(|state| {
@@ -121,18 +121,18 @@ impl SendStream {
                 && call.closed.is_none()
                 && let Some(connection) = engine.connection(id)
             {
-                // A stream that has been reset stays so.
+                // A stream that was already reset stays reset.
                 _ = connection.streams().reset(sid, code);
                 state.rouse();
             }
         });
     }
 
-    /// Waits until the peer has received all of a finished stream, or has refused the rest: then the result is the code of its
-    /// application.
+    /// Waits until the peer has received all of a finished stream, or has refused the rest. In the second case it returns the
+    /// error code of the peer's application.
     ///
     /// # Errors
-    /// If the connection is lost before.
+    /// If the connection is lost before that.
     pub async fn stopped(&mut self) -> Result<Option<u16>, Lost> {
         poll_fn(|cx| {
             let mut state = self.handle.shared().lock();
@@ -154,13 +154,13 @@ impl SendStream {
         .await
     }
 
-    /// Sets the priority of the stream relative to others of this direction.
+    /// Sets the priority of the stream, relative to the other streams that this end sends.
     pub fn set_priority(&mut self, priority: Priority) {
         let (id, sid, is_done) = (self.handle.id(), self.sid, self.is_done);
         self.handle.shared().with(|state| {
             let (_, engine, _) = state.parts(id);
             if !is_done && let Some(connection) = engine.connection(id) {
-                // A stream that has been sent to its end needs none.
+                // A stream that was completely sent needs no priority.
                 _ = connection.streams().set_priority(sid, priority);
             }
         });
@@ -185,7 +185,7 @@ impl AsyncWrite for SendStream {
         self.get_mut().poll_write_bytes(cx, &mut piece).map_err(Into::into)
     }
 
-    /// Written data never waits for a flush.
+    /// Does nothing, because written data is sent without a flush.
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }
@@ -207,5 +207,5 @@ impl Drop for SendStream {
     }
 }
 
-/// The bytes copied at once; what does not fit is copied again.
+/// Bytes copied at once. What the stream does not take must be copied again.
 const COPIED_MAX: usize = 1 << 16;

@@ -1,4 +1,4 @@
-//! Ends of connections, good ones and others.
+//! Ends of connections, orderly and otherwise.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use anabranch::{Config, Lost, ReadError, StreamError, WriteError};
 
 use crate::support::{Pair, pattern, soon};
 
-/// Everything that was written before the close is delivered, as far as the reader has room, and is there to be read after both have closed.
+/// Everything written before the close is delivered, as far as the reader has room, and can be read after both ends have closed.
 #[tokio::test]
 async fn close_waits_for_data_in_flight() {
     let Pair { here, there, server, client } = Pair::new().await;
@@ -32,7 +32,7 @@ async fn close_waits_for_data_in_flight() {
     soon(async { tokio::join!(server.wait_idle(), client.wait_idle()) }).await;
 }
 
-/// A stream that was not finished is finished by the close: all that was written is wanted.
+/// The close finishes streams that were not finished, as all written data must be delivered.
 #[tokio::test]
 async fn close_finishes_streams() {
     let Pair { here, there, .. } = Pair::new().await;
@@ -42,7 +42,7 @@ async fn close_finishes_streams() {
     assert_eq!(stream.write_all(b"more").await, Err(WriteError::Closed));
     let mut accepted = soon(here.accept_stream()).await.unwrap();
     assert_eq!(&soon(accepted.read_to_end(100)).await.unwrap()[..], b"all there is");
-    // The other side may still send.
+    // The other end may still send.
     let mut back = here.open_stream().await.unwrap();
     back.write_all(b"and back").await.unwrap();
     back.finish().unwrap();
@@ -50,7 +50,7 @@ async fn close_finishes_streams() {
     assert_eq!(&soon(accepted.read_to_end(100)).await.unwrap()[..], b"and back");
 }
 
-/// Handles that are dropped: what was written and finished arrives all the same.
+/// If all handles are dropped, written and finished data is still delivered.
 #[tokio::test]
 async fn dropped_handles_close() {
     let Pair { here, there, client, server } = Pair::new().await;
@@ -65,7 +65,7 @@ async fn dropped_handles_close() {
     soon(async { tokio::join!(server.wait_idle(), client.wait_idle()) }).await;
 }
 
-/// A peer whose application is gone does not go on for ever.
+/// A peer whose application is gone does not continue for ever.
 #[tokio::test]
 async fn who_goes_on_to_a_peer_that_is_gone_hears_of_it() {
     let Pair { here, there, .. } = Pair::new().await;
@@ -97,7 +97,7 @@ async fn an_abort_is_heard() {
     assert_eq!(stream.write_all(b"more").await, Err(WriteError::Lost(Lost::Aborted)));
 }
 
-/// The runtime of one end is gone, and with it the socket: nobody says anything any more.
+/// The runtime of one end is gone, and with it the socket: it sends nothing any more.
 #[test]
 fn a_peer_that_vanishes_is_given_up() {
     let runtime = || tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
@@ -112,7 +112,7 @@ fn a_peer_that_vanishes_is_given_up() {
     });
     let there = other.block_on(client.connect(&ticket)).unwrap();
     let here = one.block_on(accept).unwrap();
-    // As long as it is there, questions keep the connection.
+    // While the peer exists, keep-alive probes keep the connection.
     std::thread::sleep(Duration::from_millis(1500));
     assert!(!there.paths().is_empty());
     one.shutdown_background();
@@ -124,7 +124,7 @@ fn a_peer_that_vanishes_is_given_up() {
         begin.elapsed()
     );
     assert_eq!(other.block_on(there.open_stream()).unwrap_err(), StreamError::Lost(Lost::TimedOut));
-    // What is left of the end that is gone says so, and hangs nobody.
+    // Handles of the end that is gone report it, and do not block.
     assert_eq!(other.block_on(soon(here.closed())), Err(Lost::EndpointGone));
     assert!(other.block_on(soon(server.accept())).is_none());
 }

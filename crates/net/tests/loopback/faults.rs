@@ -1,4 +1,4 @@
-//! Who may call, and what becomes of those who may not.
+//! Who may connect, and what happens to peers who may not.
 
 use std::collections::BTreeSet;
 use std::net::UdpSocket;
@@ -12,7 +12,7 @@ fn impatient() -> Config {
     Config { connect_timeout: Duration::from_millis(1500), ..Config::default() }
 }
 
-/// A ticket with another key: nobody answers, and the server has nothing to accept.
+/// A ticket with another key: the server does not answer, and has nothing to accept.
 #[tokio::test]
 async fn a_wrong_key_is_refused() {
     let (server, client) = (server(Config::default()), client(impatient()));
@@ -36,14 +36,14 @@ async fn only_listed_keys_are_let_in() {
     assert_eq!(soon(server.accept()).await.unwrap().remote_key(), friend.public());
 }
 
-/// An endpoint that only calls is nobody's server.
+/// An endpoint that only connects accepts no connections.
 #[tokio::test]
 async fn a_client_lets_nobody_in() {
     let (alone, caller) = (client(Config::default()), client(impatient()));
     assert!(matches!(soon(caller.connect(&alone.ticket())).await, Err(ConnectError::NoAnswer(_))));
 }
 
-/// The second address of a ticket is called soon when the first does not answer.
+/// The second address of a ticket is tried soon if the first does not answer.
 #[tokio::test]
 async fn an_address_that_does_not_answer_costs_little() {
     let (server, client) = (server(Config::default()), client(Config::default()));
@@ -56,12 +56,13 @@ async fn an_address_that_does_not_answer_costs_little() {
     assert_eq!(connection.paths()[0].remote, addresses[1]);
 }
 
-/// Both ends at all addresses of the computer, IPv6 sockets with IPv4 in them: the address by which a datagram comes is that by which it is answered.
+/// Both ends are bound to all addresses of the computer, IPv6 sockets with mapped IPv4 addresses: a datagram is answered from the
+/// address at which it arrived.
 #[tokio::test]
 async fn sockets_without_an_address_find_each_other() {
     for (bound, called) in [("0.0.0.0:0", "127.0.0.1"), ("[::]:0", "127.0.0.1"), ("[::]:0", "[::1]")] {
         let server = Endpoint::server(bound.parse().unwrap(), &SecretKey::generate().unwrap(), Config::default());
-        // A computer may have no IPv6.
+        // A computer may not have IPv6.
         let Ok(server) = server else { continue };
         let address = format!("{called}:{}", server.local_address().port()).parse().unwrap();
         let ticket = Ticket::new(server.public_key(), vec![address]).unwrap();
@@ -78,7 +79,7 @@ async fn sockets_without_an_address_find_each_other() {
     }
 }
 
-/// Rubbish of all lengths, while a connection goes on.
+/// Invalid datagrams of all lengths arrive while a connection continues.
 #[tokio::test]
 async fn rubbish_changes_nothing() {
     let Pair { here, there, server, .. } = Pair::new().await;

@@ -1,4 +1,4 @@
-//! Measuring, with ends that know more or less of it.
+//! Measurements, with ends that support all or only some of the protocol.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ fn plan(direction: Direction) -> Plan {
     Plan { direction, streams: 2, time: Duration::from_millis(400), rate: None }
 }
 
-/// Both at once, and both come to their end.
+/// Both ends send at once, and both finish.
 #[tokio::test]
 async fn both_send_at_once() {
     let pair = Pair::new().await;
@@ -20,7 +20,8 @@ async fn both_send_at_once() {
     assert_eq!((measured, served), (Ok(()), Ok(())));
 }
 
-/// At 8 Mbit/s half a second has 500 kB, and what may leave at once before: no more than that arrives. How much less is for the machine to say.
+/// At 8 Mbit/s, half a second has 500 kB, plus what may be sent at once at the start: no more arrives. How much less arrives
+/// depends on the machine.
 #[tokio::test]
 async fn a_rate_is_kept() {
     let pair = Pair::new().await;
@@ -40,11 +41,11 @@ async fn a_rate_is_kept() {
         (measured, served) = soon(work) => assert_eq!((measured, served), (Ok(()), Ok(()))),
     }
     let elapsed = begin.elapsed();
-    // A piece of 20 ms for each stream, and the headers of segments.
+    // A piece of 20 ms for each stream, plus the headers of segments.
     assert!((50_000..570_000).contains(&most), "{most} bytes in {elapsed:?}");
 }
 
-/// An end that reads 14 bytes of a request and finds more, as those before the longer one do, lets go of the connection.
+/// An end that reads 14 bytes of a request and finds more, as older versions do, closes the connection.
 #[tokio::test]
 async fn an_older_end_is_named() {
     for direction in [Direction::Both, Direction::Up, Direction::Down] {

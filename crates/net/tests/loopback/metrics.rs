@@ -1,4 +1,4 @@
-//! What Prometheus gets.
+//! Metrics for Prometheus.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 
 use crate::support::{Pair, soon};
 
-/// What is answered to these bytes.
+/// The response to these bytes.
 async fn answer(to: SocketAddr, request: &[u8]) -> String {
     let mut tcp = TcpStream::connect(to).await.unwrap();
     tcp.write_all(request).await.unwrap();
@@ -18,7 +18,7 @@ async fn answer(to: SocketAddr, request: &[u8]) -> String {
     answer
 }
 
-/// The samples of a text, which must be one: `# TYPE` before the samples of a metric, which stand together, and each of them once.
+/// Parses a text, and checks it: `# TYPE` comes before the samples of a metric, which are together, and each sample occurs once.
 fn samples(text: &str) -> BTreeMap<&str, &str> {
     let (mut samples, mut types) = (BTreeMap::new(), vec![]);
     for line in text.lines() {
@@ -39,7 +39,8 @@ fn samples(text: &str) -> BTreeMap<&str, &str> {
     samples
 }
 
-/// A megabyte goes over; then the numbers are those of the connection and of its path, and the times by limits are the time that has passed.
+/// After a transfer of a megabyte, the numbers are those of the connection and its path, and the times of all limits add up to
+/// the elapsed time.
 #[tokio::test]
 async fn a_scraper_reads_what_happened() {
     let begin = Instant::now();
@@ -53,7 +54,7 @@ async fn a_scraper_reads_what_happened() {
     while pair.there.paths()[0].report.flight > 0.0 {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    // A path tries longer datagrams meanwhile: what is compared is from a moment at which nothing changed.
+    // The path is searching for its MTU meanwhile, so the comparison uses a moment in which nothing changed.
     let quiet = || (pair.there.paths()[0].report.tally, pair.there.paths()[0].report.datagram_max);
     let answered = loop {
         let before = quiet();
@@ -103,7 +104,7 @@ async fn a_scraper_reads_what_happened() {
     assert_eq!(text.lines().count(), pair.client.metrics_text().lines().count());
 }
 
-/// Other requests are refused, one without an end is cut off, and one that says nothing is not waited for for long.
+/// Other requests are refused, an endless request is cut off, and a silent client is not waited for for long.
 #[tokio::test]
 async fn nobody_gets_more_than_the_metrics() {
     let pair = Pair::new().await;
@@ -131,7 +132,7 @@ async fn nobody_gets_more_than_the_metrics() {
     assert!((4.5..8.0).contains(&waited.as_secs_f64()), "sixteen are served at a time, for five seconds: {waited:?}");
 }
 
-/// When the endpoint is gone nobody listens any more.
+/// When the endpoint is gone, its server stops to listen.
 #[tokio::test]
 async fn the_server_ends_with_its_endpoint() {
     let pair = Pair::new().await;

@@ -8,7 +8,7 @@ use anabranch::{AddPathError, Config, Connection, Endpoint, PathState, SecretKey
 use crate::relay::Relay;
 use crate::support::{Pair, client, pattern, server, soon};
 
-/// Bound to all addresses of the computer.
+/// Binds to all addresses of the computer.
 fn everywhere(config: Config) -> Endpoint {
     Endpoint::server("0.0.0.0:0".parse().unwrap(), &SecretKey::generate().unwrap(), config).unwrap()
 }
@@ -22,7 +22,7 @@ async fn between(client: &Endpoint, server: &Endpoint, ticket: &Ticket) -> (Conn
     (there.unwrap(), here.unwrap())
 }
 
-/// Sends `len` bytes, and checks all that comes. `meanwhile` sees how much of it has come.
+/// Sends `len` bytes, and checks all that arrives. `meanwhile` gets the number of bytes arrived so far.
 async fn transfer(from: &Connection, to: &Connection, len: usize, mut meanwhile: impl FnMut(usize)) {
     let sending = async {
         let mut stream = from.open_stream().await.unwrap();
@@ -43,7 +43,7 @@ async fn transfer(from: &Connection, to: &Connection, len: usize, mut meanwhile:
     soon(async { tokio::join!(sending, receiving) }).await;
 }
 
-/// A second path between other addresses of the same sockets carries data, is given up, and nothing is missing.
+/// A second path between other addresses of the same sockets carries data and is then removed; no data is missing.
 #[tokio::test]
 async fn two_paths_carry_one_stream() {
     let (server, client) = (everywhere(Config::default()), everywhere(Config::default()));
@@ -71,13 +71,13 @@ async fn a_path_that_cannot_be_is_refused() {
     assert_eq!(soon(there.add_path(own, far)).await, Err(AddPathError::InUse));
     let other = IpAddr::from([127, 0, 0, 2]);
     assert_eq!(soon(there.add_path(other, far)).await, Err(AddPathError::NoSocket(other)));
-    // Nobody is there, so that the challenges have no answer.
+    // Nothing answers there, so the challenges get no response.
     let deaf = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     assert_eq!(soon(there.add_path(own, deaf)).await, Err(AddPathError::NoAnswer(deaf)));
     assert_eq!(here.paths().len(), 1, "the other end has heard of none");
 }
 
-/// An endpoint of two sockets, each bound to an address of its own: its ticket names both, and a path goes by each.
+/// An endpoint with two sockets, each bound to its own address: its ticket names both, and each carries a path.
 #[tokio::test]
 async fn a_second_socket_is_a_second_way() {
     let (server, client) = (server(Config::default()), client(Config::default()));
@@ -92,7 +92,7 @@ async fn a_second_socket_is_a_second_way() {
     assert!(sent.iter().all(|&(_, sent)| sent > 100), "both carry data: {sent:?}");
 }
 
-/// One of two paths dies without a word in the middle of a transfer: nothing is missing, and it does not stop for long.
+/// One of two paths dies silently in the middle of a transfer: no data is missing, and the transfer stops only briefly.
 #[tokio::test]
 async fn the_death_of_a_path_costs_little() {
     let (server, client) = (everywhere(Config::default()), everywhere(Config::default()));
@@ -121,7 +121,7 @@ async fn the_death_of_a_path_costs_little() {
     assert!(longest < Duration::from_millis(600), "it stood still for {longest:?}");
 }
 
-/// An address translator on the way forgets the client, and gives it another port: the connection goes on.
+/// A NAT in between forgets the client, and gives it another port: the connection continues.
 #[tokio::test]
 async fn a_client_whose_address_changes_goes_on() {
     let (server, client) = (server(Config::default()), client(Config::default()));
@@ -137,14 +137,14 @@ async fn a_client_whose_address_changes_goes_on() {
         }
     })
     .await;
-    // And the other way, which needs the new address.
+    // In the other direction, too, which needs the new address.
     transfer(&here, &there, 5_000_000, |_| {}).await;
     let after: Vec<_> =
         here.paths().iter().filter(|path| path.state == PathState::Live).map(|path| path.remote).collect();
     assert!(after.len() == 1 && after[0] != before, "{before} became {after:?}");
 }
 
-/// Messages come whole, each when it is there.
+/// Messages arrive complete, each as soon as it is complete.
 #[tokio::test]
 async fn messages_come_whole() {
     let Pair { here, there, .. } = Pair::new().await;

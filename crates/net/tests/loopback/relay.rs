@@ -1,4 +1,4 @@
-//! A stand-in for a network between two endpoints: passes datagrams on, and does as networks do when told to.
+//! Stands in for a network between two endpoints: forwards datagrams, and misbehaves when told to.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use tokio::net::UdpSocket;
 
-/// Passes datagrams between one client and a server, as an address translator does.
+/// Forwards datagrams between one client and a server, as a NAT does.
 pub(crate) struct Relay {
-    /// Where the client finds the server.
+    /// The address of the relay, to which the client sends.
     pub(crate) address: SocketAddr,
     orders: Arc<Orders>,
 }
@@ -21,7 +21,7 @@ struct Orders {
 }
 
 impl Relay {
-    /// One on this address, which `to` then sees as the client's.
+    /// A relay at this address, which `to` then sees as the client's.
     pub(crate) async fn new(ip: &str, to: SocketAddr) -> Self {
         let inside = UdpSocket::bind((ip, 0)).await.unwrap();
         let address = inside.local_addr().unwrap();
@@ -30,12 +30,12 @@ impl Relay {
         Self { address, orders }
     }
 
-    /// Nothing passes from now on, and nobody is told.
+    /// Drops everything from now on, silently.
     pub(crate) fn cut(&self) {
         self.orders.is_cut.store(true, Ordering::Relaxed);
     }
 
-    /// From now on the client has another address and port, and what is sent to the old one gets nowhere.
+    /// From now on the client has another address and port; datagrams to the old ones are dropped.
     pub(crate) fn rebind(&self) {
         self.orders.rebindings.fetch_add(1, Ordering::Relaxed);
     }
@@ -61,7 +61,7 @@ async fn run(ip: String, inside: UdpSocket, to: SocketAddr, orders: Arc<Orders>)
         if orders.is_cut.load(Ordering::Relaxed) {
             continue;
         }
-        // What a full socket does not take is lost, as it would be in a network.
+        // If the socket is full, the datagram is lost, as in a network.
         match client {
             _ if is_up => _ = outside.try_send_to(&up[..len], to),
             Some(client) => _ = inside.try_send_to(&down[..len], client),

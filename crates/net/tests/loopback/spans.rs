@@ -1,4 +1,4 @@
-//! What a subscriber of `tracing` is told.
+//! What a subscriber of `tracing` receives.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +11,7 @@ use tracing::{Event, Metadata, Subscriber};
 
 use crate::support::soon;
 
-/// Writes down what it hears: of each event the fields of its span and its own.
+/// Records each event, with its own fields and those of its span.
 #[derive(Clone, Default)]
 struct Notes {
     spans: Arc<Mutex<Vec<String>>>,
@@ -67,7 +67,8 @@ impl Subscriber for Notes {
 async fn a_connection_is_a_span_with_what_becomes_of_it() {
     let notes = Notes::default();
     let _guard = tracing::subscriber::set_default(notes.clone());
-    // As long as there is one subscriber, `tracing` asks only the thread that comes to an event first, for good: here that may be another test.
+    // With only one subscriber, `tracing` caches the interest of the thread that first reaches an event; here that may be another
+    // test's thread.
     let _second = tracing::Dispatch::new(Notes::default());
     let key = SecretKey::generate().unwrap();
     let name = key.public();

@@ -1,4 +1,4 @@
-//! What a connection says of itself.
+//! The statistics that a connection reports.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use anabranch::{Config, Limit};
 
 use crate::support::Pair;
 
-/// Looks until it is so, for half a minute.
+/// Waits until the condition holds, for at most half a minute.
 async fn until(mut is_so: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !is_so() {
@@ -15,7 +15,7 @@ async fn until(mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Nobody writes: that is the application's. What is accounted for is the time that has passed.
+/// Nothing is written, so the application is the limit. The limits add up to the elapsed time.
 #[tokio::test]
 async fn a_quiet_connection_is_limited_by_its_application() {
     let pair = Pair::new().await;
@@ -30,7 +30,7 @@ async fn a_quiet_connection_is_limited_by_its_application() {
     assert!(client.paths()[0].report.limits.share(Limit::Application) > 0.5);
 }
 
-/// Nobody reads: when the peer's buffer is full it is the peer's, and then everything arrives.
+/// The peer does not read. When its buffer is full, the peer's buffer is the limit; then everything arrives.
 #[tokio::test]
 async fn who_does_not_read_is_the_limit() {
     let small = Config { receive_buffer: 200_000, ..Config::default() };

@@ -1,4 +1,4 @@
-//! What is written is read.
+//! Written data is read at the other end.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::support::{Pair, client, pattern, server, soon};
 
-/// A request and its reply, by the traits of tokio.
+/// A request and its reply, with tokio's traits.
 #[tokio::test]
 async fn an_echo() {
     let Pair { here, there, .. } = Pair::new().await;
@@ -38,7 +38,7 @@ async fn an_echo() {
     assert!(bytes == pattern(1, 0, 300_000));
 }
 
-/// More streams than there are names, many at once, one after the other on the same names.
+/// More streams than there are SIDs: many at once, and then others on the same SIDs.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_thousand_streams() {
     const STREAMS: u64 = 1000;
@@ -110,7 +110,7 @@ async fn a_hundred_megabytes() {
     println!("100 MB in {:?}", begin.elapsed());
 }
 
-/// A reader that does not read stops the writer when the receive buffer and the send buffer are full, and no other stream.
+/// If a stream is not read, its writer stops when the receive buffer and the send buffer are full; no other stream is affected.
 #[tokio::test]
 async fn who_does_not_read_stops_the_writer() {
     let config = Config { receive_buffer: 1 << 20, send_buffer: 1 << 18, ..Config::default() };
@@ -133,7 +133,7 @@ async fn who_does_not_read_stops_the_writer() {
     let mut first = soon(here.accept_stream()).await.unwrap();
     let mut second = soon(here.accept_stream()).await.unwrap();
     assert_eq!(&soon(second.read_to_end(10)).await.unwrap()[..], b"quick");
-    // And it goes on when there is room.
+    // The writer continues when there is room.
     let (mut at, mut rest) = (0, written);
     let read = async {
         while at < written + 500_000 {
@@ -171,7 +171,7 @@ async fn a_stream_is_reset_or_stopped() {
     two.stop(78);
     assert_eq!(soon(second.stopped()).await, Ok(Some(78)));
     assert_eq!(second.write_all(b"more").await, Err(WriteError::Stopped(78)));
-    // Both names are good for others.
+    // Both SIDs can be used for other streams.
     for text in ["third", "fourth"] {
         let mut stream = soon(there.open_stream()).await.unwrap();
         stream.write_all(text.as_bytes()).await.unwrap();
@@ -181,7 +181,7 @@ async fn a_stream_is_reset_or_stopped() {
     }
 }
 
-/// What is dropped unfinished is not taken for whole; what nobody wants is not sent on.
+/// A stream dropped before its finish does not count as complete. Data that the reader does not want is no longer sent.
 #[tokio::test]
 async fn handles_that_are_dropped() {
     let Pair { here, there, .. } = Pair::new().await;
@@ -205,7 +205,8 @@ async fn handles_that_are_dropped() {
     assert_eq!(soon(stream.stopped()).await, Ok(Some(0)));
 }
 
-/// What waits in the socket because its program does something else has the time at which the kernel got it: no RTT has the wait in it.
+/// If the program is busy while datagrams wait in the socket, their arrival time is the kernel's: no RTT sample includes the
+/// wait.
 #[test]
 fn what_waits_in_the_socket_has_come_before() {
     const BUSY: Duration = Duration::from_millis(60);
@@ -232,7 +233,7 @@ fn what_waits_in_the_socket_has_come_before() {
             let mut stream = there.open_stream().await.unwrap();
             stream.write_all(b"ping").await.unwrap();
             stream.finish().unwrap();
-            // The driver sends it, and hears nothing until the thread is free again.
+            // The driver sends it, and gets nothing until the thread is free again.
             tokio::task::yield_now().await;
             std::thread::sleep(BUSY);
             assert_eq!(soon(stream.stopped()).await, Ok(None));
@@ -243,7 +244,7 @@ fn what_waits_in_the_socket_has_come_before() {
     });
 }
 
-/// A reader who has not come to the end of a stream holds up no other: its name is given again only when all others have been.
+/// A stream that was not read to its end does not hold up others: its SID is reused only after all others.
 #[tokio::test]
 async fn who_has_not_read_to_the_end_holds_up_nobody() {
     let Pair { here, there, .. } = Pair::new().await;
@@ -260,7 +261,7 @@ async fn who_has_not_read_to_the_end_holds_up_nobody() {
     }
 }
 
-/// All that there are at a time: none is finished before the last one is open. Then the next one waits for a name.
+/// All possible streams at a time: none is finished before the last one is open. The next one waits for a SID.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn four_thousand_streams_at_a_time() {
     const STREAMS: u64 = 4080;

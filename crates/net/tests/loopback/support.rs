@@ -1,4 +1,4 @@
-//! Two endpoints that are connected.
+//! Two connected endpoints.
 
 use std::future::Future;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use bytes::Bytes;
 pub(crate) struct Pair {
     pub(crate) server: Endpoint,
     pub(crate) client: Endpoint,
-    /// The server's end, and the client's.
+    /// The server's handle of the connection, and the client's.
     pub(crate) here: Connection,
     pub(crate) there: Connection,
 }
@@ -35,12 +35,12 @@ impl Pair {
     }
 }
 
-/// What takes longer than this hangs.
+/// Fails if the future takes too long, as it then hangs.
 pub(crate) async fn soon<T>(what: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(20), what).await.expect("it takes no longer than 20 s")
 }
 
-/// Bytes that say where in which stream they stand.
+/// Bytes that encode their stream and position.
 pub(crate) fn pattern(stream: u64, from: u64, len: usize) -> Bytes {
     let word = |at: u64| (at / 8).wrapping_add(stream << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes();
     (from..from + len as u64).map(|at| word(at)[(at % 8) as usize]).collect()
