@@ -26,7 +26,7 @@ pub enum SendError {
     TooMany,
     /// The receiver has given up, for this reason.
     Receiver(String),
-    /// The connection is lost. A repetition resumes.
+    /// The connection is lost. Another attempt resumes the transfer.
     Lost(Lost),
     /// The peer violates the protocol of a receiver.
     Protocol,
@@ -39,11 +39,11 @@ pub enum ReceiveError {
     Manifest(ManifestError),
     /// This folder cannot be written.
     Folder(PathBuf, io::Error),
-    /// The connection is lost. A repetition resumes.
+    /// The connection is lost. Another attempt resumes the transfer.
     Lost(Lost),
     /// The peer violates the protocol of a sender.
     Protocol,
-    /// Another sender has started with the same files.
+    /// Another sender has started a transfer with the same files.
     Replaced,
 }
 

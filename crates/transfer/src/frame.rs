@@ -4,17 +4,17 @@
 //! data     file …
 //! file     index 4 | from 8 | frame …                from: a multiple of a chunk
 //! frame    1 | length 4 | bytes                      the next chunk; only the last one is shorter than a chunk
-//!          2 | BLAKE3 of the file 32                 all of it has been sent
-//!          3 | length 2 | text                       it cannot be sent, and why
-//! reply    step, one for each entry | result …
-//! step     0  send all of it        1  nothing: it is there
-//!          2 | count 4 | chaining value 32, each     so many chunks of it are there
-//!          3 | length 2 | text                       it is refused, and why
-//!          9 | length 2 | text                       all of it is, and why; nothing follows
-//! result   1 | index 4                               the file is there
-//!          2 | index 4 | length 2 | text             it is not, and why
-//!          3                                         all is over
-//!          9 | length 2 | text                       nothing more is taken, and why; nothing follows
+//!          2 | BLAKE3 of the file 32                 the file was sent completely
+//!          3 | length 2 | text                       the file cannot be sent; the reason
+//! reply    step, one per entry | result …
+//! step     0  send the whole file      1  send nothing: the file is present
+//!          2 | count 4 | chaining value 32, each     so many chunks of the file are present
+//!          3 | length 2 | text                       the file is refused; the reason
+//!          9 | length 2 | text                       the transfer is refused; the reason; nothing follows
+//! result   1 | index 4                               the file was received
+//!          2 | index 4 | length 2 | text             the file was not received; the reason
+//!          3                                         the transfer is complete
+//!          9 | length 2 | text                       the transfer has failed; the reason; nothing follows
 //! ```
 
 use anabranch::{ReadError, RecvStream, SendStream, WriteError};
@@ -61,7 +61,7 @@ impl Incoming {
         Self { stream, piece: Bytes::new() }
     }
 
-    /// Fills `bytes`; returns false at the end of the stream.
+    /// Fills `bytes`. Returns false at the end of the stream.
     async fn fill(&mut self, bytes: &mut [u8]) -> Result<bool, ReadError> {
         let mut filled = 0;
         while filled < bytes.len() {
@@ -87,7 +87,7 @@ impl Incoming {
     async fn text(&mut self) -> Result<String, ReadError> {
         let mut bytes = vec![0; usize::from(u16::from_le_bytes(self.array().await?))];
         let is_there = bytes.is_empty() || self.fill(&mut bytes).await?;
-        // A peer's text is shown without control characters.
+        // A peer's text is shown to users without control characters.
         let plain =
             |text: String| text.chars().map(|letter| if letter.is_control() { '\u{fffd}' } else { letter }).collect();
         if is_there { Ok(plain(String::from_utf8_lossy(&bytes).into_owned())) } else { Err(ReadError::Ended) }
@@ -195,7 +195,7 @@ impl Outcome {
     }
 }
 
-/// Ends the reply with an error, in place of a plan or a result.
+/// Ends the reply with a fatal error, instead of a plan or a result.
 pub(crate) fn put_fatal(reason: &str, out: &mut BytesMut) {
     out.put_u8(9);
     put_text(reason, out);
@@ -249,8 +249,8 @@ fn put_text(text: &str, out: &mut BytesMut) {
     out.put_slice(text.as_bytes());
 }
 
-/// The longest reason: a sentence or two.
+/// The longest reason in bytes: a sentence or two.
 const TEXT_MAX: usize = 2_000;
 
-/// Files up to this size in bytes are small: they are read and written in groups, and copied, so that many fill segments.
+/// Files up to this size in bytes are small. They are read and written in groups, and copied, so that many of them fill segments.
 pub(crate) const SMALL: u64 = 16 << 10;

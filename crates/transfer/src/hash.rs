@@ -1,11 +1,12 @@
-//! BLAKE3 of a file in chunks: the hash tree has a subtree for each chunk, whose chaining values suffice to resume.
+//! BLAKE3 of a file in chunks. The hash tree has a subtree for each chunk, and the chaining values of these subtrees suffice to
+//! resume.
 
 use blake3::hazmat::{self, ChainingValue, HasherExt as _, Mode};
 
-/// Bytes of a chunk: a power of two, as the tree requires. An interrupted transfer loses less than this on each stream.
+/// Bytes of a chunk: a power of two, as the tree requires. An interrupted transfer loses less than a chunk per stream.
 pub(crate) const CHUNK: u64 = 1 << 20;
 
-/// The leading chunks of a file, by their chaining values. A file of at most one chunk has none.
+/// The first chunks of a file, as their chaining values. A file of at most one chunk has none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Chunks(pub(crate) Vec<ChainingValue>);
 
@@ -15,7 +16,7 @@ impl Chunks {
         blake3::Hasher::new().set_input_offset(number * CHUNK).update(bytes).finalize_non_root()
     }
 
-    /// BLAKE3 of a file of several chunks, from all their chaining values.
+    /// BLAKE3 of a file of several chunks, computed from all their chaining values.
     pub(crate) fn root(&self) -> blake3::Hash {
         let (left, right) = self.0.split_at(left(self.0.len()));
         hazmat::merge_subtrees_root(&merge(left), &merge(right), Mode::Hash)
@@ -33,7 +34,7 @@ fn merge(chunks: &[ChainingValue]) -> ChainingValue {
     }
 }
 
-/// The size of a tree's left side: the largest power of two below `count`.
+/// The number of chunks on the left side of a tree: the largest power of two below `count`.
 fn left(count: usize) -> usize {
     count.next_power_of_two() / 2
 }
@@ -42,7 +43,7 @@ fn left(count: usize) -> usize {
 mod tests {
     use super::*;
 
-    /// Compared with the hash of the whole file.
+    /// Compares with the hash of the whole file.
     #[test]
     fn chunks_make_the_hash_of_the_file() {
         let bytes: Vec<u8> = (0..9 * CHUNK + 77).map(|at| (at * at % 251) as u8).collect();

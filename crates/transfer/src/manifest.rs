@@ -35,7 +35,7 @@ pub(crate) enum Kind {
     File { size: u64 },
 }
 
-/// The time of the last modification: since 1970, not before.
+/// The time of the last modification, since 1970. Earlier times are not supported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stamp {
     pub(crate) seconds: u64,
@@ -47,11 +47,11 @@ pub(crate) struct Stamp {
 pub enum ManifestError {
     /// Not a manifest, or one of another version.
     Magic,
-    /// The entry is incomplete, or of an unknown kind.
+    /// This entry is incomplete, or of an unknown kind.
     Entry(usize),
-    /// The entry's name is not allowed.
+    /// This entry's name is not allowed.
     Name(usize, NameError),
-    /// The entry's name occurs twice, or is below a file.
+    /// This entry's name occurs twice, or is below a file.
     Twice(usize, Name),
     /// The limit of entries is exceeded.
     TooMany,
@@ -98,7 +98,7 @@ impl Manifest {
             }
             entries.push(entry);
         }
-        // No entry is below a file.
+        // No entry may be below a file.
         for (number, entry) in entries.iter().enumerate() {
             let parts = entry.name.parts();
             if (1..parts.len()).any(|depth| known.get(&parts[..depth]) == Some(&false)) {
@@ -108,7 +108,7 @@ impl Manifest {
         Ok(Self { entries })
     }
 
-    /// The number of files and their bytes.
+    /// The number of files and their total bytes.
     pub(crate) fn totals(&self) -> (u64, u64) {
         self.entries.iter().fold((0, 0), |(files, bytes), entry| match entry.kind {
             Kind::Folder => (files, bytes),
@@ -182,13 +182,13 @@ impl std::error::Error for ManifestError {}
 /// The magic bytes, which include the version.
 const MAGIC: &[u8; 8] = b"ab-list1";
 
-/// The limit of entries: more than ten times the kernel's sources; 200 MB of memory.
+/// The limit on entries: more than ten times the files of the Linux kernel's sources; they take 200 MB of memory.
 pub(crate) const ENTRIES_MAX: usize = 1_000_000;
 
-/// The limit of a manifest in bytes.
+/// The limit on a manifest in bytes.
 pub(crate) const MANIFEST_MAX: usize = 256 << 20;
 
-/// Half of the range of file sizes.
+/// The limit on file sizes: half of the range of signed numbers.
 const SIZE_MAX: u64 = 1 << 62;
 
 /// The year 9999.
@@ -230,7 +230,7 @@ mod tests {
             for flip in [1, 0x80, 0xff] {
                 let mut bytes = whole.to_vec();
                 bytes[place] ^= flip;
-                // Whatever the bytes are, no name leaves the folder.
+                // Whatever the bytes are, no name may leave the folder.
                 if let Ok(read) = Manifest::read(bytes.into()) {
                     assert!(read.entries.iter().all(|entry| Name::new(entry.name.parts().iter().cloned()).is_ok()));
                 }

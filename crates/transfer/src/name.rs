@@ -1,4 +1,4 @@
-//! Names of files in the receiver's folder. A [`Name`] cannot leave the folder, whoever made it.
+//! Names of files in the receiver's folder. A [`Name`] cannot lead out of the folder, whoever made it.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -10,17 +10,17 @@ pub struct Name(Vec<String>);
 /// Why a name is not allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameError {
-    /// No part, or an empty part, as in an absolute path.
+    /// There is no part, or an empty part, as in an absolute path.
     Empty,
     /// A part is `.` or `..`.
     Dots,
     /// A part has a slash, a control character or, on Windows, a reserved character.
     Character,
-    /// A part is a device name on this system, or ends in a way that is not allowed.
+    /// A part is a device name on this system, or ends with a character that is not allowed there.
     Device,
     /// The name is too long, or too deep.
     Long,
-    /// The name is that of the folder of incomplete files.
+    /// The name is that of the folder for incomplete files.
     Reserved,
     /// The name is not Unicode.
     Unicode,
@@ -130,12 +130,12 @@ impl fmt::Display for NameError {
 
 impl std::error::Error for NameError {}
 
-/// The folder of incomplete files.
+/// The folder for incomplete files.
 pub(crate) const WORKSHOP: &str = ".anabranch";
 
 /// The length limit of common systems.
 const PART_MAX: usize = 255;
-/// Linux has 4096, the path of the folder included.
+/// Linux allows 4096, including the path of the folder.
 const LENGTH_MAX: usize = 3072;
 const DEPTH_MAX: usize = 256;
 

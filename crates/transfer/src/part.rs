@@ -1,7 +1,7 @@
-//! Incomplete files. They are in the folder `.anabranch` of the receiver's folder, named by the hash of their name, and are renamed
-//! when they are complete.
+//! Incomplete files. They are in the folder `.anabranch` of the receiver's folder, named by the hash of their name. When complete
+//! they are renamed.
 //!
-//! A file of more than a chunk has a list of its chunks, which records what has been written:
+//! A file of more than one chunk has a list of its chunks, which records what was written:
 //!
 //! ```text
 //! list  magic 8 | size 8 | seconds 8 | nanoseconds 4 | chaining value 32 | …
@@ -21,10 +21,10 @@ use crate::manifest::{Entry, Kind};
 use crate::name::{Name, WORKSHOP};
 use crate::scan;
 
-/// What happens to existing files that differ.
+/// What happens to existing files that differ from the sender's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Existing {
-    /// Existing files stay, and the sender's are refused.
+    /// Existing files stay, and the sender's files are refused.
     #[default]
     Keep,
     /// The sender's files replace existing ones.
@@ -36,7 +36,7 @@ pub enum Existing {
 pub(crate) struct Place {
     folder: PathBuf,
     existing: Existing,
-    /// Held while a transfer works in the folder.
+    /// Held by a transfer while it works in the folder.
     #[expect(dead_code, reason = "it is there to be dropped")]
     holder: Option<Arc<watch::Sender<()>>>,
 }
@@ -48,7 +48,7 @@ pub(crate) struct Part {
     file: File,
     list: Option<(PathBuf, File)>,
     chunks: Chunks,
-    /// The hash of a file without a list.
+    /// The hash of a file that has no list.
     small: Option<blake3::Hash>,
     written: u64,
 }
@@ -56,9 +56,9 @@ pub(crate) struct Part {
 /// Why a file is not written.
 #[derive(Debug)]
 pub(crate) enum PartError {
-    /// This file alone is refused, for this reason.
+    /// Only this file is refused, for this reason.
     Refused(String),
-    /// Probably no file can be written.
+    /// An I/O error: probably no file can be written.
     Io(PathBuf, io::Error),
 }
 
@@ -67,7 +67,7 @@ impl Place {
         Self { folder, existing, holder: None }
     }
 
-    /// The same folder, held by this transfer.
+    /// The same folder, with this transfer as its holder.
     pub(crate) fn held_by(self, holder: Arc<watch::Sender<()>>) -> Self {
         Self { holder: Some(holder), ..self }
     }
@@ -87,10 +87,10 @@ impl Place {
         folder(&self.workshop())
     }
 
-    /// What is still needed of an entry. Folders are created.
+    /// What is still needed of an entry. Creates the folders above it.
     pub(crate) fn step(&self, entry: &Entry) -> Result<Step, PartError> {
         let parts = entry.name.parts();
-        // Each parent is a real folder, and no link that leads elsewhere.
+        // Each parent must be a real folder, and not a link that leads elsewhere.
         let depth = if entry.kind == Kind::Folder { parts.len() } else { parts.len() - 1 };
         let mut path = self.folder.clone();
         for part in &parts[..depth] {
@@ -130,7 +130,7 @@ impl Place {
         }
     }
 
-    /// The chunks of an earlier transfer. The last ones are verified, in case the computer has lost them.
+    /// The chunks of an earlier transfer. The last ones are verified, as the computer may have lost them in a crash.
     fn kept(&self, entry: &Entry, size: u64) -> Chunks {
         let read = || {
             let mut list = plain_file(&self.part(&entry.name, "chunks"))?;
@@ -144,7 +144,7 @@ impl Place {
             let mut chunks = Chunks(values.as_chunks::<32>().0.to_vec());
             let mut part = plain_file(&self.part(&entry.name, "part"))?;
             chunks.0.truncate((part.metadata()?.len() / CHUNK) as usize);
-            // A complete file receives its last chunk again, and with it its end.
+            // If all chunks are present, the last one is requested again, and with it the end of the file.
             if chunks.0.len() as u64 * CHUNK >= size {
                 chunks.0.pop();
             }
@@ -160,11 +160,11 @@ impl Place {
             }
             Ok::<_, io::Error>(chunks)
         };
-        // An unreadable list means that everything is sent again.
+        // If the list is unreadable, everything is requested again.
         read().unwrap_or_default()
     }
 
-    /// Opens a file for writing, after these chunks.
+    /// Opens a file for writing, after the kept chunks.
     pub(crate) fn open(&self, entry: &Entry, size: u64, kept: Chunks) -> Result<Part, PartError> {
         let path = self.part(&entry.name, "part");
         let written = kept.0.len() as u64 * CHUNK;
@@ -186,7 +186,7 @@ impl Place {
         open().map(|list| (path.clone(), list)).map_err(|error| PartError::Io(path.clone(), error))
     }
 
-    /// Renames a complete file.
+    /// Verifies a complete file and renames it.
     pub(crate) fn finish(&self, entry: &Entry, part: Part, hash: &[u8; 32]) -> Result<(), PartError> {
         let Part { path, file, list, chunks, small, written } = part;
         let io = |path: &Path| {
@@ -215,7 +215,7 @@ impl Place {
         fs::rename(&path, &target).map_err(io(&target))?;
         if let Some((list, file)) = list {
             drop(file);
-            // The list no longer applies.
+            // The list is no longer valid.
             _ = fs::remove_file(list);
         }
         Ok(())
@@ -228,13 +228,13 @@ impl Place {
         }
     }
 
-    /// Sets modes and times of folders after everything is written, and cleans up.
+    /// Sets modes and times of folders after everything is written, and removes the folder for incomplete files.
     pub(crate) fn close<'a>(&self, folders: impl DoubleEndedIterator<Item = &'a Entry>) {
-        // The folder stays while anything is in it.
+        // The removal fails while the folder contains anything.
         _ = fs::remove_dir(self.workshop());
         for entry in folders.rev() {
             let path = entry.name.below(&self.folder);
-            // A folder whose time cannot be set is still valid.
+            // If the time of a folder cannot be set, the folder is still valid.
             _ = File::open(&path).and_then(|folder| folder.set_modified(entry.modified.time()));
             _ = set_mode(&path, entry.mode);
         }
@@ -274,7 +274,7 @@ fn folder(path: &Path) -> Result<(), PartError> {
     }
 }
 
-/// Whether a file has the size and time of an entry; some file systems store whole seconds.
+/// Whether a file has the size and time of an entry. Some file systems store whole seconds only.
 fn is_same(entry: &Entry, there: &fs::Metadata) -> bool {
     let modified = scan::modified(there);
     let is_time = modified.seconds == entry.modified.seconds
@@ -291,7 +291,8 @@ fn plain_file(path: &Path) -> io::Result<File> {
 fn writable(path: &Path, keep: u64) -> io::Result<File> {
     if keep == 0 {
         let new = || OpenOptions::new().write(true).create_new(true).open(path);
-        // Usually the file does not exist. Removing a missing file locks the folder for as long as creating one.
+        // Usually the file does not exist. Trying to remove a missing file would lock the folder for as long as creating a file
+        // does.
         return match new() {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 _ = fs::remove_file(path);
@@ -332,5 +333,5 @@ fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
 const LIST_MAGIC: &[u8; 8] = b"ab-part1";
 const LIST_HEAD: usize = 28;
 
-/// Chunks that are verified on resumption: a power failure usually loses less.
+/// Chunks verified on resumption. A power failure usually loses fewer.
 const LOOKED_AT: usize = 32;

@@ -13,18 +13,18 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// The number of files and their bytes; 0 until they are known.
+    /// The number of files and their total bytes; 0 until they are known.
     pub fn total(&self) -> (u64, u64) {
         (self.files.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed))
     }
 
-    /// Files that are complete, and bytes sent or written, including those present before.
+    /// Complete files, and bytes sent or written, including those already present.
     pub fn done(&self) -> (u64, u64) {
         let bytes = self.bytes_done.load(Ordering::Relaxed) + self.bytes_there.load(Ordering::Relaxed);
         (self.files_done.load(Ordering::Relaxed), bytes)
     }
 
-    /// Bytes that were present before.
+    /// Bytes that were already present.
     pub fn there(&self) -> u64 {
         self.bytes_there.load(Ordering::Relaxed)
     }

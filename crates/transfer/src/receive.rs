@@ -29,10 +29,10 @@ pub struct Receiver {
 /// A running transfer.
 #[derive(Debug)]
 struct Active {
-    /// The first parts of its names.
+    /// The first parts of its file names.
     roots: BTreeSet<String>,
     connection: Connection,
-    /// Closes when the transfer is over.
+    /// Closes when the transfer has ended.
     over: watch::Receiver<()>,
 }
 
@@ -40,7 +40,7 @@ struct Active {
 struct Shared {
     place: Place,
     entries: Vec<Entry>,
-    /// The chunks present of each wanted entry; `None` once it arrives.
+    /// For each wanted entry the chunks that are present; `None` once the entry arrives.
     wanted: Mutex<Vec<Option<Chunks>>>,
     outcomes: mpsc::Sender<Report>,
     progress: Arc<Progress>,
@@ -71,11 +71,11 @@ impl Receiver {
         Self { place: Place::new(folder.into(), existing), active: Mutex::new(vec![]) }
     }
 
-    /// Receives a transfer until the result of every file has been reported. It ends another transfer into the folder that has
-    /// names in common, so a sender can retry before its failure is noticed here.
+    /// Receives a transfer until the result of every file was reported. It ends any other transfer into the folder that has names
+    /// in common, so a sender can retry before the failure of its first connection is noticed here.
     ///
     /// # Errors
-    /// If nothing more can be received. Failures of single files are in the summary.
+    /// If nothing more can be received. Failures of single files are in the summary instead.
     pub async fn receive(&self, connection: &Connection, progress: Arc<Progress>) -> Result<Summary, ReceiveError> {
         let list = connection.accept_stream().await?.read_to_end(MANIFEST_MAX).await;
         let mut reply = connection.open_stream().await?;
@@ -90,7 +90,7 @@ impl Receiver {
         let mut is_over = over.subscribe();
         let place = self.place.clone().held_by(over);
         let received = receive_all(place, connection, &mut reply, manifest, progress).await;
-        // Begun writes are completed, so nothing changes in the folder afterwards. An error says that nobody writes.
+        // Writes in progress are completed, so nothing changes in the folder afterwards. The error means that no writer is left.
         while is_over.changed().await.is_ok() {}
         self.active().retain(|active| active.over.has_changed().is_ok());
         match received {
@@ -124,7 +124,7 @@ impl Receiver {
         };
         for (rival, mut is_over) in rivals {
             rival.abort();
-            // An error says that it is over.
+            // The error means that the transfer has ended.
             while is_over.changed().await.is_ok() {}
         }
         Arc::new(over)
@@ -135,7 +135,7 @@ impl Receiver {
     }
 }
 
-/// Receives the files after the plan is made.
+/// Receives the files according to the plan.
 async fn receive_all(
     place: Place,
     connection: &Connection,
@@ -165,20 +165,20 @@ async fn receive_all(
                 summary.failed.push(Failed { name: entry.name.to_string(), reason });
                 None
             }
-            // Our own plan has no fatal step.
+            // A plan of our own has no fatal step.
             (_, Kind::Folder) | (Step::Fatal(_), _) => None,
         });
     }
     progress.add_there(summary.bytes_there);
     let mut open = wanted.iter().flatten().count();
-    // Results wait for the sender to read them, and then writing waits, too.
+    // If the sender does not read results, results wait, and then writing waits, too.
     let (outcomes, mut reports) = mpsc::channel(REPORTS);
     let shared = Arc::new(Shared { place: place.clone(), entries, wanted: Mutex::new(wanted), outcomes, progress });
     let mut streams = JoinSet::new();
     let (small, queue) = mpsc::channel(SMALL_WAITING);
     let queue = Arc::new(tokio::sync::Mutex::new(queue));
     (0..WRITERS).for_each(|_| drop(streams.spawn(write_small(Arc::clone(&shared), Arc::clone(&queue)))));
-    // Until all streams have been accepted.
+    // Kept until all streams have been accepted.
     let mut small = Some(small);
     reply.write_all_bytes(out.split().freeze()).await?;
     while open > 0 {
@@ -200,7 +200,7 @@ async fn receive_all(
                 (Err(StreamError::Lost(lost)), _) => return Err(ReceiveError::Lost(lost)),
                 (Err(StreamError::Closed), _) | (_, None) => small = None,
             },
-            // Open files arrive on these streams, or not at all. The writers of small files end after them.
+            // All announced files arrive on these streams, or not at all. The writers of small files end after the streams.
             ended = streams.join_next(), if small.is_none() => {
                 if ended.is_none() && reports.is_empty() {
                     return Err(ReceiveError::Protocol);
@@ -217,12 +217,12 @@ async fn receive_all(
     Ok(summary)
 }
 
-/// A report with all others that are available, to be sent together. A fatal error replaces them all.
+/// A report together with all others that are available, to be sent in one write. A fatal error replaces them all.
 fn all_there(first: Report, more: &mut mpsc::Receiver<Report>) -> Result<Vec<Outcome>, ReceiveError> {
     iter::once(first).chain(iter::from_fn(|| more.try_recv().ok())).collect()
 }
 
-/// Plans each entry from what is present.
+/// Plans each entry according to what is present.
 async fn plan(place: Place, manifest: Manifest) -> Result<(Vec<Entry>, Vec<Step>), ReceiveError> {
     let plan = move || {
         let steps = place.prepare().and_then(|()| manifest.entries.iter().map(|entry| place.step(entry)).collect());
@@ -258,7 +258,7 @@ async fn refuse(connection: &Connection, mut reply: SendStream, error: ReceiveEr
         reply.write_all_bytes(out.freeze()).await?;
         reply.finish()
     };
-    // A sender that is gone need not be told.
+    // If the sender is gone, it cannot be informed.
     if told.await.is_ok() && reply.stopped().await.is_ok() {
         _ = timeout(FAREWELL, connection.close()).await;
     }
@@ -323,7 +323,7 @@ async fn receive_large(
     kept: Chunks,
 ) -> Result<Outcome, ReceiveError> {
     let entry = &shared.entries[index as usize];
-    // The next chunk is read while one is written.
+    // The next chunk is read while the previous one is written.
     let mut part = None;
     let mut writing: Option<tokio::task::JoinHandle<Result<Part, PartError>>> = None;
     let mut arrived = kept.0.len() as u64 * CHUNK;
@@ -391,7 +391,7 @@ fn outcome(shared: &Shared, index: u32, finished: Result<(), PartError>) -> Resu
     }
 }
 
-/// Writes small files while data streams deliver some: all that wait in one go.
+/// Writes small files as long as data streams deliver some: all waiting files at once.
 async fn write_small(shared: Arc<Shared>, queue: Arc<tokio::sync::Mutex<mpsc::Receiver<Small>>>) {
     loop {
         let mut batch = vec![];
@@ -405,7 +405,7 @@ async fn write_small(shared: Arc<Shared>, queue: Arc<tokio::sync::Mutex<mpsc::Re
             Err(error) => vec![Err(error)],
         };
         for report in reports {
-            // Without a listener the transfer is over.
+            // Without a receiver of reports the transfer has ended.
             if shared.report(report).await.is_err() {
                 return;
             }
@@ -427,7 +427,7 @@ impl Shared {
         outcome(self, *index, write())
     }
 
-    /// Reports a result. An error says that no more are wanted.
+    /// Sends a report. The error means that no more reports are wanted.
     async fn report(&self, report: Report) -> Result<(), ()> {
         let is_broken = report.is_err();
         match self.outcomes.send(report).await {
@@ -441,7 +441,7 @@ fn joined<T>(result: Result<T, tokio::task::JoinError>) -> Result<T, ReceiveErro
     result.map_err(|_| ReceiveError::Protocol)
 }
 
-/// An I/O error will hardly spare the next file.
+/// After an I/O error the next file would hardly succeed.
 fn fatal(error: PartError) -> ReceiveError {
     match error {
         PartError::Io(path, error) => ReceiveError::Folder(path, error),
@@ -449,12 +449,12 @@ fn fatal(error: PartError) -> ReceiveError {
     }
 }
 
-/// Small files that wait to be written, and the number written in one go: 4 MB, and a megabyte for each writer.
+/// The number of small files that wait to be written, which is 4 MB; and the number written at once, a megabyte per writer.
 const SMALL_WAITING: usize = 256;
 const BATCH: usize = 64;
 
-/// Writers of small files. On a network file system each step of a file is a round trip; on a disk more writers would only wait for
-/// the lock of the folder.
+/// Writers of small files. On a network file system each step of a file is a round trip. On a disk, more writers would only wait
+/// for the lock of the folder.
 const WRITERS: usize = 4;
 
 /// Results that wait to be sent.
@@ -464,7 +464,7 @@ const REPORTS: usize = 256;
 mod tests {
     use super::*;
 
-    /// A regression: a fatal report behind another one was dropped, and both ends waited for ever.
+    /// A regression: a fatal report after another one was dropped, and both ends waited for ever.
     #[test]
     fn that_nothing_more_can_be_received_is_heard_behind_other_reports() {
         let (reports, mut waiting) = mpsc::channel(9);

@@ -1,4 +1,4 @@
-//! Lists what is to be sent: the named files and folders with their content.
+//! Lists what is to be sent: the given files and folders with their content.
 
 use std::collections::BTreeSet;
 use std::fs::{self, Metadata};
@@ -9,7 +9,7 @@ use crate::error::{Failed, SendError};
 use crate::manifest::{ENTRIES_MAX, Entry, Kind, Manifest, Stamp};
 use crate::name::Name;
 
-/// Entries to send, their paths, and failures.
+/// The entries to send, their paths, and failures.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     pub(crate) manifest: Manifest,
@@ -18,14 +18,14 @@ pub(crate) struct Found {
     pub(crate) failed: Vec<Failed>,
 }
 
-/// Lists everything below these paths. Links are followed if the user named them; others are not sent.
+/// Lists everything below these paths. A link that the user gave is followed; other links are not sent.
 pub(crate) fn scan(paths: &[PathBuf]) -> Result<Found, SendError> {
     let (mut found, mut known) = (Found::default(), BTreeSet::new());
     for path in paths {
         let unusable = |reason: String| SendError::Path(path.clone(), reason);
         let metadata = fs::metadata(path).map_err(|error| unusable(error.to_string()))?;
         let whole = fs::canonicalize(path).map_err(|error| unusable(error.to_string()))?;
-        // `.` and `..` get the folder's name; a link keeps its own.
+        // `.` and `..` get the name of the folder; a link keeps its own name.
         let last =
             path.file_name().or(whole.file_name()).ok_or_else(|| unusable("it has no name to send it under".into()))?;
         let last = last.to_str().ok_or_else(|| unusable("its name is not Unicode".into()))?;
@@ -108,7 +108,7 @@ fn mode(metadata: &Metadata) -> u32 {
     metadata.permissions().mode() & 0o777
 }
 
-/// On systems without modes: whether it is writable.
+/// The mode on systems without modes: writable or not.
 #[cfg(not(unix))]
 fn mode(metadata: &Metadata) -> u32 {
     match (metadata.is_dir(), metadata.permissions().readonly()) {

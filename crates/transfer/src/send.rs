@@ -20,14 +20,14 @@ use crate::progress::Progress;
 use crate::scan::{self, Found, scan};
 use crate::{FAREWELL, Summary};
 
-/// Data streams of a transfer: the number of files in flight.
+/// Data streams of a transfer. So many files are in flight at a time.
 pub const STREAMS: usize = 16;
 
-/// Sends files and folders to a [`crate::Receiver`], and waits for the result of each. The connection is closed afterwards, waiting
-/// at most two seconds for the receiver's close.
+/// Sends files and folders to a [`crate::Receiver`], and waits for the result of each. Afterwards it closes the connection, and
+/// waits at most two seconds for the receiver's close.
 ///
 /// # Errors
-/// If nothing more can be sent. Failures of single files are in the summary.
+/// If nothing more can be sent. Failures of single files are in the summary instead.
 pub async fn send(connection: &Connection, paths: Vec<PathBuf>, progress: Arc<Progress>) -> Result<Summary, SendError> {
     let sent = send_all(connection, paths, progress).await;
     if !matches!(sent, Err(SendError::Lost(_))) {
@@ -50,7 +50,7 @@ async fn send_all(connection: &Connection, paths: Vec<PathBuf>, progress: Arc<Pr
         return Err(SendError::TooMany);
     }
     let mut stream = connection.open_stream().await?;
-    // A receiver that refuses the manifest stops its stream, and gives the reason in its reply.
+    // If the receiver refuses the manifest, it stops that stream and gives the reason in its reply.
     let sent = async {
         stream.write_all_bytes(list).await?;
         stream.finish()
@@ -82,7 +82,7 @@ async fn send_all(connection: &Connection, paths: Vec<PathBuf>, progress: Arc<Pr
             Outcome::Over => break,
         }
     }
-    // They are done; their streams end with the connection.
+    // The workers are done; their streams end with the connection.
     workers.shutdown().await;
     Ok(summary)
 }
@@ -98,7 +98,7 @@ struct Source {
     index: u32,
     path: PathBuf,
     entry: Entry,
-    /// The chunks that the receiver has.
+    /// The chunks that the receiver already has.
     kept: Chunks,
 }
 
@@ -141,7 +141,7 @@ async fn plan(
 }
 
 impl Todo {
-    /// Claims the next files: a large one, or several small ones; empty if none is left.
+    /// Claims the next files: one large file, or several small ones. Empty if none is left.
     fn claim(&self) -> Range<usize> {
         let end = |begin: usize| {
             let rest = self.files.get(begin..).unwrap_or_default();
@@ -182,7 +182,7 @@ impl Source {
     }
 }
 
-/// Sends files on a stream until none is left. After an error the stream ends; the receiver reports the reason.
+/// Sends files on a stream until none is left. After an error the stream ends, and the receiver reports the reason.
 async fn work(connection: Connection, todo: Arc<Todo>, progress: Arc<Progress>) -> Result<(), SendError> {
     let mut stream = connection.open_stream().await?;
     let mut out = BytesMut::new();
@@ -200,7 +200,7 @@ async fn work(connection: Connection, todo: Arc<Todo>, progress: Arc<Progress>) 
                 out = spawn_blocking(read).await.map_err(|_| SendError::Protocol)?;
             }
         }
-        // Small files are gathered to fill segments.
+        // Small files are gathered, so that they fill segments.
         if out.len() >= GATHERED {
             stream.write_all_bytes(out.split().freeze()).await?;
         }
@@ -210,7 +210,7 @@ async fn work(connection: Connection, todo: Arc<Todo>, progress: Arc<Progress>) 
     Ok(())
 }
 
-/// Sends a large file chunk by chunk, except its end, which is gathered.
+/// Sends a large file chunk by chunk. Its end is gathered with what follows.
 async fn send_large(
     source: &Source,
     stream: &mut SendStream,
@@ -333,7 +333,7 @@ const CHANGED: &str = "it has changed since the start of the transfer; send it a
 /// The bytes of small files gathered before a write.
 const GATHERED: usize = 32 << 10;
 
-/// The small files read in one go, at most 256 kB, so that a short list is shared by the streams.
+/// Small files read at once, at most 256 kB, so that even a short list is divided among the streams.
 const READ_AT_ONCE: usize = 16;
 
 #[cfg(test)]
@@ -344,7 +344,7 @@ mod tests {
 
     use super::*;
 
-    /// The error for a small file that `change` modifies after the scan; `None` if it is sent.
+    /// The error reported for a small file that `change` modifies after the scan; `None` if the file is sent.
     fn end_after(change: fn(&Path)) -> Option<String> {
         let folder = std::env::temp_dir().join(format!("anabranch-small-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
@@ -363,7 +363,7 @@ mod tests {
         if out.ends_with(&good) {
             return None;
         }
-        // A failed end is its code, the length of a reason, and the reason.
+        // A failure consists of its code, the length of the reason, and the reason.
         let text = String::from_utf8_lossy(&out[..]).into_owned();
         let reason = text[text.find("it ").expect("a reason")..].to_owned();
         let mut bad = BytesMut::new();

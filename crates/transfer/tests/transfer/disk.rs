@@ -1,5 +1,5 @@
-//! Disks that are full or not to be written: both ends hear why, nothing half-written has a name, and what has arrived is kept. Small disks are
-//! mounted, so only root can see this; where nothing can be mounted that is said.
+//! Disks that are full or read-only: both ends get the reason, no incomplete file has its final name, and data that has arrived
+//! is kept. Small disks are mounted, so this needs root; if nothing can be mounted, the test says so.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use anabranch_transfer::{Existing, ReceiveError, SendError};
 
 use crate::support::{Folder, noise, transfer, tree};
 
-/// A file system of its own below a folder, in memory.
+/// A file system in memory, mounted at a folder.
 struct Disk(Folder);
 
 impl Disk {
@@ -39,7 +39,7 @@ fn mount(arguments: &[&str], at: &Path) -> bool {
         && Command::new("mount").args(arguments).arg(at).output().is_ok_and(|it| it.status.success())
 }
 
-/// A megabyte of room for 400 small files and for one of 5 MB; then there is more.
+/// A megabyte of space for 400 small files and one of 5 MB; later there is more space.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_disk_is_told_and_then_it_goes_on() {
     let many = |from: &Folder| {
@@ -62,7 +62,7 @@ async fn a_full_disk_is_told_and_then_it_goes_on() {
         };
         assert!(sent.contains("No space left on device"), "{sent}");
         assert!(received.to_string().contains("No space left on device"), "{received}");
-        // What has its name is whole.
+        // A file with its final name is complete.
         for (name, (bytes, ..)) in tree(&to) {
             if !name.starts_with(".anabranch") {
                 assert!(bytes.is_none_or(|bytes| bytes == fs::read(from.0.join(&name)).unwrap()), "{}", name.display());
@@ -77,7 +77,7 @@ async fn a_full_disk_is_told_and_then_it_goes_on() {
     }
 }
 
-/// Nothing can be written there; then it can.
+/// The folder is read-only at first, and then writable.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_folder_that_is_read_only_is_told() {
     let Some(disk) = Disk::new("size=16m,ro") else { return };

@@ -1,4 +1,4 @@
-//! When all has been said, nobody waits for long for somebody who does not close.
+//! After the transfer, no end waits long for a peer that does not close.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,10 +7,11 @@ use anabranch_transfer::{Existing, Progress, Receiver, send};
 
 use crate::support::{Folder, Pair, noise, pair, transfer};
 
-/// The other end says nothing more, and stays: for half a minute nobody would call that dead, and a keep-alive probe is answered.
+/// The peer sends nothing more, but does not close. For half a minute it does not count as dead, and a keep-alive probe is
+/// answered.
 const STAYS: Duration = Duration::from_secs(20);
 
-/// Two seconds, and what a busy machine takes.
+/// Two seconds, plus what a busy machine takes.
 const SOON: Duration = Duration::from_secs(6);
 
 #[tokio::test]
@@ -22,7 +23,7 @@ async fn a_receiver_that_does_not_close_is_not_waited_for() {
         let list = receiver.accept_stream().await.unwrap().read_to_end(1000).await.unwrap();
         assert!(list.starts_with(b"ab-list1"));
         let mut reply = receiver.open_stream().await.unwrap();
-        // A folder, of which nothing is wanted; all is over.
+        // A folder, of which nothing is requested; then the end of the transfer.
         reply.write_all(&[1, 3]).await.unwrap();
         reply.finish().unwrap();
         tokio::time::sleep(STAYS).await;
@@ -34,7 +35,7 @@ async fn a_receiver_that_does_not_close_is_not_waited_for() {
     assert!(begin.elapsed() < SOON, "{:?}", begin.elapsed());
 }
 
-/// It has heard everything, and then it is as good as gone.
+/// The sender has received everything, and then does nothing any more.
 #[tokio::test]
 async fn a_sender_that_does_not_close_is_not_waited_for() {
     let to = Folder::new();
@@ -54,7 +55,7 @@ async fn a_sender_that_does_not_close_is_not_waited_for() {
     assert!(begin.elapsed() < SOON, "{:?}", begin.elapsed());
 }
 
-/// Both are there: then it is a matter of round trips.
+/// If both close, it takes only round trips.
 #[tokio::test]
 async fn two_that_close_do_not_wait() {
     let (from, to) = (Folder::new(), Folder::new());

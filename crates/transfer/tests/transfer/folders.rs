@@ -1,4 +1,4 @@
-//! What is sent arrives.
+//! Sent files and folders arrive.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -39,7 +39,7 @@ async fn a_folder_of_all_kinds_arrives() {
     assert!(sent.failed.is_empty() && received.failed.is_empty(), "{sent:?}");
     assert_eq!((sent.files, received.files, sent.bytes), (313, 313, received.bytes));
     assert!(tree(&from.0) == tree(&to.0), "names, bytes, modes, times, and nothing else");
-    // Once more: nothing is sent.
+    // The second transfer sends nothing.
     let (sent, received) = transfer(&[&from.0.join("kinds"), &single], &to.0, Existing::Keep).await;
     let (sent, received) = (sent.unwrap(), received.unwrap());
     assert_eq!((sent.files, sent.files_there, received.files_there), (0, 313, 313));
@@ -60,7 +60,7 @@ async fn ten_thousand_small_files_are_quick() {
     assert!(tree(&from.0) == tree(&to.0));
 }
 
-/// Each file that cannot be sent is named, with the reason; the others arrive.
+/// Each file that cannot be sent is reported with the reason; the others arrive.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_cannot_be_sent_is_named() {
     let (from, to) = (Folder::new(), Folder::new());
@@ -80,7 +80,7 @@ async fn what_cannot_be_sent_is_named() {
     assert!(matches!(sent, Err(SendError::Path(..))), "{sent:?}");
 }
 
-/// What is there and is another file stays, unless the receiver says otherwise.
+/// An existing file that differs is kept, unless the receiver allows overwriting.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_written_over_unasked() {
     let (from, to) = (Folder::new(), Folder::new());

@@ -1,4 +1,4 @@
-//! A sender who wants to write elsewhere, and one who does not keep to the rules.
+//! A sender that tries to write outside the folder, and one that violates the protocol.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -10,7 +10,7 @@ use anabranch_transfer::{Existing, Progress, ReceiveError, Receiver};
 
 use crate::support::{Folder, pair, tree};
 
-/// An entry of a list as it is on the wire.
+/// An entry of a manifest in its encoded form.
 fn entry(kind: u8, size: u64, parts: &[&[u8]]) -> Vec<u8> {
     let mut bytes = vec![kind];
     bytes.extend(0o644u32.to_le_bytes());
@@ -35,7 +35,7 @@ async fn say(connection: &Connection, bytes: &[u8]) {
     stream.finish().unwrap();
 }
 
-/// What a receiver does with a list, and with a stream of data after it. Returns what it says besides.
+/// Runs a receiver with a manifest and, optionally, a data stream. Returns the receiver's result.
 async fn receive(folder: &Folder, list: &[u8], data: Option<&[u8]>) -> (Result<(), ReceiveError>, Vec<u8>) {
     let pair = pair().await;
     let target = Receiver::new(folder.0.join("in"), Existing::Overwrite);
@@ -43,7 +43,7 @@ async fn receive(folder: &Folder, list: &[u8], data: Option<&[u8]>) -> (Result<(
         say(&pair.sender, list).await;
         let mut reply = pair.sender.accept_stream().await.unwrap();
         if let Some(data) = data {
-            // It plans first.
+            // The receiver sends its plan first.
             let mut step = [0];
             reply.read_exact(&mut step).await.unwrap();
             say(&pair.sender, data).await;
@@ -84,7 +84,7 @@ async fn names_that_leave_the_folder_are_refused() {
     }
 }
 
-/// A link in the receiver's folder that leads elsewhere is no folder.
+/// A link in the receiver's folder that leads elsewhere does not count as a folder.
 #[tokio::test]
 async fn links_are_not_followed() {
     let folder = Folder::new();
@@ -98,7 +98,7 @@ async fn links_are_not_followed() {
     assert_eq!(fs::read_dir(folder.0.join("elsewhere")).unwrap().count(), 0);
 }
 
-/// What is no list, or none that makes sense.
+/// Data that is no manifest, and manifests that make no sense.
 #[tokio::test]
 async fn lists_that_are_none_are_refused() {
     let folder = Folder::new();
@@ -116,7 +116,7 @@ async fn lists_that_are_none_are_refused() {
     }
 }
 
-/// Data that is not what was announced: nothing gets its name.
+/// Data that differs from what was announced: no file gets its final name.
 #[tokio::test]
 async fn data_that_breaks_the_rules_leaves_nothing() {
     let chunk = |len: u32, bytes: &[u8]| [&[1][..], &len.to_le_bytes(), bytes].concat();

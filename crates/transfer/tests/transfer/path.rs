@@ -1,4 +1,4 @@
-//! A path that takes its time.
+//! A path with a long delay.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use tokio::sync::mpsc;
 
 use crate::support::{Folder, bind, noise, tree};
 
-/// Passes datagrams on to `server` and back, each after so much time. One may call it.
+/// Forwards datagrams to `server` and back, each after `one_way`. It serves one client.
 async fn slow_path(server: SocketAddr, one_way: Duration) -> SocketAddr {
     let front = Arc::new(UdpSocket::bind("127.0.0.1:0").await.unwrap());
     let back = Arc::new(UdpSocket::bind("127.0.0.1:0").await.unwrap());
     for socket in [&front, &back] {
-        // A window at once is not to be lost here.
+        // The buffer must hold a whole window, so that no datagram is lost here.
         socket2::SockRef::from(&**socket).set_recv_buffer_size(4 << 20).unwrap();
     }
     let address = front.local_addr().unwrap();
@@ -56,14 +56,15 @@ async fn pass(
     }
 }
 
-/// 10,000 files of 1 kB over 100 ms: a round trip each would take 1000 s, one for sixteen at a time a minute.
+/// 10,000 files of 1 kB over an RTT of 100 ms: a round trip per file would take 1000 s, one per sixteen files a minute.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_small_files_cost_few_round_trips() {
     let (from, to) = (Folder::new(), Folder::new());
     for number in 0..10_000u64 {
         from.file(&format!("f/{}/{number}", number % 100), &noise(number, 1000));
     }
-    // By losses, of which there are none: the path is made of timers of a millisecond, whose noise holds back a law that looks at delays.
+    // A law that responds only to losses, of which there are none. The delays come from timers of a millisecond, and their noise
+    // would hold back a delay-based law.
     let law = Settings::default_for(registry::find("cubic").unwrap());
     let config = Config { law, ..Config::default() };
     let server = bind(config.clone().admit(Admission::Ticket));
@@ -80,7 +81,7 @@ async fn many_small_files_cost_few_round_trips() {
     );
     println!("{:?}", begin.elapsed());
     assert_eq!((sent.unwrap().files, received.unwrap().files), (10_000, 10_000));
-    // An idle machine takes less than 10 s; one that is busy tests all the same that there is no round trip a file.
+    // An idle machine takes less than 10 s. A busy machine still shows that there is no round trip per file.
     assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
     assert!(tree(&from.0) == tree(&to.0));
 }

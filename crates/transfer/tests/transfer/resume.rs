@@ -1,4 +1,4 @@
-//! Transfers that are interrupted, and files that are not what they were.
+//! Interrupted transfers, and files that have changed.
 
 use std::fs;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use anabranch_transfer::{Existing, Progress, Receiver, send};
 
 use crate::support::{Folder, noise, pair, transfer, tree};
 
-/// Runs a transfer until so many bytes have arrived, and breaks it off.
+/// Interrupts a transfer when `bytes` bytes have arrived.
 async fn break_off(from: &Folder, to: &Folder, bytes: u64) {
     let pair = pair().await;
     let target = Receiver::new(&to.0, Existing::Keep);
@@ -44,7 +44,7 @@ async fn it_goes_on_where_it_stopped() {
     assert!(tree(&from.0) == tree(&to.0), "and nothing is left besides");
 }
 
-/// The disk has lost what was written last: it is sent again. A file that has changed is sent as a whole.
+/// If the disk has lost the data written last, that data is sent again. A file that has changed is sent completely.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn only_what_is_right_is_kept() {
     const SIZE: usize = 20 << 20;
@@ -96,7 +96,7 @@ async fn a_file_that_changes_while_it_is_sent_is_refused() {
     assert!(!to.0.join(".anabranch").exists(), "nothing is kept of it");
 }
 
-/// Who sends again need not wait until the receiver has noticed that the first connection is dead.
+/// A sender can retry before the receiver has noticed that the first connection is dead.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_second_sender_takes_the_place_of_the_first() {
     let (from, to) = (Folder::new(), Folder::new());
@@ -105,7 +105,7 @@ async fn a_second_sender_takes_the_place_of_the_first() {
     let (first, second) = (pair().await, pair().await);
     let progress = Arc::new(Progress::default());
     let slow = async {
-        // It says what it has, and then nothing any more.
+        // It sends its manifest, and then nothing more.
         let sent = send(&first.sender, vec![from.0.join("f")], Arc::new(Progress::default()));
         _ = tokio::time::timeout(Duration::from_millis(30), sent).await;
         std::future::pending::<()>().await;

@@ -1,4 +1,4 @@
-//! Two ends, and folders.
+//! Two connected ends, and folders.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 use anabranch::{Config, Connection, Endpoint, SecretKey};
 use anabranch_transfer::{Existing, Progress, ReceiveError, Receiver, SendError, Summary, send};
 
-/// A folder that is gone when the test is over.
+/// A folder that is removed when the test ends.
 pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
@@ -36,7 +36,7 @@ impl Drop for Folder {
     }
 }
 
-/// Everything below a folder: bytes of files, none of folders, with the time and the mode of each.
+/// Everything below a folder: the bytes of files (`None` for folders), and the time and mode of each.
 pub(crate) fn tree(folder: &Path) -> BTreeMap<PathBuf, (Option<Vec<u8>>, SystemTime, u32)> {
     use std::os::unix::fs::PermissionsExt as _;
     let mut all = BTreeMap::new();
@@ -56,7 +56,7 @@ pub(crate) fn tree(folder: &Path) -> BTreeMap<PathBuf, (Option<Vec<u8>>, SystemT
     all
 }
 
-/// Bytes that differ from each other.
+/// Pseudo-random bytes.
 pub(crate) fn noise(seed: u64, len: usize) -> Vec<u8> {
     let mut state = seed | 1;
     let mut bytes = Vec::with_capacity(len + 8);
@@ -86,7 +86,7 @@ pub(crate) async fn pair() -> Pair {
     Pair { sender: sender.unwrap(), receiver: receiver.unwrap(), _ends: [server, client] }
 }
 
-/// Sends paths into a folder.
+/// Sends paths to a folder.
 pub(crate) async fn transfer(
     paths: &[&Path],
     to: &Path,
