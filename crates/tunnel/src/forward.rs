@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 use crate::target::Target;
 use crate::tunnel::{CARRIED_MAX, OpenError, Tunnel, accept};
 
-/// Forwards each incoming TCP connection to a target of the other end. Calls `failed` for each failure. Never returns.
+/// Forwards each incoming TCP connection to a target at the other end. Calls `failed` for each failure. Never returns.
 pub async fn forward(listener: &TcpListener, tunnel: &Tunnel, target: &Target, failed: impl Fn(OpenError)) {
     let carry = |tcp: TcpStream| {
         let (tunnel, target) = (tunnel.clone(), target.clone());

@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! open     01 | number 4 | port 2 | length 1 | host
-//! listen   02 | number 4 | port 2 | length 1 | address to listen at
-//! arrival  03 | number 4 | number of the listen 4
-//! answer   10 | number of the other end's 4 | 00 done, or why not | port 2
+//! listen   02 | number 4 | port 2 | length 1 | address to listen on
+//! arrival  03 | number 4 | number of the listen request 4
+//! answer   10 | number of the request 4 | 00 done, or the reason | port 2
 //! ```
 //!
-//! Numbers are little endian, and chosen by the end that opens, listens, or reports an arrival.
+//! Numbers are little-endian. The end that sends an open, listen or arrival header chooses its number.
 
 use anabranch::{ReadError, RecvStream};
 
@@ -23,13 +23,13 @@ pub enum Header {
         /// The target to connect to.
         target: Target,
     },
-    /// Listen for TCP connections at this address and port (0: any), and answer.
+    /// Listen for TCP connections on this address and port (0: any port), and answer.
     Listen {
         /// The requester's number.
         number: u32,
-        /// The address to listen at.
+        /// The address to listen on.
         address: String,
-        /// The port to listen at.
+        /// The port to listen on.
         port: u16,
     },
     /// A TCP connection has arrived at a requested listener.
@@ -39,7 +39,7 @@ pub enum Header {
         /// The number of the listen request.
         listen: u32,
     },
-    /// The answer to a request with this number. For a TCP connection its data in the other direction follows.
+    /// The answer to the request with this number. For a TCP connection, its data in the opposite direction follows.
     Answer {
         /// The number of the request.
         number: u32,
@@ -108,7 +108,7 @@ impl Header {
         bytes
     }
 
-    /// Reads a header from the start of a stream, and no byte more.
+    /// Reads a header from the start of a stream, and no further bytes.
     ///
     /// # Errors
     /// If the header is invalid, or the stream fails.
@@ -184,7 +184,7 @@ impl From<ReadError> for HeaderError {
 
 fn push_host(bytes: &mut Vec<u8>, host: &str, port: u16) {
     bytes.extend(port.to_le_bytes());
-    // A target's host is never longer; an address was parsed or formatted.
+    // The host of a target is never longer; an address to listen on was parsed or formatted.
     let host = &host.as_bytes()[..host.len().min(u8::MAX.into())];
     bytes.push(host.len() as u8);
     bytes.extend(host);

@@ -1,7 +1,8 @@
-//! TCP connections through a connection of this transport: ports and SOCKS5, as `ssh -L`, `-R` and `-D` do.
+//! TCP connections through a connection of this transport: forwarded ports and SOCKS5, as with `ssh -L`, `-R` and `-D`.
 //!
-//! Each TCP connection has a pair of streams, so a lost segment does not delay the others. The opener sends a [`Header`] and at
-//! once its data; the other end connects to the target and answers on a stream of its own, whose header names the request.
+//! Each TCP connection uses a pair of streams, so a lost segment of one does not delay the others. The opener sends a [`Header`],
+//! immediately followed by its data. The other end connects to the target and answers on a stream of its own, whose header names
+//! the request.
 //!
 //! ```text
 //! client ──TCP──> listener ──[open 7, example.org:80]──data──> exit ──TCP──> example.org:80
@@ -10,15 +11,15 @@
 //!
 //! [`Permissions`] limit what the other end may request: the targets to connect to, and whether to listen.
 //!
-//! * [`Tunnel`] is an end, which opens and answers. `pipe` moves the bytes. [`forward`] opens streams for incoming TCP connections,
-//!   [`socks`] asks each for its target.
-//! * [`Header`] begins a stream, [`Target`] is a host and a port, [`PortForward`] is the option's value.
+//! * [`Tunnel`] is an end; it opens connections and answers requests. `pipe` moves the bytes. [`forward`] opens streams for
+//!   incoming TCP connections; [`socks`] also gets the target from each client.
+//! * [`Header`] begins a stream, [`Target`] is a host and a port, [`PortForward`] is the value of an option.
 //!
 //! # Limits
 //!
 //! 900 TCP connections are open at a time; others wait to be accepted. A header must arrive within ten seconds, and a target must
-//! answer within 20. There are at most 64 listeners for the other end. A pipe buffers 64 kB in each direction, besides the buffers
-//! of streams and TCP.
+//! answer within 20 seconds. There are at most 64 listeners for the other end. A pipe buffers 64 kB per direction, in addition to
+//! the buffers of streams and TCP.
 
 #![forbid(unsafe_code)]
 

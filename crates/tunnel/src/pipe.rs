@@ -11,23 +11,23 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{ReadHalf, WriteHalf};
 
-/// Moves bytes until both directions have ended. The end of a direction is passed on as an end, a failure as a reset, so that
-/// incomplete data is never taken for complete.
+/// Moves bytes until both directions have ended. The end of a direction is forwarded as an end and a failure as a reset, so that
+/// incomplete data never counts as complete.
 pub(crate) async fn join(tcp: TcpStream, out: SendStream, back: RecvStream) {
     let Ok(()) = join_later(tcp, out, async { Ok::<_, Infallible>(back) }).await;
 }
 
-/// The same while the other end's stream is still to come; data of this side does not wait for it. If no stream comes, returns the
-/// reason and resets the TCP connection.
+/// As [`join`], while the other end's stream has not arrived yet; data of this side does not wait for it. If no stream arrives,
+/// returns the reason and resets the TCP connection.
 pub(crate) async fn join_later<E>(
     mut tcp: TcpStream,
     mut out: SendStream,
     back: impl Future<Output = Result<RecvStream, E>>,
 ) -> Result<(), E> {
-    // Interactive input must not wait for more.
+    // Interactive input must not wait for more data (Nagle's algorithm).
     _ = tcp.set_nodelay(true);
     let ended = {
-        // Borrowed halves: owned ones close the connection gracefully when dropped, whatever has happened.
+        // The halves are borrowed: owned halves would close the connection in order when dropped, whatever has happened.
         let (reading, writing) = tcp.split();
         let up = async { up(reading, &mut out).await.map_err(|Broken| Cut { why: None }) };
         let down = down(back, writing);
@@ -35,7 +35,7 @@ pub(crate) async fn join_later<E>(
     };
     let Err(Cut { why }) = ended else { return Ok(()) };
     out.reset(BROKEN);
-    // A closed connection has ended anyway.
+    // If the connection is already closed, it has ended anyway.
     _ = reset_on_close(&tcp);
     why.map_or(Ok(()), Err)
 }
@@ -60,7 +60,7 @@ async fn up(mut tcp: ReadHalf<'_>, out: &mut SendStream) -> Result<(), Broken> {
         }
         out.write_all_bytes(room.split().freeze()).await.map_err(|_| Broken)?;
     }
-    // If the stream is gone, its other direction fails.
+    // If the stream is gone, the other direction fails, too.
     _ = out.finish();
     Ok(())
 }
@@ -72,17 +72,17 @@ async fn down<E>(back: impl Future<Output = Result<RecvStream, E>>, mut tcp: Wri
     while let Some(piece) = back.read_chunk(PIECE).await.map_err(|_| broken())? {
         tcp.write_all(&piece).await.map_err(|_| broken())?;
     }
-    // A peer that has closed is not told.
+    // If the peer has closed, it cannot be informed.
     _ = tcp.shutdown().await;
     Ok(())
 }
 
-/// Closing the socket resets the connection from now on.
+/// From now on, closing the socket resets the connection.
 pub(crate) fn reset_on_close(tcp: &TcpStream) -> io::Result<()> {
     socket2::SockRef::from(tcp).set_linger(Some(Duration::ZERO))
 }
 
-/// The bytes moved at once.
+/// Bytes moved at once.
 const PIECE: usize = 64 << 10;
 
 /// The error code of a stream whose TCP connection failed.

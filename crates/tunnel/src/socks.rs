@@ -1,5 +1,5 @@
-//! SOCKS5 ([rfc-1928]): each TCP connection names its own target. Only CONNECT without authentication: it listens on this computer,
-//! for its users.
+//! SOCKS5 ([rfc-1928]): each TCP connection names its own target. Only CONNECT without authentication is supported, since it
+//! listens on this computer for its own users.
 
 use std::fmt;
 use std::io;
@@ -21,7 +21,7 @@ use crate::tunnel::{OpenError, Opened, Tunnel};
 pub enum SocksError {
     /// The client does not speak SOCKS5, requests something other than CONNECT, or is gone.
     Client(io::Error),
-    /// The other end does not connect to the target.
+    /// The other end does not connect to the target, for this reason.
     Open(Target, OpenError),
 }
 
@@ -52,7 +52,7 @@ async fn carry(mut tcp: TcpStream, tunnel: &Tunnel) -> Result<(), SocksError> {
                 OpenError::Refused(Answer::TimedOut) => 6,
                 OpenError::Refused(Answer::Done | Answer::Failed) | OpenError::NoAnswer | OpenError::Gone => 1,
             };
-            // A client that is gone is not told.
+            // If the client is gone, it cannot be informed.
             _ = reply(&mut tcp, code).await;
             Err(SocksError::Open(target, error))
         }
@@ -110,7 +110,7 @@ async fn take<const N: usize>(tcp: &mut TcpStream) -> io::Result<[u8; N]> {
     Ok(bytes)
 }
 
-/// Replies without the bound address, which clients do not need.
+/// Sends a reply without the bound address, which clients do not need.
 async fn reply(tcp: &mut TcpStream, code: u8) -> io::Result<()> {
     tcp.write_all(&[VERSION, code, 0, IPV4, 0, 0, 0, 0, 0, 0]).await
 }
@@ -142,5 +142,5 @@ const FAILED: u8 = 1;
 const COMMAND_UNKNOWN: u8 = 7;
 const FAMILY_UNKNOWN: u8 = 8;
 
-/// A client sends its request at once.
+/// Time limit for a request. Clients send it at once.
 const REQUEST_WITHIN: Duration = Duration::from_secs(10);

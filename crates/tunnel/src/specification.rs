@@ -9,13 +9,13 @@ use crate::target::{ParseTargetError, Target};
 /// A listener and its target: `[ADDRESS:]PORT:HOST:PORT`. The default address is loopback, which other computers cannot reach.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortForward {
-    /// The address to listen at; port 0 is any free port.
+    /// The address to listen on; port 0 is any free port.
     pub listen: SocketAddr,
-    /// The target of its connections.
+    /// The target to which its connections are forwarded.
     pub target: Target,
 }
 
-/// An address to listen at: `[ADDRESS:]PORT`.
+/// An address to listen on: `[ADDRESS:]PORT`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListenAt(pub SocketAddr);
 
@@ -26,7 +26,7 @@ pub enum ParseForwardError {
     Parts,
     /// The address is invalid.
     Address,
-    /// The port to listen at is invalid.
+    /// The port to listen on is invalid.
     Port,
     /// The target is invalid.
     Target(ParseTargetError),
@@ -66,7 +66,7 @@ impl fmt::Display for ParseForwardError {
 
 impl std::error::Error for ParseForwardError {}
 
-/// Splits at colons outside of brackets.
+/// Splits at colons that are not inside brackets.
 fn parts(text: &str) -> Vec<&str> {
     let mut depth = 0_i32;
     text.split(|c| {

@@ -16,12 +16,12 @@ pub struct Target {
 pub enum ParseTargetError {
     /// There is no `:PORT` at the end, or it is not a number from 1 to 65535.
     Port,
-    /// The host is missing, has more than 255 bytes, or a character that no name has.
+    /// The host is missing, has more than 255 bytes, or has a character that is not allowed in a host name.
     Host,
 }
 
 impl Target {
-    /// A target from host and port.
+    /// A target from a host and a port.
     ///
     /// # Errors
     /// If the host is not a valid name or address.
@@ -38,7 +38,7 @@ impl Target {
         }
     }
 
-    /// The host; an IPv6 address has no brackets.
+    /// The host; an IPv6 address is without brackets.
     pub fn host(&self) -> &str {
         &self.host
     }

@@ -1,4 +1,4 @@
-//! An end of a tunnel, which opens TCP connections, and serves the other end.
+//! An end of a tunnel: it opens TCP connections at the other end, and serves the other end's requests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -27,18 +27,18 @@ pub struct Tunnel {
 /// What the other end may request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Permissions {
-    /// The targets to connect to.
+    /// The targets to which it connects.
     pub targets: Targets,
     /// Whether it listens for TCP connections.
     pub listens: bool,
 }
 
-/// The targets that an end connects to for the other one.
+/// The targets to which an end connects for the other end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Targets {
-    /// These targets only.
+    /// Only these targets.
     Listed(BTreeSet<Target>),
-    /// Every target that this computer reaches.
+    /// Every target that this computer can reach.
     All,
 }
 
@@ -82,7 +82,7 @@ struct State {
     is_over: bool,
 }
 
-/// Marks that answers are processed, while it exists.
+/// While it exists, answers are processed.
 struct Running<'a>(&'a Shared);
 
 impl Drop for Running<'_> {
@@ -94,11 +94,11 @@ impl Drop for Running<'_> {
     }
 }
 
-/// A listener for the other end, counted while it exists.
+/// A listener for the other end; it counts while it exists.
 struct Listens<'a>(&'a Shared);
 
 impl<'a> Listens<'a> {
-    /// `None` at the limit.
+    /// A new listener; `None` at the limit.
     fn one(shared: &'a Shared) -> Option<Self> {
         let mut state = shared.lock();
         if state.listeners == LISTENERS_MAX {
@@ -115,7 +115,7 @@ impl Drop for Listens<'_> {
     }
 }
 
-/// The number of a waiting request; dropped with this.
+/// The number of a waiting request. The request is removed when this is dropped.
 struct Waits<'a> {
     shared: &'a Shared,
     number: u32,
@@ -123,7 +123,7 @@ struct Waits<'a> {
 }
 
 impl Tunnel {
-    /// The end of a tunnel over this connection. [`Tunnel::run`] must run.
+    /// The end of a tunnel over this connection. [`Tunnel::run`] must run, or nothing is served.
     pub fn new(connection: Connection, permissions: Permissions) -> Self {
         let shared = Shared { connection, permissions, numbers: AtomicU32::new(0), state: Mutex::default() };
         Self { shared: Arc::new(shared) }
@@ -135,7 +135,7 @@ impl Tunnel {
     /// If the connection is lost.
     pub async fn run(&self) -> Result<(), Lost> {
         let _running = Running(&self.shared);
-        // Tasks for the other end's requests end with this.
+        // The tasks for the other end's requests end when this is dropped.
         let mut tasks = JoinSet::new();
         loop {
             tokio::select! {
@@ -162,11 +162,11 @@ impl Tunnel {
         Ok(Opened { out, back })
     }
 
-    /// Forwards a TCP connection to a target of the other end until both directions have ended. Data of this side does not wait for
-    /// the answer.
+    /// Forwards a TCP connection to a target at the other end, until both directions have ended. Data of this side does not wait
+    /// for the answer.
     ///
     /// # Errors
-    /// If the other end does not connect. The TCP connection has been reset then.
+    /// If the other end does not connect. The TCP connection was then reset.
     pub async fn carry(&self, tcp: TcpStream, target: &Target) -> Result<(), OpenError> {
         let number = self.shared.wait();
         let header = Header::Open { number: number.number, target: target.clone() };
@@ -184,15 +184,15 @@ impl Tunnel {
         }
     }
 
-    /// Listens at the other end, and connects what arrives there to a target of this end, while the connection lasts. Returns the
-    /// bound port.
+    /// Makes the other end listen, and connects TCP connections that arrive there to a target of this end, while the tunnel
+    /// lasts. Returns the bound port.
     ///
     /// # Errors
-    /// If the other end does not listen.
+    /// If the other end does not listen, for the reason that it gives.
     pub async fn listen_there(&self, address: IpAddr, port: u16, target: &Target) -> Result<u16, OpenError> {
         let waits = self.shared.wait();
         let number = waits.number;
-        // A connection may arrive before the answer.
+        // A TCP connection may arrive before the answer.
         self.shared.lock().arrivals.insert(number, target.clone());
         let asked = async {
             let mut out = self.send(&Header::Listen { number, address: address.to_string(), port }).await?;
@@ -214,12 +214,12 @@ impl Tunnel {
 
     /// Serves a stream of the other end.
     async fn serve(self, mut stream: RecvStream) {
-        // A stream with an invalid or late header is dropped, and so stopped.
+        // If the header is invalid or late, the stream is dropped, which stops it.
         let Ok(Ok(header)) = timeout(HEADER_WITHIN, Header::read(&mut stream)).await else { return };
         match header {
             Header::Answer { number, answer, port } => {
                 if let Some(waiting) = self.shared.lock().waiting.remove(&number) {
-                    // The requester has given up.
+                    // This fails if the requester has given up.
                     _ = waiting.send((answer, port, stream));
                 }
             }
@@ -236,14 +236,14 @@ impl Tunnel {
                 self.connect(number, target, stream).await;
             }
             Header::Listen { number, address, port } => {
-                // Frees the SID for another stream.
+                // Frees the SID for the next stream.
                 drop(stream);
                 self.listen(number, &address, port).await;
             }
         }
     }
 
-    /// Connects for the other end.
+    /// Connects to a target for the other end.
     async fn connect(&self, number: u32, target: Result<Target, Answer>, back: RecvStream) {
         let connected = match target {
             Ok(target) => connect(&target).await,
@@ -327,7 +327,7 @@ impl Shared {
 }
 
 impl Waits<'_> {
-    /// Waits for the answer, as long as connecting may take.
+    /// Waits for the answer for as long as connecting may take.
     async fn answer(mut self) -> Result<(u16, RecvStream), OpenError> {
         match timeout(CONNECT_WITHIN + HEADER_WITHIN, &mut self.answer).await {
             Ok(Ok((Answer::Done, port, stream))) => Ok((port, stream)),
@@ -363,7 +363,7 @@ async fn connect(target: &Target) -> Result<TcpStream, Answer> {
             io::ErrorKind::ConnectionRefused => Answer::Refused,
             io::ErrorKind::TimedOut => Answer::TimedOut,
             io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => Answer::Unreachable,
-            // A name that is not found has no error kind of its own.
+            // An error for a name that is not found has no kind of its own.
             _ if error.raw_os_error().is_none() => Answer::NoHost,
             _ => Answer::Failed,
         }),
@@ -371,21 +371,21 @@ async fn connect(target: &Target) -> Result<TcpStream, Answer> {
     }
 }
 
-/// Binds a TCP listener with the system's largest backlog. Connections beyond the limit of streams wait there; beyond the backlog
-/// they are reset.
+/// Binds a TCP listener with the system's largest backlog. TCP connections beyond the limit of streams wait in the backlog; those
+/// beyond the backlog are reset.
 ///
 /// # Errors
 /// If the address cannot be bound.
 pub fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-    // Closing connections of an earlier listener do not block the address.
+    // Closing connections of an earlier listener must not block the address.
     #[cfg(unix)]
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(WAITING_MAX)
 }
 
-/// The next TCP connection. Errors such as too many open files do not end a listener.
+/// The next TCP connection. Errors such as too many open files do not end the listener.
 pub(crate) async fn accept(listener: &TcpListener) -> TcpStream {
     loop {
         match listener.accept().await {
@@ -395,21 +395,21 @@ pub(crate) async fn accept(listener: &TcpListener) -> TcpStream {
     }
 }
 
-/// The header is in the stream's first segment; a few retransmissions fit into this time.
+/// The header is in the first segment of the stream; this time allows a few retransmissions.
 const HEADER_WITHIN: Duration = Duration::from_secs(10);
 
-/// A SYN is sent again after 1, 3, 7 and 15 seconds.
+/// A TCP SYN is retransmitted after 1, 3, 7 and 15 seconds.
 const CONNECT_WITHIN: Duration = Duration::from_secs(20);
 
-/// The limit of listeners for the other end: ports are scarce, and each has a socket.
+/// The limit on listeners for the other end: ports are scarce, and each listener needs a socket.
 const LISTENERS_MAX: usize = 64;
 
 /// Linux' default limit (net.core.somaxconn).
 const WAITING_MAX: u32 = 4096;
 
-/// The system may recover from a shortage.
+/// The delay after an error, in which the system may recover.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
-/// Common systems allow a process 1,024 files, of which this leaves some. A connection has four times as many streams in each
-/// direction. Further TCP connections wait in the listener's queue.
+/// Common systems allow 1,024 open files per process, and this leaves some of them. A connection has four times as many streams
+/// in each direction. Further TCP connections wait in the listener's backlog.
 pub(crate) const CARRIED_MAX: usize = 900;

@@ -22,7 +22,7 @@ struct Ends {
 }
 
 impl Ends {
-    /// The server does what it is permitted to.
+    /// The server has these permissions; the client has none.
     async fn new(permissions: Permissions) -> Self {
         let server = Endpoint::server(any(), &SecretKey::generate().unwrap(), Config::default()).unwrap();
         let client = Endpoint::bind(any(), &SecretKey::generate().unwrap(), Config::default()).unwrap();
@@ -42,7 +42,7 @@ impl Ends {
         ends
     }
 
-    /// A port here that leads to the target there.
+    /// A port here that is forwarded to the target there.
     async fn port(&self, target: SocketAddr) -> (SocketAddr, mpsc::UnboundedReceiver<OpenError>) {
         let listener = bind(any()).unwrap();
         let (address, tunnel, target) = (listener.local_addr().unwrap(), self.client.clone(), at(target));
@@ -67,7 +67,7 @@ fn to(targets: &[SocketAddr]) -> Permissions {
     Permissions { targets: Targets::Listed(targets), listens: false }
 }
 
-/// Sends back what comes, and ends when that ends.
+/// Echoes all data, and closes when the client does.
 async fn echo() -> SocketAddr {
     let listener = bind(any()).unwrap();
     let address = listener.local_addr().unwrap();
@@ -82,7 +82,7 @@ async fn echo() -> SocketAddr {
     address
 }
 
-/// A TCP connection through the tunnel, by which something has come: its end here, and that at the target.
+/// A TCP connection through the tunnel that has carried some data: the client's socket, and the target's.
 async fn through(port: SocketAddr, target: &TcpListener) -> (TcpStream, TcpStream) {
     let mut tcp = TcpStream::connect(port).await.unwrap();
     tcp.write_all(b"hello").await.unwrap();
@@ -104,7 +104,7 @@ async fn asks(tcp: &mut TcpStream, request: &[u8]) -> Vec<u8> {
     answer
 }
 
-/// Both directions, and each end of a direction by itself.
+/// Both directions carry data, and each ends independently.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_port_leads_to_a_target() {
     let target = echo().await;
@@ -124,7 +124,7 @@ async fn a_port_leads_to_a_target() {
     assert!(answer == request, "{} bytes came back of {}", answer.len(), request.len());
 }
 
-/// More at a time than there are streams: those that come later wait, and all are served.
+/// More connections than there are streams at a time: the later ones wait, and all are served.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn four_hundred_connections_at_once() {
     let target = echo().await;
@@ -153,7 +153,7 @@ async fn what_is_not_permitted_is_refused() {
     assert_eq!(soon(failures.recv()).await, Some(OpenError::Refused(Answer::Forbidden)));
     let listened = soon(ends.client.listen_there("127.0.0.1".parse().unwrap(), 0, &at(target))).await;
     assert_eq!(listened, Err(OpenError::Refused(Answer::Forbidden)));
-    // And the client does nothing for the server at all.
+    // The client permits the server nothing.
     assert_eq!(soon(ends.server.open(&at(target))).await.unwrap_err(), OpenError::Refused(Answer::Forbidden));
 }
 
@@ -173,7 +173,7 @@ async fn a_target_that_does_not_listen_is_refused() {
     assert_eq!(soon(ends.client.open(&nobody)).await.unwrap_err(), OpenError::Refused(Answer::NoHost));
 }
 
-/// A TCP connection that is reset at one end is reset at the other one, in both directions.
+/// A TCP connection that is reset at one end is reset at the other end, in both directions.
 #[tokio::test]
 async fn a_reset_is_passed_on() {
     let listener = TcpListener::bind(any()).await.unwrap();
@@ -192,7 +192,7 @@ async fn a_reset_is_passed_on() {
     assert_eq!(soon(far.read(&mut [0])).await.unwrap_err().kind(), ErrorKind::ConnectionReset);
 }
 
-/// When the tunnel is gone, nobody takes what has come for all.
+/// When the tunnel is gone, no data received so far counts as complete.
 #[tokio::test]
 async fn the_end_of_the_tunnel_resets() {
     let listener = TcpListener::bind(any()).await.unwrap();
@@ -205,7 +205,7 @@ async fn the_end_of_the_tunnel_resets() {
     assert_eq!(soon(far.read(&mut [0])).await.unwrap_err().kind(), ErrorKind::ConnectionReset);
 }
 
-/// A port at the other end leads here.
+/// A port at the other end is forwarded to this end.
 #[tokio::test]
 async fn the_other_end_listens() {
     let target = echo().await;
@@ -215,10 +215,10 @@ async fn the_other_end_listens() {
         let mut tcp = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
         assert_eq!(asks(&mut tcp, b"who is there?").await, b"who is there?");
     }
-    // A port that is in use is not had twice.
+    // A port that is in use cannot be bound again.
     let again = soon(ends.client.listen_there("127.0.0.1".parse().unwrap(), port, &at(target))).await;
     assert_eq!(again, Err(OpenError::Refused(Answer::Refused)));
-    // It is closed when the tunnel is gone.
+    // The listener is closed when the tunnel is gone.
     ends.connection.abort();
     soon(async {
         while TcpStream::connect(("127.0.0.1", port)).await.is_ok() {
@@ -251,16 +251,16 @@ async fn socks_goes_where_the_client_wants() {
     let (mut tcp, reply) = ask(&[5, 1, 0, 1, 127, 0, 0, 1, port[0], port[1]], 10).await;
     assert_eq!(reply, [5, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
     assert_eq!(asks(&mut tcp, b"through").await, b"through");
-    // A host by its name, to which the server does not connect: "not allowed by ruleset".
+    // A host by name to which the server does not connect: "not allowed by ruleset".
     let (_, reply) = ask(&[&[5, 1, 0, 3, 9][..], b"localhost", &port].concat(), 10).await;
     assert_eq!(reply[1], 2);
-    // BIND is not there: "command not supported".
+    // BIND is not supported: "command not supported".
     let (_, reply) = ask(&[5, 2, 0, 1, 127, 0, 0, 1, port[0], port[1]], 10).await;
     assert_eq!(reply[1], 7);
-    // Nor is a kind of address that nobody knows: "address type not supported".
+    // Nor are unknown address types: "address type not supported".
     let (_, reply) = ask(&[5, 1, 0, 9], 10).await;
     assert_eq!(reply[1], 8);
-    // Who cannot do without a password is refused.
+    // A client that requires authentication is refused.
     let mut tcp = TcpStream::connect(address).await.unwrap();
     tcp.write_all(&[5, 1, 2]).await.unwrap();
     let mut method = [0; 2];
@@ -268,7 +268,7 @@ async fn socks_goes_where_the_client_wants() {
     assert_eq!(method, [5, 0xff]);
 }
 
-/// Streams that make no sense are stopped, and do no harm.
+/// Invalid streams are stopped, and have no other effect.
 #[tokio::test]
 async fn rubbish_is_stopped() {
     let target = echo().await;
