@@ -1,14 +1,14 @@
-//! Addresses of interfaces: `10.77.HOST.INTERFACE` and `fd77::HOST:INTERFACE`, counted from 1. Namespaces separate them from the
-//! machine's own.
+//! Addresses of interfaces: `10.77.HOST.INTERFACE` and `fd77::HOST:INTERFACE`, both counted from 1. They are inside namespaces,
+//! so they do not conflict with the machine's own addresses.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// An interface of a host, by position.
+/// An interface of a host, by index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Interface {
-    /// The position of the host in [`Network::hosts`](crate::Network::hosts).
+    /// The index of the host in [`Network::hosts`](crate::Network::hosts).
     pub host: usize,
-    /// The position of the interface at the host, from 0.
+    /// The index of the interface at the host, from 0.
     pub number: usize,
 }
 

@@ -1,10 +1,10 @@
-//! The simulator's world with the bytes of real packets. It has no clock: time is an argument.
+//! The simulator's world, with the bytes of real packets. It has no clock: time is an argument.
 //!
-//! A packet of the world carries the number of a slot that stores its bytes. The number returns with the arrival at a host or with
-//! the loss, which frees the slot.
+//! A packet in the world carries the number of the slot that stores its bytes. When the packet arrives at a host or is lost, the
+//! number comes back and the slot is freed.
 //!
-//! A packet to an address of a host travels by the link of that interface. Only the first address is the node's own and follows the
-//! scenario's route changes; so does a packet to it that leaves by the interface of the initial route.
+//! A packet to an address of a host travels over the link of that address's interface. Only a host's first address is the address
+//! of its node: a packet to it that is sent from the interface of the initial route follows the scenario's route changes.
 
 use anabranch_sim::{
     Address, Arrival, Body, Builder, Control, Happening, Host, HostId, LinkId, NodeId, Observer, ObserverId,
@@ -29,12 +29,13 @@ pub struct Emulation {
     bytes: Store,
     strays: u64,
     overflowed: u64,
-    /// Buffers that are empty between calls, kept for their memory.
+    /// Buffers that are empty between calls. They are kept to avoid allocations.
     arrived: Vec<Arrived>,
     lost: Vec<u64>,
 }
 
-/// The limit of packets in flight: 1.5 GB of the usual size, and half a minute at 400 Mbit/s. Only an unlimited queue reaches it.
+/// The limit on packets in flight. With packets of the usual size these are 1.5 GB, and half a minute at 400 Mbit/s. Only an
+/// unlimited queue can reach it.
 const PACKETS_MAX: usize = 1 << 20;
 
 /// A packet without a destination.
@@ -52,12 +53,12 @@ struct WireNames {
 struct End {
     node: NodeId,
     gateway: HostId,
-    /// By interface: the link that it sends on.
+    /// For each interface, the link on which it sends.
     outs: Vec<LinkId>,
-    /// By interface: its address.
+    /// For each interface, its address.
     addresses: Vec<Address>,
-    /// By host: the port of packets to it and, for each of its interfaces, the nearest own interface. `None` without a route in
-    /// both directions.
+    /// For each host, the port for packets to it and, for each of its interfaces, the nearest local interface. `None` if there is
+    /// no route in both directions.
     peers: Vec<Option<Peer>>,
 }
 
@@ -106,7 +107,7 @@ impl Observer for Losses {
     }
 }
 
-/// The bytes of packets in flight. Slots keep their memory, so nothing is allocated after the peak.
+/// The bytes of packets in flight. Slots keep their memory, so nothing is allocated after the peak use.
 #[derive(Default)]
 struct Store {
     places: Vec<Vec<u8>>,
@@ -173,7 +174,7 @@ impl Emulation {
         }
         let losses = builder.observe(&links, Losses::default())?;
         let mut world = builder.build()?;
-        // Applies the initial routes.
+        // Applies the route changes at time zero.
         world.run_until(SimTime::ZERO);
         for (host, ports) in ports.into_iter().enumerate() {
             let peers = hosts.iter().zip(ports).map(|(peer, port)| {
@@ -203,7 +204,7 @@ impl Emulation {
         })
     }
 
-    /// The interface by which a host reaches another host's interface, if it does.
+    /// The interface with which a host reaches another host's interface, if it can reach it.
     pub(crate) fn nearest(&self, host: usize, to: Interface) -> Option<usize> {
         *self.hosts[host].peers.get(to.host)?.as_ref()?.nearest.get(to.number)?
     }
@@ -213,7 +214,7 @@ impl Emulation {
         self.world.next_at()
     }
 
-    /// A host sends a packet by one of its interfaces. Time never goes back: `now` is at least the latest time so far.
+    /// A host sends a packet from one of its interfaces. Time must not decrease: `now` is at least the latest time so far.
     ///
     /// # Errors
     /// If the destination has no route.
@@ -234,7 +235,7 @@ impl Emulation {
         Ok(())
     }
 
-    /// Calls `take` for each arrival until `now`: the interface, the link, the due time, and the packet.
+    /// Calls `take` for each arrival up to `now`, with the interface, the link, the due time, and the packet.
     pub fn deliver(&mut self, now: SimTime, mut take: impl FnMut(Interface, usize, SimTime, &[u8])) {
         self.world.run_until(now);
         self.forget_losses();
@@ -249,7 +250,7 @@ impl Emulation {
         }
     }
 
-    /// Counters of each link, without lateness.
+    /// Counters of each link. The lateness is not included.
     pub fn links(&self) -> Vec<LinkStatus> {
         let status = |(names, &link): (&WireNames, &LinkId)| {
             let report = self.world.link(link);
@@ -292,12 +293,12 @@ impl Emulation {
         let End { outs, peers, .. } = &self.hosts[from.host];
         let Peer { port, nearest } = peers.get(to.host)?.as_ref()?;
         let nearest = *nearest.get(to.number)?;
-        // A packet from another interface than the route's leaves by that interface.
+        // A packet sent from an interface other than the route's leaves over that interface.
         let via = (nearest != Some(from.number)).then_some(outs[from.number]);
         let address = self.hosts[to.host].addresses[to.number];
         let size = u32::try_from(packet.len()).ok()?;
         let body = Body::Raw(Raw::default());
-        // A mark in the world would have to be copied into the bytes, so packets are not ECN-capable.
+        // An ECN mark in the world would have to be copied into the bytes, so packets are not ECN-capable.
         Some(Transmit { port: *port, size, body, ecn: None, via, to: Some(address) })
     }
 
@@ -307,7 +308,7 @@ impl Emulation {
     }
 }
 
-/// The port between each two hosts. Their packets are a flow of the world, if there is a route in both directions.
+/// The port for each pair of hosts. Their packets are one flow of the world, if there is a route in both directions.
 fn ports(network: &Network, hosts: &[End], builder: &mut Builder) -> Result<Vec<Vec<Option<Port>>>, Refusal> {
     let mut ports = vec![vec![None; hosts.len()]; hosts.len()];
     let mut used = vec![0; hosts.len()];

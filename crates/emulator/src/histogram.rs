@@ -1,4 +1,5 @@
-//! A histogram of durations in constant memory: sixteen classes for each doubling, so a quantile is at most a sixteenth too large.
+//! A histogram of durations in constant memory. It has sixteen classes per doubling, so a quantile is at most a sixteenth too
+//! large.
 
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ pub struct Histogram {
     longest: u64,
 }
 
-/// Classes for each doubling.
+/// Classes per doubling.
 const CLASSES: u64 = 16;
 
 impl Default for Histogram {
@@ -38,7 +39,8 @@ impl Histogram {
         (self.total > 0).then(|| Duration::from_nanos(self.longest))
     }
 
-    /// The duration that the given share (0 to 1) did not exceed: at most a sixteenth too large, and not above the longest.
+    /// The duration that this share (0 to 1) of the durations does not exceed. It is at most a sixteenth too large, and never
+    /// above the longest.
     pub fn quantile(&self, share: f64) -> Option<Duration> {
         let rank = (share * self.total as f64).ceil().max(1.0) as u64;
         let mut before = 0;
@@ -50,7 +52,8 @@ impl Histogram {
     }
 }
 
-/// The class of a number: each number below 16 has its own; above, the class is the highest bit and the next four bits.
+/// The class of a number. Each number below 16 has its own class. Above, the class consists of the position of the highest bit
+/// and the next four bits.
 fn class(nanos: u64) -> usize {
     if nanos < CLASSES {
         return nanos as usize;

@@ -1,17 +1,17 @@
 //! Links of the simulator in real time, between network namespaces of one machine.
 //!
-//! Programs in the namespaces use the kernel's own sockets over TUN devices. This crate reads their packets from the devices,
-//! passes them through the simulator's [`World`](anabranch_sim::World), driven by the real clock, and writes each to the device at
-//! the far end when it is due there. Only hosts have namespaces; routers are inside the simulator.
+//! Programs in the namespaces use the kernel's sockets over TUN devices. This crate reads their packets from the devices and
+//! passes them through the simulator's [`World`](anabranch_sim::World), which follows the real clock. It writes each packet to
+//! the device at the far end when it is due there. Only hosts have namespaces; routers exist only in the simulator.
 //!
 //! From the top:
 //!
-//! * `linux` uses the system: it creates and removes namespaces (`up`, `down`), moves packets (`drive`), answers queries
-//!   (`control`), and measures its accuracy (`check`).
-//! * [`Plan`] lists what is to be created for a [`Network`], as text: names, addresses, devices, routes.
+//! * `linux` is the part that uses the system: it creates and removes namespaces (`up`, `down`), moves packets (`drive`), answers
+//!   queries (`control`), and measures its own accuracy (`check`).
+//! * [`Plan`] lists what must be created for a [`Network`], as text: names, addresses, devices, routes.
 //! * [`Emulation`] is the world with the bytes of packets. Time is an argument.
-//! * [`Network`] describes what is emulated, and finds the interfaces of hosts. `address` assigns addresses, `packet` reads
-//!   destinations, [`Histogram`] counts lateness, [`Status`] is the answer to a query.
+//! * [`Network`] describes what is emulated, and determines the interfaces of hosts. `address` assigns addresses, `packet` reads
+//!   the destination of a packet, [`Histogram`] counts lateness, [`Status`] is the answer to a query.
 
 #![forbid(unsafe_code)]
 

@@ -29,7 +29,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// The system refused `what`.
+    /// The error that the system refused `what`.
     fn failed(what: impl fmt::Display, error: impl fmt::Display) -> Self {
         Self::Failed(format!("{what}: {error}"))
     }
@@ -47,7 +47,7 @@ impl fmt::Display for Failure {
 /// Whether this machine can emulate links.
 ///
 /// # Errors
-/// What is missing, and the remedy.
+/// What is missing, and how to get it.
 pub fn can_emulate() -> Result<(), Failure> {
     if !rustix::process::geteuid().is_root() {
         return Err(Failure::Usage(

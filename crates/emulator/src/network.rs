@@ -5,16 +5,16 @@ use std::fmt;
 use anabranch_sim::{BuildError, LinkSpec};
 use anabranch_units::SimTime;
 
-/// An emulated network. Nodes and links are identified by position.
+/// An emulated network. Nodes and links are identified by their index.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Network {
-    /// The seed of the links' randomness.
+    /// The seed of the links' random numbers.
     pub seed: u64,
     /// Names of the nodes.
     pub nodes: Vec<String>,
-    /// One direction of a link each.
+    /// The directions of the links.
     pub wires: Vec<Wire>,
-    /// Changes of routes.
+    /// The changes of routes.
     pub routes: Vec<RouteChange>,
     /// The nodes where programs run; the others only forward.
     pub hosts: Vec<usize>,
@@ -23,7 +23,7 @@ pub struct Network {
 /// One direction of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wire {
-    /// `LINK`, or `LINK.reverse` for the way back.
+    /// `LINK`, or `LINK.reverse` for the opposite direction.
     pub id: String,
     /// The node where it begins.
     pub from: usize,
@@ -31,24 +31,24 @@ pub struct Wire {
     pub to: usize,
     /// Its properties, under the name `id`.
     pub spec: LinkSpec,
-    /// Changes of its MTU in bytes: when, and to what.
+    /// Changes of its MTU: the time, and the new MTU in bytes.
     pub mtu_changes: Vec<(SimTime, u32)>,
 }
 
-/// A change of a route: from `at` on, packets for `to` leave `node` by `via`.
+/// A change of a route: from `at` on, `node` sends packets for `to` over `via`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RouteChange {
     /// The time since the start.
     pub at: SimTime,
     /// The node whose route changes.
     pub node: usize,
-    /// The position of the destination.
+    /// The index of the destination node.
     pub to: usize,
-    /// The position of the link that packets leave by.
+    /// The index of the link over which packets are sent.
     pub via: usize,
 }
 
-/// An interface of a host: the link that it sends on, and the link that reaches it.
+/// An interface of a host: the link on which it sends, and the link on which it receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Attachment {
     pub(crate) out: usize,
@@ -72,7 +72,7 @@ pub enum Refusal {
         /// The name of the host.
         node: String,
     },
-    /// A link doubles packets: the bytes of a packet are there once.
+    /// A link duplicates packets, but the bytes of a packet are stored only once.
     Duplicates {
         /// The name of the link.
         link: String,
@@ -81,18 +81,18 @@ pub enum Refusal {
     Simulator(BuildError),
 }
 
-/// Each host has a route to each other one, and set-up starts several processes for each host: more of them would take minutes.
+/// Each host has a route to every other host, and setting up a host starts several processes: more hosts would take minutes.
 pub const HOSTS_MAX: usize = 64;
 
-/// The last byte of an address counts interfaces, from 1.
+/// The last byte of an address is the number of the interface, from 1.
 const INTERFACES_MAX: usize = 254;
 
 impl Network {
     /// The interfaces of each host, in the order of their sending links. A link is paired with its reverse, else with the first
-    /// from the same neighbour, else with the first that arrives.
+    /// link from the same neighbour, else with the first link that arrives.
     ///
     /// # Errors
-    /// If a link of a host has no counterpart or doubles packets, or there are too many hosts or interfaces.
+    /// If a link of a host has no counterpart or duplicates packets, or if there are too many hosts or interfaces.
     pub(crate) fn attachments(&self) -> Result<Vec<Vec<Attachment>>, Refusal> {
         if self.hosts.len() > HOSTS_MAX {
             return Err(Refusal::TooManyHosts(self.hosts.len()));
@@ -126,7 +126,7 @@ impl Network {
         both.map(|(out, back)| back.map(|back| Attachment { out, back }).ok_or_else(|| one_way(out))).collect()
     }
 
-    /// Whether links lead from a node to another one.
+    /// Whether links lead from one node to the other.
     pub(crate) fn is_connected(&self, from: usize, to: usize) -> bool {
         let (mut seen, mut next) = (vec![false; self.nodes.len()], vec![from]);
         while let Some(node) = next.pop() {
@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn simplex_links_belong_together_by_neighbour_and_then_by_order() {
         assert_attached(vec![wire("p", 0, 1), wire("r", 2, 0), wire("q", 1, 0), wire("s", 0, 2)], &[(0, 2), (3, 1)]);
-        // Up by one neighbour, down by another.
+        // Sends to one neighbour, and receives from another.
         assert_attached(vec![wire("up", 0, 1), wire("down", 2, 0), wire("on", 1, 2), wire("no", 2, 1)], &[(0, 1)]);
     }
 

@@ -1,4 +1,4 @@
-//! Reads the destination of a packet. Nothing is changed, so checksums and TTL stay as they are.
+//! Reads the destination of a packet. Nothing is changed, so checksums and TTL stay valid.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -17,9 +17,9 @@ pub(crate) fn destination(packet: &[u8]) -> Option<IpAddr> {
     }
 }
 
-/// Bytes of a header without options (RFC 791, section 3.1).
+/// Bytes of an IPv4 header without options (RFC 791, section 3.1).
 const IPV4_HEADER: usize = 20;
-/// Bytes of a header (RFC 8200, section 3).
+/// Bytes of an IPv6 header (RFC 8200, section 3).
 const IPV6_HEADER: usize = 40;
 
 #[cfg(test)]

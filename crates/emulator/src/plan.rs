@@ -1,4 +1,4 @@
-//! The plan of what is created for a network, as text: names, addresses, settings of namespaces, commands for `ip`.
+//! The plan of what must be created for a network, as text: names, addresses, settings of namespaces, commands for `ip`.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -39,7 +39,7 @@ pub struct HostPlan {
 pub struct InterfacePlan {
     /// The name of the device.
     pub device: String,
-    /// The scenario's name of the sending link; both ends of a duplex link have it.
+    /// The scenario's name of the sending link. Both ends of a duplex link have the same name.
     pub link: String,
     /// The IPv4 address of the interface.
     pub ipv4: Ipv4Addr,
@@ -52,10 +52,10 @@ pub struct InterfacePlan {
 pub struct Settings {
     /// The MTU in bytes.
     pub mtu: u16,
-    /// The kernel's default congestion control. Linux' own `reno`, not the machine's default: if that is `bbr`, its pacing stays on
-    /// a socket that changes to another law.
+    /// The kernel's default congestion control. It is Linux' `reno`, not the machine's default: if that is `bbr`, its pacing
+    /// remains on a socket that changes to another law.
     pub congestion_control: String,
-    /// Whether simultaneous packets are joined, as network cards with receive offload (GRO) do.
+    /// Whether packets that arrive at the same time are joined, as network cards with receive offload (GRO) do.
     pub offload: bool,
 }
 
@@ -65,21 +65,21 @@ impl Default for Settings {
     }
 }
 
-/// The queue of a device towards the emulator, in packets. TUN drops further packets without telling the sender: 500, the kernel's
-/// default, lost 321 packets of a burst that a socket buffer holds.
+/// The queue of a device towards the emulator, in packets. TUN drops further packets without informing the sender. With the
+/// kernel's default of 500, a burst that fits a socket buffer lost 321 packets.
 const DEVICE_QUEUE: u32 = 20_000;
 
-/// The largest TCP socket buffer in bytes, in both directions: four times the product of 200 Mbit/s and 300 ms. The kernel's 6 MB
-/// are below that product.
+/// The largest TCP socket buffer in bytes, in both directions: four times the bandwidth-delay product of 200 Mbit/s and 300 ms.
+/// The kernel's default of 6 MB is below that product.
 const SOCKET_BUFFER_MAX: u32 = 32 << 20;
 
-/// The first routing table of an interface; the system uses numbers above 252 and below 1.
+/// The first routing table of an interface. The system uses the numbers 0 and 253 to 255.
 const TABLE_FIRST: usize = 1000;
 
 /// The prefix of all namespaces.
 const PREFIX: &str = "anabranch";
 
-/// The length limit of a device's name (IFNAMSIZ less the zero at its end).
+/// The longest name of a device (IFNAMSIZ without the terminating zero).
 const DEVICE_NAME_MAX: usize = 15;
 
 impl Plan {
@@ -121,7 +121,7 @@ impl Plan {
     }
 
     /// `/etc/hosts` of the namespaces: `h1` is the first IPv4 address of host `h1`, `h1.LINK` the address of its interface on a
-    /// link, and `h1.v6` the first IPv6 address. A name has one address, so that programs have no choice.
+    /// link, and `h1.v6` the first IPv6 address. Each name has one address, so that programs have no choice.
     pub fn hosts_file(&self) -> String {
         let mut file = "127.0.0.1 localhost\n::1 localhost\n".to_owned();
         for host in &self.hosts {
@@ -137,7 +137,7 @@ impl Plan {
         file
     }
 
-    /// Files below `/proc/sys/net` and their values in every namespace, written before it has devices.
+    /// Files below `/proc/sys/net` with their values in every namespace. They are written before the namespace has devices.
     pub fn sysctls(settings: &Settings) -> Vec<(&'static str, String)> {
         let off = || "0".to_owned();
         vec![
@@ -146,10 +146,10 @@ impl Plan {
             ("ipv4/tcp_no_metrics_save", "1".to_owned()),
             ("ipv4/tcp_rmem", format!("4096 131072 {SOCKET_BUFFER_MAX}")),
             ("ipv4/tcp_wmem", format!("4096 16384 {SOCKET_BUFFER_MAX}")),
-            // Requests and replies may use different interfaces.
+            // Packets of the two directions may use different interfaces.
             ("ipv4/conf/all/rp_filter", off()),
             ("ipv4/conf/default/rp_filter", off()),
-            // Nothing answers these, and each would be a packet on a link.
+            // Nothing answers these packets, and each would occupy a link.
             ("ipv6/conf/default/accept_dad", off()),
             ("ipv6/conf/default/accept_ra", off()),
             ("ipv6/conf/default/router_solicitations", off()),
@@ -204,7 +204,7 @@ impl Family {
         }
     }
 
-    /// The address alone, as a prefix.
+    /// The address as a prefix of full length.
     fn prefix(self, interface: &InterfacePlan) -> String {
         let bits = if self == Self::V4 { 32 } else { 128 };
         format!("{}/{bits}", self.address(interface))
@@ -221,7 +221,7 @@ fn both_ways(id: &str) -> &str {
     id.strip_suffix(".reverse").unwrap_or(id)
 }
 
-/// A device for each link, with the link's name if that is valid, else a number.
+/// A device per link, with the link's name if that is valid as a device name, else with a number.
 fn devices<'a>(links: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut taken = BTreeSet::from(["lo".to_owned()]);
     let mut devices = vec![];

@@ -1,4 +1,4 @@
-//! Counters of an emulator. Times are in milliseconds; packets are IP packets, and bytes those of IP.
+//! Counters of an emulator. Times are in milliseconds, packets are IP packets, and bytes include IP headers.
 
 use std::time::Duration;
 
@@ -13,11 +13,11 @@ pub struct Status {
     pub clock_seconds: f64,
     /// The processor time of the packet thread since its start, in seconds.
     pub cpu_seconds: f64,
-    /// Whether that thread has real-time priority; without it, lateness is whole milliseconds.
+    /// Whether that thread has real-time priority. Without it, lateness is whole milliseconds.
     pub is_real_time: bool,
-    /// Packets that no host or link accepted: the kernel's own multicast, destinations without a route.
+    /// Packets that no host or link accepted, such as the kernel's own multicast packets, or packets without a route.
     pub stray_packets: u64,
-    /// Packets dropped at the limit of packets in flight: an unlimited queue.
+    /// Packets dropped at the limit of packets in flight, which only an unlimited queue reaches.
     pub overflowed_packets: u64,
     /// The counters of each direction of each link.
     pub links: Vec<LinkStatus>,
@@ -48,7 +48,7 @@ pub struct LinkStatus {
     pub waiting_packets: u64,
     /// Packets in transmission or in flight now.
     pub flying_packets: u64,
-    /// The lateness of departures to a host at its end; `None` if there were none.
+    /// The lateness of packets that leave to the host at the link's end; `None` if there were none.
     pub late: Option<Lateness>,
 }
 

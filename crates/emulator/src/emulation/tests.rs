@@ -28,13 +28,13 @@ fn network(nodes: &[&str], hosts: &[usize], wires: Vec<Wire>) -> Network {
     Network { seed: 1, nodes, wires, routes: vec![], hosts: hosts.to_vec() }
 }
 
-/// h0 and h1 with a link each way, the forward one as given.
+/// Hosts h0 and h1 with a link in each direction; `there` is the forward one.
 fn pair(there: LinkSpec) -> Emulation {
     let wires = vec![wire("a", 0, 1, there), wire("a.reverse", 1, 0, spec(10))];
     Emulation::new(&network(&["h0", "h1"], &[0, 1], wires)).unwrap()
 }
 
-/// What comes until a time: where to, when in microseconds, and the bytes.
+/// What arrives up to a time: the interface, the time in microseconds, and the bytes.
 fn delivered(emulation: &mut Emulation, until: SimTime) -> Vec<(Interface, u64, Vec<u8>)> {
     let mut all = vec![];
     emulation.deliver(until, |to, _, due, packet| all.push((to, due.ticks() / 1_000_000, packet.to_owned())));
@@ -66,7 +66,7 @@ fn both_families_reach_the_same_host() {
 
 #[test]
 fn a_full_queue_drops_and_its_places_are_used_again() {
-    // Three packets: two wait while one is sent.
+    // A queue of three packets: two wait while one is in transmission.
     let mut emulation = pair(spec(10).queue(QueueSpec::Packets(3)));
     for _ in 0..2 {
         let now = emulation.world.now();
@@ -105,7 +105,8 @@ fn what_is_for_nobody_is_counted_and_not_kept() {
     assert_eq!((emulation.strays(), emulation.packets(), emulation.links()[0].sent_packets), (5, 0, 0));
 }
 
-/// Two links between two hosts: each address has its own, both ways, and who sends from the second interface uses the second link.
+/// Two links between two hosts: each address uses its own link, in both directions. A packet sent from the second interface uses
+/// the second link.
 #[test]
 fn two_links_are_two_paths() {
     let wires = vec![
@@ -120,13 +121,13 @@ fn two_links_are_two_paths() {
     emulation.enter(millis(0), H0, &ipv4(H1.ipv4(), 100)).unwrap();
     emulation.enter(millis(0), second_h0, &ipv4(second_h1.ipv4(), 100)).unwrap();
     emulation.enter(millis(0), second_h1, &ipv4(second_h0.ipv4(), 100)).unwrap();
-    // Bound to the second address, with the first one of the other host: it leaves by the second link.
+    // Sent from the second address to the other host's first address: it leaves over the second link.
     emulation.enter(millis(1), second_h0, &ipv4(H1.ipv4(), 100)).unwrap();
     let came: Vec<_> = delivered(&mut emulation, millis(100)).into_iter().map(|(to, at, _)| (to, at)).collect();
     assert_eq!(came, [(second_h0, 50_100), (H1, 10_100), (second_h1, 50_100), (second_h1, 51_100)]);
 }
 
-/// h0 - r0 = r1 - h1: r0 changes to the longer of two ways.
+/// h0 - r0 = r1 - h1: r0 changes to the longer one of two routes.
 #[test]
 fn a_router_forwards_and_changes_its_route() {
     let wires = vec![
@@ -149,7 +150,7 @@ fn a_router_forwards_and_changes_its_route() {
     assert_eq!(times, [15_000, 705_000]);
 }
 
-/// A host that is no neighbour, and one that no links lead to.
+/// A host that is not a neighbour, and one to which no links lead.
 #[test]
 fn hosts_without_a_way_do_not_keep_others_from_theirs() {
     let wires = vec![

@@ -1,9 +1,9 @@
 //! Measures the lateness of an emulated link on this machine, at one rate and delay.
 //!
-//! A thread in one namespace sends packets at a constant rate, each with its time of departure; another one records arrivals.
-//! Between them is a link of this rate. The departures determine when a perfect link would have delivered each packet: it serves
-//! them one after the other. Both threads are instruments, not the programs that a link is for, so they have real-time priority
-//! below the emulator's.
+//! A thread in one namespace sends packets at a constant rate, each with its sending time; a thread in another namespace records
+//! arrivals. Between them is a link of this rate. The sending times determine when a perfect link, which serves packets one after
+//! the other, would have delivered each packet. Both threads are measuring instruments, so they have real-time priority, below
+//! the emulator's.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -46,7 +46,7 @@ pub struct CheckRow {
     pub delivered_packets: u64,
     /// The lateness from program to program, relative to a perfect link.
     pub late: Option<Lateness>,
-    /// The lateness of departures from the emulator.
+    /// The lateness with which packets leave the emulator.
     pub late_emulator: Option<Lateness>,
     /// The emulator's processor time divided by the elapsed time.
     pub cpu_share: f64,
@@ -55,7 +55,7 @@ pub struct CheckRow {
 }
 
 impl CheckRow {
-    /// Whether this machine sustains the link: all but one packet of a thousand arrived, and 99 in 100 were at most a millisecond
+    /// Whether this machine sustains the link: at least 999 of 1000 packets arrived, and 99 of 100 were at most a millisecond
     /// late.
     pub fn is_carried(&self) -> bool {
         let is_whole = self.delivered_packets * 1000 >= self.sent_packets * 999;
@@ -63,19 +63,19 @@ impl CheckRow {
     }
 }
 
-/// The tolerance between real and simulated queueing delay.
+/// The tolerance between real and simulated queueing delay, in milliseconds.
 const LATE_MS_MAX: f64 = 1.0;
 
-/// The longest packet of the usual MTU, and its UDP payload.
+/// The longest packet with the usual MTU, and its UDP payload.
 const PACKET: usize = 1500;
 const PAYLOAD: usize = PACKET - 28;
 
-/// The load as a share of the link's rate. Full load would never drain the queue of the first delay.
+/// The load as a share of the link's rate. At full load the queue of an initial delay would never drain.
 const LOAD: f64 = 0.95;
 
 const PORT: u16 = 7;
 
-/// Creates a link, measures it, and removes it.
+/// Creates a link, measures it, and removes it again.
 ///
 /// # Errors
 /// If the system refuses.
@@ -101,7 +101,7 @@ fn measure(name: &str, _claim: Claim, check: &Check) -> Result<CheckRow, Failure
         let emulator = scope.spawn(|| driver.run());
         let receiver = scope.spawn(|| namespace::within(to, || receive(begin, &is_over).map_err(socket)));
         let measured = (|| {
-            // The receiver's socket exists before the first packet.
+            // Wait until the receiver's socket exists.
             std::thread::sleep(Duration::from_millis(50));
             let before = control::status(name)?;
             let sent = namespace::within(from, || send(begin, check).map_err(socket))?;
@@ -139,7 +139,7 @@ fn network(check: &Check) -> Network {
     }
 }
 
-/// Sends at a constant rate; returns the departure times since `begin`.
+/// Sends at a constant rate. Returns the sending times since `begin`.
 fn send(begin: Instant, check: &Check) -> io::Result<Vec<Duration>> {
     become_real_time(PRIORITY - 10);
     let socket = UdpSocket::bind("0.0.0.0:0")?;
@@ -167,7 +167,7 @@ fn send(begin: Instant, check: &Check) -> io::Result<Vec<Duration>> {
 fn receive(begin: Instant, is_over: &AtomicBool) -> io::Result<Vec<(u64, Duration)>> {
     become_real_time(PRIORITY - 10);
     let socket = UdpSocket::bind(("0.0.0.0", PORT))?;
-    // A reader that pauses for some milliseconds must not look like loss on the link.
+    // The buffer is large: if the receiver pauses for some milliseconds, this must not look like loss on the link.
     rustix::net::sockopt::set_socket_recv_buffer_size_force(&socket, 16 << 20)?;
     socket.set_read_timeout(Some(Duration::from_millis(50)))?;
     let (mut received, mut buffer) = (vec![], [0; PACKET]);

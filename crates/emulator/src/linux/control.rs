@@ -1,6 +1,6 @@
-//! Queries to a running emulator: a line on a Unix socket in its folder, answered by a line of JSON.
+//! Queries to a running emulator: a line on a Unix socket in its folder, answered with a line of JSON.
 //!
-//! A thread of its own waits for queries and passes them to the thread that moves packets, which never blocks on them.
+//! A separate thread waits for queries and passes them to the thread that moves packets, which never blocks on them.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -26,7 +26,7 @@ pub(super) enum Question {
     Stop,
 }
 
-/// The receiving end of queries in the thread that moves packets. The stream is readable when there are some.
+/// The receiving end of queries, in the thread that moves packets. Its stream is readable when there are queries.
 pub(super) struct Requests {
     pub(super) queue: Receiver<Request>,
     pub(super) wake: UnixStream,
@@ -44,14 +44,14 @@ pub(super) fn listen(name: &str) -> Result<Requests, Failure> {
     let (sender, queue) = mpsc::channel();
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            // A client that hangs up gets no answer.
+            // If a client hangs up, it gets no answer.
             _ = answer(&stream, &sender, &waker);
         }
     });
     Ok(Requests { queue, wake })
 }
 
-/// The timeout of a client; a slower one would block the others.
+/// The time limit for a client. A slower client would block the others.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 fn answer(stream: &UnixStream, sender: &Sender<Request>, mut waker: &UnixStream) -> std::io::Result<()> {
@@ -68,7 +68,7 @@ fn answer(stream: &UnixStream, sender: &Sender<Request>, mut waker: &UnixStream)
     let (answer, answered) = mpsc::channel();
     let gone = |_| std::io::Error::from(std::io::ErrorKind::BrokenPipe);
     sender.send(Request { what, answer }).map_err(gone)?;
-    // If the stream is full, it is readable.
+    // If the stream is full, it is readable anyway.
     _ = waker.write(&[0]);
     let status = answered.recv().map_err(|_| std::io::Error::from(std::io::ErrorKind::BrokenPipe))?;
     let mut stream = stream;
@@ -81,20 +81,21 @@ const LINE_MAX: u64 = 64;
 /// The counters of an emulator.
 ///
 /// # Errors
-/// If there is no emulator of this name, or it has crashed.
+/// If there is no emulator with this name, or it has crashed.
 pub fn status(name: &str) -> Result<Status, Failure> {
     ask(name, "status")
 }
 
-/// Restarts the scenario's clock, random numbers and counters. Packets in flight are lost. Returns the counters from before.
+/// Restarts the scenario's clock, random numbers and counters. Packets in flight are lost. Returns the counters before the
+/// restart.
 ///
 /// # Errors
-/// If there is no emulator of this name, or it has crashed.
+/// If there is no emulator with this name, or it has crashed.
 pub fn restart(name: &str) -> Result<Status, Failure> {
     ask(name, "restart")
 }
 
-/// Stops the thread that moves packets. Namespaces and devices stay.
+/// Stops the thread that moves packets. Namespaces and devices remain.
 pub(super) fn stop(name: &str) -> Result<Status, Failure> {
     ask(name, "stop")
 }

@@ -1,4 +1,4 @@
-//! Removes an emulator completely, also after a crash.
+//! Removes an emulator completely, even after a crash.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -17,13 +17,13 @@ pub struct Removed {
     pub programs: usize,
 }
 
-/// The time for programs to end by themselves, and then for the system to end them.
+/// How long programs may take to end by themselves, and then how long the system may take to end them.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Stops an emulator and the programs in its namespaces, and removes the namespaces. Without any, it does nothing.
+/// Stops an emulator and the programs in its namespaces, and removes the namespaces. If there are none, it does nothing.
 ///
 /// # Errors
-/// If the system refuses. What was removed until then stays removed, and the call can be repeated.
+/// If the system refuses. What was removed so far stays removed, and the call can be repeated.
 pub fn down(name: &str) -> Result<Removed, Failure> {
     let state = State::read(name).ok();
     let own = std::process::id() as i32;
@@ -31,7 +31,7 @@ pub fn down(name: &str) -> Result<Removed, Failure> {
     if let Some(process) = process {
         end(|| process.is_alive().then_some(process.id).into_iter().collect());
     }
-    // The remains of a crash are found by name.
+    // The remains of a crash are found by their names.
     let planned = state.iter().flat_map(|state| &state.plan.hosts).map(|host| host.namespace.clone());
     let namespaces: BTreeSet<String> = planned.chain(namespace::with_prefix(&Plan::prefix(name))).collect();
     let mut removed = Removed::default();
@@ -45,7 +45,7 @@ pub fn down(name: &str) -> Result<Removed, Failure> {
     Ok(removed)
 }
 
-/// Ends processes; returns their number.
+/// Ends processes. Returns their number.
 fn end(alive: impl Fn() -> Vec<i32>) -> usize {
     let all = alive();
     for signal in [Signal::TERM, Signal::KILL] {
@@ -58,7 +58,7 @@ fn end(alive: impl Fn() -> Vec<i32>) -> usize {
             if begin.elapsed() >= PATIENCE {
                 break;
             }
-            // A process that is gone meanwhile needs no signal.
+            // A process that is gone by now needs no signal.
             left.into_iter().filter_map(Pid::from_raw).for_each(|id| _ = kill_process(id, signal));
             std::thread::sleep(Duration::from_millis(10));
         }

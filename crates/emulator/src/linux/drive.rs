@@ -1,7 +1,7 @@
 //! The thread that moves packets: it waits until a device has a packet or an event of the world is due, and handles both.
 //!
-//! Its punctuality comes from real-time priority, timers without slack, no allocation per packet, and short batches per device. A
-//! packet enters the world at the time at which it is read, and the clock is read for each.
+//! It is punctual because of real-time priority, timers without slack, no allocation per packet, and short batches per device. A
+//! packet enters the world at the time when it is read; the clock is read for each packet.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read as _};
@@ -35,22 +35,22 @@ pub(super) struct Driver {
     mover: Mover,
 }
 
-/// The state besides the descriptors.
+/// The state without the descriptors.
 struct Mover {
     network: Network,
     emulation: Emulation,
     /// The real time of the world's time zero.
     begin: Instant,
-    /// Positions of devices.
+    /// The index of each device.
     places: BTreeMap<Interface, usize>,
-    /// By position, if offloading is on.
+    /// The offload of each device, if offloading is on.
     offloads: Vec<Offload>,
-    /// By link.
+    /// The lateness per link.
     late: Vec<Histogram>,
     is_real_time: bool,
 }
 
-/// Packets read from one device in a row: some 50 microseconds of work, by which other packets are delayed.
+/// Packets read from one device in a row. They take about 50 microseconds, which delays other packets.
 const BATCH: usize = 16;
 
 /// Longer than any IP packet.
@@ -105,7 +105,7 @@ impl Driver {
 }
 
 impl Mover {
-    /// The present time of the world.
+    /// The current time of the world.
     fn now(&self) -> SimTime {
         since(self.begin)
     }
@@ -120,14 +120,14 @@ impl Mover {
             let place = places[&to];
             match offloads.get_mut(place) {
                 Some(offload) => offload.put(&devices[place].1, packet),
-                // A device that is down refuses the packet, which is lost as on a real one.
+                // A device that is down refuses the packet, which is then lost as on a real network.
                 None => _ = devices[place].1.send(packet),
             }
         });
         offloads.iter_mut().zip(devices).for_each(|(offload, (_, device))| offload.flush(device));
     }
 
-    /// The time until the next event, rounded up, because waking early only wakes again.
+    /// The time until the next event, rounded up: waking too early would only mean to wake again.
     fn patience(&self) -> Option<Timespec> {
         let next = self.emulation.next_at();
         if next == SimTime::NEVER {
@@ -160,14 +160,14 @@ impl Mover {
         Ok(())
     }
 
-    /// Answers queries; false if one was to stop, or the querying thread is gone.
+    /// Answers queries. Returns false if a query was to stop, or if the querying thread is gone.
     fn answer(&mut self, requests: &Requests) -> bool {
         let mut bytes = [0; 64];
         while (&requests.wake).read(&mut bytes).is_ok_and(|len| len > 0) {}
         loop {
             match requests.queue.try_recv() {
                 Ok(Request { what, answer }) => {
-                    // The client has not waited for the answer.
+                    // This fails if the client has not waited for the answer.
                     _ = answer.send(self.status());
                     match what {
                         Question::Status => {}
@@ -204,7 +204,7 @@ impl Mover {
     }
 }
 
-/// The present time of a world that began then.
+/// The current time of a world that began at `begin`.
 fn since(begin: Instant) -> SimTime {
     let nanos = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
     SimTime::from_ticks(nanos.saturating_mul(PICOS_PER_NANO))
@@ -216,7 +216,7 @@ fn cpu() -> Duration {
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-/// Requests real-time priority; returns whether it was granted. The timers have no slack in either case.
+/// Requests real-time priority. Returns whether it was granted. The timers have no slack in either case.
 pub(super) fn become_real_time(priority: u8) -> bool {
     // The default slack delays timers by 50 microseconds.
     _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
@@ -225,7 +225,7 @@ pub(super) fn become_real_time(priority: u8) -> bool {
     priority.is_ok_and(|priority| set_thread_priority_and_policy(thread_native_id(), priority, policy).is_ok())
 }
 
-/// In the middle of the range: kernel threads that must run first, such as those that migrate threads, are above it.
+/// In the middle of the range: kernel threads that must run first, such as those that migrate threads, have a higher priority.
 pub(super) const PRIORITY: u8 = 50;
 
 const PICOS_PER_NANO: u64 = 1000;

@@ -1,4 +1,4 @@
-//! Network namespaces: actions in them, by `ip` or by a thread that enters them.
+//! Network namespaces: actions in them, by the command `ip` or by a thread that enters them.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -15,13 +15,13 @@ use crate::plan::{HostPlan, Plan, Settings};
 
 /// The folder of named namespaces, as `ip netns` uses it.
 const NAMESPACES: &str = "/run/netns";
-/// The folder of files that replace those of `/etc` in `ip netns exec`.
+/// The folder of files that replace those in `/etc` for `ip netns exec`.
 const FILES: &str = "/etc/netns";
 
 /// Runs a program to its end and returns its output.
 ///
 /// # Errors
-/// If it is missing or fails, with its message.
+/// If the program is missing or fails; with its message.
 pub(super) fn run(program: &str, arguments: &[&str], input: Option<&str>) -> Result<String, Failure> {
     let what = || format!("{program} {}", arguments.join(" "));
     let mut command = Command::new(program);
@@ -34,7 +34,7 @@ pub(super) fn run(program: &str, arguments: &[&str], input: Option<&str>) -> Res
         _ => Failure::failed(what(), error),
     })?;
     if let (Some(mut stdin), Some(input)) = (child.stdin.take(), input) {
-        // A program that does not read its input reports why.
+        // A program that does not read its input reports the reason itself.
         _ = stdin.write_all(input.as_bytes());
     }
     let output = child.wait_with_output().map_err(|error| Failure::failed(what(), error))?;
@@ -44,7 +44,7 @@ pub(super) fn run(program: &str, arguments: &[&str], input: Option<&str>) -> Res
     }
 }
 
-/// Runs `work` in a namespace, on a thread of its own: descriptors and processes that it creates belong to the namespace.
+/// Runs `work` in a namespace, on a thread of its own. Descriptors and processes that it creates belong to the namespace.
 ///
 /// # Errors
 /// If there is no such namespace, or `work` fails.
@@ -73,7 +73,7 @@ pub(super) fn make(host: &HostPlan, hosts_file: &str, settings: &Settings) -> Re
     within(&host.namespace, || {
         for (name, value) in Plan::sysctls(settings) {
             let path = Path::new("/proc/sys/net").join(name);
-            // A kernel without IPv6 has none of its settings.
+            // A kernel without IPv6 lacks the IPv6 settings.
             if path.exists() || name == "ipv4/tcp_congestion_control" {
                 fs::write(&path, &value).map_err(|error| unset(&path, &value, &error))?;
             }
@@ -109,7 +109,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default()
 }
 
-/// The namespaces, and the folders of files, whose names begin with `prefix`.
+/// The namespaces, and the folders of their files, whose names begin with `prefix`.
 pub(super) fn with_prefix(prefix: &str) -> Vec<String> {
     let list = |folder: &str| fs::read_dir(folder).into_iter().flatten().flatten();
     let names = list(NAMESPACES).chain(list(FILES)).map(|entry| entry.file_name().to_string_lossy().into_owned());
@@ -123,14 +123,15 @@ pub(super) fn processes(namespace: &str) -> Vec<i32> {
     listed.lines().filter_map(|line| line.trim().parse().ok()).filter(|&id| id != own).collect()
 }
 
-/// Removes a namespace without processes; false if there is none.
+/// Removes a namespace without processes. Returns false if it does not exist.
 ///
 /// # Errors
 /// If the system refuses.
 pub(super) fn remove(namespace: &str) -> Result<bool, Failure> {
     let is_there = Path::new(NAMESPACES).join(namespace).exists();
     if is_there {
-        // Closing TCP sockets keep the namespace and its devices for minutes. A kernel that cannot end them lets them expire.
+        // Closing TCP sockets keep the namespace and its devices for minutes, so they are ended. If the kernel cannot do it, they
+        // expire.
         _ = run("ss", &["-N", namespace, "-K"], None);
         run("ip", &["netns", "del", namespace], None)?;
     }
@@ -143,7 +144,7 @@ pub(super) fn remove(namespace: &str) -> Result<bool, Failure> {
     Ok(is_there)
 }
 
-/// Replaces this process by a program in a namespace, with host names in `/etc/hosts`. Returns only on failure.
+/// Replaces this process by a program in a namespace, which sees the host names in `/etc/hosts`. Returns only on failure.
 pub fn exec(namespace: &str, command: &[String]) -> Failure {
     let error = Command::new("ip").args(["netns", "exec", namespace]).args(command).exec();
     Failure::failed("ip netns exec", error)

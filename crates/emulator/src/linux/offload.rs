@@ -1,41 +1,41 @@
-//! Joins simultaneous packets, as a network card and its driver do with receive offload (GRO).
+//! Joins packets that arrive at the same time, as a network card and its driver do with receive offload (GRO).
 //!
-//! A TUN device joins nothing: each write is one packet for the host. With offloads it takes and gives packets with a virtio header
-//! that says how to split them. So packets that links release at the same moment are joined here by flow, and a socket with
-//! `UDP_GRO` reads them as one message; for other sockets the kernel splits them again. Joined packets from a host are split here
-//! before they enter the world.
+//! A TUN device joins nothing: each write is one packet for the host. With offloads on, it accepts and returns packets with a
+//! virtio header that describes how to split them. So packets that links release at the same time are joined here per flow. A
+//! socket with `UDP_GRO` reads them as one message; for other sockets the kernel splits them again. Joined packets from a host
+//! are split here before they enter the world.
 
 use std::io;
 
 use tun_rs::{GROTable, SyncDevice, VIRTIO_NET_HDR_LEN};
 
-/// The packets to join for a device, and to split.
+/// The packets to join for a device, and the packet to split.
 pub(super) struct Offload {
     table: GROTable,
-    /// Each begins with room for a header; the first `count` are in use.
+    /// The packets to join; each begins with space for a header. The first `count` are in use.
     waiting: Vec<Vec<u8>>,
     count: usize,
-    /// A packet as read, with its header.
+    /// A packet as read from the device, with its header.
     whole: Vec<u8>,
     parts: Vec<Vec<u8>>,
     lens: Vec<usize>,
 }
 
-/// The kernel splits a UDP packet into at most this many (`UDP_MAX_SEGMENTS`). A TCP packet of 64 kB has more only with segments
-/// below 512 bytes, which no MTU from 1280 bytes on makes.
+/// The kernel splits a UDP packet into at most this many (`UDP_MAX_SEGMENTS`). A TCP packet of 64 kB has more parts only if its
+/// segments are below 512 bytes, which does not happen with an MTU of at least 1280 bytes.
 const PARTS_MAX: usize = 128;
 
-/// The most packets before a write: as many as a driver takes from a card at once (`NAPI_POLL_WEIGHT`).
+/// The most packets before a write: a driver takes as many from a card at once (`NAPI_POLL_WEIGHT`).
 const WAITING_MAX: usize = 64;
 
 /// The longest IP packet.
 const WHOLE_MAX: usize = u16::MAX as usize;
 
-/// The longest packet with room for a header before and after it: joining never exceeds the room of the first packet.
+/// The longest packet, with space for a header before and after it. Joining never exceeds the space of the first packet.
 const JOINED_MAX: usize = WHOLE_MAX + 2 * VIRTIO_NET_HDR_LEN;
 
 impl Offload {
-    /// For a device with this MTU.
+    /// The offload of a device with this MTU.
     pub(super) fn new(mtu: u16) -> Self {
         Self {
             table: GROTable::new(),
@@ -50,7 +50,7 @@ impl Offload {
     /// Reads a packet from the host, and calls `take` for each part.
     ///
     /// # Errors
-    /// The device's error, also if there is nothing to read.
+    /// The device's error, which includes that there is nothing to read.
     pub(super) fn read(&mut self, device: &SyncDevice, mut take: impl FnMut(&[u8])) -> io::Result<()> {
         let Self { whole, parts, lens, .. } = self;
         let count = device.recv_multiple(whole, parts, lens, 0)?;
@@ -76,7 +76,7 @@ impl Offload {
     /// Writes the queued packets.
     pub(super) fn flush(&mut self, device: &SyncDevice) {
         if self.count > 0 {
-            // A device that is down refuses the packets, which are lost as on a real one.
+            // A device that is down refuses the packets, which are then lost as on a real network.
             _ = device.send_multiple(&mut self.table, &mut self.waiting[..self.count], VIRTIO_NET_HDR_LEN);
             self.count = 0;
         }

@@ -1,4 +1,4 @@
-//! The stored state of an emulator, by which other processes query and remove it, also after a crash.
+//! The stored state of an emulator. With it, other processes query and remove the emulator, even after a crash.
 
 use std::fs;
 use std::io;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::Failure;
 use crate::plan::Plan;
 
-/// The folders of emulators, by name. Like the namespaces, it is gone after a reboot.
+/// The folder with one folder per emulator. Like the namespaces, it is gone after a reboot.
 const FOLDERS: &str = "/run/anabranch";
 
 /// An emulator that is up, is starting, or has crashed.
@@ -17,13 +17,13 @@ const FOLDERS: &str = "/run/anabranch";
 pub struct State {
     /// The scenario's file.
     pub file: String,
-    /// What was created, or will be.
+    /// What was created, or will be created.
     pub plan: Plan,
     /// The process that moves packets.
     process: Process,
 }
 
-/// A process, distinguished from a later one with the same number.
+/// A process, distinguished from a later process with the same number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Process {
     pub(super) id: i32,
@@ -42,10 +42,10 @@ impl Process {
     }
 }
 
-/// The start time of a process: field 22 of its `stat` (proc(5)). A zombie counts as none.
+/// The start time of a process: field 22 of its `stat` (proc(5)). A zombie counts as no process.
 fn started(id: i32) -> io::Result<u64> {
     let stat = fs::read_to_string(format!("/proc/{id}/stat"))?;
-    // Field 2 may contain spaces and parentheses, and is the last with a closing one.
+    // Field 2 may contain spaces and parentheses, and it is the last field with a closing parenthesis.
     let fields: Vec<&str> = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace().collect();
     let is_zombie = fields.first() == Some(&"Z");
     let started = fields.get(19).filter(|_| !is_zombie).and_then(|field| field.parse().ok());
@@ -61,7 +61,7 @@ impl State {
     /// Reads the state of an emulator.
     ///
     /// # Errors
-    /// If there is none of this name, or it is still starting.
+    /// If there is no emulator with this name, or it is still starting.
     pub fn read(name: &str) -> Result<Self, Failure> {
         let path = folder(name).join(STATE);
         let text = fs::read_to_string(&path).map_err(|error| match error.kind() {
@@ -112,7 +112,7 @@ pub fn names() -> Vec<String> {
     names
 }
 
-/// Claims a name; false if it is taken.
+/// Claims a name. Returns false if it is taken.
 pub(super) fn claim(name: &str) -> Result<bool, Failure> {
     let failed = |error: io::Error| Failure::failed(folder(name).display(), error);
     fs::create_dir_all(FOLDERS).map_err(failed)?;
@@ -123,7 +123,7 @@ pub(super) fn claim(name: &str) -> Result<bool, Failure> {
     }
 }
 
-/// Releases a name; false if nobody had it.
+/// Releases a name. Returns false if it was not claimed.
 pub(super) fn release(name: &str) -> Result<bool, Failure> {
     match fs::remove_dir_all(folder(name)) {
         Ok(()) => {

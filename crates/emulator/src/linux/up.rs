@@ -1,4 +1,4 @@
-//! Starts an emulator, and runs as one.
+//! Starts an emulator, and runs it in this process.
 
 use std::fs;
 use std::os::unix::process::CommandExt as _;
@@ -46,8 +46,8 @@ impl Claim {
     }
 }
 
-/// Creates the namespaces, reports that they are ready, and moves packets until this process is stopped. Afterwards [`super::down`]
-/// removes everything.
+/// Creates the namespaces, reports that they are ready, and moves packets until the process is stopped. Afterwards
+/// [`super::down`] removes everything.
 ///
 /// # Errors
 /// If the system refuses.
@@ -60,7 +60,7 @@ pub fn serve(
 ) -> Result<(), Failure> {
     let plan = Plan::new(&claim.0, &network, settings).map_err(|refusal| Failure::Usage(refusal.to_string()))?;
     let state = State::new(file.to_owned(), plan).map_err(|error| Failure::failed("/proc", error))?;
-    // Before anything else, so that whatever is created can be found and removed.
+    // First of all, so that whatever is created can be found and removed.
     state.write()?;
     let devices = devices(&state.plan, settings)?;
     let requests = control::listen(&claim.0)?;
@@ -80,7 +80,7 @@ pub(super) fn devices(plan: &Plan, settings: &Settings) -> Result<Vec<(Interface
     Ok(devices)
 }
 
-/// Makes a command survive the terminal and its interrupts.
+/// Detaches a command from the terminal, so that it survives the terminal and its interrupts.
 pub fn detached(command: &mut Command) -> &mut Command {
     command.process_group(0)
 }

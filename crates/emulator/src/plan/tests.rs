@@ -79,7 +79,7 @@ fn devices_have_names_that_the_kernel_takes() {
     assert_eq!(devices(names.into_iter()), ["link0", "x", "link2", "fifteen-letters", "link4", "link5"]);
 }
 
-/// Of two emulators, none removes what is the other one's.
+/// Of two emulators, neither removes what belongs to the other.
 #[test]
 fn no_name_is_the_beginning_of_another_one() {
     let of = |name: &str| Plan::prefix(name);
