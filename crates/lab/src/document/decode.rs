@@ -75,6 +75,8 @@ fn expected_words(expected: &str) -> String {
         "u8" => integer(0, u8::MAX.into()),
         "u16" => integer(0, u16::MAX.into()),
         "u32" => integer(0, u32::MAX.into()),
+        "a nonzero u8" => integer(1, u8::MAX.into()),
+        "a nonzero u16" => integer(1, u16::MAX.into()),
         "u64" => "a whole number, not below 0".to_owned(),
         "i64" => "a whole number".to_owned(),
         "f32" | "f64" => "a number".to_owned(),

@@ -9,6 +9,7 @@ mod flow;
 mod hold;
 mod host;
 mod link;
+mod options;
 mod queue;
 mod route;
 mod schema;
@@ -30,6 +31,10 @@ pub(super) use hold::{DelayKeys, HoldKeys};
 pub(crate) use host::HostKeys;
 pub(super) use host::{ReadsKeys, StampsKeys};
 pub(crate) use link::LinkKeys;
+pub(super) use options::{
+    AgentOptions, AlternateKeys, CmtOptionKeys, EndpointOptions, MFastOptionKeys, MultihomedOptionKeys,
+    NewRenoOptionKeys, PolicyKeys, SctpOptionKeys,
+};
 pub(super) use queue::QueueKeys;
 pub(crate) use route::RouteKeys;
 pub(crate) use topology::TopologyKeys;

@@ -1,5 +1,6 @@
 use std::num::NonZeroU8;
 
+use anabranch_ns2::config::{Agent, NewRenoOptions};
 use anabranch_proto::{Form, PathMtu};
 use anabranch_sim::{DelaySpec, DriverSpec, ErrorSpec, HoldSpec, QueueSpec, Reads};
 use anabranch_units::{Rate, SimSpan, SimTime};
@@ -308,8 +309,24 @@ fn laws_and_options_belong_to_their_agents() {
     );
     assert_text_refused(
         &with("options = { impatient = false }"),
-        "chain.toml:17:25: `impatient` is not an option of this agent; there are burst_max, precise_halving",
+        "chain.toml:17:13: unknown key `impatient`; there are burst_max, precise_halving",
     );
+    assert_text_refused(
+        &with("options = { burst_mx = 3 }"),
+        "chain.toml:17:13: unknown key `burst_mx`; did you mean `burst_max`?",
+    );
+    assert_text_refused(
+        &with("options = { precise_halving = 1 }"),
+        "chain.toml:17:31: found integer `1`, expected true or false",
+    );
+    let set = |agent: &str, options: &str| match &parse(&with(options).replace("sack", agent)).unwrap().flows[0].transport {
+        Transport::Ns2 { sender, .. } => (sender.agent, sender.burst_max, sender.precise_halving),
+        _ => panic!("an agent of ns-2"),
+    };
+    let newreno = |impatient| Agent::NewReno(NewRenoOptions { impatient });
+    assert_eq!(set("newreno", ""), (newreno(true), 0, true), "as ns-2.35 sets them");
+    let old = "options = { impatient = false, burst_max = 3, precise_halving = false }";
+    assert_eq!(set("newreno", old), (newreno(false), 3, false));
     assert_text_refused(
         &with("packet = \"40B\""),
         "chain.toml:17:10: a packet of 40B is impossible; use 41B to 65535B; headers take 40",
@@ -326,16 +343,16 @@ fn mfast_has_1_to_255_streams() {
     };
     assert_eq!([streams(""), streams("options = { streams = 1 }")], [Some(5), Some(1)]);
     assert_eq!(streams("options = { streams = 255 }\ncc = { name = \"emfast\" }"), Some(255));
-    for number in ["0", "256", "2.5"] {
+    for (kind, number) in [("integer", "0"), ("integer", "256"), ("number", "2.5")] {
         assert_text_refused(
             &with(&format!("options = {{ streams = {number} }}")),
-            &format!("chain.toml:17:23: `streams` cannot be `{number}`; it is a whole number from 1 to 255"),
+            &format!("chain.toml:17:23: found {kind} `{number}`, expected a whole number from 1 to 255"),
         );
     }
     let fast = with("options = { streams = 5 }").replace("mfast", "fast");
     assert_text_refused(
         &fast,
-        "chain.toml:17:23: `streams` is not an option of this agent; there are burst_max, precise_halving",
+        "chain.toml:17:13: unknown key `streams`; there are burst_max, precise_halving",
     );
     let transport = &parse(&with("packet = \"1000B\"")).unwrap().flows[0].transport;
     let Transport::Ns2 { sender, .. } = transport else { panic!("an agent of ns-2") };

@@ -1,4 +1,7 @@
-//! From the keys of a flow to what drives it: one file for each kind of transport, and what an agent can be set to in `settings.rs`.
+//! From the keys of a flow to what drives it: one file for each kind of transport; `settings.rs` has the settings of an agent's law.
+//!
+//! To add an agent, add its name to `TransportKeys`, its arm to [`Drive::of`], and a function that takes the settings of its law, as
+//! `vegas` in `agent.rs`.
 
 mod agent;
 mod engine;
@@ -11,7 +14,6 @@ mod traffic;
 mod workload;
 
 use anabranch_ns2::config::Agent;
-use anabranch_ns2::sctp::Variant;
 use anabranch_plugin::Law;
 use anabranch_units::SimSpan;
 
@@ -22,7 +24,6 @@ use crate::diagnostic::Fault;
 use crate::document::{Path, Plugins};
 use crate::scenario::transport::Transport;
 
-pub(super) use agent::MFAST_STREAMS;
 pub use fast::fast_laws;
 pub(crate) use reference::laws_markdown;
 pub(super) use workload::spacing;
@@ -58,19 +59,21 @@ impl<'a> Drive<'a> {
         let packet = flow.packet.0;
         match &flow.transport {
             TransportKeys::Engine(keys) => engine::drive(keys, packet, plugins, path),
-            TransportKeys::Reno(keys) => agent::drive(keys, packet, path, |_| Ok((Agent::Reno, "reno"))),
+            TransportKeys::Reno(keys) => agent::drive(keys, packet, path, |_, _| agent::law(Agent::Reno, "reno")),
             TransportKeys::NewReno(keys) => agent::drive(keys, packet, path, agent::newreno),
-            TransportKeys::Sack(keys) => agent::drive(keys, packet, path, |_| Ok((Agent::Sack, "reno"))),
-            TransportKeys::Fack(keys) => agent::drive(keys, packet, path, |_| Ok((Agent::Fack, "reno"))),
-            TransportKeys::Vegas(keys) => agent::drive(keys, packet, path, agent::vegas),
-            TransportKeys::FastStart(keys) => agent::drive(keys, packet, path, |_| Ok((Agent::FastStart, "reno"))),
-            TransportKeys::Linux(keys) => agent::drive(keys, packet, path, |_| Ok((Agent::Linux, "linux"))),
-            TransportKeys::Composite(keys) => agent::drive(keys, packet, path, agent::composite),
-            TransportKeys::Fast(keys) => agent::drive(keys, packet, path, agent::fast),
+            TransportKeys::Sack(keys) => agent::drive(keys, packet, path, |_, _| agent::law(Agent::Sack, "reno")),
+            TransportKeys::Fack(keys) => agent::drive(keys, packet, path, |_, _| agent::law(Agent::Fack, "reno")),
+            TransportKeys::Vegas(keys) => agent::drive(keys, packet, path, |law, _| agent::vegas(law)),
+            TransportKeys::FastStart(keys) => {
+                agent::drive(keys, packet, path, |_, _| agent::law(Agent::FastStart, "reno"))
+            }
+            TransportKeys::Linux(keys) => agent::drive(keys, packet, path, |_, _| agent::law(Agent::Linux, "linux")),
+            TransportKeys::Composite(keys) => agent::drive(keys, packet, path, |law, _| agent::composite(law)),
+            TransportKeys::Fast(keys) => agent::drive(keys, packet, path, |law, _| agent::fast(law)),
             TransportKeys::MFast(keys) => agent::drive(keys, packet, path, agent::mfast),
             TransportKeys::Multihomed(keys) => multihomed::drive(keys, packet, path),
-            TransportKeys::Sctp(keys) => sctp::drive(keys, packet, path, |_| Ok(Variant::Plain)),
-            TransportKeys::SctpCmt(keys) => sctp::drive(keys, packet, path, sctp::cmt),
+            TransportKeys::Sctp(keys) => sctp::plain(keys, packet, path),
+            TransportKeys::SctpCmt(keys) => sctp::cmt(keys, packet, path),
             TransportKeys::Cbr(keys) => traffic::cbr(keys, packet, path).map(Self::new),
             TransportKeys::OnOff(keys) => traffic::on_off(keys, packet, path).map(Self::new),
         }

@@ -4,18 +4,16 @@
 //! have what belongs to ns-2's agents alone: their clock of 10 ms, their quirks.
 
 use std::collections::BTreeMap;
-use std::str::FromStr;
 
 use anabranch_ns2::SenderConfig;
 use anabranch_ns2::config::Agent;
 use anabranch_proto::{HEADERS, StreamHeader};
-use anabranch_units::{Bytes, SimSpan};
+use anabranch_units::Bytes;
 
 use super::keys::{
-    AgentKeys, EngineKeys, FailoverKeys, FlowKeys, MultihomedKeys, MultihomedPathKeys, PacingKeys, PathKeys,
-    SchedulerKeys, TransportKeys,
+    AgentKeys, EngineKeys, FailoverKeys, FlowKeys, MultihomedKeys, MultihomedOptionKeys, MultihomedPathKeys,
+    PacingKeys, PathKeys, SchedulerKeys, TransportKeys,
 };
-use super::transport::MFAST_STREAMS;
 use super::values::{Count, LawKeys, Setting, Text};
 use crate::scenario::transport::RBUF_MAX;
 
@@ -28,8 +26,8 @@ impl FlowKeys {
             TransportKeys::Fast(keys) => self.one_way(keys, 0, fast_law(keys.cc.as_ref(), keys.initial_window)),
             TransportKeys::Composite(keys) => self.one_way(keys, 0, composite_law(keys)?),
             TransportKeys::MFast(keys) => {
-                let streams = option(keys.options.as_ref(), "streams").unwrap_or(MFAST_STREAMS.get());
-                self.one_way(keys, streams, fast_law(keys.cc.as_ref(), keys.initial_window))
+                let streams = keys.options.clone().unwrap_or_default().streams();
+                self.one_way(keys, streams.get(), fast_law(keys.cc.as_ref(), keys.initial_window))
             }
             TransportKeys::Multihomed(keys) => multihomed(keys),
             _ => return None,
@@ -38,7 +36,7 @@ impl FlowKeys {
         Some(Self { transport: TransportKeys::Engine(keys), ..self.clone() })
     }
 
-    fn one_way(&self, keys: &AgentKeys, streams: u8, law: LawKeys) -> EngineKeys {
+    fn one_way<O>(&self, keys: &AgentKeys<O>, streams: u8, law: LawKeys) -> EngineKeys {
         let header = if streams > 0 { StreamHeader::LEN } else { 0 };
         let payload = self.packet.0.count().saturating_sub(u64::from(HEADERS + header));
         // ns-2's receivers have room for the largest window that is allowed.
@@ -60,9 +58,9 @@ fn multihomed(keys: &MultihomedKeys) -> EngineKeys {
     let path = |it: &MultihomedPathKeys| PathKeys { first: it.first.clone(), last: it.last.clone(), weight: None };
     // Others take over from a silent path if they do so in the flow. When is up to our transport: its own two probe timeouts are
     // not the time that ns-2's agent is told.
-    let failover = match option::<SimSpan>(keys.options.as_ref(), "reinject") {
-        Some(after) if !after.is_zero() => FailoverKeys::OnSilence,
-        Some(_) | None => FailoverKeys::Never,
+    let failover = match keys.options.as_ref().and_then(MultihomedOptionKeys::reinject) {
+        Some(_) => FailoverKeys::OnSilence,
+        None => FailoverKeys::Never,
     };
     EngineKeys {
         cc: Some(fast_law(keys.cc.as_ref(), keys.initial_window)),
@@ -100,8 +98,4 @@ fn with_first_window(mut law: BTreeMap<String, Setting>, initial_window: Option<
     let first = initial_window.map_or(SenderConfig::new(Agent::Reno).window_initial, |it| f64::from(it.0));
     law.insert("initial_window".to_owned(), Setting(first.to_string()));
     LawKeys(law)
-}
-
-fn option<T: FromStr>(options: Option<&BTreeMap<String, Setting>>, key: &str) -> Option<T> {
-    options?.get(key)?.0.parse().ok()
 }

@@ -157,6 +157,36 @@ impl JsonSchema for Count {
     }
 }
 
+/// A whole number from `LEAST` to `MOST`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Whole<const LEAST: u32, const MOST: u32>(pub(crate) u32);
+
+impl<'de, const LEAST: u32, const MOST: u32> Deserialize<'de> for Whole<LEAST, MOST> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let number = u32::deserialize(deserializer)?;
+        match (LEAST..=MOST).contains(&number) {
+            true => Ok(Self(number)),
+            false => {
+                Err(de::Error::custom(format!("found `{number}`, expected a whole number from {LEAST} to {MOST}")))
+            }
+        }
+    }
+}
+
+impl<const LEAST: u32, const MOST: u32> JsonSchema for Whole<LEAST, MOST> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("integer_from_{LEAST}_to_{MOST}").into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "integer", "minimum": LEAST, "maximum": MOST })
+    }
+}
+
 /// A probability.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Probability(pub(crate) f64);

@@ -1,18 +1,17 @@
 //! The additional keys of flows with ns-2's agents.
 
-use std::collections::BTreeMap;
-
 use anabranch_units::{Bytes, SimSpan};
 use schemars::JsonSchema;
 
+use super::options::{AgentOptionKeys, MultihomedOptionKeys};
 use super::traffic::WorkloadKeys;
-use crate::load::values::{Count, LawKeys, Name, Probability, Setting, Text};
+use crate::load::values::{Count, LawKeys, Name, Probability, Text};
 
 /// The additional keys of a flow with a one-way TCP of ns-2.
 #[derive(Clone, Debug, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "agent", transform = super::schema::part)]
-pub(crate) struct AgentKeys {
+#[schemars(rename = "agent_with_{O}", transform = super::schema::part)]
+pub(crate) struct AgentKeys<O = AgentOptionKeys> {
     /// The congestion law and its settings, for agents with a choice of laws.
     #[serde(default)]
     pub(crate) cc: Option<LawKeys>,
@@ -31,9 +30,9 @@ pub(crate) struct AgentKeys {
     /// The data of the application; `bulk` if absent.
     #[serde(default)]
     pub(crate) workload: Option<WorkloadKeys>,
-    /// Quirks of the agent: `burst_max` (`maxburst_`, 0 is no limit), `precise_halving` (`precisionReduce_`).
+    /// What else a script sets on the agent.
     #[serde(default)]
-    pub(crate) options: Option<BTreeMap<String, Setting>>,
+    pub(crate) options: Option<O>,
 }
 
 /// The acknowledgements of a receiver of ns-2.
@@ -74,10 +73,9 @@ pub(crate) struct MultihomedKeys {
     /// The data of the application; `bulk` if absent.
     #[serde(default)]
     pub(crate) workload: Option<WorkloadKeys>,
-    /// Quirks of the agent: `burst_max` (`maxburst_`, 0 is no limit), `precise_halving` (`precisionReduce_`), `reinject` (the
-    /// silence of a path after a timeout before the others retransmit its flight, such as "2s"; never if absent).
+    /// What else a script sets on the agent.
     #[serde(default)]
-    pub(crate) options: Option<BTreeMap<String, Setting>>,
+    pub(crate) options: Option<MultihomedOptionKeys>,
 }
 
 /// A pair of interfaces of FAST multihoming, one at each end. Between them packets take the shortest route.
@@ -94,8 +92,8 @@ pub(crate) struct MultihomedPathKeys {
 /// The additional keys of a flow of ns-2's SCTP.
 #[derive(Clone, Debug, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "sctp", transform = super::schema::part)]
-pub(crate) struct SctpKeys {
+#[schemars(rename = "endpoint_with_{O}", transform = super::schema::part)]
+pub(crate) struct SctpKeys<O> {
     /// The least retransmission timeout: ns-2's `minRto_`; 1 s if absent.
     #[serde(default)]
     pub(crate) rto_min: Option<Text<SimSpan>>,
@@ -105,11 +103,9 @@ pub(crate) struct SctpKeys {
     /// The data of the application; `bulk` if absent.
     #[serde(default)]
     pub(crate) workload: Option<WorkloadKeys>,
-    /// `chunk` (bytes with its header of 16), `streams`, `receive_buffer` and `ssthresh` (bytes), `window_floor` (packets), `delayed_sack`, `sack_delay`,
-    /// `burst_limit`, `missing_reports`, `unordered`, `alternate` (`never`, `always`, `timeouts`), `dormant` (`hop`, `primary`, `last`),
-    /// `path_errors_max`, `association_errors_max`, `heartbeat` (seconds, 0 for none), `primary` (a path, from 1).
+    /// What else a script sets on the endpoint.
     #[serde(default)]
-    pub(crate) options: Option<BTreeMap<String, Setting>>,
+    pub(crate) options: Option<O>,
 }
 
 /// A pair of interfaces of an association, one at each end. Between them packets take the shortest route.

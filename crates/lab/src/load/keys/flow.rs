@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 
 use super::agent::{AgentKeys, MultihomedKeys, SctpKeys};
 use super::engine::EngineKeys;
+use super::options::{CmtOptionKeys, MFastOptionKeys, NewRenoOptionKeys, SctpOptionKeys};
 use super::traffic::{CbrKeys, ClassKeys, OnOffKeys};
 use crate::load::values::{Name, Text, WrittenOut};
 
@@ -74,8 +75,8 @@ transports! {
     "anabranch" => Engine(EngineKeys),
     /// ns-2.35's `Agent/TCP/Reno`. The agents of ns-2 are one-way TCPs that always have data.
     "ns2/reno" => Reno(AgentKeys),
-    /// Its `Agent/TCP/Newreno`. `options` has `impatient` (`newreno_changes1_`) besides.
-    "ns2/newreno" => NewReno(AgentKeys),
+    /// Its `Agent/TCP/Newreno`.
+    "ns2/newreno" => NewReno(AgentKeys<NewRenoOptionKeys>),
     /// Its `Agent/TCP/Sack1`.
     "ns2/sack" => Sack(AgentKeys),
     /// Its `Agent/TCP/Fack`.
@@ -90,16 +91,14 @@ transports! {
     "ns2/composite" => Composite(AgentKeys),
     /// FAST TCP: the CUBIN module for ns-2.
     "ns2/fast" => Fast(AgentKeys),
-    /// FAST with MFast's receiver: streams that are sent in turn, and 4 bytes of stream header in each packet. `options` has `streams` (1 to 255; 5
-    /// if absent) besides.
-    "ns2/mfast" => MFast(AgentKeys),
+    /// FAST with MFast's receiver: streams that are sent in turn, and 4 bytes of stream header in each packet.
+    "ns2/mfast" => MFast(AgentKeys<MFastOptionKeys>),
     /// FAST multihoming: FAST on each of several paths at once.
     "ns2/fast-mh" => Multihomed(MultihomedKeys),
     /// ns-2's SCTP.
-    "ns2/sctp" => Sctp(SctpKeys),
-    /// Its concurrent multipath transfer. `options` has `split_fast_retransmit`, `window_update`, `delayed_ack` and `policy` (`asap`, `same`,
-    /// `ssthresh`, `loss_rate`, `window`) besides, and no `alternate`.
-    "ns2/sctp-cmt" => SctpCmt(SctpKeys),
+    "ns2/sctp" => Sctp(SctpKeys<SctpOptionKeys>),
+    /// Its concurrent multipath transfer.
+    "ns2/sctp-cmt" => SctpCmt(SctpKeys<CmtOptionKeys>),
     /// Packets at a constant rate, which nothing acknowledges.
     "cbr" => Cbr(CbrKeys),
     /// Exponential bursts between exponential silences, which nothing acknowledges.

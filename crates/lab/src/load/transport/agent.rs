@@ -14,30 +14,31 @@ use super::{Drive, INITIAL_WINDOW_MAX, PACKET_MAX, WINDOW_MAX, packets};
 use crate::diagnostic::Fault;
 use crate::document::Path;
 use crate::load::Checked;
-use crate::load::keys::{AgentKeys, SinkKeys};
+use crate::load::keys::{AgentKeys, AgentOptions, MFastOptionKeys, NewRenoOptionKeys, SinkKeys};
 use crate::scenario::transport::Transport;
 
-/// What was asked of an agent, of which its own function takes what it knows.
-pub(super) struct Asked {
-    law: Settings,
-    options: Settings,
+/// An agent as its law and its options make it.
+pub(super) struct Chosen {
+    agent: Agent,
+    law_name: &'static str,
     /// Those of MFast's receiver.
     streams: Option<NonZeroU8>,
 }
 
-/// Takes an agent's own settings, and says which agent it is and which law it has.
-type Take = fn(&mut Asked) -> Checked<(Agent, &'static str)>;
+/// Takes the settings of an agent's law, and chooses the agent.
+type Choose<O> = fn(&mut Settings, &O) -> Checked<Chosen>;
 
-/// What drives a flow of the agent that `take` knows.
-pub(super) fn drive<'a>(keys: &AgentKeys, packet: Bytes, path: &Path, take: Take) -> Checked<Drive<'a>> {
-    let options = keys.options.clone().unwrap_or_default();
-    let mut asked = Asked {
-        law: Settings::of_law(keys.cc.as_ref(), path.key("cc"))?,
-        options: Settings::new(options, path.key("options"), "an option of this agent"),
-        streams: None,
-    };
-    let (agent, law_name) = take(&mut asked)?;
-    let Asked { law, mut options, streams } = asked;
+/// What drives a flow of the agent that `choose` chooses.
+pub(super) fn drive<'a, O: AgentOptions>(
+    keys: &AgentKeys<O>,
+    packet: Bytes,
+    path: &Path,
+    choose: Choose<O>,
+) -> Checked<Drive<'a>> {
+    let absent = O::default();
+    let options = keys.options.as_ref().unwrap_or(&absent);
+    let mut law = Settings::of_law(keys.cc.as_ref(), path.key("cc"))?;
+    let Chosen { agent, law_name, streams } = choose(&mut law, options)?;
     law.finish(law_name)?;
     let mut sender = SenderConfig::new(agent);
     let stream_header = if streams.is_some() { STREAM_HEADER } else { 0 };
@@ -46,9 +47,7 @@ pub(super) fn drive<'a>(keys: &AgentKeys, packet: Bytes, path: &Path, take: Take
     let initial = &path.key("initial_window");
     sender.window_initial = packets(keys.initial_window, sender.window_initial, INITIAL_WINDOW_MAX, initial)?;
     sender.rto_min = keys.rto_min.map_or(sender.rto_min, |text| text.0);
-    sender.burst_max = options.take("burst_max", sender.burst_max)?;
-    sender.precise_halving = options.take("precise_halving", sender.precise_halving)?;
-    options.finish("")?;
+    options.apply(&mut sender);
     let sink = match keys.sink {
         None => SinkConfig::for_agent(&agent),
         Some(SinkKeys::Plain) => SinkConfig { sack: false, delay: None },
@@ -63,45 +62,47 @@ pub(super) fn drive<'a>(keys: &AgentKeys, packet: Bytes, path: &Path, take: Take
     Ok(Drive { law_name, is_window_default: keys.window.is_none(), ..Drive::new(transport) })
 }
 
-pub(super) fn newreno(asked: &mut Asked) -> Checked<(Agent, &'static str)> {
-    let impatient = asked.options.take("impatient", NewRenoOptions::default().impatient)?;
-    Ok((Agent::NewReno(NewRenoOptions { impatient }), "newreno"))
+/// An agent with one law, of which nothing can be set here.
+pub(super) fn law(agent: Agent, law_name: &'static str) -> Checked<Chosen> {
+    Ok(Chosen { agent, law_name, streams: None })
 }
 
-pub(super) fn fast(asked: &mut Asked) -> Checked<(Agent, &'static str)> {
-    let (options, law_name) = super::fast::options(&mut asked.law)?;
-    Ok((Agent::Fast(options), law_name))
+pub(super) fn newreno(_: &mut Settings, options: &NewRenoOptionKeys) -> Checked<Chosen> {
+    let impatient = options.impatient.unwrap_or(NewRenoOptions::default().impatient);
+    law(Agent::NewReno(NewRenoOptions { impatient }), "newreno")
 }
 
-pub(super) fn mfast(asked: &mut Asked) -> Checked<(Agent, &'static str)> {
-    asked.streams = Some(asked.options.take("streams", MFAST_STREAMS)?);
-    fast(asked)
+pub(super) fn fast(settings: &mut Settings) -> Checked<Chosen> {
+    let (options, law_name) = super::fast::options(settings)?;
+    law(Agent::Fast(options), law_name)
 }
 
-pub(super) fn vegas(asked: &mut Asked) -> Checked<(Agent, &'static str)> {
-    let law = &mut asked.law;
+pub(super) fn mfast(settings: &mut Settings, options: &MFastOptionKeys) -> Checked<Chosen> {
+    Ok(Chosen { streams: Some(options.streams()), ..fast(settings)? })
+}
+
+pub(super) fn vegas(settings: &mut Settings) -> Checked<Chosen> {
     let VegasOptions { alpha, beta, gamma } = VegasOptions::default();
     let options = VegasOptions {
-        alpha: law.take("alpha", alpha)?,
-        beta: law.take("beta", beta)?,
-        gamma: law.take("gamma", gamma)?,
+        alpha: settings.take("alpha", alpha)?,
+        beta: settings.take("beta", beta)?,
+        gamma: settings.take("gamma", gamma)?,
     };
     if !(0 <= options.alpha && options.alpha <= options.beta && options.gamma >= 0) {
         let fault = Fault::new(format!("Vegas cannot hold between {} and {} packets", options.alpha, options.beta));
-        return Err((law.path.clone(), fault.remedy("use 0 <= alpha <= beta and gamma >= 0")));
+        return Err((settings.path.clone(), fault.remedy("use 0 <= alpha <= beta and gamma >= 0")));
     }
-    Ok((Agent::Vegas(options), "vegas"))
+    law(Agent::Vegas(options), "vegas")
 }
 
-pub(super) fn composite(asked: &mut Asked) -> Checked<(Agent, &'static str)> {
-    let law = &mut asked.law;
+pub(super) fn composite(settings: &mut Settings) -> Checked<Chosen> {
     let default = CompositeOptions::default();
     let options = CompositeOptions {
-        holes: law.choose("holes", default.holes, &HOLES)?,
-        rtt: law.choose("rtt", default.rtt, &RTTS)?,
-        send: law.choose("send", default.send, &SENDS)?,
+        holes: settings.choose("holes", default.holes, &HOLES)?,
+        rtt: settings.choose("rtt", default.rtt, &RTTS)?,
+        send: settings.choose("send", default.send, &SENDS)?,
     };
-    Ok((Agent::Composite(options), "composite"))
+    law(Agent::Composite(options), "composite")
 }
 
 /// Bytes of TCP's payload, a stream header among them, such that a packet has its size on the wire; what each agent adds is its
@@ -114,9 +115,6 @@ pub(super) fn payload(packet: Bytes, sender: &SenderConfig, stream_header: u32, 
         (path.key("packet"), fault.remedy(format!("use {}B to {PACKET_MAX}B; headers take {header}", header + 1)))
     })
 }
-
-/// As many streams as mfast-2019 runs with (its Table 1).
-pub(in crate::load) const MFAST_STREAMS: NonZeroU8 = NonZeroU8::new(5).expect("five is not zero");
 
 pub(super) const HOLES: [(&str, HoleTest); 3] = [
     ("at_third_duplicate", HoleTest::AtThirdDuplicate),

@@ -2,7 +2,7 @@
 
 use anabranch_ns2::config::{Agent, SenderConfig};
 use anabranch_ns2::multihome::{Config, PATHS_MAX};
-use anabranch_units::{Bytes, SimSpan};
+use anabranch_units::Bytes;
 
 use super::agent::payload;
 use super::settings::Settings;
@@ -11,7 +11,7 @@ use super::{Drive, INITIAL_WINDOW_MAX, Pair, RBUF, WINDOW_MAX, fast, packets};
 use crate::diagnostic::Fault;
 use crate::document::Path;
 use crate::load::Checked;
-use crate::load::keys::{MultihomedKeys, MultihomedPathKeys};
+use crate::load::keys::{AgentOptions, MultihomedKeys, MultihomedOptionKeys, MultihomedPathKeys};
 use crate::scenario::transport::Transport;
 
 /// What drives a flow of FAST multihoming.
@@ -24,12 +24,9 @@ pub(super) fn drive<'a>(keys: &'a MultihomedKeys, packet: Bytes, path: &Path) ->
     let initial = packets(keys.initial_window, agent.window_initial, INITIAL_WINDOW_MAX, &path.key("initial_window"));
     agent.window_initial = initial?;
     agent.rto_min = keys.rto_min.map_or(agent.rto_min, |text| text.0);
-    let mut options =
-        Settings::new(keys.options.clone().unwrap_or_default(), path.key("options"), "an option of this agent");
-    agent.burst_max = options.take("burst_max", agent.burst_max)?;
-    agent.precise_halving = options.take("precise_halving", agent.precise_halving)?;
-    let reinject = Some(options.take("reinject", SimSpan::ZERO)?).filter(|after| !after.is_zero());
-    options.finish("")?;
+    let absent = MultihomedOptionKeys::default();
+    let options = keys.options.as_ref().unwrap_or(&absent);
+    options.apply(&mut agent);
     let paths = keys.paths.as_ref().map_or(1, Vec::len);
     if !(1..=PATHS_MAX).contains(&paths) {
         let fault = Fault::new(format!("a connection cannot have {paths} paths"));
@@ -45,7 +42,7 @@ pub(super) fn drive<'a>(keys: &'a MultihomedKeys, packet: Bytes, path: &Path) ->
     }
     agent.window = (rbuf / payload) as f64;
     let workload = offered(keys.workload.as_ref(), 1, &path.key("workload"))?;
-    let config = Config { agent, paths, reinject };
+    let config = Config { agent, paths, reinject: options.reinject() };
     let pair = |it: &'a MultihomedPathKeys| Pair { first: &it.first, last: &it.last, loss_rate: 0.0, weight: 1 };
     let paths = keys.paths.iter().flatten().map(pair).collect();
     let transport = Transport::Multihomed { config: Box::new(config), workload };

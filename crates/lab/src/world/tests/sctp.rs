@@ -1,6 +1,9 @@
 //! ns-2's SCTP in a scenario.
 
+use anabranch_ns2::sctp::{Alternate, CmtOptions, Dormant, EndpointConfig, RetransmissionPolicy, Variant};
+
 use super::*;
+use crate::scenario::transport::Transport;
 
 /// The chain of mfast-2019.
 const SCTP: &str = r#"
@@ -40,7 +43,7 @@ packet = "1000B"
 options = { streams = 5 }
 "#;
 
-/// mfast-2019, Table 2, and its golden run: with ns-2's clock, ties fall as they fell there.
+/// mfast-2019, Table 2, and its golden run: ns-2's clock orders equal times as ns-2 does.
 #[test]
 fn sctp_of_mfast_2019() {
     let scenario = format!("clock = \"ns2\"\n{SCTP}");
@@ -50,8 +53,8 @@ fn sctp_of_mfast_2019() {
     assert_eq!((flow.dropped_packets, flow.retransmitted_packets), (30, 30));
 }
 
-/// The other end's 65536 bytes are 67 chunks in packets of 1000: more than the 47 that fill the path, and the 20 beyond fit
-/// its queue. After slow start the bottleneck is full, and 952 of 1000 bytes are payload.
+/// The receive buffer of 65536 bytes holds 67 chunks of packets of 1000 bytes: more than the 47 that fill the path, and the other 20 fit
+/// into its queue. After slow start the bottleneck is full, and 952 of 1000 bytes are payload.
 #[test]
 fn sctp_fills_a_path() {
     let scenario = SCTP.replacen("queue = { kind = \"drop_tail\", packets = 10 }", "", 3);
@@ -61,11 +64,58 @@ fn sctp_fills_a_path() {
     // Handshake, heartbeat and slow start take two of the 99 s.
     assert!((1.46e6..1.5e6).contains(&flow.throughput_bps), "{} bit/s", flow.throughput_bps);
     assert!((flow.goodput_bps / flow.throughput_bps - 0.952).abs() < 1e-9);
-    // 67 packets at 1.5 Mbit/s take 0.357 s, of which the way back is 0.12 s.
+    // 67 packets at 1.5 Mbit/s take 0.357 s, of which the reverse direction takes 0.12 s.
     assert!((0.2..0.24).contains(&flow.one_way_delay_mean_s.unwrap()), "{:?} s", flow.one_way_delay_mean_s);
 }
 
-/// Two paths of 1 Mbit/s: both are full with CMT, one without.
+/// Every option of an endpoint is set from its own key.
+#[test]
+fn options_of_sctp_are_set() {
+    let config = |agent: &str, options: &str| {
+        let text = SCTP.replacen("ns2/sctp", agent, 1).replacen("streams = 5", options, 1);
+        let document = Document::parse("mfast.toml", &text).unwrap();
+        match Scenario::parse(&document).unwrap_or_else(|error| panic!("{error}")).flows.remove(0).transport {
+            Transport::Sctp { config, .. } => *config,
+            other => panic!("{other:?}"),
+        }
+    };
+    // A packet of 1000 bytes has 32 of headers.
+    let absent = EndpointConfig { mtu: 1000, chunk: 968, ..EndpointConfig::new(Variant::Plain) };
+    assert_eq!(config("ns2/sctp", ""), absent, "as ns-2.35 sets them");
+    let options = "chunk = 500, streams = 7, receive_buffer = 90000, ssthresh = 30000, window_floor = 4, sack_delay = \"50ms\", \
+                   burst_limit = false, missing_reports = 5, unordered = true, dormant = \"last\", path_errors_max = 2, \
+                   association_errors_max = 3, heartbeat = 9, alternate = \"timeouts\"";
+    let set = EndpointConfig {
+        chunk: 500,
+        streams: 7,
+        receive_buffer: 90_000,
+        ssthresh: 30_000,
+        window_floor: 4,
+        sack_delay: Some(SimSpan::from_millis(50)),
+        limits_bursts: false,
+        missing_reports: 5,
+        unordered: true,
+        dormant: Dormant::Last,
+        path_errors_max: 2,
+        association_errors_max: 3,
+        heartbeat_s: Some(9),
+        alternate: Alternate::Timeouts,
+        ..absent
+    };
+    assert_eq!(config("ns2/sctp", options), set);
+    let none = config("ns2/sctp", "delayed_sack = false, heartbeat = 0");
+    assert_eq!((none.sack_delay, none.heartbeat_s), (None, None));
+    let policy = "split_fast_retransmit = false, window_update = false, delayed_ack = false, policy = \"loss_rate\"";
+    let cmt = Variant::Cmt(CmtOptions {
+        split_fast_retransmit: false,
+        window_update: false,
+        delayed_ack: false,
+        policy: RetransmissionPolicy::LossRate,
+    });
+    assert_eq!(config("ns2/sctp-cmt", policy), EndpointConfig { variant: cmt, ..absent });
+}
+
+/// Two paths of 1 Mbit/s: CMT fills both, plain SCTP one.
 #[test]
 fn sctp_has_several_paths() {
     let two = r#"
@@ -114,8 +164,14 @@ fn assert_sctp_refused(from: &str, to: &str, expected: &str) {
 
 #[test]
 fn what_sctp_would_ignore_or_cannot_do_is_refused() {
-    assert_sctp_refused("streams = 5", "policy = \"same\"", "`policy` is not an option of this agent");
-    assert_sctp_refused("streams = 5", "streams = 0", "`streams` cannot be `0`; use 1 to 65535");
+    assert_sctp_refused("streams = 5", "policy = \"same\"", "mfast.toml:35:13: unknown key `policy`; there are chunk");
+    assert_sctp_refused("streams = 5", "stream = 5", ":35:13: unknown key `stream`; did you mean `streams`?");
+    assert_sctp_refused("streams = 5", "streams = 0", "found integer `0`, expected a whole number from 1 to 65535");
+    assert_sctp_refused("streams = 5", "window_floor = 1001", "found `1001`, expected a whole number from 1 to 1000");
+    assert_sctp_refused("streams = 5", "dormant = \"hopp\"", "unknown kind `hopp`; did you mean `hop`?");
+    assert_sctp_refused("streams = 5", "primary = 2", "`primary` cannot be `2`; use 1 to 1");
+    let idle = "delayed_sack = false, sack_delay = \"100ms\"";
+    assert_sctp_refused("streams = 5", idle, "no SACK of this endpoint is delayed; remove it");
     assert_sctp_refused("streams = 5", "chunk = 1000", "a chunk of 1000 does not fit a packet of 1000; use 17 to 968");
     assert_sctp_refused(
         "packet =",
