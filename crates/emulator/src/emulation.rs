@@ -7,8 +7,8 @@
 //! of its node: a packet to it that is sent from the interface of the initial route follows the scenario's route changes.
 
 use anabranch_sim::{
-    Address, Arrival, Body, Builder, Control, Happening, Host, HostId, LinkId, NodeId, Observer, ObserverId,
-    PacketEvent, Port, Raw, Transmit, World,
+    Address, Arrival, Body, Builder, Control, Happening, Host, HostId, LinkId, NodeId, Observed, Observer, PacketEvent,
+    Port, Raw, Transmit, World,
 };
 use anabranch_units::SimTime;
 
@@ -25,7 +25,7 @@ pub struct Emulation {
     hosts: Vec<End>,
     /// The interface at the end of each link.
     ends: Vec<Option<Interface>>,
-    losses: ObserverId<Losses>,
+    losses: Observed<Losses>,
     bytes: Store,
     strays: u64,
     overflowed: u64,
@@ -303,7 +303,7 @@ impl Emulation {
     }
 
     fn forget_losses(&mut self) {
-        std::mem::swap(&mut self.world.observer_mut(self.losses).0, &mut self.lost);
+        std::mem::swap(&mut self.losses.borrow().0, &mut self.lost);
         self.lost.drain(..).for_each(|place| self.bytes.release(place));
     }
 }

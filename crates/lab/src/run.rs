@@ -190,7 +190,7 @@ impl Trace<'_> {
             return trace::write_flow_csv(&rows, out);
         }
         match self.simulation.link_traces().find(|(id, _)| is("link.", id)) {
-            Some((_, link)) => link.write_csv(self.end(), out),
+            Some((_, link)) => link.borrow().write_csv(self.end(), out),
             None => Err(io::Error::new(io::ErrorKind::NotFound, format!("no trace is called {file}"))),
         }
     }

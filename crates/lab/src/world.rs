@@ -14,7 +14,7 @@ mod series;
 use std::io;
 
 use anabranch_plugin::Faults;
-use anabranch_sim::{BuildError, Capture, FlowId, HostId, LinkId, ObserverId, World};
+use anabranch_sim::{BuildError, Capture, FlowId, HostId, LinkId, Observed, World};
 use anabranch_units::SimTime;
 
 use self::build::Parts;
@@ -31,9 +31,9 @@ pub(crate) struct Simulation<'a> {
     links: Vec<LinkId>,
     flows: Vec<Ends>,
     /// By position, of those that are recorded.
-    traces: Vec<Option<ObserverId<LinkTrace>>>,
-    arrivals: Vec<Option<ObserverId<ArrivalTrace>>>,
-    capture: Option<ObserverId<Capture<Output>>>,
+    traces: Vec<Option<Observed<LinkTrace>>>,
+    arrivals: Vec<Option<Observed<ArrivalTrace>>>,
+    capture: Option<Observed<Capture<Output>>>,
 }
 
 /// How often a run is looked at that may fail.
@@ -82,10 +82,7 @@ impl<'a> Simulation<'a> {
     /// # Errors
     /// If its output could not be written, now or before.
     pub(crate) fn finish_capture(&mut self) -> io::Result<()> {
-        match self.capture {
-            Some(capture) => self.world.observer_mut(capture).finish(),
-            None => Ok(()),
-        }
+        self.capture.as_ref().map_or(Ok(()), |capture| capture.borrow().finish())
     }
 
     /// Runs to the end of the scenario, or until a controller fails.

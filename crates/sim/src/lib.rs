@@ -120,7 +120,7 @@ pub use ns2_host::{DeliveryRow, Ns2Sink, Ns2Source};
 pub use packet::{Body, Fragment, Raw};
 pub use pcap::Capture;
 pub use probe::{
-    Direction, DropRecord, Drops, Happening, Observer, ObserverId, PacketEvent, QueueArea, QueueSamples, Throughput,
+    Direction, DropRecord, Drops, Happening, Observed, Observer, PacketEvent, QueueArea, QueueSamples, Throughput,
 };
 pub use queue::{
     CoDelParameters, DualPi2Parameters, FqCoDelParameters, PieParameters, QueueSpec, RedParameters, RedWeight,

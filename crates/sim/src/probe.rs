@@ -4,8 +4,7 @@
 //! observers that count: [`Drops`], [`Throughput`]. The packet trace and the capture are other observers. Queue lengths need
 //! none: a link can be queried at any time, and [`QueueArea`] gives the exact mean between two times.
 
-use std::any::Any;
-use std::marker::PhantomData;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anabranch_units::{Bytes, Rate, SimSpan, SimTime};
 
@@ -14,7 +13,7 @@ use crate::link::DropReason;
 use crate::packet::Body;
 
 /// An observer of links.
-pub trait Observer: Any + Send {
+pub trait Observer: Send + 'static {
     /// A packet was accepted, lost, or delivered. Times never decrease.
     fn on_packet(&mut self, event: &PacketEvent<'_>);
 }
@@ -60,20 +59,41 @@ pub enum Direction {
     Backward,
 }
 
-/// The identifier of an observer, with its type.
+/// An observer that a world tells of packets, and that whoever has added it can ask in between and afterwards. It outlives the world.
 #[derive(Debug)]
-pub struct ObserverId<T> {
-    pub(crate) index: usize,
-    pub(crate) kind: PhantomData<fn() -> T>,
-}
+pub struct Observed<T>(Arc<Mutex<T>>);
 
-impl<T> Clone for ObserverId<T> {
-    fn clone(&self) -> Self {
-        *self
+impl<T: Observer> Observed<T> {
+    pub(crate) fn new(observer: T) -> Self {
+        Self(Arc::new(Mutex::new(observer)))
+    }
+
+    /// What the world tells the observer by.
+    pub(crate) fn told(&self) -> Told {
+        Told(self.0.clone())
     }
 }
 
-impl<T> Copy for ObserverId<T> {}
+impl<T> Observed<T> {
+    /// The observer. While it is borrowed its world must not run: it would wait without end.
+    pub fn borrow(&self) -> MutexGuard<'_, T> {
+        lock(&self.0)
+    }
+}
+
+/// An observer of any type, as its world has it.
+pub(crate) struct Told(Arc<Mutex<dyn Observer>>);
+
+impl Told {
+    pub(crate) fn tell(&self, event: &PacketEvent<'_>) {
+        lock(&self.0).on_packet(event);
+    }
+}
+
+/// A panic in between ends the test or the run that it is in; what was recorded until then can still be read.
+fn lock<T: ?Sized>(observer: &Mutex<T>) -> MutexGuard<'_, T> {
+    observer.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A probe that records losses.
 #[derive(Clone, Debug, Default)]

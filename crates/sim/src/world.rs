@@ -25,7 +25,7 @@ use crate::link::{Counts, LinkReport};
 use crate::moment::Moment;
 use crate::network::{Attachment, Network};
 use crate::packet::Leg;
-use crate::probe::{Direction, Observer, ObserverId, QueueArea, QueueSamples};
+use crate::probe::{Direction, QueueArea, QueueSamples};
 use crate::rng::Substreams;
 use crate::route::{HERE, NO_WAY};
 use crate::run_hash::RunHash;
@@ -241,24 +241,6 @@ impl World {
     pub fn host_mut<H: Host>(&mut self, host: HostId) -> Option<&mut H> {
         let host: &mut dyn Any = self.stations[host.index()].host.as_mut();
         host.downcast_mut()
-    }
-
-    /// The observer with this identifier.
-    ///
-    /// # Panics
-    /// If the observer belongs to another world.
-    pub fn observer<T: Observer>(&self, id: ObserverId<T>) -> &T {
-        let observer: &dyn Any = self.network.observers[id.index].as_ref();
-        observer.downcast_ref().expect("an id comes from the world that it is used with")
-    }
-
-    /// Mutable access to the observer with this identifier, for example to finish a capture.
-    ///
-    /// # Panics
-    /// If the observer belongs to another world.
-    pub fn observer_mut<T: Observer>(&mut self, id: ObserverId<T>) -> &mut T {
-        let observer: &mut dyn Any = self.network.observers[id.index].as_mut();
-        observer.downcast_mut().expect("an id comes from the world that it is used with")
     }
 
     /// Checks on every link that packets in = out + dropped + waiting + flying, and that each packet has a body.

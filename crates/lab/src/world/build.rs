@@ -1,7 +1,7 @@
 //! From a scenario to the simulator's builder: everything in its place.
 
 use anabranch_plugin::Faults;
-use anabranch_sim::{BuildError, Builder, Capture, Control, LinkId, NodeId, ObserverId, Port, Workload};
+use anabranch_sim::{BuildError, Builder, Capture, Control, LinkId, NodeId, Observed, Port, Workload};
 
 use super::clock::{Clocks, clocks};
 use super::hosts::Hosts;
@@ -18,9 +18,9 @@ pub(super) struct Parts<'a> {
     pub(super) links: Vec<LinkId>,
     flows: Vec<Ends>,
     /// By position, of those that are recorded.
-    traces: Vec<Option<ObserverId<LinkTrace>>>,
-    arrivals: Vec<Option<ObserverId<ArrivalTrace>>>,
-    pub(super) capture: Option<ObserverId<Capture<Output>>>,
+    traces: Vec<Option<Observed<LinkTrace>>>,
+    arrivals: Vec<Option<Observed<ArrivalTrace>>>,
+    pub(super) capture: Option<Observed<Capture<Output>>>,
 }
 
 impl<'a> Parts<'a> {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use anabranch_sim::{Account, GaugeRow, HostSeries, Points, Portion};
+use anabranch_sim::{Account, GaugeRow, HostSeries, Observed, Points, Portion};
 use anabranch_units::{SimSpan, SimTime};
 
 use super::Simulation;
@@ -18,9 +18,9 @@ impl Simulation<'_> {
     }
 
     /// The trace of each link.
-    pub(crate) fn link_traces(&self) -> impl Iterator<Item = (&str, &LinkTrace)> {
-        let traces = self.traces.iter().map(|&id| id.map(|id| self.world.observer(id)));
-        self.scenario.links.iter().zip(traces).filter_map(|(link, trace)| Some((link.id.as_str(), trace?)))
+    pub(crate) fn link_traces(&self) -> impl Iterator<Item = (&str, &Observed<LinkTrace>)> {
+        let traces = self.scenario.links.iter().zip(&self.traces);
+        traces.filter_map(|(link, trace)| Some((link.id.as_str(), trace.as_ref()?)))
     }
 
     /// The resolution of the recorded series, if it is coarser than the scenario's: a run with many changes does not fit into
@@ -29,8 +29,8 @@ impl Simulation<'_> {
         let world = &self.world;
         let ends = self.flows.iter().flat_map(|ends| [ends.source, ends.sink]);
         let hosts = ends.filter_map(|host| world.account(host).resolution());
-        let links = self.traces.iter().flatten().map(|&id| world.observer(id).resolution());
-        let arrivals = self.arrivals.iter().flatten().map(|&id| world.observer(id).resolution());
+        let links = self.traces.iter().flatten().map(|trace| trace.borrow().resolution());
+        let arrivals = self.arrivals.iter().flatten().map(|trace| trace.borrow().resolution());
         hosts.chain(links).chain(arrivals).max().filter(|&coarsest| coarsest > self.scenario.resolution)
     }
 
@@ -75,7 +75,7 @@ impl Simulation<'_> {
                 Ok(Series::variable(in_seconds(points)))
             }
             SeriesPlace::Link => {
-                let rows = self.world.observer(self.traces[index].ok_or_else(unknown)?).rows(self.end());
+                let rows = self.traces[index].as_ref().ok_or_else(unknown)?.borrow().rows(self.end());
                 if variable == "queue" {
                     let points = rows.iter().map(|row| (row.time.as_secs_f64(), row.queue as f64));
                     return Ok(Series::variable(from_nothing(points)));
@@ -89,7 +89,7 @@ impl Simulation<'_> {
     /// A series of a flow; `None` if its transport does not record it.
     fn flow_series(&self, index: usize, variable: &str) -> Option<Series> {
         let (source, sink) = (self.source(index), self.sink(index));
-        let arrivals = || self.arrivals[index].map(|id| self.world.observer(id));
+        let arrivals = || self.arrivals[index].as_ref().map(Observed::borrow);
         match variable {
             "goodput" => match sink.delivered() {
                 Some(delivered) => Some(bits(delivered)),

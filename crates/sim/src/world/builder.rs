@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::marker::PhantomData;
 
 use anabranch_ns2::random::Mrg32k3a;
 use anabranch_units::{SimSpan, SimTime};
@@ -19,7 +18,7 @@ use crate::host::{Host, Input};
 use crate::id::{Address, FlowId, HostId, LinkId, NodeId, Port};
 use crate::link::Link;
 use crate::network::{Attachment, Network, Outlet, Parts};
-use crate::probe::{Observer, ObserverId, QueueSamples};
+use crate::probe::{Observed, Observer, QueueSamples, Told};
 use crate::rng::{Stream, Substreams};
 use crate::route::{Edge, HERE, NO_WAY, Routes, Target};
 use crate::run_hash::RunHash;
@@ -43,7 +42,7 @@ pub struct Builder {
     agenda: Agenda,
     workloads: Vec<(HostId, Schedule)>,
     samples: Vec<QueueSamples>,
-    observers: Vec<Box<dyn Observer>>,
+    observers: Vec<Told>,
     has_float_clock: bool,
     has_multipath: bool,
     random: Option<Mrg32k3a>,
@@ -288,8 +287,8 @@ impl Builder {
         Ok(())
     }
 
-    /// Adds an observer of some links.
-    pub fn observe<T: Observer>(&mut self, links: &[LinkId], observer: T) -> Result<ObserverId<T>, BuildError> {
+    /// Adds an observer of some links, and returns a handle to ask it by.
+    pub fn observe<T: Observer>(&mut self, links: &[LinkId], observer: T) -> Result<Observed<T>, BuildError> {
         let index = self.observers.len();
         for &link in links {
             let link = self.links.get_mut(link.index()).ok_or_else(|| unknown(link))?;
@@ -297,8 +296,9 @@ impl Builder {
                 link.observers.push(index);
             }
         }
-        self.observers.push(Box::new(observer));
-        Ok(ObserverId { index, kind: PhantomData })
+        let observed = Observed::new(observer);
+        self.observers.push(observed.told());
+        Ok(observed)
     }
 
     /// All links so far, in the order of declaration.

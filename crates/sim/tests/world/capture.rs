@@ -50,7 +50,7 @@ fn a_capture_is_readable_and_says_what_was_sent() {
     let mut world = pair.net.build().unwrap();
     world.run_until(SimTime::NEVER);
 
-    let capture = world.observer(capture);
+    let capture = capture.borrow();
     assert!(capture.error().is_none());
     let mut reader = PcapNgReader::new(capture.writer().as_slice()).unwrap();
     let mut packets = Vec::new();
@@ -86,7 +86,7 @@ fn a_trace_prints_as_lines() {
     pair.net.start(millis(1500), pair.source).unwrap();
     let mut world = pair.net.build().unwrap();
     world.run_until(SimTime::NEVER);
-    let lines: Vec<_> = world.observer(trace).records.iter().map(ToString::to_string).collect();
+    let lines: Vec<_> = trace.borrow().records.iter().map(ToString::to_string).collect();
     assert_eq!(
         lines,
         [

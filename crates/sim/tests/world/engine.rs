@@ -37,7 +37,7 @@ fn a_capture_shows_real_headers() {
         id = Some(net.observe(&[there], capture).unwrap());
     });
     world.run_until(millis(60));
-    let capture = world.observer(id.unwrap());
+    let capture = id.as_ref().unwrap().borrow();
     let mut reader = PcapNgReader::new(capture.writer().as_slice()).unwrap();
     let mut packets = Vec::new();
     while let Some(block) = reader.next_block() {

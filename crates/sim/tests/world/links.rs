@@ -100,7 +100,7 @@ fn errors_strike_in_front_of_the_queue() {
     let world = pair.run();
     let arrived: Vec<_> = world.host::<Log>(sink).unwrap().arrivals.iter().map(|&(_, seq, _)| seq).collect();
     assert_eq!(arrived, [1, 3, 4, 5, 6]);
-    let lost: Vec<_> = world.observer(drops).records.iter().map(|drop| (drop.seq, drop.reason)).collect();
+    let lost: Vec<_> = drops.borrow().records.iter().map(|drop| (drop.seq, drop.reason)).collect();
     assert_eq!(lost, [(0, DropReason::Error), (2, DropReason::Error), (7, DropReason::Queue)]);
 }
 
@@ -117,7 +117,7 @@ fn what_is_longer_than_the_mtu_is_lost() {
         let (report, lost) = (world.link(link), 5 - arrived);
         let counts = report.counts;
         assert_eq!((counts.offered, counts.drops, counts.too_long, report.delivered), (5, lost, lost, arrived));
-        assert!(world.observer(drops).records.iter().all(|drop| drop.reason == DropReason::TooLong));
+        assert!(drops.borrow().records.iter().all(|drop| drop.reason == DropReason::TooLong));
     }
 }
 
@@ -127,8 +127,8 @@ fn throughput_falls_into_bins() {
     let mut pair = Pair::new(Burst::new(1000, 5), Log::default(), [spec("1Mbit/s", "1ms")]);
     let bins = Throughput::new(millis(10), SimSpan::from_millis(10), Some(pair.flow));
     let bins = pair.net.observe(&pair.links, bins).unwrap();
-    let world = pair.run();
-    assert_eq!(world.observer(bins).bytes(), [1000, 1000, 1000, 1000]);
+    pair.run();
+    assert_eq!(bins.borrow().bytes(), [1000, 1000, 1000, 1000]);
 }
 
 #[test]

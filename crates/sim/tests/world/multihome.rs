@@ -44,7 +44,7 @@ fn chain(source: impl Host, sink: impl Host, bottleneck: LinkSpec, seed: u64) ->
     let mut world = net.build().unwrap();
     world.run_until(SimTime::ZERO + SimSpan::from_secs(60));
     world.assert_conserved();
-    world.observer(trace).records.clone()
+    trace.borrow().records.clone()
 }
 
 #[test]

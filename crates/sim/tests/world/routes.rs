@@ -84,7 +84,7 @@ fn a_route_that_is_taken_away_loses_packets() {
     let mut world = net.build().unwrap();
     world.run_until(millis(1000));
     world.assert_conserved();
-    let records = &world.observer(drops).records;
+    let records = &drops.borrow().records;
     assert_eq!((records.len(), records[0].reason, records[0].link), (1, DropReason::NoRoute, links[0]));
     assert_eq!((world.strays(), world.packets()), (1, 0));
 }

@@ -68,7 +68,7 @@ pub(crate) fn run(case: &Case, sabotage: bool) -> Result<Trace, BuildError> {
     // ns-2's script was told of its end before anything else, so it ends before what happens just then.
     world.run_until(SimTime::ZERO + SimSpan::from_millis(case.end_ms) - SimSpan::from_ticks(1));
     world.assert_conserved();
-    Ok(world.observer(recorder).trace.clone())
+    Ok(recorder.borrow().trace.clone())
 }
 
 /// ns-2's nodes, by number, and the links between them.

@@ -13,7 +13,7 @@ fn assert_traced(queue: &str) {
     simulation.run();
     let (end, link) = (simulation.end(), simulation.links[0]);
     let (_, trace) = simulation.link_traces().next().unwrap();
-    let rows = trace.rows(end);
+    let rows = trace.borrow().rows(end);
     let report = simulation.world.link(link);
     let last = rows.last().unwrap();
     assert_eq!((last.forwarded, last.dropped), (report.delivered, report.counts.drops), "{queue}");
