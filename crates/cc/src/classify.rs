@@ -1,17 +1,17 @@
-//! Random loss or congestion? The rule only names the [`Cause`]; what to do about it is a law's business
-//! ([`mod@crate::composite`] leaves the window alone, the others do not ask).
+//! Classifies a loss as random or as congestion. The rule only names the [`Cause`]; the law decides on the reaction
+//! ([`mod@crate::composite`] leaves the window alone; the other laws do not ask).
 //!
 //! ctcp-2019 sec. 3: losses from a full queue come several at a time and after a delay that grows. A loss is random iff
 //! the SACK blocks show a single hole **and** the RTT is at most the smoothed RTT; "conservative at the slightest signal of
 //! congestion".
 //!
-//! Differs from the paper in: it says what happens without evidence (no SACK block, no RTT sample), namely
-//! [`Cause::Unknown`], which every law treats as congestion. Which RTT is compared, of what resolution and when, the paper
-//! leaves open; it is the caller's, and so is the unit.
+//! Differs from the paper in: without evidence (no SACK block, no RTT sample) the cause is [`Cause::Unknown`], which every law
+//! treats as congestion. The paper does not say which RTT is compared, when, and with what resolution; the caller decides that, and
+//! the unit.
 
 use crate::controller::Cause;
 
-/// What is known at the moment a loss is detected. `T` is any measure of time: spans, or the coarse ticks of a simulator.
+/// The state of the path when a loss is detected. `T` is any measure of time: spans, or the coarse ticks of a simulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Evidence<T> {
     /// Separate ranges of missing data below the highest one the SACK blocks report. Zero without SACK.

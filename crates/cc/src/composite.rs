@@ -1,7 +1,7 @@
 //! Composite TCP as a decorator of any law: a random loss is repaired, and the law is not told.
 //!
 //! ```text
-//! duplicate ACKs, cause random:    retransmit; the base law hears of no loss and of no fast recovery
+//! duplicate ACKs, cause random:    retransmit; the base law is told neither of the loss nor of fast recovery
 //! duplicate ACKs, any other cause: the base law's response
 //! timeout, ECN:                    the base law's response
 //! all else:                        the base law
@@ -33,14 +33,14 @@ pub struct Composite {
     randoms: u64,
 }
 
-/// The loss in recovery, as the base law has been told.
+/// The loss that is being repaired, and whether the base law has been told of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Repair {
     /// No loss.
     None,
-    /// A loss that it does not know of.
+    /// A loss that the base law has not been told of.
     Random,
-    /// A loss that it knows.
+    /// A loss that the base law has been told of.
     Congestion,
 }
 
@@ -62,8 +62,8 @@ impl Composite {
     }
 
     /// `base` under the loss policy of ctcp-2019 while at most the share `loss_most` of the segments is lost at random. Beyond it
-    /// the base law is told of those losses, too: a policer drops single packets without delay, and the rule alone would never give
-    /// way to it.
+    /// the base law is told of these losses, too. A policer drops single packets without delay: by the rule of the paper alone, the window would
+    /// never shrink.
     pub fn believing(base: Box<dyn Controller>, loss_most: f64) -> Self {
         Self { base, repair: Repair::None, belief: Belief::new(loss_most), latest: Latest::None, randoms: 0 }
     }
@@ -76,25 +76,25 @@ struct Belief {
     loss_most: f64,
     /// Segments acknowledged since the last random loss.
     acked: f64,
-    /// Segments retransmitted since the last random loss: a driver reports an episode once, however many losses it holds.
+    /// Segments retransmitted since the last random loss. They are counted because a driver reports an episode once, with one loss or many.
     resent: f64,
-    /// Segments acknowledged for each lost at random, smoothed.
+    /// Segments acknowledged for each segment lost at random, smoothed.
     interval: f64,
 }
 
 impl Belief {
-    /// The weight of one interval. At 1 % random loss the smoothed interval then stays far from the 19 that are 5 %, and a
+    /// The weight of one interval. At 1 % random loss the smoothed interval then stays far from 19, which is a loss of 5 %; and a
     /// policer that begins to take a tenth is recognised within thirty episodes.
     const WEIGHT: f64 = 0.125;
 
-    /// An interval counts as at most this many of the least one, so that a long time without loss does not outweigh the present.
+    /// The limit of an interval, in multiples of the interval at `loss_most`, so that a long time without loss does not outweigh the present.
     const CLEAN_MOST: f64 = 4.0;
 
     fn new(loss_most: f64) -> Self {
         Self { loss_most, acked: 0.0, resent: 0.0, interval: Self::CLEAN_MOST / loss_most }
     }
 
-    /// A loss of `lost` segments seems random. Returns whether it counts as random.
+    /// Handles a loss of `lost` segments that the rule classifies as random. Returns whether it still counts as random.
     fn on_random(&mut self, lost: f64) -> bool {
         let interval = (self.acked / self.resent.max(lost).max(1.0)).min(Self::CLEAN_MOST / self.loss_most);
         self.interval += (interval - self.interval) * Self::WEIGHT;

@@ -1,6 +1,6 @@
-//! What every law must do: random but legal events, then invariants.
+//! The test of every law: plays random but legal events, and checks invariants.
 //!
-//! [`play`] is a transport that keeps the seam's contract. After each event it checks:
+//! [`play`] is a transport that keeps the contract of [`Controller`]. After each event it checks:
 //!
 //! * the window is finite and at least one segment; a pacing rate is positive; gauges have unique names and are never NaN;
 //! * a departure changes neither window nor rate;
@@ -141,10 +141,11 @@ pub fn play(make: &Make<'_>, contract: &LossContract, story: &[Operation]) -> Re
     Ok(transport.shown)
 }
 
-/// A law that never grows would pass all other checks. On an empty path without loss the window at least doubles in fifty rounds.
+/// Checks that the window at least doubles in fifty rounds on an empty path without loss. A law that never grows would pass all other
+/// checks.
 ///
 /// # Errors
-/// If it does not.
+/// If the window does not double.
 pub fn grows(make: &Make<'_>) -> Result<(), String> {
     let mut transport = Transport::new(make());
     let began = transport.controller.window();
@@ -186,7 +187,7 @@ fn shortened(make: &Make<'_>, contract: &LossContract, violation: Violation) -> 
 /// Events in a story, at most.
 const STORY_MAX: u64 = 300;
 
-/// Any number but zero: SplitMix64 needs no more.
+/// The seed of the stories. SplitMix64 allows any number but zero.
 const SEED: u64 = 0x0a6a_b4a6_c41e_7a2d;
 
 /// Random events, by SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
@@ -246,7 +247,7 @@ impl Draws {
     }
 }
 
-/// A transport that keeps the contract of the seam.
+/// A transport that keeps the contract of [`Controller`].
 struct Transport {
     controller: Box<dyn Controller>,
     now: Time,
@@ -331,7 +332,7 @@ impl Transport {
             }
             Operation::Undo => {
                 let least = self.before_loss.take().unwrap_or(before).max(before);
-                let message = || format!("a loss that was none leads from {before} to {after}, less than {least}");
+                let message = || format!("the undo of a loss leads from {before} to {after}, less than {least}");
                 held(after >= least, message)
             }
             _ => Ok(()),
@@ -399,7 +400,7 @@ impl Transport {
         for transmission in [Transmission::First, Transmission::Again] {
             self.controller.on_sent(&self.view(), &Sent { segments: 1.0, transmission });
             let after = (self.controller.window().to_bits(), self.controller.pacing_rate());
-            held(after == (window, rate), || "what leaves moves the window or the rate".to_owned())?;
+            held(after == (window, rate), || "a departure changes the window or the rate".to_owned())?;
         }
         Ok(())
     }

@@ -24,8 +24,8 @@ pub trait Controller: Send + fmt::Debug {
         let _ = (path, sent);
     }
 
-    /// Whether it needs to be told of first transmissions. If not, [`Self::on_sent`] may be omitted for [`Transmission::First`]:
-    /// most laws count only retransmissions. Asked once, when the path is set up.
+    /// Whether the law needs [`Self::on_sent`] for first transmissions. If not, the driver may omit it for [`Transmission::First`]: most
+    /// laws count only retransmissions. Called once, when the path is set up.
     fn hears_first(&self) -> bool {
         true
     }
@@ -59,7 +59,8 @@ pub trait Controller: Send + fmt::Debug {
         let _ = (path, restart);
     }
 
-    /// Once a round when the connection has several paths: the summaries of all, this one included. The one hook for coupled laws.
+    /// Receives the summaries of all paths of the connection, this one included. Called once a round if there are several paths. It is the
+    /// only method for coupled laws.
     fn on_group(&mut self, path: &PathView, group: &[PathSummary]) {
         let _ = (path, group);
     }
@@ -77,8 +78,8 @@ pub trait Controller: Send + fmt::Debug {
         Reduction::AtOnce
     }
 
-    /// The ECN codepoint of its segments, where the path uses ECN; `None` for a law that does not react to marks, so that its segments are not
-    /// marked. Asked once, when the path is set up.
+    /// The ECN codepoint of the law's segments on a path that uses ECN. `None` for a law that does not react to marks: routers then do not mark
+    /// its segments. Called once, when the path is set up.
     fn ect(&self) -> Option<Ect> {
         Some(Ect::Zero)
     }
@@ -102,21 +103,21 @@ pub struct PathView {
     pub rtt_smoothed: Option<Span>,
     /// The least RTT sample on this path since it was established or changed.
     pub rtt_min: Option<Span>,
-    /// How far the path has come, this event included.
+    /// The segments delivered and lost so far, this event included.
     pub progress: Progress,
 }
 
-/// How far a path has come. Two of them, one from when a segment left and one from when it was acknowledged, make a sample of the delivery rate
-/// (draft-ietf-ccwg-bbr sec. 4.1).
+/// What a path has delivered and lost until some time. Two records, one from the departure of a segment and one from its ACK, make a sample of
+/// the delivery rate (draft-ietf-ccwg-bbr sec. 4.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Progress {
     /// Segments delivered so far: acknowledged, cumulatively or selectively.
     pub delivered: f64,
-    /// Segments found to be lost so far. One that is lost twice counts twice.
+    /// Segments detected as lost so far. A segment that is lost twice counts twice.
     pub lost: f64,
-    /// When the acknowledgement of what was delivered last arrived; when the present flight began, if that was later.
+    /// When the latest ACK of new data arrived, or when the present flight began, whichever is later.
     pub delivered_at: Time,
-    /// When, of all that was delivered, what left last had left; when the present flight began, if that was later.
+    /// The latest departure time of all delivered segments, or the time when the present flight began, whichever is later.
     pub departed: Time,
 }
 
@@ -145,8 +146,8 @@ pub struct Ack {
     pub newly_acked: f64,
     /// Segments detected as lost since the last ACK; zero or more. [`Controller::on_loss`] reports episodes, this counts segments.
     pub newly_lost: f64,
-    /// Segments that a router marked, of those that the peer has received since the ACK before it; zero or more. [`Controller::on_loss`] tells
-    /// of marks once a round trip, this counts.
+    /// Segments that the peer has received with a mark since the last ACK; zero or more. [`Controller::on_loss`] reports marks once a round
+    /// trip, this counts segments.
     pub newly_marked: f64,
     /// The raw RTT sample of the newest segment it acknowledges; `None` where Karn's rule forbids one.
     pub rtt: Option<Span>,
@@ -162,39 +163,39 @@ pub struct Ack {
     pub phase: Phase,
 }
 
-/// The record of a departure: it is one RTT old when the ACK arrives, as the law needs it (fast-2006, eq. 8).
+/// The record of a departure. It is one RTT old when the ACK arrives, as eq. 8 of fast-2006 requires.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Departure {
-    /// When it left.
+    /// When the segment left.
     pub time: Time,
-    /// The controller's window then, in segments.
+    /// The controller's window at that time, in segments.
     pub window: f64,
-    /// Segments in flight then, itself included.
+    /// Segments in flight at that time, the segment itself included.
     pub flight: f64,
-    /// How far the path had come.
+    /// What the path had delivered and lost by that time.
     pub progress: Progress,
-    /// Whether the path had been given enough to carry.
+    /// Whether the sender had enough data for the path at that time.
     pub supply: Supply,
 }
 
-/// Whether a path is given enough to carry: if not, the rate at which it delivers says nothing of what it can.
+/// Whether the sender has enough data for a path. If not, the delivery rate is below the rate that the path could carry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Supply {
-    /// Whenever the congestion window and the pace let something leave there was something.
+    /// There was data whenever the congestion window and the pacer allowed a departure.
     #[default]
     Enough,
-    /// The application had nothing to send, or the peer or this host's memory took no more, with room in the congestion window; and not all that
-    /// was in flight then has been delivered (draft-ietf-ccwg-bbr sec. 4.1.2.4).
+    /// The congestion window had room, but the application had no data, or the peer's window or this host's memory was full; and some of the data
+    /// in flight at that time is not delivered yet (draft-ietf-ccwg-bbr sec. 4.1.2.4).
     Short,
 }
 
-/// A codepoint of a sender that understands marks.
+/// The codepoint of an ECN-capable sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ect {
-    /// ECT(0): a mark is as good as a loss (RFC 3168), or counted by who can (RFC 8257).
+    /// ECT(0): a mark counts as a loss (RFC 3168), or the law responds to the share of marks (RFC 8257).
     #[default]
     Zero,
-    /// ECT(1): marks come early and often, and are answered in proportion (RFC 9331).
+    /// ECT(1): marks are early and frequent, and the law responds in proportion (RFC 9331).
     One,
 }
 
@@ -290,12 +291,12 @@ pub enum Restart {
     PathChanged,
 }
 
-/// One path of a connection, as seen by the controllers of all its paths.
+/// One path of a connection, as the controllers of all its paths see it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PathSummary {
     /// The identifier of the path; stable while it exists.
     pub path: u32,
-    /// Whether it is the path of the controller that is told.
+    /// Whether it is the own path of the controller that receives the summaries.
     pub own: bool,
     /// Its controller's window in segments.
     pub window: f64,
@@ -324,7 +325,7 @@ impl Gauges {
     /// value yet; NaN is not allowed.
     ///
     /// # Panics
-    /// If the law shows more than [`GAUGES_MAX`] gauges, or one twice: which gauges a law has is fixed when it is written.
+    /// If the law shows more than [`GAUGES_MAX`] gauges, or one twice. Both are mistakes in the law's code.
     pub fn show(&mut self, name: &'static str, value: f64) {
         assert!(self.value(name).is_none(), "the gauge `{name}` is shown once");
         assert!(self.len < GAUGES_MAX, "a law shows at most {GAUGES_MAX} gauges");

@@ -1,9 +1,9 @@
-//! Samples of the rate at which a path delivers, and the largest of some of them.
+//! Samples of a path's delivery rate, and their windowed maximum.
 //!
 //! ```text
-//! delivered = all that was delivered from when the acknowledged segment left to its ACK
-//! interval  = the longer of: the time in which that was acknowledged, and the time in which it left
-//! rate      = delivered/interval, if the interval is no shorter than the least RTT
+//! delivered = segments delivered between the departure of the acknowledged segment and its ACK
+//! interval  = the longer of: the time in which these were acknowledged, and the time in which they were sent
+//! rate      = delivered/interval, unless the interval is shorter than the least RTT
 //! ```
 //!
 //! Citation: bbr-draft sec. 4.1.
@@ -14,20 +14,20 @@ use anabranch_units::Time;
 
 use crate::controller::{Ack, PathView, Supply};
 
-/// What an ACK tells of the rate.
+/// A sample of the delivery rate, from one ACK.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct RateSample {
-    /// Segments per second; `None` if the interval is too short to say.
+    /// Segments per second; `None` if the interval is too short for a sample.
     pub(crate) rate: Option<f64>,
-    /// Segments delivered since the acknowledged one left.
+    /// Segments delivered since the acknowledged segment left.
     pub(crate) delivered: f64,
     /// Segments delivered before it left.
     pub(crate) delivered_before: f64,
     /// Segments lost since it left.
     pub(crate) lost: f64,
-    /// Segments in flight when it had left, itself included.
+    /// Segments in flight when it left, itself included.
     pub(crate) flight: f64,
-    /// Whether the path was given enough when it left.
+    /// Whether the sender had enough data when it left.
     pub(crate) supply: Supply,
 }
 
@@ -50,42 +50,42 @@ impl RateSample {
     }
 }
 
-/// What a law itself holds back, to look at an empty path: samples of that say nothing of what the path can.
+/// The data that a law sends below its rate on purpose, to see an empty queue. The delivery rate of this data says nothing about the path.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct HeldBack {
-    /// What left from then on, before more than so many segments were delivered.
+    /// The time from which on data is held back, and the number of delivered segments after which none of it is left.
     what: Option<(Time, f64)>,
 }
 
 impl HeldBack {
-    /// From now on.
+    /// The law begins to hold data back.
     pub(crate) fn begin(&mut self, path: &PathView) {
         self.what = Some((path.now, path.progress.delivered));
     }
 
-    /// Still so; what is in flight now belongs to it.
+    /// The law still holds data back: what is in flight now belongs to it.
     pub(crate) fn go_on(&mut self, path: &PathView) {
         if let Some((_, until)) = &mut self.what {
             *until = path.progress.delivered + path.flight;
         }
     }
 
-    /// Whether a sample is of a path that was given enough, by the application and by the law.
+    /// Whether neither the application nor the law held data back when the sample's segment left.
     pub(crate) fn is_full(&self, sample: &RateSample, ack: &Ack) -> bool {
         let is_held = |(since, until)| ack.departure.time >= since && sample.delivered_before <= until;
         sample.supply == Supply::Enough && !self.what.is_some_and(is_held)
     }
 }
 
-/// The largest of the samples of the last few steps of a clock that counts rounds or cycles.
+/// The maximum of the samples of the last few steps. A step is a round or a cycle.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WindowedMax {
-    /// Step and sample: later ones are smaller. At most one for each step of the window.
+    /// Step and sample; later samples are smaller. At most one for each step of the window.
     samples: VecDeque<(u64, f64)>,
 }
 
 impl WindowedMax {
-    /// A sample at step `now`. Returns the largest of the last `window` steps, this one included.
+    /// Adds a sample at step `now`. Returns the maximum of the last `window` steps, this one included.
     pub(crate) fn update(&mut self, now: u64, window: u64, sample: f64) -> f64 {
         while self.samples.back().is_some_and(|&(_, last)| last <= sample) {
             self.samples.pop_back();
@@ -99,7 +99,7 @@ impl WindowedMax {
         self.max()
     }
 
-    /// The largest, as of the last sample; zero before the first.
+    /// The maximum at the last sample; zero before the first.
     pub(crate) fn max(&self) -> f64 {
         self.samples.front().map_or(0.0, |&(_, sample)| sample)
     }
@@ -116,8 +116,8 @@ mod tests {
         Time::ZERO + Span::from_millis(ms)
     }
 
-    /// A segment left at 100 ms with 10 delivered, and is acknowledged at 200 ms with 30: of the 20, those acknowledged took 110 ms and those
-    /// sent 90, so it is 20/0.11 a second.
+    /// A segment left at 100 ms, when 10 were delivered, and is acknowledged at 200 ms, when 30 are: the 20 were acknowledged in 110 ms and sent in
+    /// 90 ms, so the rate is 20/0.11 a second.
     #[test]
     fn the_longer_of_both_intervals_counts() {
         let before = Progress { delivered: 10.0, lost: 1.0, delivered_at: at(90), departed: at(10) };
@@ -150,7 +150,7 @@ mod tests {
         ack.departure.progress.departed = Time::ZERO;
         ack.departure.time = at(200);
         assert!((RateSample::of(&path, &ack).rate.unwrap() - 100.0).abs() < 1e-9);
-        // Nothing is acknowledged in less than the least RTT: somebody had acknowledged it before.
+        // No ACK takes less than the least RTT: this one was for data that was acknowledged before.
         path.rtt_min = Some(Span::from_millis(201));
         assert_eq!(RateSample::of(&path, &ack).rate, None);
     }

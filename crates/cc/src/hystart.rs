@@ -1,16 +1,16 @@
-//! HyStart++: slow start slows down when the RTT rises, and ends if that was no accident.
+//! HyStart++: slow start slows down when the RTT rises, and ends if the RTT stays high.
 //!
 //! ```text
-//! a round's RTT: the least of its samples, of which there are 8 at least
-//! slow start:                 w ← w + acknowledged            until RTT ≥ that of the round before + clamp(that/8, 4 ms, 16 ms)
-//! conservative slow start:    w ← w + acknowledged/4          back to slow start if the RTT falls below that at which it began
-//! after 5 rounds of that:     ssthresh ← w
+//! a round's RTT: the least of its samples, if there are at least 8
+//! slow start:                 w ← w + acknowledged            until RTT ≥ last + clamp(last/8, 4 ms, 16 ms), last: the RTT of the last round
+//! conservative slow start:    w ← w + acknowledged/4          back to slow start if the RTT falls below the one at which it began
+//! after 5 rounds of it:       ssthresh ← w
 //! ```
 //!
 //! Citation: rfc-9406.
 //!
 //! Differs from rfc-9406 in:
-//! * There is no limit to what an ACK adds (L): that is for senders that do not pace, and the transport paces.
+//! * The growth by one ACK has no limit (L). The RFC limits senders that do not pace, and the transport paces.
 
 use anabranch_units::Span;
 
@@ -38,9 +38,9 @@ impl HyStart {
         Self { last: None, current: None, samples: 0, conservative: None }
     }
 
-    /// An ACK for `acked` segments in slow start. Returns by how much the window grows.
+    /// Handles an ACK for `acked` segments in slow start. Returns the growth of the window.
     pub(crate) fn on_ack(&mut self, acked: f64, rtt: Option<Span>) -> f64 {
-        // [rfc-9406] sec. 4.2: the window grows first, then the RTTs are looked at.
+        // [rfc-9406] sec. 4.2: the window grows first, then the RTTs are compared.
         let growth = if self.is_conservative() { acked / DIVISOR } else { acked };
         if let Some(rtt) = rtt {
             self.current = Some(self.current.map_or(rtt, |least| least.min(rtt)));
@@ -62,7 +62,7 @@ impl HyStart {
         self.conservative.is_some()
     }
 
-    /// A round of slow start ended. Whether slow start did, too.
+    /// Handles the end of a round. Returns whether slow start ends with it.
     pub(crate) fn on_round(&mut self) -> bool {
         (self.last, self.current, self.samples) = (self.current, None, 0);
         let Some(conservative) = &mut self.conservative else { return false };

@@ -1,17 +1,17 @@
-//! The least of the samples of the last so many seconds, with bounded memory.
+//! The minimum of the samples in a window of time, with bounded memory.
 
 use std::collections::VecDeque;
 
 use anabranch_units::{Span, Time};
 
-/// Candidates for the least sample: later ones are larger. Those that are close in time are one.
+/// Candidates for the minimum; later ones are larger. Of several that are close in time one is kept.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WindowedMin {
     samples: VecDeque<(Time, f64)>,
 }
 
 impl WindowedMin {
-    /// A sample. Returns the least of the last `window`, to a sixteenth of it, this one included.
+    /// Adds a sample. Returns the minimum of the last `window`, this sample included; the length of the window is exact to a sixteenth.
     pub(crate) fn update(&mut self, now: Time, window: Span, sample: f64) -> f64 {
         while self.samples.back().is_some_and(|&(_, last)| last >= sample) {
             self.samples.pop_back();
@@ -21,27 +21,27 @@ impl WindowedMin {
             self.samples.push_back((now, sample));
         }
         self.forget(now, window);
-        // What was left out as too close may be all that there is.
+        // The samples that were not kept may be the only ones in the window.
         if self.samples.is_empty() {
             self.samples.push_back((now, sample));
         }
         self.min()
     }
 
-    /// What is older than `window` is forgotten.
+    /// Forgets the samples older than `window`.
     pub(crate) fn forget(&mut self, now: Time, window: Span) {
         while self.samples.front().is_some_and(|&(time, _)| now.since(time) > window) {
             self.samples.pop_front();
         }
     }
 
-    /// The least, as of the last sample; infinite before the first.
+    /// The minimum at the last sample; infinite before the first.
     pub(crate) fn min(&self) -> f64 {
         self.samples.front().map_or(f64::INFINITY, |&(_, sample)| sample)
     }
 }
 
-/// So many candidates at the most, and one.
+/// The limit of candidates, less one.
 const PARTS: u64 = 16;
 
 #[cfg(test)]

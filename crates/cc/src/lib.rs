@@ -1,9 +1,9 @@
 //! Congestion control: the window and rate of a path, computed from its acknowledgements.
 //!
 //! A [`Controller`] receives events and is asked for a window. It never reaches into the connection, and it knows no packets,
-//! sequence numbers or sockets. The same objects run in the simulator, in the transport over UDP and beside their twins in a
-//! kernel. So nothing here reads a clock, draws from an outside generator or prints, and floats are only added, subtracted, multiplied,
-//! divided and rooted: those operations give the same bits on every machine.
+//! sequence numbers or sockets. The same objects run in the simulator and in the transport over UDP. So nothing here reads a clock, draws
+//! from an outside generator or prints. Floats are only added, subtracted, multiplied, divided and rooted, as these operations give the
+//! same bits on every machine.
 //!
 //! From the top:
 //!
@@ -13,7 +13,7 @@
 //! * [`law`] has one file a law. A law's arithmetic is a public function if other crates need it.
 //! * [`composite`] is a decorator of a law that hides random losses from it.
 //! * [`row`] describes a law, [`settings`] its settings.
-//! * [`mod@classify`] distinguishes random loss from congestion loss. The response belongs to a law.
+//! * [`mod@classify`] distinguishes random loss from congestion. The law decides on the response.
 //! * [`controller`] is the interface: the trait, its events, and the gauges.
 
 pub mod classify;

@@ -27,7 +27,7 @@ pub(crate) fn is_known(value: f64) -> bool {
     value < f64::INFINITY
 }
 
-/// The cube root of `x`, within a few units in the last place; zero for what is not a positive number.
+/// The cube root of `x`, within a few units in the last place; zero if `x` is not a positive number.
 ///
 /// Newton's iteration `y ← (2y + x/y²)/3` from above falls monotonically to the root and is stopped when it no longer
 /// falls. Two steps bring any `x` of interest near: scaling by 8 until it lies in [1/8, 1] (at most some 340 times), then at

@@ -1,4 +1,4 @@
-//! A caller's own law, which is in no registry, wherever settings are expected.
+//! A caller's own law, which is not in the registry, as settings.
 //!
 //! ```
 //! use anabranch_cc::{Controller, own};
@@ -21,14 +21,14 @@ use crate::controller::Controller;
 use crate::row::{AnyLaw, LossContract, LossResponse, Row, Settings};
 use crate::settings::{AnyTable, Fields, NoSettings, Table};
 
-/// Settings that build a controller of `make` for each path. They have nothing to set.
+/// Settings without parameters that build a controller by `make` for each path.
 pub fn settings(make: impl Fn() -> Box<dyn Controller> + Send + Sync + 'static) -> Settings {
     Settings::of_table(&ROW, Box::new(Maker(Arc::new(make))))
 }
 
 const ROW: Row = Row {
     name: "own",
-    summary: "a controller that the caller brings along",
+    summary: "a controller of the caller",
     citation: "",
     // The caller's tests define the contract.
     loss_contract: LossContract {

@@ -1,18 +1,18 @@
-//! Numbers that look random: what keeps flows of one law from moving in step.
+//! Pseudorandom numbers that keep flows of one law from acting in step.
 //!
-//! They come from the times of the events that a controller hears, and from nothing else: equal events give equal numbers, and two flows, whose
-//! packets are never at one place at one time, get different ones. Nothing secret may come from them.
+//! They are computed from the times of a controller's events alone. Equal events give equal numbers; two flows get different ones, as
+//! their events have different times. They must not be used for secrets.
 
 use anabranch_units::Time;
 
-/// A source for one controller: splitmix64 over the times at which it is asked.
+/// The generator of one controller: splitmix64 over the times of the draws.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Random {
     state: u64,
 }
 
 impl Random {
-    /// At least 0 and below 1.
+    /// A number from 0, included, to 1, excluded.
     pub(crate) fn draw(&mut self, now: Time) -> f64 {
         self.state = mix(self.state ^ now.ticks());
         // The upper 53 bits: all that a double holds.

@@ -1,4 +1,4 @@
-//! A flow for tests: a controller, a clock and the bookkeeping that a transport would do, so that a test reads as a dialogue.
+//! A flow for tests: a controller, a clock, and the bookkeeping of a transport.
 
 pub(crate) mod bottleneck;
 
@@ -12,21 +12,21 @@ use crate::registry::{self, Settings};
 /// The payload of a full segment.
 pub(crate) const MSS: Bytes = Bytes::new(1000);
 
-/// One path whose every window is sent at once and acknowledged segment by segment, one RTT later.
+/// A path on which each window is sent at once and acknowledged segment by segment, one RTT later.
 pub(crate) struct Flow {
     pub(crate) controller: Box<dyn Controller>,
     pub(crate) now: Time,
     pub(crate) rtt: Span,
     pub(crate) phase: Phase,
     pub(crate) limit: Limit,
-    /// Segments in flight at most, for an application that does not fill the window.
+    /// The limit of the flight, for an application that does not fill the window.
     pub(crate) flight_cap: f64,
-    /// Of the segments that are acknowledged.
+    /// The size of the acknowledged segments.
     pub(crate) size: Bytes,
-    /// Segments found to be lost, and marked, of which the next ACK tells.
+    /// Lost segments that the next ACK reports; below, marked ones.
     pub(crate) newly_lost: f64,
     pub(crate) newly_marked: f64,
-    /// Whether there was enough to send when what is acknowledged left.
+    /// Whether the sender had enough data when the acknowledged segment left.
     pub(crate) supply: Supply,
     progress: Progress,
     rtt_min: Span,
@@ -129,7 +129,7 @@ impl Flow {
         self.controller.on_loss(&self.view(), &loss);
     }
 
-    /// The latest loss was none.
+    /// Undoes the latest loss as spurious.
     pub(crate) fn undo(&mut self) {
         self.controller.on_undo(&self.view());
     }
@@ -162,7 +162,7 @@ impl Flow {
     }
 }
 
-/// Expected and got, with a relative tolerance.
+/// Asserts that `got` is near `expected`, with a relative tolerance.
 #[track_caller]
 pub(crate) fn assert_near(got: f64, expected: f64, tolerance: f64) {
     let error = (got - expected).abs() / expected.abs();

@@ -1,6 +1,6 @@
-//! What every registered law must do, whatever it is: [`anabranch_cc::conformance`] with random stories under random settings.
+//! The conformance of every registered law: [`anabranch_cc::conformance`] with random stories under random settings.
 //!
-//! The draws are the same on every run. `PROPTEST_CASES=100000` looks further.
+//! The draws are the same on every run. `PROPTEST_CASES=100000` tests more of them.
 
 use anabranch_cc::conformance::{self, MSS, Operation};
 use anabranch_cc::registry::{Kind, Row, Settings, Value, rows};
@@ -31,7 +31,7 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-/// One value for each parameter: `None` leaves it at its default, else how far up its range it lies.
+/// One value for each parameter: `None` for the default, else the position in its range, from 0 to 1.
 type Draws = Vec<Option<f64>>;
 
 fn settings(row: &'static Row, draws: &Draws) -> Settings {
@@ -83,7 +83,7 @@ fn every_law_grows_on_an_empty_path() {
     }
 }
 
-/// Keys without an entry lead nowhere.
+/// Every citation has an entry in the bibliography.
 #[test]
 fn every_citation_is_in_the_bibliography() {
     let bibliography = include_str!("../../../docs/bibliography.md");

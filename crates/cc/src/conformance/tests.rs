@@ -66,14 +66,14 @@ fn checked(fault: Fault) -> Result<(), Violation> {
 #[test]
 fn each_fault_is_found_and_told_by_a_short_story() {
     assert_eq!(checked(Fault::None), Ok(()));
-    // What is said, and how many events lead to it at least and so at most.
+    // The message, and the length of the shortest story that leads to it.
     let cases = [
         (Fault::GrowsOnLoss, "enlarges the window from 10 to 11", 1),
         (Fault::KeepsOnLoss, "leaves the window at 10", 1),
         (Fault::KeepsOnTimeout, "a timeout leads from 10 to 10, more than 1", 1),
         (Fault::ForgetsUndo, "less than", 2),
         (Fault::NeverGrows, "not twice as much", 0),
-        (Fault::SendingMoves, "what leaves moves", 1),
+        (Fault::SendingMoves, "a departure changes", 1),
         // 10, 5, 2.5, 1.25, 0.625: four losses, each a timeout or a mark.
         (Fault::FallsBelowOne, "a timeout leads from 10 to 5, more than 1", 1),
     ];

@@ -16,12 +16,12 @@
 //! Citation: bbr-draft.
 //!
 //! Differs from bbr-draft in:
-//! * A loss is looked at with the ACK that tells of it, as if what is lost had left together with what was acknowledged; the draft looks at each lost
-//!   packet. So does what follows of it, the volume at which losses went above 2 %.
-//! * Ranges that are lost in Startup are counted as ACKs that tell of losses, as Linux does.
-//! * Idle is what the transport calls so: nothing in flight for a retransmission timeout.
-//! * Nothing is offloaded: the budget for quanta is one, and the pacer of the transport has its own.
-//! * Without an RTT from the handshake the first pace is set anew by the first sample, as Linux does; the draft keeps what a millisecond gives.
+//! * A loss is evaluated with the ACK that reveals it, as if the lost segments had left together with the acknowledged one; the draft evaluates each
+//!   lost packet. The same holds for the volume at which losses went above 2 %.
+//! * In Startup, lost ranges are counted by the ACKs that reveal losses, as in Linux.
+//! * Idle is what the transport reports as idle: nothing in flight for a retransmission timeout.
+//! * There is no segmentation offload: the budget is one quantum, and the pacer of the transport has its own.
+//! * Without an RTT from the handshake, the first sample sets the pace anew, as in Linux; the draft keeps the pace of a nominal RTT of 1 ms.
 
 mod congestion;
 mod model;
@@ -48,19 +48,19 @@ pub(crate) const ROW: Row = Row {
     citation: "bbr-draft",
     loss_contract: LossContract {
         shrinks_above: WINDOW_MIN,
-        // What is in flight, and one more, for the probe of the timeout.
+        // The flight, and one more segment for the probe of the timeout.
         timeout_window_max: f64::INFINITY,
         loss: LossResponse::Holds { citation: "bbr-draft sec. 5.5.10" },
     },
     law: &Law { defaults: WindowSettings::DEFAULT, make: |settings| Box::new(Bbr::new(settings)) },
 };
 
-/// Where BBR is in its life.
+/// The state of BBR's state machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     /// Doubles its rate each round, until the pipe is full.
     Startup,
-    /// Lets the queue of Startup go.
+    /// Drains the queue of Startup.
     Drain,
     /// Makes room after a probe.
     Down,
@@ -75,7 +75,7 @@ pub(crate) enum State {
 }
 
 impl State {
-    /// What the bandwidth is multiplied with (bbr-draft sec. 5.6.1, the table).
+    /// The factor of the bandwidth in the pacing rate (bbr-draft sec. 5.6.1, the table).
     fn pacing_gain(self) -> f64 {
         match self {
             // 4 ln 2, with which the rate doubles each round.
@@ -87,7 +87,7 @@ impl State {
         }
     }
 
-    /// What the bandwidth-delay product is multiplied with.
+    /// The factor of the bandwidth-delay product in the window.
     fn window_gain(self) -> f64 {
         match self {
             Self::Startup | Self::Drain | Self::Down | Self::Cruise | Self::Refill => 2.0,
@@ -100,7 +100,7 @@ impl State {
         matches!(self, Self::Down | Self::Cruise | Self::Refill | Self::Up)
     }
 
-    /// Whether losses are expected, as more is sent than is known to fit.
+    /// Whether losses are expected because BBR sends more than is known to fit.
     fn is_probing(self) -> bool {
         matches!(self, Self::Startup | Self::Refill | Self::Up)
     }
@@ -109,7 +109,7 @@ impl State {
 /// bbr-draft MinPipeCwnd: two segments on the way and two acknowledgements on the way back.
 const WINDOW_PIPE: f64 = 4.0;
 
-/// bbr-draft PacingMarginPercent: a little less than the path takes, so that a queue goes away.
+/// bbr-draft PacingMarginPercent: a little less than the bandwidth of the path, so that a queue drains.
 const PACING_SHARE: f64 = 0.99;
 
 /// BBR's window and rate for one path.
@@ -132,19 +132,19 @@ pub struct Bbr {
     cycle: Cycle,
     probe_rtt: ProbeRtt,
     drain_began: u64,
-    /// The window before a loss or ProbeRtt made it smaller.
+    /// The window before a loss or ProbeRtt reduced it.
     window_prior: f64,
-    /// The window before the latest loss, until it is taken back.
+    /// The window before the latest loss, until that loss is undone.
     before_loss: Option<f64>,
     is_recovering: bool,
     is_after_idle: bool,
-    /// What a loss that turns out to be none gives back.
+    /// The state to restore if the latest loss was spurious.
     undo: Undo,
     random: Random,
     window_initial: f64,
 }
 
-/// What was before a loss.
+/// The state before a loss.
 #[derive(Clone, Copy, Debug)]
 struct Undo {
     /// The state that the loss ended.
@@ -152,13 +152,13 @@ struct Undo {
     bounds: Bounds,
 }
 
-/// An ACK and what it says, for the parts.
+/// An ACK and the sample that it gives, for the parts of BBR.
 struct Event<'a> {
     now: Time,
     path: &'a PathView,
     ack: &'a Ack,
     sample: RateSample,
-    /// Whether the sample is of a path that was given enough, so that it may lower what is thought of it.
+    /// Whether the sender had enough data for the sample, so that it may lower the estimate of the bandwidth.
     is_full: bool,
 }
 
@@ -203,7 +203,7 @@ impl Bbr {
         }
     }
 
-    /// The path is new. Its RTT is known from the handshake, or not.
+    /// Starts on a new path. Its RTT may be known from the handshake.
     fn begin(&mut self, path: &PathView) {
         self.is_paced_by_rtt = path.rtt_smoothed.is_some();
         let rtt = path.rtt_smoothed.map_or(RTT_NOMINAL, |rtt| rtt.as_secs_f64().max(RTT_LEAST));
@@ -229,19 +229,19 @@ impl Bbr {
         self.set_window(event);
     }
 
-    /// The bandwidth that the rate and the window go by, in segments per second: zero before the first sample.
+    /// The bandwidth for the rate and the window, in segments per second: zero before the first sample.
     fn bandwidth(&self) -> f64 {
         self.model.max_bw().min(self.bounds.bw_shortterm)
     }
 
-    /// So many times the bandwidth-delay product, in segments.
+    /// `gain` times the bandwidth-delay product, in segments.
     fn volume(&self, bandwidth: f64, gain: f64) -> f64 {
         if self.model.rtt_min.is_finite() { gain * bandwidth * self.model.rtt_min } else { self.window_initial }
     }
 
-    /// The same, but what keeps the pipe busy at least.
+    /// `volume`, raised to the least that keeps the pipe busy.
     fn quantized(&self, volume: f64) -> f64 {
-        // One quantum: what the rate has in a millisecond, two segments at least.
+        // One quantum: the data of a millisecond at the pacing rate, at least two segments.
         let quantum = (self.pace.unwrap_or(0.0) * 1e-3).min(QUANTUM_BITS / self.segment_bits.max(1.0)).max(2.0);
         let room = if self.state == State::Up { 2.0 } else { 0.0 };
         volume.max(quantum).max(WINDOW_PIPE) + room
@@ -288,7 +288,7 @@ impl Bbr {
         self.window = self.window.min(longterm.min(self.bounds.inflight_shortterm).max(WINDOW_PIPE));
     }
 
-    /// The window is about to be made smaller for a while.
+    /// Keeps the window before a temporary reduction.
     fn save_window(&mut self) {
         self.window_prior = if self.is_recovering || self.state == State::ProbeRtt {
             self.window_prior.max(self.window)
@@ -320,7 +320,7 @@ impl Controller for Bbr {
     fn on_loss(&mut self, path: &PathView, loss: &Loss) {
         self.before_loss = Some(self.window);
         match loss.signal {
-            // Its segments leave without a codepoint.
+            // Segments of this law are not ECN-capable.
             Signal::Ecn => {}
             Signal::DupAcks => {
                 self.save_window();
@@ -345,7 +345,7 @@ impl Controller for Bbr {
     fn on_undo(&mut self, path: &PathView) {
         self.is_recovering = false;
         self.undo_loss(path.progress.delivered);
-        // Another look for the RTT may have been between.
+        // A ProbeRtt may have come in between.
         self.window = self.window.max(self.before_loss.take().unwrap_or(self.window));
     }
 
@@ -378,11 +378,11 @@ impl Controller for Bbr {
     }
 
     fn pacing_rate(&self) -> Option<Rate> {
-        // A rate of zero would stop it for ever.
+        // A rate of zero would stop the sender for ever.
         self.pace.map(|pace| Rate::from_bits_per_second((pace * self.segment_bits).max(1.0) as u64))
     }
 
-    /// The draft has no answer to marks.
+    /// The draft does not react to marks.
     fn ect(&self) -> Option<Ect> {
         None
     }
@@ -403,7 +403,7 @@ impl Controller for Bbr {
 /// bbr-draft sec. 5.6.2: the RTT for the first pace, if none is known.
 const RTT_NOMINAL: f64 = 1e-3;
 
-/// A clock may be so coarse that an RTT is zero.
+/// The least RTT in seconds: with a coarse clock a sample may be zero.
 const RTT_LEAST: f64 = 1e-6;
 
 /// bbr-draft sec. 5.6.3: 64 KBytes.

@@ -1,4 +1,4 @@
-//! BBR, version 1: sends at the largest rate at which the path has delivered lately, and answers to no loss.
+//! BBR, version 1: sends at the largest recent delivery rate of the path, and does not respond to losses.
 //!
 //! ```text
 //! bw ← largest delivery rate of 10 rounds,   rtt ← least RTT of 10 s,   bdp = bw · rtt
@@ -13,10 +13,10 @@
 //!
 //! Differs from bbr-draft-00 in:
 //! * The pace is 1 % less than the bandwidth, as in Linux.
-//! * Idle is what the transport calls so: nothing in flight for a retransmission timeout.
-//! * Without an RTT from the handshake the first pace is set anew by the first sample, as in Linux.
+//! * Idle is what the transport reports as idle: nothing in flight for a retransmission timeout.
+//! * Without an RTT from the handshake, the first sample sets the pace anew, as in Linux.
 //!
-//! Differs from Linux in: no long-term bandwidth for policers and no window for acknowledgements that come in bulk, which the draft has not.
+//! Differs from Linux in: the draft, and so this law, has no long-term bandwidth for policers and no extra window for aggregated ACKs.
 
 use anabranch_units::{Rate, Span, Time};
 
@@ -28,7 +28,7 @@ use crate::settings::WindowSettings;
 
 pub(crate) const ROW: Row = Row {
     name: "bbr1",
-    summary: "BBR version 1: the path's largest delivery rate and least RTT, whatever is lost",
+    summary: "BBR version 1: follows the path's largest delivery rate and least RTT; ignores losses",
     citation: "bbr-draft-00, bbr-2016",
     loss_contract: LossContract {
         shrinks_above: WINDOW_MIN,
@@ -38,7 +38,7 @@ pub(crate) const ROW: Row = Row {
     law: &Law { defaults: WindowSettings::DEFAULT, make: |settings| Box::new(Bbr1::new(settings)) },
 };
 
-/// Where BBR is in its life.
+/// The state of BBR's state machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Startup,
@@ -48,7 +48,7 @@ enum State {
         step: usize,
         since: Time,
     },
-    /// When it is over, once little enough is in flight, and whether a round has passed since.
+    /// When it ends, once the flight is small enough, and whether a round has passed since.
     ProbeRtt {
         done: Option<Time>,
         is_round_done: bool,
@@ -91,7 +91,7 @@ pub struct Bbr1 {
     window: f64,
     /// The window before a loss or ProbeRTT made it smaller.
     window_prior: f64,
-    /// The window before the latest loss, until it is taken back.
+    /// The window before the latest loss, until that loss is undone.
     before_loss: Option<f64>,
     /// Segments per second; `None` before the handshake is over.
     pace: Option<f64>,
@@ -103,16 +103,16 @@ pub struct Bbr1 {
     rtt: f64,
     rtt_seen: Time,
     rounds: u64,
-    /// The round ends with the ACK of what leaves when so many segments have been delivered.
+    /// The round ends with the ACK of a segment that left when at least this many segments had been delivered.
     round_end: f64,
     is_round_start: bool,
-    /// The bandwidth from which growth is counted, rounds without, and whether the pipe is full.
+    /// The bandwidth that later samples are compared with; below, the rounds without growth, and whether the pipe is full.
     full_bw: f64,
     full_rounds: u32,
     is_full: bool,
     held_back: HeldBack,
     is_recovering: bool,
-    /// In the first round of a recovery what is acknowledged may leave, and nothing else.
+    /// Packet conservation, in the first round of a recovery: only as many segments leave as are acknowledged.
     conserves: bool,
     is_after_idle: bool,
     random: Random,
@@ -156,7 +156,7 @@ impl Bbr1 {
         self.round_end = path.progress.delivered;
     }
 
-    /// So many bandwidth-delay products and what keeps both ends busy, in segments.
+    /// `gain` bandwidth-delay products and three quanta that keep both ends busy, in segments.
     fn inflight(&self, gain: f64) -> f64 {
         if self.rtt.is_infinite() {
             return self.window_initial;
@@ -191,7 +191,8 @@ impl Bbr1 {
         }
     }
 
-    /// [bbr-draft-00] sec. 4.3.4.3: one step each RTT, but a probe goes on until it is felt, and making room ends when there is.
+    /// [bbr-draft-00] sec. 4.3.4.3: one step each RTT. A probe lasts until it fills the pipe or meets losses; the step after it ends early if the
+    /// queue is drained.
     fn update_cycle(&mut self, path: &PathView, ack: &Ack) {
         let State::ProbeBw { step, since } = self.state else { return };
         let has_waited = path.now.since(since).as_secs_f64() > self.rtt;
@@ -231,7 +232,7 @@ impl Bbr1 {
         }
     }
 
-    /// Anywhere in the cycle but where it makes room.
+    /// Begins the cycle at any step but the one that drains.
     fn enter_probe_bw(&mut self, now: Time) {
         let step = GAINS.len() - 1 - self.random.below(now, 7) as usize;
         self.state = State::ProbeBw { step: (step + 1) % GAINS.len(), since: now };
@@ -346,7 +347,7 @@ impl Controller for Bbr1 {
     fn on_loss(&mut self, path: &PathView, loss: &Loss) {
         self.before_loss = Some(self.window);
         match loss.signal {
-            // Its segments leave without a codepoint.
+            // Segments of this law are not ECN-capable.
             Signal::Ecn => {}
             Signal::DupAcks => {
                 self.save_window();
@@ -368,9 +369,9 @@ impl Controller for Bbr1 {
 
     fn on_undo(&mut self, _path: &PathView) {
         self.end_recovery();
-        // Another look for the RTT may have been between.
+        // A ProbeRtt may have come in between.
         self.window = self.window.max(self.before_loss.take().unwrap_or(self.window));
-        // It may have ended Startup.
+        // The spurious loss may have ended Startup.
         (self.full_bw, self.full_rounds) = (0.0, 0);
     }
 
@@ -399,11 +400,11 @@ impl Controller for Bbr1 {
     }
 
     fn pacing_rate(&self) -> Option<Rate> {
-        // A rate of zero would stop it for ever.
+        // A rate of zero would stop the sender for ever.
         self.pace.map(|pace| Rate::from_bits_per_second((pace * self.segment_bits).max(1.0) as u64))
     }
 
-    /// The draft has no answer to marks.
+    /// The draft does not react to marks.
     fn ect(&self) -> Option<Ect> {
         None
     }
@@ -421,7 +422,7 @@ impl Controller for Bbr1 {
 /// 2/ln 2: with it the rate doubles each round ([bbr-draft-00] sec. 4.2.1).
 const GAIN_HIGH: f64 = 2.885_390_081_777_927;
 
-/// [bbr-draft-00] sec. 4.3.4.2: probes for more, makes room again, and keeps the rate for six steps.
+/// [bbr-draft-00] sec. 4.3.4.2: probes for more, drains the queue of the probe, and keeps the rate for six steps.
 const GAINS: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 
 /// [bbr-draft-00] BtlBwFilterLen: a cycle, and two rounds more.
@@ -436,13 +437,13 @@ const PROBE_RTT: Span = Span::from_millis(200);
 /// [bbr-draft-00] BBRMinPipeCwnd.
 const WINDOW_PIPE: f64 = 4.0;
 
-/// A little less than the path takes, so that a queue goes away (Linux).
+/// A little less than the bandwidth of the path, so that a queue drains (Linux).
 const PACING_SHARE: f64 = 0.99;
 
 /// [bbr-draft-00] sec. 4.2.1: the RTT for the first pace, if none is known.
 const RTT_NOMINAL: f64 = 1e-3;
 
-/// A clock may be so coarse that an RTT is zero.
+/// The least RTT in seconds: with a coarse clock a sample may be zero.
 const RTT_LEAST: f64 = 1e-6;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Composite: standard TCP, or another law that only losses move, under the loss policy of ctcp-2019: [`crate::composite`].
+//! Composite: standard TCP, or another law that responds only to losses, with the loss policy of ctcp-2019: [`crate::composite`].
 //!
 //! ```text
 //! duplicate ACKs, cause random:    retransmit, and nothing else
@@ -7,8 +7,8 @@
 //!
 //! Citation: ctcp-2019 sec. 3.
 //!
-//! Differs from the paper in: what [`crate::composite`] says; the share of random losses is not limited. FAST has this policy as a
-//! part of its own: `loss = "composite"`.
+//! Differs from the paper in: see [`crate::composite`]; the share of random losses is not limited. FAST has this policy as one of its
+//! own parts: `loss = "composite"`.
 
 use crate::composite::Composite;
 use crate::controller::{Controller, WINDOW_MIN};
@@ -20,9 +20,9 @@ use crate::settings::{Choice, Fields, INITIAL_WINDOW, Table, WindowSettings};
 
 pub(crate) const ROW: Row = Row {
     name: "composite",
-    summary: "Composite TCP: a random loss leaves the window alone",
+    summary: "Composite TCP: a random loss does not change the window",
     citation: "ctcp-2019",
-    // None of the bases leaves more after a loss or a timeout.
+    // The largest window that any of the base laws leaves after a loss or a timeout.
     loss_contract: LossContract {
         shrinks_above: reno::SSTHRESH_MIN,
         timeout_window_max: WINDOW_MIN,
@@ -68,7 +68,7 @@ impl CompositeSettings {
 impl Table for CompositeSettings {
     fn visit(&mut self, fields: &mut Fields<'_>) {
         fields.initial_window(&mut self.initial_window);
-        fields.choice("base", &mut self.base, "the law that moves the window otherwise");
+        fields.choice("base", &mut self.base, "the law for everything but random losses");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Copa: a target rate of one over delta times the queueing delay, and a mode for rivals that fill the queue.
+//! Copa: a target rate of 1/(delta · queueing delay), and a mode against rivals that fill the queue.
 //!
 //! ```text
 //! dq = standing RTT − least RTT       standing: the least of half an SRTT; least: that of 10 s
@@ -13,12 +13,12 @@
 //! Citation: copa-2018 sec. 2 and 3.
 //!
 //! Differs from copa-2018 in:
-//! * It says nothing of timeouts: the window is 1 and slow start begins anew.
-//! * v is no more than what would double the window in a round, and 1 from the ACK on that turns the window, not from the next round on.
+//! * The paper says nothing about timeouts: here the window becomes 1 and slow start begins anew.
+//! * v is limited so that the window at most doubles in a round. It becomes 1 with the ACK that changes the direction, not with the next round.
 //! * A window that is not full does not grow, and is at least two segments.
 //!
-//! Only a loss lowers 1/delta in the competitive mode: flows of Copa that have come into it together, as after a slow start, leave it at the first
-//! losses, and never if the buffer has no end.
+//! Only a loss lowers 1/delta in the competitive mode. If several flows of Copa enter this mode together, as after a slow start, they leave it at
+//! the first losses; with an unlimited buffer they never leave it.
 
 use anabranch_units::{Rate, Span};
 
@@ -29,7 +29,7 @@ use crate::settings::{Fields, INITIAL_WINDOW, Table};
 
 pub(crate) const ROW: Row = Row {
     name: "copa",
-    summary: "Copa: a rate of one over delta times the queueing delay; competitive beside who fills the queue",
+    summary: "Copa: a rate of 1/(delta x queueing delay); competes with rivals that fill the queue",
     citation: "copa-2018",
     loss_contract: LossContract {
         shrinks_above: WINDOW_MIN,
@@ -39,14 +39,14 @@ pub(crate) const ROW: Row = Row {
     law: &Law { defaults: CopaSettings::DEFAULT, make: |settings| Box::new(Copa::new(settings)) },
 };
 
-/// What Copa is set to.
+/// The settings of Copa.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CopaSettings {
     /// The window before the first ACK, in segments.
     pub initial_window: f64,
-    /// How much delay counts: a flow keeps about one over it in the queue, in segments.
+    /// The weight of delay: a flow keeps about 1/delta segments in the queue.
     pub delta: f64,
-    /// Whether to go along with rivals that fill the queue.
+    /// Whether to compete with rivals that fill the queue.
     pub competitive: bool,
 }
 
@@ -58,21 +58,21 @@ impl CopaSettings {
 impl Table for CopaSettings {
     fn visit(&mut self, fields: &mut Fields<'_>) {
         fields.initial_window(&mut self.initial_window);
-        let help = "how much delay counts: about one over it is kept in the queue";
+        let help = "weight of delay: the law keeps about 1/delta segments in the queue";
         fields.number("delta", &mut self.delta, 0.004..=0.5, "1/segments", help);
-        let help = "go along with rivals that fill the queue";
+        let help = "compete with rivals that fill the queue";
         fields.switch("competitive", &mut self.competitive, help);
     }
 }
 
-/// Where the window goes.
+/// The direction in which the window moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Direction {
     Up,
     Down,
 }
 
-/// The step of the window: how large, and since when it is in one direction.
+/// The velocity of the window, its direction, and the rounds in that direction.
 #[derive(Clone, Copy, Debug)]
 struct Velocity {
     value: f64,
@@ -83,7 +83,7 @@ struct Velocity {
 impl Velocity {
     const FIRST: Self = Self { value: 1.0, direction: Direction::Up, rounds: 0 };
 
-    /// [copa-2018] sec. 2.2: a round went this way.
+    /// [copa-2018] sec. 2.2: handles a round in this direction.
     fn turn(&mut self, direction: Direction) {
         if direction == self.direction {
             self.rounds += 1;
@@ -96,14 +96,14 @@ impl Velocity {
     }
 }
 
-/// Whether somebody else fills the queue.
+/// The detector of rivals that fill the queue.
 #[derive(Clone, Copy, Debug)]
 struct Rivals {
     /// The largest RTT of this round and of the three before it, in seconds.
     rtt_max: [f64; 4],
     /// Rounds since the queue was nearly empty.
     rounds_full: u32,
-    /// One over delta; more than that of the default mode if it competes.
+    /// 1/delta; in the competitive mode more than in the default mode.
     weight: f64,
     has_loss: bool,
 }
@@ -120,7 +120,7 @@ pub struct Copa {
     rivals: Rivals,
     /// The window when the latest acknowledged segment left.
     window_departure: f64,
-    /// Window and weight before the latest loss, until it is taken back.
+    /// Window and weight before the latest loss, until that loss is undone.
     before_loss: Option<(f64, f64)>,
     /// Bits of a full segment.
     segment_bits: f64,
@@ -235,7 +235,7 @@ impl Controller for Copa {
     fn on_loss(&mut self, _path: &PathView, loss: &Loss) {
         self.before_loss = Some((self.window, self.rivals.weight));
         let rivals = &mut self.rivals;
-        // In the default mode it stays what it is.
+        // In the default mode 1/delta stays.
         rivals.weight = (rivals.weight / 2.0).max(1.0 / self.settings.delta);
         rivals.has_loss = true;
         if loss.signal == Signal::Timeout {
@@ -271,7 +271,7 @@ impl Controller for Copa {
         (standing.is_finite() && bits.is_finite() && bits >= 1.0).then(|| Rate::from_bits_per_second(bits as u64))
     }
 
-    /// The paper has no answer to marks.
+    /// The paper does not react to marks.
     fn ect(&self) -> Option<Ect> {
         None
     }
@@ -289,7 +289,7 @@ impl Controller for Copa {
 /// copa-2018 sec. 2.1: 10 s, "to handle route changes".
 const RTT_MIN_AGE: Span = Span::from_secs(10);
 
-/// copa-2018 sec. 2.2: a tenth of how the queueing delay varies.
+/// copa-2018 sec. 2.2: a tenth of the range of the queueing delay.
 const NEARLY_EMPTY: f64 = 0.1;
 
 /// copa-2018 sec. 2.2: in the steady state the queue empties every five RTTs.

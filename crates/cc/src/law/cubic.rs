@@ -13,8 +13,8 @@
 //!
 //! Differs from rfc-9438 in:
 //! * It multiplies the window, not FlightSize, by beta: see [`crate::law::reno`].
-//! * Slow start is Reno's unless `slow_start = "hystart"`. Sec. 4.10 says that CUBIC should use HyStart++ and may use Reno's. What is
-//!   measured of rivals here is measured beside Reno's, which overshoots more: HyStart++ is chosen by name.
+//! * Slow start is Reno's unless `slow_start = "hystart"`. Sec. 4.10 says that CUBIC should use HyStart++ and may use Reno's. The measurements
+//!   with rivals in this project use Reno's, which overshoots more.
 
 use anabranch_units::Time;
 
@@ -44,11 +44,11 @@ pub(crate) const ROW: Row = Row {
 pub struct CubicSettings {
     /// The window before the first ACK, in segments.
     pub initial_window: f64,
-    /// The growth of the window far from the last loss, in segments per cubic second.
+    /// C: the growth of the window far from the last loss, in segments per cubic second.
     pub c: f64,
     /// The share of the window that remains after a loss.
     pub beta: f64,
-    /// Whether to aim lower when losses come at ever smaller windows.
+    /// Whether the plateau is lowered when a loss comes at a smaller window than the loss before.
     pub fast_convergence: bool,
     /// How the window grows before the first loss.
     pub slow_start: SlowStart,
@@ -81,11 +81,11 @@ impl Choice for SlowStart {
 impl Table for CubicSettings {
     fn visit(&mut self, fields: &mut Fields<'_>) {
         fields.initial_window(&mut self.initial_window);
-        let help = "how aggressively the window grows far from the last loss";
+        let help = "C: growth of the window far from the last loss";
         fields.number("c", &mut self.c, 0.001..=100.0, "segments/s^3", help);
         // Below one half alpha would exceed Reno's.
-        fields.number("beta", &mut self.beta, 0.5..=0.95, "", "what a loss leaves of the window");
-        let help = "aim lower when losses come at ever smaller windows, to make room for others";
+        fields.number("beta", &mut self.beta, 0.5..=0.95, "", "share of the window that is left after a loss");
+        let help = "lower plateau if a loss comes at a smaller window than the last one, to make room for others";
         fields.switch("fast_convergence", &mut self.fast_convergence, help);
         let help = "the first slow start: until a loss, or until the RTT rises (HyStart++)";
         fields.choice("slow_start", &mut self.slow_start, help);
@@ -98,12 +98,12 @@ pub fn curve(c: f64, k: f64, window_max: f64, t: f64) -> f64 {
     c * from_plateau * from_plateau * from_plateau + window_max
 }
 
-/// K in seconds (rfc-9438 eq. 2): how long the curve takes from `window_epoch` to `window_max` segments.
+/// K in seconds (rfc-9438 eq. 2): the time that the curve takes from `window_epoch` to `window_max` segments.
 pub fn time_to_plateau(c: f64, window_epoch: f64, window_max: f64) -> f64 {
     cube_root((window_max - window_epoch) / c)
 }
 
-/// Segments a round by which Reno must grow to be as fast with `beta` as with one half (rfc-9438 eq. 4).
+/// The segments a round by which Reno must grow to have the same rate with `beta` as with one half (rfc-9438 eq. 4).
 pub fn alpha_friendly(beta: f64) -> f64 {
     3.0 * (1.0 - beta) / (1.0 + beta)
 }
@@ -121,7 +121,7 @@ pub struct Cubic {
     window_prior: f64,
     start: Start,
     curve: Option<Curve>,
-    /// In the first slow start, if that is HyStart++'s.
+    /// The state of HyStart++ during the first slow start; `None` with Reno's slow start and later.
     hystart: Option<HyStart>,
     before_loss: Option<BeforeLoss>,
     /// When the last ACK arrived.
@@ -145,12 +145,12 @@ enum Start {
 /// The curve of one stage of congestion avoidance.
 #[derive(Clone, Copy, Debug)]
 struct Curve {
-    /// When it began, shifted by the time in which the application did not fill the window.
+    /// When the stage began, shifted by the time in which the application did not fill the window.
     epoch: Time,
     plateau: f64,
     /// K in seconds.
     k: f64,
-    /// W_est: what Reno would have.
+    /// W_est: the window that Reno would have.
     friendly: f64,
 }
 
@@ -196,12 +196,12 @@ impl Cubic {
         }
     }
 
-    /// One that begins with so many segments in slow start, as RFC 9438 sets it.
+    /// CUBIC with the settings of RFC 9438, in slow start at a window of `window` segments.
     pub(crate) fn beginning_with(window: f64) -> Self {
         Self { window, ..Self::new(&CubicSettings::DEFAULT) }
     }
 
-    /// What filled the queue is found: congestion avoidance begins, on a plateau.
+    /// Ends slow start without a loss: congestion avoidance begins, on a plateau.
     pub(crate) fn end_slow_start(&mut self) {
         self.ssthresh = self.ssthresh.min(self.window);
     }
@@ -216,7 +216,7 @@ impl Cubic {
 
     fn avoid_congestion(&mut self, path: &PathView, acked: f64) {
         let mut curve = self.curve.unwrap_or_else(|| self.begin(path.now));
-        // [rfc-9438] sec. 4.3: from where Reno has regained the window it had, alpha is 1 as Reno's.
+        // [rfc-9438] sec. 4.3: once W_est has regained the window before the loss, alpha is 1 as in Reno.
         let alpha = if curve.friendly < self.window_prior { alpha_friendly(self.beta) } else { 1.0 };
         curve.friendly += alpha * acked / self.window;
         let t = path.now.since(curve.epoch).as_secs_f64();
@@ -240,7 +240,7 @@ impl Controller for Cubic {
         match (ack.phase, ack.limit) {
             (Phase::Recovery, _) => {}
             (Phase::Open, Limit::Application) => {
-                // [rfc-9438] sec. 5.8: t does not count time in which the window was not used.
+                // [rfc-9438] sec. 5.8: t excludes the time in which the window was not used.
                 if let Some(curve) = &mut self.curve {
                     curve.epoch = curve.epoch.saturating_add(silence);
                 }
@@ -284,7 +284,7 @@ impl Controller for Cubic {
     }
 
     fn on_undo(&mut self, _path: &PathView) {
-        // [rfc-9438] sec. 4.9.2: a window that has grown beyond what it was stays, and all that belongs to it.
+        // [rfc-9438] sec. 4.9.2: a window that has grown beyond the one before the loss stays, with its curve.
         if let Some(before) = self.before_loss.take().filter(|before| self.window < before.window) {
             let BeforeLoss { window, ssthresh, window_max, window_prior, start, curve, hystart } = before;
             *self = Self { window, ssthresh, window_max, window_prior, start, curve, hystart, ..*self };
@@ -295,7 +295,7 @@ impl Controller for Cubic {
         match restart {
             Restart::Established | Restart::AfterTimeout => {}
             Restart::Idle => {
-                // [rfc-5681] sec. 4.1, and the time of silence does not count for the curve.
+                // [rfc-5681] sec. 4.1. The idle time does not count for the curve.
                 self.window = self.window.min(self.window_initial);
                 (self.curve, self.start, self.heard) = (None, Start::OnPlateau, path.now);
             }

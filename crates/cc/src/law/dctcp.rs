@@ -1,4 +1,4 @@
-//! DCTCP: less by half the share of marks, so that a few marks take a little.
+//! DCTCP: reduces the window by half the share of marks, so that few marks reduce it little.
 //!
 //! ```text
 //! once a round:       alpha ← (1 − g) alpha + g F,   F = marked/acknowledged of the round;   alpha is 1 at first
@@ -21,7 +21,7 @@ use crate::settings::{Fields, INITIAL_WINDOW, Table};
 
 pub(crate) const ROW: Row = Row {
     name: "dctcp",
-    summary: "DCTCP: Reno that gives way to marks in proportion; for networks that mark early",
+    summary: "DCTCP: Reno that responds to marks in proportion; for networks that mark early",
     citation: "rfc-8257, dctcp-2010",
     loss_contract: LossContract {
         shrinks_above: reno::SSTHRESH_MIN,
@@ -31,12 +31,12 @@ pub(crate) const ROW: Row = Row {
     law: &Law { defaults: DctcpSettings::DEFAULT, make: |settings| Box::new(Dctcp::new(settings)) },
 };
 
-/// What DCTCP is set to.
+/// The settings of DCTCP.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DctcpSettings {
     /// The window before the first ACK, in segments.
     pub initial_window: f64,
-    /// Weight of a round in alpha.
+    /// The weight of a round in alpha.
     pub g: f64,
 }
 
@@ -48,7 +48,7 @@ impl DctcpSettings {
 impl Table for DctcpSettings {
     fn visit(&mut self, fields: &mut Fields<'_>) {
         fields.initial_window(&mut self.initial_window);
-        fields.number("g", &mut self.g, 0.001..=1.0, "", "weight of a round in the share of marks");
+        fields.number("g", &mut self.g, 0.001..=1.0, "", "weight of a round in alpha, the smoothed share of marks");
     }
 }
 
@@ -58,7 +58,7 @@ pub(crate) struct Marks {
     /// Between 0 and 1.
     alpha: f64,
     g: f64,
-    /// Segments of the round that is under way.
+    /// Acknowledged and marked segments of the current round.
     acked: f64,
     marked: f64,
 }
@@ -78,10 +78,10 @@ impl Marks {
         self.marked += ack.newly_marked;
     }
 
-    /// A round is over.
+    /// Handles the end of a round.
     pub(crate) fn end_round(&mut self) {
         if self.acked > 0.0 {
-            // Segments that are not full count as whole when they are marked.
+            // A marked segment counts as a whole one even if it is not full, so the quotient may exceed one.
             let share = (self.marked / self.acked).min(1.0);
             self.alpha = (1.0 - self.g) * self.alpha + self.g * share;
         }
@@ -97,7 +97,7 @@ pub struct Dctcp {
     /// Segments; infinite before the first loss or mark.
     ssthresh: f64,
     marks: Marks,
-    /// Both before the latest loss, until it is taken back.
+    /// Window and ssthresh before the latest loss, until that loss is undone.
     before_loss: Option<(f64, f64)>,
     window_initial: f64,
 }

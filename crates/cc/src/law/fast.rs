@@ -1,39 +1,39 @@
-//! FAST: keeps alpha segments in the queues of the path, read from its RTTs. One law with parts, one part a paper.
+//! FAST: keeps alpha segments in the queues of the path, which it computes from RTTs. One law with parts, one part a paper.
 //!
 //! ```text
 //! window:    every second round trip  w ← (1 − gamma) w + gamma (old · baseRTT/avgRTT + alpha)       window
 //! avgRTT:    avgRTT ← avgRTT + (rtt − avgRTT) · min(weight, 3/w)                                     estimator
-//! base_rtt:  the least RTT, of all or of late; under `reroute` until a decrease of the window does not bring RTT down   base_rtt
-//! refill:    after fast recovery the window law; under `ccafr` by the ACK until ACKs come evenly     refill
+//! base_rtt:  the least RTT, of all or of recent ones; under `reroute` until the RTT stays high after a decrease of the window   base_rtt
+//! refill:    after fast recovery the window law; under `ccafr` by the ACK until ACKs are even        refill
 //! loss:      halves the window; under `composite` not if it is random,                               loss
-//!            under `trial` not before sending less has shown that it is congestion                   trial
+//!            under `trial` only after a trial has shown that it is congestion                        trial
 //! ```
 //!
 //! Citation: fast-2006; rrfast-2017 (`base_rtt`), emfast-2019 (`refill`), ctcp-2019 (`loss`); `trial` is ours. `fast` has none of the three,
-//! `rrfast` and `emfast` have theirs, [`super::anabranch`] has all, and every row can be set to any of them. Each part is arithmetic on
-//! floats in a module of its own, which the model of ns-2's agent calls too; each says how it differs from its paper.
+//! `rrfast` and `emfast` have one each, [`super::anabranch`] has all, and any part can be set in every row. Each part is arithmetic on
+//! floats in a module of its own, which the model of ns-2's agent calls too; each module says how it differs from its paper.
 //!
 //! Differs from the paper in:
-//! * Multiplicative increase counts segments, not ACKs, and so does the handing out of increases (rfc-3465).
-//! * An increase is not cut to whole segments, so the window rests where exactly alpha segments are queued. What ns-2's module
-//!   does, which has rounds and `old` of its own, too, is [`module`]: `clockwork`.
-//! * The RTT of the handshake is no sample: its segments are shorter, and what data takes longer to send would count as queue.
-//!   Nor does a segment of less than half of a full one lower baseRTT, if a full one was acknowledged before. At 10 Mbit/s a packet takes 1.2 ms, and the
-//!   multiplicative increase ends at 0.75 ms. ns-2's module takes all.
-//! * While the application, not the window, holds the sender back, the window does not grow, and shrinks only if what was
-//!   sent keeps more than alpha segments queued: what was not sent cannot queue.
-//! * What is off but in `anabranch`: [`trial`], [`noise`], [`drain`], [`memory`], the bounds of multiplicative increase, and `base_rise_most`,
+//! * Multiplicative increase counts acknowledged segments, not ACKs; so does the step by step growth to a target (rfc-3465).
+//! * An increase is not rounded to whole segments, so the window rests where exactly alpha segments are queued. ns-2's module rounds, and
+//!   has its own rounds and its own `old`: [`module`], set by `clockwork`.
+//! * The RTT of the handshake is no sample: its segments are shorter, and the longer transmission time of data would count as queue.
+//!   A segment of less than half the full size does not lower baseRTT either, if a full one was acknowledged before. At 10 Mbit/s a packet takes
+//!   1.2 ms, and the multiplicative increase ends at 0.75 ms. ns-2's module takes all samples.
+//! * While the application, not the window, limits the sender, the window does not grow. It shrinks only if the sent segments keep more
+//!   than alpha segments queued: data that was not sent cannot queue.
+//! * Off in all rows but `anabranch`: [`trial`], [`noise`], [`drain`], [`memory`], the bounds of multiplicative increase, and `base_rise_most`,
 //!   `base_rtt.interval`, `loss.random_most`.
 //!
-//! How large alpha has to be. At rest alpha segments of s bits wait for a bottleneck of rate C, so the queueing delay is alpha s/C.
-//! Where the smoothed delay is below a threshold, the window increases multiplicatively. So with alpha s/C below the threshold there is no rest at all:
-//! the increase doubles the window until a queue is seen, which the updates then empty, and so on. Above that the swing after the
-//! start still takes the smoothed delay below the threshold unless the resting point is well above it: rule of thumb, alpha s/C is at
-//! least 4 thresholds, 3 ms by default. At 40 Mbit/s, 50 ms and 1040 B, alpha 10 is 2.1 ms, and instead of 10 some 60 segments wait on
-//! average, in ns-2 as well as here; 15 and more rest. Smaller ones are for slower links, or a smaller threshold.
+//! The choice of alpha. In equilibrium alpha segments of s bits wait for a bottleneck of rate C, so the queueing delay is alpha s/C.
+//! While the smoothed delay is below a threshold, the window increases multiplicatively. If alpha s/C is below the threshold there is no equilibrium:
+//! the increase doubles the window until a queue builds up, the updates drain that queue, and so on. If alpha s/C is only a little above the
+//! threshold, the oscillation after the start still takes the smoothed delay below it. Rule of thumb: alpha s/C is at least 4 thresholds,
+//! which is 3 ms by default. At 40 Mbit/s, 50 ms and 1040 B, alpha 10 is 2.1 ms: on average some 60 segments wait instead of 10,
+//! in ns-2 as well as here. With 15 or more the window rests. A smaller alpha is for slower links, or for a smaller threshold.
 //!
-//! Limits. A late comer takes the standing queue for propagation and keeps more than its share, the golden ratio for two. What
-//! adds delay without a queue, such as jitter or a coarse clock, is taken for one where [`noise`] is off. A rival that fills the queue gets it.
+//! Limits. A late comer takes the standing queue for propagation delay and gets more than its share; of two flows the ratio is the golden ratio.
+//! Where [`noise`] is off, delay without a queue, such as jitter or a coarse clock, counts as queue. A rival that fills the queue takes the rate.
 
 mod answer;
 pub mod base_rtt;
@@ -82,11 +82,11 @@ pub(crate) const ROW: Row = Row {
     law: &Law { defaults: FastSettings::FAST, make },
 };
 
-/// What every row of the family promises.
+/// The window after a loss that every row of the family guarantees.
 pub(crate) const LOSS_CONTRACT: LossContract = LossContract {
     shrinks_above: window::WINDOW_MIN,
     timeout_window_max: loss::WINDOW_AFTER_TIMEOUT,
-    // Under `halve`, and beyond `loss.random_most`, a random loss halves too; under `trial` others may not.
+    // Under `halve`, and beyond `loss.random_most`, a random loss halves the window, too; under `trial` another loss may not.
     loss: LossResponse::MayHold { citation: "ctcp-2019 sec. 3" },
 };
 
@@ -112,71 +112,71 @@ pub struct Fast {
     estimator: Estimator,
     clockwork: Clockwork,
     reroute: Reroute,
-    /// When a reroute was last seen, in seconds; minus infinity if never.
+    /// When a reroute was last detected, in seconds; minus infinity if never.
     rerouted: f64,
     /// Reroutes so far, for the gauges.
     reroutes: u64,
     ccafr: Ccafr,
-    /// The window before the latest loss and what was kept in mind then, until the loss is taken back.
+    /// The window and the memory before the latest loss, until that loss is undone.
     before_loss: Option<(f64, Memory)>,
     drain: Drain,
     /// avgRTT in seconds, below zero.
     averages: Recent,
-    /// Until when a decrease says nothing of the route, in seconds: others take back what a drain took.
+    /// Until when a decrease says nothing about the route, in seconds: after a drain, other flows regain their shares.
     shares_move_until: f64,
     look: Look,
-    /// While a rival fills the queue.
+    /// The state of competition while a rival fills the queue.
     competition: Option<Competition>,
     memory: Memory,
     noise: Noise,
     least: Recent,
-    /// How many times alpha is as large for the rate and for the noise.
+    /// The factor of alpha for the rate and for the noise.
     alpha_scale: f64,
-    /// The same without noise.
+    /// The factor of alpha for the rate alone.
     quiet_scale: f64,
     trial: Trial,
     /// Trials so far, for the gauges.
     trials: u64,
     repair: Repair,
-    /// What was queued at the latest loss that was not within a trial, in segments: in a trial less is.
+    /// The segments queued at the latest loss outside of a trial; in a trial fewer are queued.
     queued: f64,
-    /// What was in flight when the last acknowledged segment left, for the gauges.
+    /// The flight when the last acknowledged segment left, for the gauges.
     old: f64,
     /// The last RTT sample in seconds; infinite before the first.
     rtt: f64,
-    /// That of multiplicative increase; none otherwise.
+    /// The pacing rate during multiplicative increase; `None` otherwise.
     rate: Option<Rate>,
-    /// What is known to fit on the path.
+    /// The segments that are known to fit on the path.
     pipe: Pipe,
-    /// The RTT in seconds, of which the least in a round trip is the delay of the queue that stands.
+    /// RTTs in seconds. The least of a round trip shows the delay of the standing queue.
     standing: Recent,
-    /// Segments that left, or may leave, at once after nothing, and are not acknowledged: they queue behind themselves.
+    /// Unacknowledged segments that leave in one burst after idle time: they queue behind each other.
     burst: f64,
-    /// Whether a full segment was among the samples. ns-2's module does not ask.
+    /// Whether a full segment was among the samples. ns-2's module does not distinguish.
     is_base_of_full: bool,
 }
 
-/// A segment is short if so many of its length are less than a full one: it takes less time to send, and so tells of a shorter path.
+/// A segment is short if this many times its length is less than a full one. Its transmission takes less time, so its RTT suggests a shorter path.
 const SHORT: u64 = 2;
 
-/// Multiplicative increase ends when delay is so large a part of what noise alone may make: at rest it is all of it.
+/// Multiplicative increase ends when the delay is this share of the delay that noise alone may cause. In equilibrium the share is one.
 const NOISE_MOST: f64 = 0.75;
 
-/// What is being repaired, as far as this law is concerned.
+/// The loss that is being repaired, and the response of this law to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Repair {
-    /// Nothing.
+    /// No loss.
     None,
     /// A loss that left the window alone: no fast recovery.
     Spared,
-    /// A loss that the window has answered, and what is lost with it.
+    /// A loss that has reduced the window. Further losses of the same flight belong to it.
     Answered,
 }
 
 impl Fast {
-    /// Sets alpha, in segments: a path's part of what several share ([`super::mpfast`]). Not where losses change it, too.
+    /// Sets alpha, in segments: the part of one path where several paths share an alpha ([`super::mpfast`]). Not for laws whose losses change alpha.
     pub(crate) fn set_alpha(&mut self, alpha: f64) {
-        debug_assert!(self.settings.memory.is_none(), "losses are not kept in mind");
+        debug_assert!(self.settings.memory.is_none(), "losses do not change alpha");
         self.settings.goal.alpha = alpha;
         self.memory = Memory::new(alpha);
     }
@@ -222,8 +222,8 @@ impl Fast {
         }
     }
 
-    /// What a sample of `rtt` seconds counts for: one of a short segment does not lower the baseRTT of full ones, and the first one of a full segment
-    /// forgets those of short ones.
+    /// The value of a sample of `rtt` seconds. The sample of a short segment does not lower the baseRTT of full ones, and the first sample of a full
+    /// segment discards those of short ones.
     #[inline(always)]
     fn of_full(&mut self, rtt: f64, size: Bytes, mss: Bytes) -> f64 {
         let is_short = SHORT * size.count() < mss.count();
@@ -245,10 +245,10 @@ impl Fast {
         rtt
     }
 
-    /// An RTT sample arrived at `now`.
+    /// Takes an RTT sample at `now`.
     fn measure(&mut self, path: &PathView, now: f64, Sample { rtt, standing }: Sample, acked: f64) {
         self.rtt = rtt;
-        // An ACK of many segments is the sample of many.
+        // An ACK of many segments counts as one sample for each of them.
         let window = if self.settings.noise.is_some() { self.window / greater(acked, 1.0) } else { self.window };
         let before = self.estimator.base();
         self.estimator.on_rtt(standing, window, &self.settings.weights);
@@ -265,7 +265,7 @@ impl Fast {
         {
             self.take_route(now, rtt, settings.average);
         }
-        // Whatever looks like longer routes, baseRTT stays within reach of the least RTT that the path ever had. It can have left that only by rising.
+        // However many reroutes are detected, baseRTT stays below a multiple of the least RTT that the path ever had. Only a rise can exceed it.
         if (!is_known(before) || self.estimator.base() > before)
             && let Some(rtt_min) = path.rtt_min.filter(|rtt| !rtt.is_zero())
         {
@@ -273,7 +273,7 @@ impl Fast {
         }
     }
 
-    /// The route is longer: what is known of the path begins with a sample of `rtt` seconds.
+    /// Starts anew on a longer route: the estimates begin with a sample of `rtt` seconds.
     fn take_route(&mut self, now: f64, rtt: f64, average: Average) {
         (self.rerouted, self.reroutes) = (now, self.reroutes + 1);
         self.memory = Memory::new(self.settings.goal.alpha);
@@ -286,7 +286,7 @@ impl Fast {
         self.estimator.on_rtt(rtt, self.window, &self.settings.weights);
     }
 
-    /// How many times alpha is as large as it is set, at a rate in segments a second; and without noise.
+    /// The factor of alpha at a rate in segments a second; and the factor without noise.
     #[inline]
     fn scales_at(&self, rate: f64) -> (f64, f64) {
         let alpha = self.settings.goal.alpha;
@@ -295,7 +295,7 @@ impl Fast {
         (quiet * scale, quiet)
     }
 
-    /// A sample without what segments wait for that left just before, all at once: the first of them tells of the path.
+    /// Removes from a sample the wait behind segments of the same burst: only the first segment of a burst shows the delay of the path.
     fn without_burst(&mut self, sample: Sample, acked: f64) -> Sample {
         if self.burst <= 0.0 {
             return sample;
@@ -309,21 +309,21 @@ impl Fast {
         if self.settings.rival.is_some() { drain::APART_ROUNDS * average } else { 0.0 }
     }
 
-    /// Segments to keep queued: what losses leave of alpha, and what noise makes of that.
+    /// Segments to keep queued: alpha after the reduction by losses, times the factor for rate and noise.
     fn alpha(&self) -> f64 {
-        // Before the path was full once its rate is not known, and alpha as it is set is what fills it.
+        // The rate is unknown before the path has been full once; until then alpha is the one that is set.
         let is_beginning = self.settings.share.is_some() && !self.pipe.was_full();
         let scale = if is_beginning { greater(self.alpha_scale, 1.0) } else { self.alpha_scale };
         let alpha = self.memory.alpha() * scale;
         if self.settings.share.is_some() { greater(alpha, share::ALPHA_MIN) } else { alpha }
     }
 
-    /// How long an ACK may be held back without a queue, in seconds; zero where that is not measured.
+    /// The longest delay of an ACK without a queue, in seconds; zero where noise is not measured.
     fn noise(&self) -> f64 {
         self.noise.level()
     }
 
-    /// How fast segments leave while a window increases multiplicatively.
+    /// The pacing rate while the window increases multiplicatively.
     fn rate_of(&self, window: f64, rtt: f64, mss: Bytes) -> Option<Rate> {
         let pace = self.settings.increase.pace;
         let bits = pace * window / rtt * 8.0 * mss.count() as f64;
@@ -344,7 +344,7 @@ impl Fast {
             self.clockwork.on_ack(now, rtt);
         }
         if let Some(rule) = &self.settings.drain {
-            // Where alpha was found not to fit little is queued, and what returns in bursts would be lost.
+            // If losses have reduced alpha, the buffer is small, and a window that returns in bursts would be lost.
             let is_cut = self.memory.alpha() < self.settings.goal.alpha;
             let is_at_rest = self.ccafr.mode() == Mode::Off && self.trial.is_at_rest() && !is_cut;
             let may_begin = ack.limit == Limit::Window && is_at_rest;
@@ -384,19 +384,19 @@ impl Fast {
                             return competition.window();
                         }
                     }
-                    // What is in doubt, and a route that is longer, leave all of the window.
+                    // A drain after a doubtful look, or after a longer route, lets the whole window return.
                     let is_whole = self.settings.rival.is_some() && (self.look.doubts() || self.rerouted >= now);
                     let share = if is_whole { 1.0 } else { share };
                     return self.clockwork.turn_to(self.window, window * share + goal.alpha, &rtts);
                 }
             }
         }
-        // What noise adds to alpha is for delay that is no queue: it may be there before the pipe is full.
+        // Noise raises alpha because of delay without a queue, and this delay may exist before the pipe is full.
         let most = greater(increase.queued_most, NOISE_MOST * (1.0 - self.quiet_scale / self.alpha_scale));
         let has_room = Goal::backlog(old, base, rtt) < most * goal.alpha;
         let mut pipe = f64::INFINITY;
         if increase.is_known {
-            // Bursts queue behind themselves: a queue that stands does not empty in a round trip. Nor is it what noise may make.
+            // The segments of a burst queue behind each other. A standing queue, by contrast, does not drain within a round trip, and is longer than noise.
             let standing = self.standing.on_value(now, rtt, average);
             let is_full = Goal::backlog(old, base + self.noise(), standing) >= most * goal.alpha;
             let sample = ack.rtt.map_or(rtt, seconds);
@@ -454,7 +454,7 @@ impl Controller for Fast {
         if let Some(refill) = &self.settings.refill {
             self.ccafr.on_arrival(now, &refill.rule);
         }
-        // Neither the window nor what is known of the path moves in fast recovery.
+        // In fast recovery neither the window nor the estimates change.
         if ack.phase == Phase::Recovery && self.repair != Repair::Spared {
             self.clockwork.on_recovery(now);
             if self.competition.is_some() {
@@ -480,7 +480,7 @@ impl Controller for Fast {
             return;
         }
         self.old = self.clockwork.old(now, ack, path.flight);
-        // What is in flight is whole: where that is all that a window of four and a half allows, the window counts.
+        // The flight is a whole number: a window of 4.5 allows 4. If the flight is all that the window allowed, the window counts.
         if self.settings.share.is_some() && self.old + 1.0 > ack.departure.window {
             self.old = greater(self.old, ack.departure.window);
         }
@@ -549,7 +549,7 @@ impl Controller for Fast {
         self.rate = None;
         match restart {
             Restart::Established => {
-                // All that is known of the RTT so far is what the handshake took.
+                // So far the handshake has given the only RTT.
                 if let Some(rtt) = path.rtt_smoothed.filter(|rtt| !rtt.is_zero()) {
                     let rtt = rtt.as_secs_f64();
                     self.clockwork.on_established(path.now.as_secs_f64(), rtt);
@@ -563,7 +563,7 @@ impl Controller for Fast {
             Restart::Idle => {
                 self.clockwork.interrupt();
                 self.competition = None;
-                // The papers' senders never rest.
+                // The senders of the papers are never idle.
                 if self.settings.drain.is_some() {
                     self.estimator.rest();
                     self.drain.on_rest(path.now.as_secs_f64());

@@ -1,16 +1,17 @@
-//! LEDBAT: for what may wait. It keeps the queue at a target, and gives way to who fills it further.
+//! LEDBAT: for background traffic. It keeps the queueing delay at a target, and gives way to flows that raise it further.
 //!
 //! ```text
 //! queueing delay = least of the last 4 RTTs − least RTT of the last 10 minutes
-//! each ACK:        w ← w + gain (target − delay)/target · acknowledged/w,   at most what was in flight, and one
+//! each ACK:        w ← w + gain (target − delay)/target · acknowledged/w,   at most flight + 1
 //! loss:            w ← w/2 (2 at least), once a round trip;                 timeout: w ← 1
 //! ```
 //!
 //! Citation: rfc-6817.
 //!
 //! Differs from rfc-6817 in:
-//! * RTTs stand for one-way delays, so a queue on the way back counts as well; sec. 3.4.1 has timestamps of the remote clock, which the transport has not.
-//! * What was in flight is that of before the ACK, as sec. 2.4.2 has it, by what the transport knows to be lost.
+//! * It uses RTTs in place of one-way delays, so a queue on the return path counts as well; sec. 3.4.1 has timestamps of the remote clock, which the
+//!   transport has not.
+//! * The flight is the one before the ACK, as in sec. 2.4.2, without the segments that the transport knows to be lost.
 
 use std::collections::VecDeque;
 
@@ -22,20 +23,20 @@ use crate::settings::{Fields, Table};
 
 pub(crate) const ROW: Row = Row {
     name: "ledbat",
-    summary: "LEDBAT: for what may wait; keeps the queueing delay at a target and gives way to others",
+    summary: "LEDBAT: for background traffic; keeps the queueing delay at a target and gives way to others",
     citation: "rfc-6817",
     loss_contract: LossContract { shrinks_above: LEAST, timeout_window_max: WINDOW_MIN, loss: LossResponse::Shrinks },
     law: &Law { defaults: LedbatSettings::DEFAULT, make: |settings| Box::new(Ledbat::new(settings)) },
 };
 
-/// What LEDBAT is set to.
+/// The settings of LEDBAT.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LedbatSettings {
     /// The window before the first ACK, in segments.
     pub initial_window: f64,
-    /// Queueing delay in seconds.
+    /// The queueing delay to keep, in seconds.
     pub target: f64,
-    /// Segments a round trip by which the window grows on an empty path.
+    /// The growth of the window on an empty path, in segments a round trip.
     pub gain: f64,
 }
 
@@ -122,7 +123,7 @@ impl Controller for Ledbat {
         let off_target = (self.target - delay) / self.target;
         let grown = self.window + self.gain * off_target * ack.newly_acked / self.window;
         let flight = path.flight + ack.newly_acked + ack.newly_lost;
-        // What is not used does not grow; it need not shrink for that.
+        // A window that is not used does not grow; but it does not shrink for that reason.
         let most = (flight + ALLOWED_INCREASE).max(self.window.min(grown));
         self.window = grown.min(most).max(LEAST);
     }

@@ -1,4 +1,4 @@
-//! LIA, the linked increases of MPTCP: Reno on each path, but together no more than one TCP takes on the best of them.
+//! LIA, the linked increases of MPTCP: Reno on each path, but all paths together take no more than one TCP on the best of them.
 //!
 //! ```text
 //! alpha = w_total · max_p (w_p/rtt_p²) / (Σ_p w_p/rtt_p)²
@@ -6,12 +6,12 @@
 //! slow start and losses:      as Reno's, each path by itself
 //! ```
 //!
-//! On one path alpha is one, and it is Reno.
+//! On one path alpha is one, and the law is Reno.
 //!
 //! Citation: rfc-6356.
 //!
 //! Differs from rfc-6356 in:
-//! * alpha is computed once a round, as the windows of other paths are told once a round; sec. 4.1 computes it on each ACK, but allows for that.
+//! * alpha is computed once a round, when the windows of the other paths are known; sec. 4.1 computes it with each ACK, but allows this.
 
 use crate::controller::{Ack, Controller, Gauges, Loss, PathSummary, PathView, Reduction, Restart, WINDOW_MIN};
 use crate::law::reno::{self, Reno};
@@ -20,7 +20,7 @@ use crate::settings::WindowSettings;
 
 pub(crate) const ROW: Row = Row {
     name: "lia",
-    summary: "MPTCP's linked increases: all paths together no more than one TCP on the best; Reno on one path",
+    summary: "MPTCP's linked increases: all paths together take no more than one TCP on the best; Reno on one path",
     citation: "rfc-6356",
     loss_contract: LossContract {
         shrinks_above: reno::SSTHRESH_MIN,
@@ -30,7 +30,7 @@ pub(crate) const ROW: Row = Row {
     law: &Law { defaults: WindowSettings::DEFAULT, make: |settings| Box::new(Lia::new(settings)) },
 };
 
-/// alpha and the windows together, of paths with a known RTT: windows in segments, RTTs in seconds. `None` if there is no such path.
+/// alpha and the sum of the windows, over pairs of a window in segments and an RTT in seconds. `None` if there is no pair.
 pub fn alpha(paths: impl Iterator<Item = (f64, f64)> + Clone) -> Option<(f64, f64)> {
     let total: f64 = paths.clone().map(|(window, _)| window).sum();
     let best = paths.clone().map(|(window, rtt)| window / (rtt * rtt)).fold(0.0, f64::max);
@@ -42,7 +42,7 @@ pub fn alpha(paths: impl Iterator<Item = (f64, f64)> + Clone) -> Option<(f64, f6
 #[derive(Clone, Debug)]
 pub struct Lia {
     reno: Reno,
-    /// What an acknowledged segment adds at most: alpha/w_total; `None` on one path.
+    /// The largest growth by an acknowledged segment: alpha/w_total; `None` on one path.
     linked: Option<f64>,
 }
 
@@ -52,7 +52,7 @@ impl Lia {
     }
 }
 
-/// Window and RTT of each path whose RTT is known.
+/// Window in segments and RTT in seconds of each path whose RTT is known.
 pub(crate) fn known(group: &[PathSummary]) -> impl Iterator<Item = (f64, f64)> + Clone {
     group.iter().filter_map(|path| {
         let rtt = path.rtt_smoothed?.as_secs_f64();

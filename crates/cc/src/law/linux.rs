@@ -1,15 +1,15 @@
-//! Linux, as ns-2 has it: what `Agent/TCP/Linux` does when no congestion module is selected.
+//! Linux as in ns-2: the law of `Agent/TCP/Linux` without a congestion module.
 //!
 //! ```text
 //! below ssthresh, each ACK:       v ← v + 1
-//! from ssthresh,  each ACK:       v ← v + 1/v             w = ⌊v⌋ is what may be in flight
+//! from ssthresh,  each ACK:       v ← v + 1/v             w = ⌊v⌋ is the limit of the flight
 //! loss by duplicate ACKs:         ssthresh ← max(⌊w/2⌋, 2), v ← max(w/2, 1)
 //! end of fast recovery:           v ← max(v, min(ssthresh, flight + 3))
 //! timeout:                        ssthresh ← max(⌊w/2⌋, 2), v ← 1
 //! ```
 //!
-//! Citation: ns-2.35 (`tcp/tcp-linux.cc` without `select_ca`: the arithmetic is that of ns-2's base agent, of which the
-//! integer part is used); it is the "Linux TCP" of ctcp-2019, which cites linux-tcp-2002.
+//! Citation: ns-2.35 (`tcp/tcp-linux.cc` without `select_ca`: the arithmetic of ns-2's base agent, with the integer part of its
+//! window). It is the "Linux TCP" of ctcp-2019, which cites linux-tcp-2002.
 //!
 //! Differs from ns-2.35 in:
 //! * The first ssthresh is the parameter `initial_ssthresh`; in ns-2 it is `window_` (50 in ctcp-2019), and nothing else limits
@@ -25,7 +25,7 @@ use crate::settings::{Fields, INITIAL_WINDOW, Table};
 
 pub(crate) const ROW: Row = Row {
     name: "linux",
-    summary: "the law of ns-2's Linux agent when no module is selected: Reno by the ACK, in whole segments",
+    summary: "the law of ns-2's Linux agent without a module: Reno that counts ACKs, in whole segments",
     citation: "ns-2.35, ctcp-2019, linux-tcp-2002",
     loss_contract: LossContract {
         shrinks_above: reno::SSTHRESH_MIN,
@@ -82,7 +82,7 @@ pub struct Linux {
     value: f64,
     /// Whole segments, at least two.
     ssthresh: f64,
-    /// Both before the latest loss, until it is undone.
+    /// Window and threshold before the latest loss, until that loss is undone.
     before_loss: Option<(f64, f64)>,
     window_initial: f64,
     ssthresh_initial: f64,

@@ -1,20 +1,20 @@
-//! FAST over several paths: those that share a bottleneck share alpha, by what each carries.
+//! FAST over several paths: paths that share a bottleneck share alpha, in proportion to their rates.
 //!
 //! ```text
-//! alpha_r = alpha x_r / Σ x_p    over this path and those that meet it at one queue, x = w/RTT
+//! alpha_r = alpha x_r / Σ x_p    over this path and those that share its queue, x = w/RTT
 //! the window of each path is FAST's with alpha_r, alpha_r at least 2
-//! path p meets path r:           their queueing delays, RTT − least RTT, are within an eighth of the larger, or half a millisecond, for 8 rounds
-//! they part:                     they are not for 8 rounds
+//! path p shares the queue of r:  their queueing delays, RTT − least RTT, differ by at most an eighth of the larger, or half a millisecond, for 8 rounds
+//! and no longer:                 they differ by more for 8 rounds
 //! ```
 //!
-//! At rest a flow of FAST has the share of a queue that its alpha is of all there: q x_r = alpha_r s. So paths with alpha_r of one
-//! alpha together take what one flow takes, however it is divided among them, and paths that do not meet anybody take as much each.
-//! Two paths through one queue wait equally long, so paths that wait differently do not meet.
+//! In equilibrium the share of a flow of FAST in a queue is its share of all alphas there: q x_r = alpha_r s. So paths whose alpha_r
+//! add up to alpha together take the rate of one flow, for any division among them. A path with a queue of its own takes the rate of one flow, too.
+//! Two paths through one queue have equal queueing delays, so paths with different delays share no queue.
 //!
 //! Citation: fast-2006 for the window; the rule is ours, in the manner of wvegas-2012 and rfc-6356 sec. 2 (goal 2).
 //!
-//! Limits. Two links of one rate with nobody else on them have equal queues, too, and are taken for one: half of alpha is then
-//! queued on each, and both are full all the same. A path whose base RTT is wrong (a late comer's) is not recognised.
+//! Limits. Two links of the same rate without other traffic have equal queues, too, and are taken for one. Then half of alpha is
+//! queued on each, and both links are still full. A path with a wrong base RTT, as of a late comer, is not recognised.
 
 use anabranch_units::Rate;
 
@@ -29,7 +29,7 @@ use crate::settings::{Fields, INITIAL_WINDOW, Table};
 
 pub(crate) const ROW: Row = Row {
     name: "mpfast",
-    summary: "FAST over several paths: those that meet at a bottleneck share alpha",
+    summary: "FAST over several paths: paths that share a bottleneck share alpha",
     citation: "fast-2006; the rule is ours",
     loss_contract: fast::LOSS_CONTRACT,
     law: &Law { defaults: MpFastSettings::DEFAULT, make: |settings| Box::new(MpFast::new(settings)) },
@@ -40,7 +40,7 @@ pub(crate) const ROW: Row = Row {
 pub struct MpFastSettings {
     /// The window before the first ACK.
     pub initial_window: f64,
-    /// What paths that share a bottleneck keep queued there together.
+    /// The segments that all paths through one bottleneck keep queued there together.
     pub alpha: f64,
 }
 
@@ -52,7 +52,7 @@ impl MpFastSettings {
 impl Table for MpFastSettings {
     fn visit(&mut self, fields: &mut Fields<'_>) {
         fields.initial_window(&mut self.initial_window);
-        let help = "what paths that share a bottleneck keep queued there together";
+        let help = "queued segments of all paths through one bottleneck together";
         fields.number("alpha", &mut self.alpha, 2.0..=100_000.0, "segments", help);
     }
 }
@@ -64,7 +64,7 @@ pub struct MpFast {
     settings: MpFastSettings,
     /// This path's part of alpha.
     alpha: f64,
-    /// Other paths, and for how many rounds of late their queueing delays were like this path's.
+    /// The other paths, each with the recent rounds in which its queueing delay was like this path's.
     others: Vec<Other>,
 }
 
@@ -72,9 +72,9 @@ pub struct MpFast {
 #[derive(Clone, Copy, Debug)]
 struct Other {
     path: u32,
-    /// From 0, never alike, to [`ROUNDS`].
+    /// From 0, never alike, to [`ROUNDS`], always alike.
     alike: u32,
-    /// Whether it meets this path at a bottleneck.
+    /// Whether it shares a bottleneck with this path.
     meets: bool,
 }
 
@@ -86,7 +86,7 @@ impl MpFast {
         Self { fast, settings: *settings, alpha, others: Vec::new() }
     }
 
-    /// Looks whether other paths wait as long as this one, `own` seconds.
+    /// Compares the queueing delays of the other paths with this path's, `own` seconds.
     fn compare(&mut self, own: f64, group: &[PathSummary]) {
         self.others.retain(|other| group.iter().any(|path| path.path == other.path));
         for path in group.iter().filter(|path| !path.own) {
@@ -190,10 +190,10 @@ impl Controller for MpFast {
 /// Rounds that must agree: the smoothed RTT follows a change within about as many.
 const ROUNDS: u32 = 8;
 
-/// What clocks and bursts add to one path and not to the other.
+/// The difference of queueing delays that clocks and bursts may cause.
 const TOLERANCE_S: f64 = 0.0005;
 
-/// As wVegas: a path that is given less would not see the others go.
+/// As in wVegas: with less, a path would not notice that the others have left.
 const ALPHA_LEAST: f64 = 2.0;
 
 #[cfg(test)]

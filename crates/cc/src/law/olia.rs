@@ -1,8 +1,8 @@
-//! OLIA, the opportunistic linked increases: LIA's goals, and the best path is found without flapping.
+//! OLIA, the opportunistic linked increases: LIA's goals, and traffic moves to the best path without flapping.
 //!
 //! ```text
 //! each acknowledged segment of path r:  w_r ← w_r + (w_r/rtt_r²)/(Σ_p w_p/rtt_p)² + alpha_r/w_r
-//! l_p   the more of: what was delivered on p since its last loss, and between the last two
+//! l_p   the larger of: segments delivered on p since its last loss, and between the last two losses
 //! best: the paths with the largest l_p/rtt_p²;   widest: those with the largest window;   n paths in all
 //! alpha_r =  1/(n · |best that are not widest|)    for those
 //!           −1/(n · |widest|)                      for the widest, if there are such
@@ -10,13 +10,13 @@
 //! slow start and losses: as Reno's, each path by itself
 //! ```
 //!
-//! On one path it is Reno.
+//! On one path the law is Reno.
 //!
 //! Citation: olia-2012.
 //!
 //! Differs from olia-2012 in:
 //! * Windows, RTTs and losses of all paths are those of the last round.
-//! * Paths whose measures differ by less than a hundredth are equally good and wide: windows are no whole numbers here.
+//! * Paths whose measures differ by less than a hundredth are equally good and wide, as windows are no whole numbers here.
 
 use crate::controller::{Ack, Controller, Gauges, Loss, PathSummary, PathView, Reduction, Restart, WINDOW_MIN};
 use crate::law::reno::{self, Reno};
@@ -35,14 +35,14 @@ pub(crate) const ROW: Row = Row {
     law: &Law { defaults: WindowSettings::DEFAULT, make: |settings| Box::new(Olia::new(settings)) },
 };
 
-/// What was delivered on a path between its losses.
+/// The segments delivered on a path between its losses.
 #[derive(Clone, Copy, Debug)]
 struct Between {
     path: u32,
     lost: f64,
-    /// Delivered when the last loss was seen.
+    /// The delivered segments when the last loss was detected.
     delivered: f64,
-    /// Delivered between the last two losses.
+    /// The segments delivered between the last two losses.
     last: f64,
 }
 
@@ -50,7 +50,7 @@ struct Between {
 #[derive(Clone, Debug)]
 pub struct Olia {
     reno: Reno,
-    /// One for each path that there is.
+    /// One for each path of the connection.
     between: Vec<Between>,
     /// (w/rtt²)/(Σ w/rtt)² without w, and alpha; `None` on one path.
     linked: Option<Linked>,
@@ -67,7 +67,7 @@ impl Olia {
         Self { reno: Reno::new(settings), between: Vec::new(), linked: None }
     }
 
-    /// Follows the losses of all paths.
+    /// Updates the counts for the losses of all paths.
     fn note(&mut self, group: &[PathSummary]) {
         self.between.retain(|between| group.iter().any(|path| path.path == between.path));
         for path in group {
@@ -158,7 +158,7 @@ impl Controller for Olia {
     }
 }
 
-/// What is above so much of the best is as good.
+/// A path above this share of the best measure counts as equally good.
 const CLOSE: f64 = 0.99;
 
 #[cfg(test)]

@@ -3,16 +3,16 @@
 //! ```text
 //! once a round:            alpha ← (1 − 1/16) alpha + F/16,   F = marked/acknowledged of the round
 //! first mark a round:      w ← w (1 − alpha/2)
-//! each segment that is acknowledged and not marked, recovery or not:   w ← w + s/w
-//!     s = (SRTT/25 ms)² below 25 ms, once 500 rounds are over since slow start: so short RTTs have no more than 25 ms would have; else 1
+//! each acknowledged segment without a mark, also after a mark:         w ← w + s/w
+//!     s = (SRTT/25 ms)² below 25 ms, from 500 rounds after slow start on: a short RTT then gives no more than the rate at 25 ms; else 1
 //! loss:                    w ← w/2                             timeout: w ← 1
-//! pace:                    w/SRTT; twice that far below ssthresh
+//! pace:                    w/SRTT; twice this rate if w is far below ssthresh
 //! ```
 //!
 //! Citation: prague-draft; rfc-9331 sec. 4.3.
 //!
 //! Differs from prague-draft in:
-//! * It does not look whether the queue marks as classic ones do and does not fall back; so it is for paths whose queues are known to be L4S ones.
+//! * It does not detect a classic ECN queue and does not fall back to a classic response. So it is only for paths whose queues are known to be L4S.
 //! * alpha is updated once a round of the path, not of the virtual RTT.
 //! * A loss halves as Reno does; the draft lets CUBIC's beta be used.
 
@@ -28,7 +28,7 @@ use crate::settings::WindowSettings;
 
 pub(crate) const ROW: Row = Row {
     name: "prague",
-    summary: "Prague: DCTCP with ECT(1) for L4S queues, whose growth does not depend on short RTTs",
+    summary: "Prague: DCTCP with ECT(1) for L4S queues; a short RTT gives no larger share",
     citation: "prague-draft, rfc-9331, rfc-8257",
     loss_contract: LossContract {
         shrinks_above: reno::SSTHRESH_MIN,
@@ -38,7 +38,8 @@ pub(crate) const ROW: Row = Row {
     law: &Law { defaults: WindowSettings::DEFAULT, make: |settings| Box::new(Prague::new(settings)) },
 };
 
-/// How much of a segment a round the window grows at this RTT, so that flows with less than `RTT_VIRTUAL` have the rate that they would have there.
+/// The growth of the window in segments a round at this RTT: flows with an RTT below `RTT_VIRTUAL` get the rate that they would have at
+/// `RTT_VIRTUAL`.
 pub fn growth(rtt: Span) -> f64 {
     let share = rtt.as_secs_f64() / RTT_VIRTUAL.as_secs_f64();
     if rtt.is_zero() || share >= 1.0 { 1.0 } else { share * share }
@@ -55,7 +56,7 @@ pub struct Prague {
     /// Rounds since slow start.
     rounds: u32,
     rtt: Option<Span>,
-    /// Both before the latest loss, until it is taken back.
+    /// Window and ssthresh before the latest loss, until that loss is undone.
     before_loss: Option<(f64, f64)>,
     /// Bits of a full segment.
     segment_bits: f64,
@@ -89,7 +90,7 @@ impl Controller for Prague {
     fn on_ack(&mut self, path: &PathView, ack: &Ack) {
         (self.rtt, self.segment_bits) = (path.rtt_smoothed, path.mss.count() as f64 * 8.0);
         self.marks.count(ack);
-        // While lost segments are sent again the window stands still.
+        // While lost segments are retransmitted the window does not grow.
         if ack.limit != Limit::Window || ack.phase == Phase::Recovery {
             return;
         }
@@ -100,7 +101,7 @@ impl Controller for Prague {
     }
 
     fn on_round(&mut self, _path: &PathView, _round: &Round) {
-        // [prague-draft] sec. 2.3.2: before the first mark there is nothing to average.
+        // [prague-draft] sec. 2.3.2: before the first mark alpha is not averaged.
         if self.ssthresh.is_finite() {
             self.marks.end_round();
             self.rounds = self.rounds.saturating_add(1);
@@ -164,10 +165,10 @@ impl Controller for Prague {
 /// [prague-draft] sec. 2.3.2: as DCTCP's.
 const G: f64 = 1.0 / 16.0;
 
-/// [prague-draft] sec. 2.4.4: the RTT whose rate shorter ones are given.
+/// [prague-draft] sec. 2.4.4: flows with a shorter RTT get the rate of this RTT.
 const RTT_VIRTUAL: Span = Span::from_millis(25);
 
-/// [prague-draft] sec. 2.4.4: rounds for which a flow is as fast as its RTT lets it.
+/// [prague-draft] sec. 2.4.4: the rounds in which a flow still grows by its own RTT.
 const TRANSITION: u32 = 500;
 
 #[cfg(test)]

@@ -66,7 +66,7 @@ pub struct Reno {
     window: f64,
     /// Segments; infinite before the first loss.
     ssthresh: f64,
-    /// Both before the latest loss, until it is undone.
+    /// Window and ssthresh before the latest loss, until that loss is undone.
     before_loss: Option<(f64, f64)>,
     window_initial: f64,
 }
@@ -79,8 +79,8 @@ impl Reno {
 }
 
 impl Reno {
-    /// Grows by `increase(window)` for each acknowledged segment, where Reno grows by one over the window. Where that is less than nothing, slow start
-    /// does not take it back.
+    /// Grows the window by `increase(window)` for each acknowledged segment, where Reno grows it by 1/window. If the increase is negative, slow start does not
+    /// regain it.
     pub(crate) fn grow(&mut self, ack: &Ack, increase: impl FnOnce(f64) -> f64) {
         if ack.phase == Phase::Open && ack.limit == Limit::Window {
             let below = (self.ssthresh - self.window).clamp(0.0, ack.newly_acked);

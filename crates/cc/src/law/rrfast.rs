@@ -1,14 +1,14 @@
-//! RRFast: FAST that recognises a longer route and forgets baseRTT then.
+//! RRFast: FAST that recognises a longer route, and then resets baseRTT.
 //!
 //! ```text
 //! the law shrinks the window:             watch the RTT
-//! it never comes close to baseRTT again:  the route is longer, forget baseRTT and avgRTT
+//! it never comes close to baseRTT again:  the route is longer, reset baseRTT and avgRTT
 //! all else:                               the law of fast
 //! ```
 //!
-//! Citation: rrfast-2017; fast-2006 for the law under it.
+//! Citation: rrfast-2017; fast-2006 for the base law.
 //!
-//! Differs from the paper in: what [`super::fast::base_rtt`] says.
+//! Differs from the paper in: see [`super::fast::base_rtt`].
 
 use crate::law::fast::{FastSettings, LOSS_CONTRACT, base_rtt, make};
 use crate::row::{Law, Row};

@@ -1,4 +1,4 @@
-//! Vegas: keeps a few segments in the queue, and learns how many from the RTT.
+//! Vegas: keeps a few segments in the queue, and estimates their number from the RTT.
 //!
 //! ```text
 //! once a round:      diff = (w/baseRTT − w/RTT) · baseRTT      (segments queued)
@@ -12,7 +12,7 @@
 //!
 //! Differs from the paper in:
 //! * RTT is the mean of a round's samples, as in ns-2; the paper times one distinguished segment.
-//! * w is the flight when the round's last acknowledged segment left, if that is less than the window: what was not sent cannot
+//! * w is the flight when the round's last acknowledged segment left, if that is less than the window: data that was not sent cannot
 //!   queue.
 //! * No retransmission by fine-grained timeout, which belongs to the transport. The paper's rule that a loss from before the last
 //!   reduction does not reduce again holds, because the interface reports an episode once.
@@ -56,10 +56,10 @@ impl Table for VegasSettings {
     fn visit(&mut self, fields: &mut Fields<'_>) {
         const QUEUED: std::ops::RangeInclusive<f64> = 0.0..=10_000.0;
         fields.initial_window(&mut self.initial_window);
-        fields.number("alpha", &mut self.alpha, QUEUED, "segments", "fewer queued segments make the window grow");
-        let help = "more queued segments make the window shrink; no less than alpha is used";
+        fields.number("alpha", &mut self.alpha, QUEUED, "segments", "the window grows below this many queued segments");
+        let help = "the window shrinks above this many queued segments; at least alpha";
         fields.number("beta", &mut self.beta, QUEUED, "segments", help);
-        fields.number("gamma", &mut self.gamma, QUEUED, "segments", "more queued segments end slow start");
+        fields.number("gamma", &mut self.gamma, QUEUED, "segments", "slow start ends above this many queued segments");
     }
 }
 
@@ -122,7 +122,7 @@ pub struct Vegas {
     ssthresh: f64,
     /// The direction in the present round: [`Step::Up`] grows by ACKs, in slow start by one each.
     step: Step,
-    /// The three before the latest loss, until it is undone.
+    /// Window, ssthresh and step before the latest loss, until that loss is undone.
     before_loss: Option<(f64, f64, Step)>,
     /// Least RTT sample in seconds; infinite before the first.
     base: f64,
@@ -194,7 +194,7 @@ impl Controller for Vegas {
                 self.window = self.window.min(step_down(self.window));
             }
         } else if self.step == Step::Up {
-            // [brakmo-1995] sec. 3.3: "exponential growth only every other RTT", so that between a valid comparison can be made.
+            // [brakmo-1995] sec. 3.3: "exponential growth only every other RTT", so that a valid comparison is possible in the other round.
             self.step = Step::Hold;
         } else if self.backlog > self.gamma {
             self.window = self.window.min(leave_slow_start(self.window));

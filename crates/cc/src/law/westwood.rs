@@ -10,8 +10,7 @@
 //! Citation: westwood-2004; westwood-2001 for the idea.
 //!
 //! Differs from the paper in:
-//! * A round ends by what is acknowledged ([`crate::controller::Round`]), not when an RTT has passed; with ACKs arriving the
-//!   two agree.
+//! * A round ends with an ACK ([`crate::controller::Round`]), not when an RTT has passed; while ACKs arrive the two agree.
 //! * A round in which the application did not fill the window gives no sample.
 //! * Before the first sample a loss halves the window, as in Reno.
 
@@ -24,12 +23,12 @@ use crate::settings::WindowSettings;
 
 pub(crate) const ROW: Row = Row {
     name: "westwood",
-    summary: "Westwood+: after a loss, the window that the delivered rate and the least RTT need",
+    summary: "Westwood+: after a loss, the window is the delivery rate times the least RTT",
     citation: "westwood-2004, westwood-2001",
     loss_contract: LossContract {
         shrinks_above: reno::SSTHRESH_MIN,
         timeout_window_max: WINDOW_MIN,
-        // A window that the path needs is not the cause of a loss.
+        // A window that only fills the path is not the cause of a loss, and stays.
         loss: LossResponse::Holds { citation: "westwood-2004 sec. 2" },
     },
     law: &Law { defaults: WindowSettings::DEFAULT, make: |settings| Box::new(Westwood::new(settings)) },
@@ -47,7 +46,7 @@ pub struct Westwood {
     window: f64,
     /// Segments; infinite before the first loss.
     ssthresh: f64,
-    /// Both before the latest loss, until it is undone.
+    /// Window and ssthresh before the latest loss, until that loss is undone.
     before_loss: Option<(f64, f64)>,
     /// BWE in segments per second; `None` before the first sample.
     bandwidth: Option<f64>,

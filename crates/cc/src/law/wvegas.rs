@@ -1,25 +1,25 @@
-//! wVegas: Vegas on each path, with what each may queue in proportion to what it carries, so that traffic moves to where the
-//! queue is short.
+//! wVegas: Vegas on each path, with an alpha in proportion to the path's rate, so that traffic moves to the paths with short
+//! queues.
 //!
 //! ```text
 //! once a round:  diff = w (RTT − base)/RTT                                (segments queued)
 //!   diff ≥ alpha_r:  alpha_r ← total (w_r/RTT_r)/Σ_p w_p/RTT_p, 2 at least
 //!   diff > alpha_r:  w ← w − 1;     diff < alpha_r:  w ← w + 1
 //!   RTT − base ≥ 2 q:  w ← w base/(2 RTT),  q ← ∞                        q: least RTT − base since the last time
-//! slow start:    doubles, until diff > 1, and goes back to what the path holds; after a back-off, to at least 3/4 of where it was
+//! slow start:    doubles until diff > 1, then falls to the size of the path; after a back-off, to at least 3/4 of the window before
 //! loss:          w ← w/2                                                  timeout: w ← 1
 //! ```
 //!
-//! On one path alpha is `total`, and it is Vegas that moves by a segment a round.
+//! On one path alpha is `total`, and the law is Vegas with steps of a segment a round.
 //!
-//! Backing off makes the other flows of the link see its base RTT. It costs little only because slow start follows: a window that
-//! grew back by a segment a round would carry three quarters of what it could.
+//! A back-off shows the other flows of the link its base RTT. It costs little only because slow start follows: a window that
+//! grew back by a segment a round would carry three quarters of the capacity.
 //!
-//! Citation: wvegas-2012 and, for what follows a back-off, its authors' module for Linux; brakmo-1995.
+//! Citation: wvegas-2012; its authors' module for Linux, for the slow start after a back-off; brakmo-1995.
 //!
 //! Differs from wvegas-2012 in:
 //! * The rates of the other paths are those of the last round.
-//! * A queue below a segment's own noise, diff < 1, makes nobody back off.
+//! * A queue below the noise of a segment, diff < 1, causes no back-off.
 
 use anabranch_units::Span;
 
@@ -32,7 +32,7 @@ use crate::settings::{Fields, INITIAL_WINDOW, Table};
 
 pub(crate) const ROW: Row = Row {
     name: "wvegas",
-    summary: "Vegas over several paths, whose queues are shares of one by what they carry",
+    summary: "Vegas over several paths: each queues a share of alpha in proportion to its rate",
     citation: "wvegas-2012, brakmo-1995",
     loss_contract: LossContract {
         shrinks_above: vegas::WINDOW_MIN,
@@ -42,12 +42,12 @@ pub(crate) const ROW: Row = Row {
     law: &Law { defaults: WvegasSettings::DEFAULT, make: |settings| Box::new(Wvegas::new(settings)) },
 };
 
-/// What wVegas is set to, in segments.
+/// The settings of wVegas, in segments.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WvegasSettings {
     /// The window before the first ACK.
     pub initial_window: f64,
-    /// What all paths together may queue.
+    /// The segments that all paths together may queue.
     pub total_alpha: f64,
 }
 
@@ -59,7 +59,7 @@ impl WvegasSettings {
 impl Table for WvegasSettings {
     fn visit(&mut self, fields: &mut Fields<'_>) {
         fields.initial_window(&mut self.initial_window);
-        let help = "what all paths together may queue";
+        let help = "queued segments of all paths together";
         fields.number("total_alpha", &mut self.total_alpha, 2.0..=10_000.0, "segments", help);
     }
 }
@@ -72,11 +72,11 @@ pub struct Wvegas {
     /// Segments; infinite in slow start.
     ssthresh: f64,
     alpha: f64,
-    /// This path's part of what all carry; 1 if there is no other.
+    /// This path's share of the rate of all paths; 1 if there is no other.
     share: f64,
     /// Least RTT sample in seconds; infinite before the first.
     base: f64,
-    /// Least queueing delay since the last backing off, in seconds.
+    /// The least queueing delay since the last back-off, in seconds.
     queueing_min: f64,
     limit: Limit,
     phase: Phase,
@@ -204,11 +204,11 @@ impl Controller for Wvegas {
 /// Segments queued that end slow start, as Vegas' gamma.
 const GAMMA: f64 = 1.0;
 
-/// What slow start regains of the window after a back-off, as Linux sets ssthresh at the end of each round
+/// The share of the window that slow start regains after a back-off, as Linux sets ssthresh at the end of each round
 /// (`tcp_current_ssthresh`).
 const REGAINED: f64 = 0.75;
 
-/// No path is given less to queue, or it would not see the others go.
+/// The least alpha of a path: with less, it would not notice that the others have left.
 const ALPHA_LEAST: f64 = 2.0;
 
 #[cfg(test)]

@@ -21,14 +21,14 @@ fn every_row_says_what_people_need() {
     }
 }
 
-/// What a default prints, a setting reads: documents may show it, and it lies within its own range.
+/// Every default can be set by its printed form, and lies within its own range.
 #[test]
 fn every_default_can_be_set() {
     for row in rows() {
         let defaults = Settings::default_for(row);
         let mut settings = Settings::default_for(row);
         for parameter in defaults.parameters() {
-            // What another kind of a part has can be set when the part is of that kind.
+            // A setting of another kind can be set once the part has that kind.
             let mut settings = match (parameter.only, parameter.name.split_once('.')) {
                 (Some(kind), Some((part, _))) if defaults.value(part) != Some(Value::Choice(kind)) => {
                     Settings::parse(row, [(part, kind)]).unwrap()

@@ -1,6 +1,6 @@
 use super::*;
 
-/// What tea is made as: a table with a number, a part of two kinds and a part that is always there.
+/// A table with a number, a part of two kinds, and a part that is always present.
 #[derive(Clone, Debug, PartialEq)]
 struct Tea {
     cups: f64,
@@ -63,7 +63,7 @@ fn fields_are_set_by_their_names() {
     assert_eq!(tea, Tea { cups: 3.0, milk: Milk::Some { share: 0.2 }, water: Water { boils: 90.0, is_soft: true } });
 }
 
-/// The settings of a kind are lost with it; the word for what it is already changes nothing.
+/// A change of the kind resets its settings; setting the present kind changes nothing.
 #[test]
 fn a_part_begins_with_the_defaults_of_its_kind() {
     let mut tea = Tea { milk: Milk::Some { share: 0.3 }, ..TEA };
@@ -74,7 +74,7 @@ fn a_part_begins_with_the_defaults_of_its_kind() {
     assert_eq!(tea.milk, Milk::Some { share: 0.1 });
 }
 
-/// As it stands in a table: `milk = { kind = "some", share = 0.2 }`. What is no part has no kind.
+/// The key `kind`, as in `milk = { kind = "some", share = 0.2 }`. A setting that is no part has no kind.
 #[test]
 fn the_kind_of_a_part_can_be_named() {
     let mut tea = TEA;
@@ -100,7 +100,7 @@ fn everything_is_listed_with_the_kind_that_has_it() {
     ];
     expected[3].1 = Span::from_secs(60).to_string();
     assert_eq!(list(&TEA), expected);
-    // Of a kind that the part is of, its own.
+    // The settings of the present kind, with their values.
     assert_eq!(list(&Tea { milk: Milk::Some { share: 0.4 }, ..TEA })[2], row("milk.share", "0.4", Some("some")));
 }
 

@@ -1,8 +1,8 @@
 //! A bottleneck for tests: one FIFO link that several flows share, each under its controller, packet by packet.
 //!
 //! The link serves `rate` segments a second; behind it each flow has a round-trip propagation time of its own. A flow sends
-//! whenever less than its window is in flight, or if it is `paced` as the engine paces by default. A lost segment shows when the third of a flow's segments behind it is
-//! acknowledged, and is sent again at once.
+//! whenever its flight is below its window; if it is `paced`, at the engine's default pace. A segment counts as lost when the third segment
+//! of the flow behind it is acknowledged, and is retransmitted at once.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -18,16 +18,16 @@ use crate::testing::MSS;
 
 pub(crate) struct Bottleneck {
     pub(crate) now: Time,
-    /// Segments on the link and waiting for it, at most.
+    /// The limit of segments on the link and waiting for it.
     pub(crate) buffer: f64,
-    /// The share of segments that is damaged behind the link.
+    /// The share of segments that is lost at random behind the link.
     pub(crate) damage: f64,
-    /// From so many segments on the link and waiting for it on, segments are marked.
+    /// The number of segments on the link and waiting for it from which on segments are marked.
     pub(crate) marks_from: f64,
     /// Whether flows send at 1.25 windows a round trip or at their law's rate, not in bursts.
     pub(crate) paced: bool,
     service: Span,
-    /// When the link has served all that it holds.
+    /// When the link will have served all its segments.
     idle_from: Time,
     flows: Vec<Flow>,
     events: BinaryHeap<Reverse<(Time, u64, Event)>>,
@@ -35,19 +35,19 @@ pub(crate) struct Bottleneck {
     random: u64,
 }
 
-/// The time that a flow waits after the loss of everything it sent.
+/// The time that a flow waits after the loss of its whole flight.
 const TIMEOUT: Span = Span::from_secs(1);
 
 struct Flow {
     controller: Box<dyn Controller>,
     propagation: Span,
-    /// Sent and neither acknowledged nor known to be lost, by the number of the transmission.
+    /// Segments that are neither acknowledged nor known to be lost, by the number of the transmission.
     outstanding: BTreeMap<u64, Segment>,
     transmissions: u64,
-    /// Lost segments that are to be sent again.
+    /// Lost segments that are to be retransmitted.
     lost: u64,
     repair: Option<Repair>,
-    /// A loss for which the episode that is under repair does not stand.
+    /// A loss that is not part of the present episode.
     next_loss: Option<Loss>,
     rtt_min: Option<Span>,
     round_began: Time,
@@ -60,10 +60,10 @@ struct Flow {
     losses_told: u64,
     /// The fate of the next transmission, if a test decided it.
     doom: Option<Cause>,
-    /// When the next segment may leave, if flows are paced, and whether somebody waits for that.
+    /// When the next segment may leave, if flows are paced; below, whether a wake-up is scheduled for it.
     release: Time,
     waits: bool,
-    /// When a mark was answered last.
+    /// When a mark was last reported to the controller.
     marked_at: Option<Time>,
 }
 
@@ -71,7 +71,7 @@ struct Flow {
 #[derive(Clone, Copy)]
 struct Repair {
     cause: Cause,
-    /// What had been sent before it began: its losses.
+    /// The transmissions before it began: their losses belong to it.
     before: u64,
     /// The transmission whose acknowledgement ends it.
     end: u64,
@@ -94,7 +94,7 @@ enum Event {
 }
 
 impl Bottleneck {
-    /// A link of `rate` segments a second with room for everything.
+    /// A link of `rate` segments a second with an unlimited buffer.
     pub(crate) fn new(rate: f64) -> Self {
         Self {
             now: Time::from_ticks(1_000_000_000),
@@ -176,7 +176,7 @@ impl Bottleneck {
         self.service = Span::from_secs_f64(1.0 / rate);
     }
 
-    /// The route of `flow` changes for what is sent from now on.
+    /// Changes the route of `flow` for later segments.
     pub(crate) fn reroute(&mut self, flow: usize, propagation_millis: u64) {
         self.flows[flow].propagation = Span::from_millis(propagation_millis);
     }
@@ -231,7 +231,7 @@ impl Bottleneck {
         self.scheduled += 1;
     }
 
-    /// Sends what the window of `flow` allows.
+    /// Sends as many segments as the window of `flow` allows.
     fn fill(&mut self, flow: usize) {
         while (self.flows[flow].outstanding.len() + 1) as f64 <= self.flows[flow].controller.window() {
             if self.paced && self.is_early(flow) {
@@ -359,7 +359,7 @@ impl Flow {
         }
     }
 
-    /// Everything in flight is lost.
+    /// Handles the loss of the whole flight.
     fn time_out(&mut self, now: Time) {
         let departure = self.outstanding.first_key_value().expect("a window holds a segment").1.departure;
         let lost = self.outstanding.len() as u64;

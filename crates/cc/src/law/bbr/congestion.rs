@@ -1,4 +1,4 @@
-//! What losses say: bounds for a while, and bounds that stay until a probe finds more (bbr-draft sec. 5.5.10).
+//! The bounds that losses set: short-term ones, and long-term ones that stay until a probe finds more (bbr-draft sec. 5.5.10).
 
 use super::{Bbr, Event, State, Undo, WINDOW_PIPE};
 
@@ -9,7 +9,7 @@ pub(super) struct Bounds {
     pub(super) bw_shortterm: f64,
     /// Segments, until the next probe.
     pub(super) inflight_shortterm: f64,
-    /// Segments: what is known to fit.
+    /// Segments that are known to fit.
     pub(super) inflight_longterm: f64,
 }
 
@@ -17,12 +17,12 @@ impl Bounds {
     pub(super) const NONE: Self =
         Self { bw_shortterm: f64::INFINITY, inflight_shortterm: f64::INFINITY, inflight_longterm: f64::INFINITY };
 
-    /// Forgets the bounds that are for a while.
+    /// Forgets the short-term bounds.
     pub(super) fn reset_shortterm(&mut self) {
         (self.bw_shortterm, self.inflight_shortterm) = (f64::INFINITY, f64::INFINITY);
     }
 
-    /// What is known to fit, less the room that is left for others.
+    /// The segments that are known to fit, less the headroom for other flows.
     pub(super) fn with_headroom(&self) -> f64 {
         if self.inflight_longterm.is_infinite() {
             return f64::INFINITY;
@@ -40,14 +40,14 @@ impl Bounds {
     }
 }
 
-/// The signals of the round that is under way.
+/// The signals of the current round.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Congestion {
     has_loss: bool,
-    /// The largest rate and volume of it.
+    /// The largest rate in this round; below, the largest volume.
     bw_latest: f64,
     pub(super) inflight_latest: f64,
-    /// It ends with the ACK of what leaves when so many segments have been delivered.
+    /// The round ends with the ACK of a segment that left when at least this many segments had been delivered.
     round_end: f64,
     pub(super) is_round_start: bool,
 }
@@ -57,7 +57,7 @@ impl Congestion {
         (self.has_loss, self.bw_latest, self.inflight_latest) = (false, 0.0, 0.0);
     }
 
-    /// At the end of an ACK: the next round begins with it.
+    /// Begins the next round, at the end of the ACK that ended this one.
     pub(super) fn advance(&mut self, event: &Event<'_>) {
         if self.is_round_start {
             (self.bw_latest, self.inflight_latest) = (event.rate(), event.sample.delivered);
@@ -89,7 +89,7 @@ impl Bbr {
         self.congestion.has_loss = false;
     }
 
-    /// Once a round with losses: what was delivered is what fits, but no less than 0.7 of what was thought.
+    /// Lowers the short-term bounds once in a round with losses: to what was delivered, but to no less than 0.7 of the old bounds.
     fn lower_bounds(&mut self) {
         let Self { bounds, congestion, .. } = self;
         if bounds.bw_shortterm.is_infinite() {
@@ -102,7 +102,7 @@ impl Bbr {
         bounds.inflight_shortterm = congestion.inflight_latest.max(BETA * bounds.inflight_shortterm);
     }
 
-    /// The ACK tells of losses.
+    /// Handles an ACK that reveals losses.
     pub(super) fn handle_losses(&mut self, event: &Event<'_>) {
         self.startup_loss.count();
         if !self.congestion.has_loss {
@@ -116,8 +116,8 @@ impl Bbr {
         }
     }
 
-    /// A probe went too high. [bbr-draft] sec. 5.5.10.2: at what volume the losses became more than 2 % of it, if what is lost now was the last
-    /// to leave.
+    /// Handles a probe that went too high. [bbr-draft] sec. 5.5.10.2: the new bound is the volume at which the losses became more than 2 % of it,
+    /// if the segments lost now were the last to leave.
     fn lower_longterm(&mut self, event: &Event<'_>) {
         let lost_now = event.ack.newly_lost;
         let (before, lost_before) = (event.sample.flight - lost_now, event.sample.lost - lost_now);
@@ -139,7 +139,7 @@ impl Bbr {
         self.undo = Undo { state: None, bounds: self.bounds };
     }
 
-    /// [bbr-draft] sec. 5.5.11.2: the losses were none.
+    /// [bbr-draft] sec. 5.5.11.2: the losses were spurious.
     pub(super) fn undo_loss(&mut self, delivered: f64) {
         self.restore_window();
         self.congestion.has_loss = false;
@@ -158,7 +158,7 @@ impl Bbr {
     }
 }
 
-/// Whether more than 2 % of what was in flight is lost.
+/// Whether more than 2 % of the flight is lost.
 pub(super) fn is_too_high(event: &Event<'_>) -> bool {
     event.sample.lost > event.sample.flight * LOSS_MOST
 }

@@ -1,4 +1,4 @@
-//! What BBR thinks of the path: its bandwidth, its RTT, and how acknowledgements come in bulk (bbr-draft sec. 5.5.1 to 5.5.9).
+//! BBR's model of the path: bandwidth, RTT, and the aggregation of ACKs (bbr-draft sec. 5.5.1 to 5.5.9).
 
 use anabranch_units::Time;
 
@@ -6,21 +6,21 @@ use super::Event;
 use crate::controller::PathView;
 use crate::delivery::WindowedMax;
 
-/// Bandwidth, RTT, rounds and bulk.
+/// Bandwidth, RTT, rounds and ACK aggregation.
 #[derive(Clone, Debug)]
 pub(super) struct Model {
-    /// Of this cycle of probes and the one before, in segments per second.
+    /// The bandwidth in this cycle of probes and the one before, in segments per second.
     bw: WindowedMax,
     cycles: u64,
-    /// Seconds; infinite before the first sample.
+    /// The least RTT in seconds; infinite before the first sample.
     pub(super) rtt_min: f64,
     rounds: u64,
-    /// The round ends with the ACK of what leaves when so many segments have been delivered.
+    /// The round ends with the ACK of a segment that left when at least this many segments had been delivered.
     round_end: f64,
     pub(super) is_round_start: bool,
-    /// Of the last ten rounds, in segments.
+    /// The excess of acknowledged segments (`extra_acked`) in the last ten rounds.
     extra: WindowedMax,
-    /// Since when more was acknowledged than the bandwidth explains, and how much.
+    /// When the present excess of acknowledged segments began; below, its size.
     bulk_since: Time,
     bulk_acked: f64,
 }
@@ -48,7 +48,7 @@ impl Model {
         self.bulk_since = path.now;
     }
 
-    /// Segments per second; zero before the first sample.
+    /// The bandwidth in segments per second; zero before the first sample.
     pub(super) fn max_bw(&self) -> f64 {
         self.bw.max()
     }
@@ -61,17 +61,17 @@ impl Model {
         self.rounds
     }
 
-    /// A round begins with what leaves from now on.
+    /// Begins a round with the segments that leave from now on.
     pub(super) fn start_round(&mut self, delivered: f64) {
         self.round_end = delivered;
     }
 
-    /// The probes of a cycle are over.
+    /// Ends a cycle of probes.
     pub(super) fn advance_cycle(&mut self) {
         self.cycles += 1;
     }
 
-    /// Counts the round, and takes the sample if it says something of the path. Whether a round began.
+    /// Counts the round, and takes the sample if it is valid for the path. Returns whether a round began.
     pub(super) fn update_bandwidth(&mut self, event: &Event<'_>) -> bool {
         self.is_round_start = event.sample.delivered_before >= self.round_end;
         if self.is_round_start {
@@ -86,7 +86,7 @@ impl Model {
         self.is_round_start
     }
 
-    /// [bbr-draft] sec. 5.5.9: more than the bandwidth explains is bulk, at most a window of it.
+    /// [bbr-draft] sec. 5.5.9: what is acknowledged beyond the bandwidth is aggregation; at most a window counts.
     pub(super) fn update_aggregation(&mut self, event: &Event<'_>, window: f64, is_full_pipe: bool) {
         let mut expected = self.max_bw() * event.now.since(self.bulk_since).as_secs_f64();
         if self.bulk_acked <= expected {
@@ -97,7 +97,7 @@ impl Model {
         self.extra.update(self.rounds, if is_full_pipe { EXTRA_ROUNDS } else { 1 }, extra);
     }
 
-    /// Nothing was sent for a while.
+    /// Handles the restart after idle time.
     pub(super) fn on_idle(&mut self, now: Time) {
         self.bulk_since = now;
     }

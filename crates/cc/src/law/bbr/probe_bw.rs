@@ -5,18 +5,18 @@ use anabranch_units::{Span, Time};
 use super::congestion::is_too_high;
 use super::{Bbr, Event, State};
 
-/// What acknowledgements tell of the probe.
+/// The part of the probe that the present ACKs belong to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Feedback {
-    /// Nothing: there was none.
+    /// There was no probe.
     #[default]
     None,
     Refilling,
-    /// It has begun; what is acknowledged left before.
+    /// The probe has begun; the acknowledged segments left before it.
     Starting,
-    /// What is acknowledged is the probe.
+    /// The acknowledged segments belong to the probe.
     Arriving,
-    /// It is over; what is acknowledged may be of it.
+    /// The probe is over; the acknowledged segments may still belong to it.
     Stopping,
 }
 
@@ -26,12 +26,12 @@ pub(super) struct Cycle {
     feedback: Feedback,
     /// When Down began.
     since: Time,
-    /// How long to wait from then to the next probe.
+    /// The time from then to the next probe.
     wait: Span,
     rounds_since_probe: u32,
-    /// Whether losses are those of a probe that has not been answered.
+    /// Whether losses belong to a probe that has had no response yet.
     pub(super) is_probe_sample: bool,
-    /// Whether the last probe met losses, and whether it stopped for fear of them.
+    /// Whether the last probe caused losses; below, whether it stopped early to avoid them.
     pub(super) was_too_high: bool,
     was_cautious: bool,
     /// Segments to be acknowledged for one more of `inflight_longterm`; infinite if it does not grow.
@@ -62,7 +62,7 @@ impl Cycle {
         self.rounds_since_probe = self.rounds_since_probe.saturating_add(1);
     }
 
-    /// Samples of ProbeRtt are those of no probe.
+    /// Samples of ProbeRtt belong to no probe.
     pub(super) fn stop_feedback(&mut self) {
         self.feedback = Feedback::Stopping;
     }
@@ -132,7 +132,7 @@ impl Bbr {
 
     fn check_time_to_probe(&mut self, event: &Event<'_>) -> bool {
         let has_waited = event.now > self.cycle.since.saturating_add(self.cycle.wait);
-        // [bbr-draft] sec. 5.3.3.8.1: as often as Reno would regain what it lost, in rounds.
+        // [bbr-draft] sec. 5.3.3.8.1: the rounds that Reno needs to regain its window after a loss.
         let reno = self.volume(self.bandwidth(), 1.0).min(self.window).min(ROUNDS_MOST);
         let is_time = has_waited || f64::from(self.cycle.rounds_since_probe) >= reno;
         if is_time {
@@ -161,7 +161,7 @@ impl Bbr {
         self.full_pipe.is_now
     }
 
-    /// Each round of a probe that meets no losses the bound grows twice as fast as in the one before.
+    /// In each round of a probe without losses the bound grows twice as fast as in the round before.
     fn raise_slope(&mut self) {
         let growth = f64::from(1_u32 << self.cycle.doublings);
         self.cycle.doublings = (self.cycle.doublings + 1).min(DOUBLINGS_MOST);
@@ -183,7 +183,7 @@ impl Bbr {
         }
     }
 
-    /// Follows the feedback of probes. Whether it decided what comes next.
+    /// Adapts the long-term bound to the feedback of probes. Returns whether it chose the next state.
     fn adapt_longterm(&mut self, event: &Event<'_>) -> bool {
         if self.cycle.feedback == Feedback::Starting && self.model.is_round_start {
             self.cycle.feedback = Feedback::Arriving;

@@ -1,4 +1,4 @@
-//! ProbeRTT: every five seconds less is in flight for a while, so that an RTT without queue can be seen (bbr-draft sec. 5.3.4).
+//! ProbeRTT: every five seconds the flight is reduced for a short time, to measure an RTT without a queue (bbr-draft sec. 5.3.4).
 
 use anabranch_units::{Span, Time};
 
@@ -6,16 +6,16 @@ use super::{Bbr, Event, State, WINDOW_PIPE};
 use crate::controller::PathView;
 use crate::delivery::HeldBack;
 
-/// When to look, and what was seen.
+/// The time of the next ProbeRTT, and the least RTTs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ProbeRtt {
-    /// The least RTT since the last look in seconds, and when it was seen.
+    /// The least RTT since the last ProbeRTT in seconds; below, when it was measured.
     delay_min: f64,
     seen: Time,
     is_expired: bool,
-    /// When [`super::model::Model::rtt_min`] was seen.
+    /// When [`super::model::Model::rtt_min`] was measured.
     rtt_min_seen: Time,
-    /// When the look is over, once little enough is in flight.
+    /// When ProbeRTT ends; set once the flight is small enough.
     done: Option<Time>,
     is_round_done: bool,
     pub(super) held_back: HeldBack,

@@ -1,4 +1,4 @@
-//! Startup and Drain: fills the pipe, finds out that it is full, and empties the queue (bbr-draft sec. 5.3.1 and 5.3.2).
+//! Startup and Drain: fills the pipe, detects that it is full, and drains the queue (bbr-draft sec. 5.3.1 and 5.3.2).
 
 use super::congestion::is_too_high;
 use super::{Bbr, Event, State};
@@ -7,17 +7,17 @@ use crate::controller::Phase;
 /// Whether the delivery rate has ceased to grow.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FullPipe {
-    /// The rate from which growth is counted, in segments per second.
+    /// The rate that later samples are compared with, in segments per second.
     pub(super) rate: f64,
     rounds: u32,
-    /// In the present probe.
+    /// Whether the pipe is full in the present probe.
     pub(super) is_now: bool,
-    /// Ever.
+    /// Whether the pipe has been full at any time.
     pub(super) is_reached: bool,
 }
 
 impl FullPipe {
-    /// Looks again.
+    /// Starts the detection again.
     pub(super) fn reset(&mut self) {
         (self.rate, self.rounds, self.is_now) = (0.0, 0, false);
     }
@@ -26,7 +26,7 @@ impl FullPipe {
 /// Losses in Startup.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct StartupLoss {
-    /// ACKs that told of losses, in this round.
+    /// ACKs in this round that revealed losses.
     count: u32,
     /// The round in which the recovery began.
     recovery: u64,
@@ -93,7 +93,7 @@ impl Bbr {
     }
 }
 
-/// bbr-draft sec. 5.3.1.2: by a quarter a round, or it does not grow.
+/// bbr-draft sec. 5.3.1.2: less than a quarter a round does not count as growth.
 const GROWTH: f64 = 1.25;
 
 /// bbr-draft sec. 5.3.1.2: three rounds without growth.
@@ -102,5 +102,5 @@ const ROUNDS_FULL: u32 = 3;
 /// bbr-draft StartupFullLossCnt.
 const LOSSES_FULL: u32 = 6;
 
-/// bbr-draft sec. 5.3.2: then the estimate is wrong, and no queue will go away.
+/// bbr-draft sec. 5.3.2: after so many rounds the estimate is wrong, and waiting longer drains no queue.
 const ROUNDS_DRAIN: u64 = 3;

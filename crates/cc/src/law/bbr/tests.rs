@@ -32,8 +32,8 @@ fn the_first_pace_is_that_of_the_handshake() {
     assert_eq!(flow.controller.pacing_rate(), Some(Rate::from_bits_per_second(2_216_000)));
 }
 
-/// The bandwidth-delay product is 1000/s · 101 ms = 101 segments. Nothing waits but what probes put there: a quarter of it each round, for some rounds of
-/// each cycle.
+/// The bandwidth-delay product is 1000/s · 101 ms = 101 segments. Only probes build a queue: a quarter of the product each round, for some rounds
+/// of each cycle.
 #[test]
 fn it_fills_the_link_and_keeps_it_empty() {
     let (mut path, flow) = link();
@@ -44,8 +44,8 @@ fn it_fills_the_link_and_keeps_it_empty() {
     assert!(rates[0] > 950.0 && queue < 20.0, "rate {}, queue {queue}", rates[0]);
 }
 
-/// [bbr-draft] sec. 5.6.4.2: two bandwidth-delay products, and what is acknowledged in bulk, which here is nothing; 2.25 and two segments while it
-/// probes.
+/// [bbr-draft] sec. 5.6.4.2: two bandwidth-delay products and the aggregation of ACKs, which is zero here; 2.25 products and two segments in a
+/// probe.
 #[test]
 fn no_more_than_two_bandwidth_delay_products_are_in_flight() {
     let (mut path, flow) = link();
@@ -105,7 +105,7 @@ fn a_cycle_probes_after_two_to_three_seconds() {
     assert!(gaps.windows(2).any(|pair| (pair[0] - pair[1]).abs() > 0.05), "they are drawn: {gaps:?}");
 }
 
-/// [bbr-draft] sec. 5.3.1.2: three rounds in which the rate grows by less than a quarter, if it was not the application that held it back.
+/// [bbr-draft] sec. 5.3.1.2: three rounds in which the rate grows by less than a quarter although the application had enough data.
 #[test]
 fn startup_ends_after_three_rounds_without_growth() {
     for (supply, rounds) in [(Supply::Enough, 6), (Supply::Short, 10)] {
@@ -122,7 +122,7 @@ fn startup_ends_after_three_rounds_without_growth() {
     }
 }
 
-/// Random losses below 2 % take little: the short-term bounds are never below what is delivered.
+/// Random losses below 2 % reduce the rate little: the short-term bounds are never below what is delivered.
 #[test]
 fn one_per_cent_of_random_losses_takes_little() {
     let (mut path, flow) = link();
@@ -133,7 +133,7 @@ fn one_per_cent_of_random_losses_takes_little() {
     assert!(path.gauge(flow, "bw_max_segments_per_s") > 900.0);
 }
 
-/// [bbr-draft] sec. 5.5.10.3: with a loss in a round of Cruise the short-term bounds appear, at 0.7 of what was or at what was delivered.
+/// [bbr-draft] sec. 5.5.10.3: a loss in a round of Cruise sets the short-term bounds, to 0.7 of the model or to what was delivered.
 #[test]
 fn losses_outside_probes_lower_the_bounds_for_a_while() {
     let (mut path, flow) = link();
@@ -181,7 +181,7 @@ fn two_flows_share_the_link() {
     assert!(most < 2.0 * least && least + most > 900.0, "{rates:?}");
 }
 
-/// A new route has nothing of the old one.
+/// Nothing of the old route's model is left on a new route.
 #[test]
 fn a_new_path_begins_anew() {
     let mut flow = Flow::new("bbr", &[]);

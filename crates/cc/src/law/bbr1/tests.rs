@@ -22,7 +22,7 @@ fn the_first_pace_is_that_of_the_handshake() {
     assert_eq!(flow.controller.pacing_rate(), Some(Rate::from_bits_per_second(2_308_312)));
 }
 
-/// The mean of the gains is one, and the queue of a probe is gone in the step after it.
+/// The mean of the gains is one, and the queue of a probe is drained in the step after it.
 #[test]
 fn it_fills_the_link_and_keeps_it_empty() {
     let (mut path, flow) = link();
@@ -32,7 +32,7 @@ fn it_fills_the_link_and_keeps_it_empty() {
     assert!(rates[0] > 940.0 && queue < 10.0, "rate {}, queue {queue}", rates[0]);
 }
 
-/// [bbr-2016]: no more than two bandwidth-delay products, here of 101 segments, and three quanta of two.
+/// [bbr-2016]: no more than two bandwidth-delay products, here of 101 segments, and three quanta of two segments.
 #[test]
 fn two_bandwidth_delay_products_are_the_most() {
     let (mut path, flow) = link();
@@ -44,7 +44,7 @@ fn two_bandwidth_delay_products_are_the_most() {
     assert_near(most, 208.0, 0.01);
 }
 
-/// The route becomes 50 ms longer after 4 s: ten seconds after the least RTT was seen it looks, for 200 ms and a round, with four segments.
+/// The route becomes 50 ms longer after 4 s. Ten seconds after the least RTT was measured, ProbeRTT sends four segments for 200 ms and a round.
 #[test]
 fn ten_seconds_after_the_least_rtt_it_looks_for_it() {
     let (mut path, flow) = link();
@@ -67,7 +67,7 @@ fn ten_seconds_after_the_least_rtt_it_looks_for_it() {
     assert_near(path.gauge(flow, "rtt_min_s"), 0.151, 0.001);
 }
 
-/// [bbr-2016]: the rate goes by the largest of ten rounds, so losses below a fifth leave it.
+/// [bbr-2016]: the rate is the largest of ten rounds, so losses below a fifth do not change it.
 #[test]
 fn random_losses_do_not_slow_it() {
     for (damage, least) in [(0.01, 0.93), (0.05, 0.85)] {

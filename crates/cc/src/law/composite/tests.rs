@@ -68,7 +68,7 @@ fn without_losses_it_is_its_base() {
     }
 }
 
-/// What the base law has not heard of it cannot take back: an earlier loss, of which it has, stays.
+/// The base law cannot undo a loss that it was not told of; an earlier loss that it was told of stays.
 #[test]
 fn a_random_loss_that_was_none_is_not_told() {
     let mut flow = flow();

@@ -11,7 +11,7 @@ fn link() -> Bottleneck {
     path
 }
 
-/// [copa-2018] sec. 3: the queue of a flow with delta 0.5 goes from 0 to 2.5/delta = 5 segments, and is half of that in the mean.
+/// [copa-2018] sec. 3: the queue of a flow with delta 0.5 varies between 0 and 2.5/delta = 5 segments; its mean is half of that.
 #[test]
 fn the_queue_is_one_and_a_quarter_over_delta() {
     let mut path = link();
@@ -36,7 +36,7 @@ fn two_flows_share_the_link() {
     assert!(rates[0] + rates[1] > 950.0 && queue < 20.0, "{rates:?}, queue {queue}");
 }
 
-/// It sees that Reno never lets the queue empty, and competes; without that mode it gives way.
+/// Copa detects that Reno never lets the queue empty, and competes; without that mode it gives way.
 #[test]
 fn it_competes_with_reno() {
     let share = |competitive| {
@@ -62,8 +62,8 @@ fn random_losses_do_not_slow_it() {
     assert!(rates[0] > 900.0, "{}", rates[0]);
 }
 
-/// With an empty queue the target is infinite: slow start doubles. With 50 ms in the queue it is 1/(0.5 · 0.05 s) = 40 a second: the window is above
-/// it, and goes back by 1/(delta w) an ACK.
+/// With an empty queue the target is infinite: slow start doubles. With 50 ms of queue the target is 1/(0.5 · 0.05 s) = 40 a second: the window is
+/// above it, and shrinks by 1/(delta w) an ACK.
 #[test]
 fn the_window_goes_to_the_target() {
     let mut flow = Flow::new("copa", &[]);

@@ -40,8 +40,8 @@ fn the_curve_is_a_cubic() {
     assert_near(flow.window(), 96.25, 0.01);
 }
 
-/// On a short path Reno's pace is faster: with beta = 0.7 alpha is 0.9/1.7 = 9/17 segments a round, so 34 rounds of 1 ms
-/// from 70 lead to about 88, where the cubic alone would be at 70.7 after 34 ms.
+/// On a short path Reno grows faster: with beta = 0.7 alpha is 0.9/1.7 = 9/17 segments a round, so 34 rounds of 1 ms lead
+/// from 70 to about 88. The cubic alone would be at 70.7 after 34 ms.
 #[test]
 fn short_paths_get_what_reno_would() {
     let mut flow = lost_at_a_hundred(&[]);
@@ -50,7 +50,7 @@ fn short_paths_get_what_reno_would() {
     assert_near(flow.window(), 88.0, 0.01);
 }
 
-/// From where the old window is regained the pace is Reno's own: one segment a round.
+/// Once the old window is regained, the growth is Reno's own: one segment a round.
 #[test]
 fn the_friendly_pace_is_one_segment_beyond_the_old_window() {
     let mut flow = lost_at_a_hundred(&[]);
@@ -84,7 +84,7 @@ fn after_a_timeout_the_curve_begins_flat() {
     assert_near(flow.gauge("k_s") + 1.0, 1.0, 0.0);
 }
 
-/// Time without enough to send does not count: after ten such seconds the window grows as it would have without them.
+/// Time without enough data does not count: after ten such seconds the window grows as it would have without them.
 #[test]
 fn idle_time_does_not_move_along_the_curve() {
     let mut busy = lost_at_a_hundred(&[]);
@@ -99,8 +99,8 @@ fn idle_time_does_not_move_along_the_curve() {
     assert_near(idle.window(), busy.window(), 1e-6);
 }
 
-/// rfc-9438 sec. 4.9: a loss that was none leaves no trace: the curve goes on from where it was. A second of repair counts, so
-/// the window is that of a flow that never heard of the loss.
+/// rfc-9438 sec. 4.9: after a spurious loss the curve goes on from where it was. The second of repair counts, so the window is that
+/// of a flow without the loss.
 #[test]
 fn a_loss_that_was_none_leaves_the_curve_as_it_was() {
     let (mut flow, mut undisturbed) = (lost_at_a_hundred(&[]), lost_at_a_hundred(&[]));
@@ -118,7 +118,7 @@ fn a_loss_that_was_none_leaves_the_curve_as_it_was() {
     assert_near(flow.window(), undisturbed.window(), 1e-9);
 }
 
-/// rfc-9438 sec. 4.9.2: what has grown beyond stays.
+/// rfc-9438 sec. 4.9.2: a window that has grown beyond the one before the loss stays.
 #[test]
 fn a_window_that_has_outgrown_its_loss_stays() {
     let mut flow = lost_at_a_hundred(&[]);
@@ -148,7 +148,7 @@ fn the_first_slow_start_ends_when_the_rtt_rises() {
     assert!(flow.gauge("ssthresh").is_infinite());
 }
 
-/// A loss that was none gives the slow start back as it was: the window doubles on from where it is.
+/// The undo of a spurious loss restores the slow start: the window goes on doubling.
 #[test]
 fn a_spurious_loss_ends_no_slow_start() {
     let mut flow = Flow::new("cubic", &[("initial_window", "10"), ("slow_start", "hystart")]);

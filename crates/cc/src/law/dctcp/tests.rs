@@ -20,7 +20,7 @@ fn alpha_follows_the_share_of_marks() {
     assert_near(flow.gauge("alpha"), 0.96875 * 0.524_460_5, 1e-6);
 }
 
-/// A mark takes alpha/2: after 100 rounds without one alpha is (15/16)^100 = 0.001574.
+/// A mark reduces the window by alpha/2: after 100 rounds without a mark alpha is (15/16)^100 = 0.001574.
 #[test]
 fn a_rare_mark_takes_little() {
     let mut flow = Flow::new("dctcp", &[("initial_window", "100")]);
@@ -29,13 +29,13 @@ fn a_rare_mark_takes_little() {
     let before = flow.window();
     mark(&mut flow);
     assert_near(flow.window(), before * (1.0 - 0.001_574 / 2.0), 1e-5);
-    // A segment a round, as Reno.
+    // The window grows by a segment a round, as Reno's.
     let before = flow.window();
     flow.round();
     assert_near(flow.window(), before + 1.0, 0.01);
 }
 
-/// All marked for long: alpha stays 1, and it is Reno.
+/// If all segments are marked, alpha stays 1, and the law is Reno.
 #[test]
 fn all_marks_are_as_good_as_losses() {
     let mut flow = Flow::new("dctcp", &[("initial_window", "64")]);
@@ -53,8 +53,8 @@ fn all_marks_are_as_good_as_losses() {
     assert_near(flow.window(), before / 2.0, 1e-12);
 }
 
-/// [dctcp-2010] sec. 3.3, one flow on a path that holds 100 segments, marked from K = 20 on: the queue swings by sqrt(2 (100 + 20))/2 = 7.7 segments
-/// below K + 1, so it is 17 in the mean and never empty; alpha is about sqrt(2/120) = 0.13.
+/// [dctcp-2010] sec. 3.3: one flow on a path that holds 100 segments, with marks from K = 20 on. The queue varies by sqrt(2 (100 + 20))/2 = 7.7
+/// segments below K + 1, so its mean is 17 and it is never empty; alpha is about sqrt(2/120) = 0.13.
 #[test]
 fn the_queue_swings_below_the_threshold() {
     let mut path = Bottleneck::new(1000.0);
@@ -75,7 +75,7 @@ fn the_queue_swings_below_the_threshold() {
     assert!(rates[0] < 950.0, "Reno halves, and the link runs dry: {}", rates[0]);
 }
 
-/// [dctcp-2010] sec. 3.1: flows share.
+/// [dctcp-2010] sec. 3.1: two flows get equal rates.
 #[test]
 fn two_flows_share_the_link() {
     let mut path = Bottleneck::new(1000.0);

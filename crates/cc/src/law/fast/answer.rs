@@ -1,4 +1,4 @@
-//! What FAST does about losses: which are spared, which a trial asks about, which leave half of the window, and which are kept in mind.
+//! FAST's response to losses: a loss leaves the window alone, starts a trial, or halves the window; and some are remembered.
 
 use super::loss::{self, Policy};
 use super::window::{self, Goal};
@@ -6,11 +6,11 @@ use super::{Fast, Repair, memory, trial};
 use crate::controller::{Ack, Loss, PathView, Signal};
 use crate::number::greater;
 
-/// What is left of what arrives through a policer: the bucket fills again.
+/// The share of the arriving rate to send through a policer, so that its bucket refills.
 const POLICED: f64 = 0.8;
 
 impl Fast {
-    /// A loss: what becomes of the window.
+    /// Sets the window after a loss.
     pub(super) fn answer(&mut self, path: &PathView, loss: &Loss) {
         let now = path.now.as_secs_f64();
         self.rate = None;
@@ -41,7 +41,7 @@ impl Fast {
         }
     }
 
-    /// Random loss or congestion? Whether that is being tried, and the window with it.
+    /// Runs the trial whether losses are random. Returns whether a trial sets the window.
     pub(super) fn attempt(&mut self, now: f64, sample: Option<f64>, ack: &Ack, rule: &trial::Rule) -> bool {
         if self.trial.passes(ack.newly_acked, ack.newly_lost) {
             return false;
@@ -73,7 +73,8 @@ impl Fast {
         true
     }
 
-    /// What a trial that showed congestion leaves of the window `before`: half, or most of what arrives. Where something takes what exceeds a rate, that fits.
+    /// The window after a trial that showed congestion, from the window `before`: half of it, or most of what arrives. Behind a policer, what arrives
+    /// is what fits.
     fn left_by_policer(&self, before: f64) -> f64 {
         let halved = loss::halve(before);
         if self.settings.rival.is_none() {
@@ -82,21 +83,21 @@ impl Fast {
         greater(halved, POLICED * self.look.delivers() * self.estimator.base()).min(before)
     }
 
-    /// Something else than the law of the window moves it.
+    /// Handles a change of the window by something other than the window law.
     pub(super) fn interrupt(&mut self, now: f64) {
         self.clockwork.interrupt();
         self.ccafr.end();
         self.drain.on_loss(now);
     }
 
-    /// A loss that left `halved` segments is kept in mind if more than the share `above` is lost.
+    /// Remembers a loss that left `halved` segments, if more than the share `above` of all segments is lost.
     fn remember(&mut self, now: f64, halved: f64, above: f64) {
         if self.settings.memory.is_some() {
             self.memory.on_loss(now, halved, self.queued / self.alpha_scale, above);
         }
     }
 
-    /// A loss: whether it leaves the window alone.
+    /// Whether a loss leaves the window alone.
     fn spares(&mut self, now: f64, loss: &Loss) -> bool {
         let Some(rule) = &self.trial_rule else { return false };
         let delay = self.rtt - self.estimator.base();

@@ -1,4 +1,4 @@
-//! When to forget baseRTT: RRFast recognises a longer route by a window decrease that does not bring the RTT down.
+//! The reset of baseRTT: RRFast recognises a longer route by a window decrease that does not lower the RTT.
 //!
 //! ```text
 //! the law shrinks the window:        watch the RTT samples of the next two RTTs
@@ -12,33 +12,33 @@
 //! * The paper does not say how large a decrease, how long a wait and how much relief. Taken word for word, any decrease and
 //!   any fall of the RTT, the rule fires all the time in equilibrium, where FAST shrinks by a hundredth of a segment at
 //!   a constant RTT. The readings: [`Rule::NOT_NEAR`] ("never becomes close to the BaseRTT") is the default and the best in the
-//!   paper's setting, [`Rule::NO_FALL`] asks twice whether the RTT fell, [`Rule::LITERAL`] is the words. [`Rule::BOTH`] is
-//!   ours, for paths that are not the paper's.
-//! * avgRTT is forgotten with baseRTT. The paper resets baseRTT alone; avgRTT then stays below it, the law takes that for an
-//!   empty queue and fills the buffer.
+//!   paper's setting, [`Rule::NO_FALL`] checks twice whether the RTT fell, [`Rule::LITERAL`] takes the paper's words. [`Rule::BOTH`]
+//!   is ours, for paths unlike the paper's.
+//! * avgRTT is reset with baseRTT. The paper resets baseRTT alone: then avgRTT stays below it, the law takes that for an
+//!   empty queue, and fills the buffer.
 //!
-//! Limits. `NOT_NEAR` does not see a new route that is less than 1.5 times longer, and takes a queue longer than half of
-//! baseRTT for a route. `BOTH` misses a route whose added delay comes while the flow's own queue drains. A rival that fills the
-//! queue looks like a longer route to every one of them.
+//! Limits. `NOT_NEAR` does not recognise a new route that is less than 1.5 times longer, and takes a queue longer than half of
+//! baseRTT for a new route. `BOTH` misses a route whose added delay appears while the flow's own queue drains. Every reading takes
+//! a rival that fills the queue for a longer route.
 
 use anabranch_units::Span;
 
 use crate::settings::{Choice, Fields};
 
-/// What the part is set to.
+/// The settings of this part.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
-    /// Which reading of the paper.
+    /// The reading of the paper.
     pub reading: Reading,
-    /// How long a decrease is watched, in RTTs.
+    /// The time for which a decrease is watched, in RTTs.
     pub wait: f64,
-    /// What becomes of avgRTT.
+    /// The fate of avgRTT at a reroute.
     pub average: Average,
-    /// Least time between two reroutes, in seconds.
+    /// The least time between two reroutes, in seconds.
     pub interval: f64,
 }
 
-/// What makes a decrease futile.
+/// The rule by which a decrease is futile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
     /// The rule [`Rule::NOT_NEAR`].
@@ -51,12 +51,12 @@ pub enum Reading {
     Literal,
 }
 
-/// What becomes of avgRTT when baseRTT is forgotten.
+/// The fate of avgRTT when baseRTT is reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Average {
-    /// It starts anew.
+    /// avgRTT starts anew.
     Restarted,
-    /// Nothing: the paper does not mention it.
+    /// avgRTT is kept: the paper does not mention it.
     Kept,
 }
 
@@ -65,7 +65,7 @@ impl Settings {
     pub const NOT_NEAR: Self =
         Self { reading: Reading::NotNear, wait: Rule::NOT_NEAR.wait, average: Average::Restarted, interval: 0.0 };
 
-    /// The rule that these make.
+    /// The rule that these settings describe.
     pub const fn rule(&self) -> Rule {
         let reading = match self.reading {
             Reading::NotNear => Rule::NOT_NEAR,
@@ -82,10 +82,10 @@ impl Choice for Option<Settings> {
 
     fn visit(&mut self, fields: &mut Fields<'_>) {
         let Some(settings) = self else { return };
-        let help = "what makes a decrease futile; `literal` is the paper's words";
+        let help = "the rule by which a decrease is futile; `literal` takes the paper's words";
         fields.choice("reading", &mut settings.reading, help);
-        fields.number("wait", &mut settings.wait, 0.0..=1000.0, "RTT", "how long a decrease is watched");
-        fields.choice("average", &mut settings.average, "what becomes of avgRTT");
+        fields.number("wait", &mut settings.wait, 0.0..=1000.0, "RTT", "time for which a decrease is watched");
+        fields.choice("average", &mut settings.average, "what a reroute does to avgRTT");
         let help = "bound: least time between two reroutes";
         fields.seconds("interval", &mut settings.interval, Span::ZERO..=Span::from_secs(3600), help);
     }
@@ -100,50 +100,50 @@ impl Choice for Average {
     const KINDS: &'static [(&'static str, Self)] = &[("restart", Self::Restarted), ("keep", Self::Kept)];
 }
 
-/// When a decrease counts as futile and what follows.
+/// When a decrease counts as futile, and how many of them make a reroute.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rule {
-    /// What would have been relief.
+    /// The fall of the RTT that makes a decrease useful.
     pub relief: Relief,
-    /// Which decreases are watched.
+    /// The decreases that are watched.
     pub decrease: Decrease,
-    /// How long to watch, in RTTs.
+    /// The time to watch, in RTTs.
     pub wait: f64,
     /// Futile decreases in a row that make a reroute; at least one.
     pub futile_needed: u32,
 }
 
-/// Which decreases count. A size is a share of the window before the first step of the law.
+/// The decreases that count. A size is a share of the window before the first step of the law.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Decrease {
     /// Every decrease counts.
     Any,
-    /// All steps from the first one to the end of the wait. If they come to less, the watch says nothing.
+    /// The sum of all steps from the first one to the end of the wait. If it is less than `least`, the watch has no result.
     Total {
         /// More than zero.
         least: f64,
     },
-    /// The same, but the watch goes on until they come to so much. An increase ends it.
+    /// The sum of all steps. The watch goes on until it reaches `least`, or until the window increases.
     Reached {
         /// More than zero.
         least: f64,
     },
 }
 
-/// What the least RTT after a decrease must show for the decrease to have been of use.
+/// The condition on the least RTT after a decrease under which the decrease was useful.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Relief {
-    /// It is below this share of the RTT at the decrease.
+    /// The least RTT is below this share of the RTT at the decrease.
     Fall {
         /// One or a little less.
         below: f64,
     },
-    /// It is at most this many times baseRTT. This must exceed 1 + (largest queueing delay)/baseRTT.
+    /// The least RTT is at most this many times baseRTT. The number must exceed 1 + (largest queueing delay)/baseRTT.
     Near {
         /// More than one.
         most: f64,
     },
-    /// One of the two.
+    /// One of the two conditions holds.
     Either {
         /// The threshold of [`Self::Fall`].
         below: f64,
@@ -180,7 +180,7 @@ impl Rule {
         Self { relief: Relief::Fall { below: 1.0 }, decrease: Decrease::Any, wait: 2.0, futile_needed: 1 };
 }
 
-/// The watch over one path.
+/// The detection of reroutes on one path.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Reroute {
     watch: Option<Watch>,
@@ -203,23 +203,23 @@ struct Watch {
     rtt_least: f64,
 }
 
-/// What an RTT sample tells about the route.
+/// The conclusion from an RTT sample about the route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route {
-    /// Its length is unchanged, as far as the sample shows.
+    /// The route has the same length, as far as the sample shows.
     Same,
-    /// It is longer: baseRTT no longer holds.
+    /// The route is longer: baseRTT is no longer valid.
     Longer,
 }
 
 impl Reroute {
-    /// Nothing is watched.
+    /// A detector that watches no decrease.
     pub const fn new() -> Self {
         Self { watch: None, futile: 0 }
     }
 
-    /// The law moves the window from `from` to `to` segments at `now`, at an RTT of `rtt` seconds. While a
-    /// decrease is watched others do not begin a new watch: a series of them would never end.
+    /// Handles a change of the window from `from` to `to` segments by the law, at `now` and an RTT of `rtt` seconds. A decrease during a
+    /// watch does not begin a new one: with a series of decreases the watch would never end.
     pub fn on_update(&mut self, now: f64, from: f64, to: f64, rtt: f64, rule: &Rule) {
         if to > from && matches!(rule.decrease, Decrease::Reached { .. }) {
             self.watch = None;
@@ -230,8 +230,8 @@ impl Reroute {
         }
     }
 
-    /// An RTT sample of `rtt` seconds arrived; `base` is baseRTT, this sample included. The first sample after the wait still
-    /// counts: it is the one that surely shows what the decrease did.
+    /// Handles an RTT sample of `rtt` seconds; `base` is baseRTT, this sample included. The first sample after the wait still
+    /// counts: it surely shows the effect of the decrease.
     pub fn on_rtt(&mut self, now: f64, rtt: f64, base: f64, rule: &Rule) -> Route {
         let Some(watch) = &mut self.watch else { return Route::Same };
         watch.rtt_least = watch.rtt_least.min(rtt);
@@ -262,7 +262,7 @@ impl Reroute {
         Route::Longer
     }
 
-    /// Forgets what is watched.
+    /// Ends the watch without a result.
     pub fn clear(&mut self) {
         *self = Self::new();
     }

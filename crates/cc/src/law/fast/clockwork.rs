@@ -1,5 +1,5 @@
-//! The clockwork of the window law: when the window is updated, how it gets to its target, and what was in flight a round trip ago.
-//! There are two, the law's own ([`super::window`]) and that of ns-2's module ([`super::module`]).
+//! The clockwork of the window law: the times of updates, the steps to a target, and the flight of a round trip ago (`old`).
+//! There are two: the law's own ([`super::window`]), and that of ns-2's module ([`super::module`]).
 
 use super::module::{self, Flights, Round};
 use super::refill::Ccafr;
@@ -8,12 +8,12 @@ use crate::controller::Ack;
 use crate::number::seconds;
 use crate::settings::Choice;
 
-/// Which of them.
+/// The choice of the clockwork.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
     /// The law's own.
     Own,
-    /// That of ns-2's module, to which the handshake counts for baseRTT, though it is shorter than data.
+    /// That of ns-2's module. For the module the RTT of the handshake counts for baseRTT, although its segments are shorter than data.
     Module,
 }
 
@@ -21,7 +21,7 @@ impl Choice for Which {
     const KINDS: &'static [(&'static str, Self)] = &[("own", Self::Own), ("ns2_module", Self::Module)];
 }
 
-/// One of the two. Times in seconds.
+/// The state of a clockwork; times in seconds.
 #[derive(Clone, Debug)]
 pub(crate) enum Clockwork {
     /// The law's own.
@@ -36,12 +36,12 @@ pub(crate) enum Clockwork {
         round: Option<Round>,
         steps: module::Steps,
         flights: Flights,
-        /// When the window was last updated, or not to be.
+        /// When the window was last updated or increased multiplicatively, or the last ACK in recovery.
         updated: f64,
     },
 }
 
-/// What is known of the path.
+/// The estimates of the path's RTT, in seconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rtts {
     pub(crate) base: f64,
@@ -59,15 +59,15 @@ impl Clockwork {
         }
     }
 
-    /// The handshake, which took `rtt`, is over: the module's first round trip begins with it.
+    /// Handles the end of the handshake, which took `rtt` seconds: the module's first round trip begins with it.
     pub(crate) fn on_established(&mut self, now: f64, rtt: f64) {
         if let Self::Module { round, .. } = self {
             *round = Some(Round::new(now - rtt));
         }
     }
 
-    /// The RTT of an ACK. Where there is no sample the module takes `average` for one, if that is known; and it takes the difference
-    /// of two times, so that what left with the first ACK of a round trip comes back after exactly one RTT.
+    /// The RTT of an ACK in seconds. Without a sample the module uses `average`, if that is known. It computes the RTT as the difference
+    /// of two times, so that a segment that left with the first ACK of a round trip returns after exactly one RTT.
     pub(crate) fn sample(&self, now: f64, ack: &Ack, average: f64) -> Option<f64> {
         let sample = ack.rtt.filter(|rtt| !rtt.is_zero());
         match self {
@@ -77,7 +77,7 @@ impl Clockwork {
         }
     }
 
-    /// What was in flight when the acknowledged segment left; `flight` is in flight now, after this ACK outside recovery.
+    /// `old`: the flight when the acknowledged segment left. `flight` is the present flight, after this ACK outside recovery.
     pub(crate) fn old(&mut self, now: f64, ack: &Ack, flight: f64) -> f64 {
         match self {
             Self::Own { .. } => ack.departure.flight,
@@ -88,7 +88,7 @@ impl Clockwork {
         }
     }
 
-    /// An ACK with an RTT of `rtt` outside recovery.
+    /// Handles an ACK outside recovery with an RTT of `rtt` seconds.
     pub(crate) fn on_ack(&mut self, now: f64, rtt: f64) {
         match self {
             Self::Own { schedule, .. } => schedule.get_or_insert(Schedule::new(now)).on_ack(now, rtt),
@@ -96,7 +96,7 @@ impl Clockwork {
         }
     }
 
-    /// The window increases multiplicatively.
+    /// Handles a step of multiplicative increase.
     pub(crate) fn on_multiplicative_increase(&mut self, now: f64) {
         match self {
             Self::Own { steps, .. } => steps.clear(),
@@ -104,21 +104,21 @@ impl Clockwork {
         }
     }
 
-    /// An ACK in recovery.
+    /// Handles an ACK in recovery.
     pub(crate) fn on_recovery(&mut self, now: f64) {
         if let Self::Module { updated, .. } = self {
             *updated = now;
         }
     }
 
-    /// Something else than the law of the window moves it. The module goes on with its steps afterwards.
+    /// Handles a change of the window by something other than the window law. The module goes on with its steps afterwards.
     pub(crate) fn interrupt(&mut self) {
         if let Self::Own { steps, .. } = self {
             steps.clear();
         }
     }
 
-    /// The target, if the window is to be updated. To the module the window that it has is one.
+    /// The target, if the window is due for an update. For the module, the present window may be the target.
     pub(crate) fn target(&mut self, now: f64, (window, old): (f64, f64), rtts: &Rtts, goal: &Goal) -> Option<f64> {
         let Rtts { base, average } = *rtts;
         let is_missed = goal.is_missed(old, base, average);
@@ -139,7 +139,7 @@ impl Clockwork {
         }
     }
 
-    /// Turns to `target` and returns the window.
+    /// Takes a new `target` and returns the window.
     pub(crate) fn turn_to(&mut self, window: f64, target: f64, rtts: &Rtts) -> f64 {
         match self {
             Self::Own { steps, .. } => steps.turn_to(window, target),
@@ -150,7 +150,7 @@ impl Clockwork {
         }
     }
 
-    /// Hands out what an ACK for `acked` segments allows and returns the window.
+    /// Grows the window by the part of the increase that an ACK for `acked` segments allows, and returns it.
     pub(crate) fn hand_out(&mut self, window: f64, acked: f64) -> f64 {
         match self {
             Self::Own { steps, .. } => steps.on_ack(window, acked),
@@ -158,7 +158,7 @@ impl Clockwork {
         }
     }
 
-    /// Segments still to be handed out.
+    /// The part of the increase that is still to come, in segments.
     pub(crate) fn pending(&self) -> f64 {
         match self {
             Self::Own { steps, .. } => steps.pending(),
@@ -166,7 +166,7 @@ impl Clockwork {
         }
     }
 
-    /// Fast recovery is over.
+    /// Begins the refill after fast recovery.
     pub(crate) fn begin_refill(&self, ccafr: &mut Ccafr) {
         match self {
             Self::Own { .. } => ccafr.begin(),
@@ -174,8 +174,8 @@ impl Clockwork {
         }
     }
 
-    /// Whether round trips are counted while CCaFR waits for its first gap. Those of the golden prototype, a part of the module, are
-    /// not.
+    /// Whether round trips are counted while CCaFR waits for its first gap. The prototype behind the golden run, a part of the module, does not
+    /// count them.
     pub(crate) fn counts_first_series(&self) -> bool {
         matches!(self, Self::Own { .. })
     }

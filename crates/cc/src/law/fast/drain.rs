@@ -1,26 +1,26 @@
-//! Drains: from time to time the window falls, so that the path shows its RTT without the queue.
+//! Drains: from time to time the window is reduced, so that the RTT without a queue can be measured.
 //!
 //! ```text
 //! waiting:    the law, for an interval
 //! draining:   w ← share · w, for two round trips
-//! refilling:  half a segment an ACK to baseRTT/avgRTT · w + alpha, with the baseRTT found and what w and avgRTT were before
-//! settling:   one more round trip, until what was in flight an RTT ago is what w allows
+//! refilling:  half a segment an ACK to baseRTT/avgRTT · w + alpha, with the new baseRTT, and w and avgRTT from before the drain
+//! settling:   one more round trip, until the flight of an RTT ago is again what w allows
 //! ```
 //!
-//! Why: a late comer takes the standing queue for propagation ([`super`]). While it drains, the others hold their windows for
-//! a round trip; if what it gives up is more than what is queued, the queue is empty then and the late comer sees the path.
+//! Why: a late comer takes the standing queue for propagation delay ([`super`]). While it drains, the others keep their windows for
+//! a round trip. If it takes out more segments than are queued, the queue empties and the late comer measures the path.
 //!
 //! Citation: ledbat-plus-plus sec. 4.4, periodic slowdown.
 //!
 //! Differs from it in:
-//! * LEDBAT++ falls to two segments and returns by slow start, so its next slowdown is nine times as long away as the last one
-//!   took. A half is found to do, and costs less.
-//! * **Joining.** Of several flows one alone gives up less than what all the others have queued. So a flow that sees the queue
-//!   fall by itself, to a share of what it was, takes it for the drain of another and drains as well. What it was is the most that avgRTT was
-//!   of late: it falls with the queue, within a round trip.
-//! * **Need.** Under `is_unseen` a path that has shown itself without a queue is not drained: while a window still grows each of
-//!   its bursts begins on an empty queue, and where RTTs spread the least come all the time. It shows by a sample that
-//!   leaves less than a segment of the flow's own in the queue.
+//! * LEDBAT++ falls to two segments and returns by slow start; the time to its next slowdown is nine times the duration of the last one.
+//!   Half of the window is enough here, and costs less.
+//! * **Joining.** With several flows, one drain alone takes out less than all the others have queued. So a flow that sees the queue
+//!   fall by itself, to a share of its earlier length, takes this for the drain of another flow and drains as well. The earlier length is
+//!   the largest recent avgRTT, as avgRTT falls with the queue within a round trip.
+//! * **Need.** Under `is_unseen` a path is not drained if it was recently seen without a queue: while a window still grows, each of
+//!   its bursts begins on an empty queue, and where RTTs vary, low ones are frequent. A path counts as seen if a sample
+//!   leaves less than one segment of the flow in the queue.
 
 use anabranch_units::Span;
 
@@ -30,27 +30,27 @@ use crate::settings::{Choice, Fields};
 /// How to drain.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rule {
-    /// Seconds from one drain to the next; more than zero.
+    /// The seconds from one drain to the next; more than zero.
     pub interval: f64,
-    /// What is left of the window; more than zero, at most one.
+    /// The share of the window that is left; more than zero, at most one.
     pub share: f64,
-    /// Drains also when the queue falls below this share of what it was on average; zero: never.
+    /// Joins a drain when the queue falls below this share of its earlier length; zero: never.
     pub join: f64,
-    /// Drains only a path that has not shown itself without a queue for some round trips.
+    /// Drains a path only if it was not seen without a queue for some round trips.
     pub is_unseen: bool,
-    /// How long a least RTT is kept in mind at the least, in seconds, twice as long at the most; zero: for ever. Without drains a queue that
-    /// never empties would become a part of the path.
+    /// The time for which a least RTT is remembered, in seconds: at least this, at most twice as long; zero: for ever. Without drains, a queue
+    /// that never empties would be taken for a part of the path.
     pub base_window: f64,
 }
 
 impl Rule {
-    /// As long as BBR waits, and half of the window, which is found to do.
+    /// The interval of BBR, and half of the window, which proved to be enough.
     pub const DEFAULT: Self = Self {
         interval: 10.0,
         share: 0.5,
         join: 0.75,
         is_unseen: true,
-        // Six drains: of several flows one may see the path at one of them and not at the next.
+        // Six drains: with several flows, one flow may see the path at one drain and miss it at the next.
         base_window: 60.0,
     };
 }
@@ -61,14 +61,14 @@ impl Choice for Option<Rule> {
     fn visit(&mut self, fields: &mut Fields<'_>) {
         let Some(rule) = self else { return };
         let hour = Span::from_secs(3600);
-        let help = "from one drain, which shows the path without its queue, to the next";
+        let help = "time from one drain, which shows the RTT without a queue, to the next";
         fields.seconds("interval", &mut rule.interval, Span::from_millis(1)..=hour, help);
-        fields.number("share", &mut rule.share, 0.001..=1.0, "", "what is left of the window");
-        let help = "a queue below this share of its average is the drain of another";
+        fields.number("share", &mut rule.share, 0.001..=1.0, "", "share of the window that is left in a drain");
+        let help = "a queue below this share of its earlier length counts as the drain of another flow, and is joined";
         fields.number("join", &mut rule.join, 0.0..=1.0, "", help);
-        let help = "only a path that has not shown itself without a queue for eight round trips";
+        let help = "drain only if the path was not seen without a queue for eight round trips";
         fields.switch("unseen", &mut rule.is_unseen, help);
-        let help = "how long a least RTT is kept in mind at the least, twice as long at the most; 0s is for ever";
+        let help = "time for which a least RTT is remembered: at least this, at most twice as long; 0s is for ever";
         fields.seconds("base_window", &mut rule.base_window, Span::ZERO..=hour, help);
     }
 }
@@ -76,67 +76,67 @@ impl Choice for Option<Rule> {
 /// Round trips that a drain lasts: after one the queue is drained, in the second the samples show it.
 const ROUNDS: f64 = 2.0;
 
-/// Segments by which the window returns for each that is acknowledged. The ACKs of half a window come in half of a round trip:
-/// with one each, a quarter of the window would queue.
+/// The growth of the window for each acknowledged segment in a refill. The ACKs of half a window arrive in half of a round trip:
+/// with a growth of one, a quarter of the window would queue.
 pub const RETURN: f64 = 0.5;
 
-/// A flow does not join before this share of the interval is over: what it joins may be no drain.
+/// A flow does not join before this share of the interval is over: the fall of the queue may have another cause than a drain.
 const JOIN_AFTER: f64 = 0.5;
 
-/// The same in seconds, where a queue stands that is not the flow's own: each look of another is to be joined. Without such a queue, dips of jitter and pauses of
-/// the flow itself look like drains.
+/// The same in seconds while there is a standing queue that is not the flow's own: every drain of another flow is to be joined. Without such a queue, jitter
+/// and pauses of the flow itself look like drains.
 const JOIN_LOOKS_AFTER: f64 = 2.0;
 
-/// Seconds between a look that left doubts and the next one: so long that all join.
+/// The seconds between a doubtful drain and the next one: long enough for all flows to join.
 const LOOKS_APART: f64 = 2.5;
 
-/// A path that showed itself within so many round trips needs no drain: while a window doubles, each of its bursts begins on an
-/// empty queue, and it doubles within a few.
+/// A path that was seen without a queue within this many round trips needs no drain. While a window doubles, each of its bursts begins
+/// on an empty queue, and it doubles within a few round trips.
 const UNSEEN_ROUNDS: f64 = 8.0;
 
-/// Round trips between two drains at the least: each costs one and a half, and so no more than a fiftieth of the rate.
+/// The least number of round trips between two drains. A drain costs one and a half of them, so drains cost at most a fiftieth of the rate.
 pub const APART_ROUNDS: f64 = 80.0;
 
-/// A least RTT is kept in mind for so many drains.
+/// A least RTT is remembered for this many drains.
 pub const KEPT: f64 = 6.0;
 
-/// Round trips between a drain and the next one, where a queue stands that is not the flow's own.
+/// The round trips from one drain to the next while there is a standing queue that is not the flow's own.
 const FOREIGN_ROUNDS: f64 = 4.0;
 
-/// Round trips after a drain in which a decrease of the window says nothing of the route: those whose share is too large give way to those
-/// whose share is too small, so the RTT stays. Where half of it is queue an update leaves three quarters of what a share is off, and eight leave
-/// a tenth.
+/// The round trips after a drain in which a decrease of the window says nothing about the route. Flows with too large a share shrink in favour
+/// of flows with too small a share, so the RTT stays. Where half of the RTT is queue, an update leaves three quarters of a share's error, and
+/// eight updates leave a tenth.
 pub const SHARES_MOVE: f64 = 16.0;
 
-/// Where a flow stands.
+/// The state of a flow's drains.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Drain {
-    /// No ACK yet.
+    /// There was no ACK yet.
     #[default]
     New,
-    /// The law is at work.
+    /// The window law sets the window.
     Waiting {
-        /// Since when, in seconds.
+        /// The begin of this state, in seconds.
         since: f64,
-        /// When a sample showed the path without a queue, in seconds, or since when.
+        /// When a sample last showed the path without a queue, in seconds; or when this state began.
         seen: f64,
     },
-    /// The window is low.
+    /// The window is reduced.
     Draining {
-        /// Until when, in seconds.
+        /// The end of this state, in seconds.
         until: f64,
         /// The window before, in segments.
         window: f64,
         /// avgRTT before, in seconds.
         average: f64,
-        /// From when on samples show it, in seconds.
+        /// The time from which on samples show the drained queue, in seconds.
         from: f64,
-        /// The least of them, in seconds.
+        /// The least of these samples, in seconds.
         least: f64,
-        /// At this RTT it is over, in seconds.
+        /// The RTT at which the drain ends early, in seconds.
         enough: f64,
     },
-    /// The window returns.
+    /// The window returns to its size.
     Refilling,
     /// The window is back.
     Settling {
@@ -145,7 +145,7 @@ pub enum Drain {
     },
 }
 
-/// What is known at an ACK; times in seconds.
+/// The state of the flow at an ACK; times in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Facts {
     /// The ACK's arrival.
@@ -154,17 +154,17 @@ pub struct Facts {
     pub rtt: f64,
     /// baseRTT, this sample included.
     pub base: f64,
-    /// avgRTT before the queue fell, if it does: the most that it was in the last round trip or two, this sample included.
+    /// avgRTT before a fall of the queue: its largest value in the last one or two round trips, this sample included.
     pub average: f64,
     /// The window in segments.
     pub window: f64,
-    /// Segments of an increase that are still to be handed out.
+    /// The part of the increase that is still to come, in segments.
     pub pending: f64,
-    /// How much of that may be no queue.
+    /// The delay that may be noise and no queue.
     pub noise: f64,
-    /// Whether a drain may begin: the window is full and nothing else is about to move it.
+    /// Whether a drain may begin: the window is full, and no other part is changing it.
     pub may_begin: bool,
-    /// Whose the queue seems to be; `None` where drains do not tell.
+    /// Whose the queue seems to be; `None` where drains are not used to find out.
     pub looks: Option<Looks>,
     /// The least time between two drains, in seconds.
     pub apart: f64,
@@ -177,22 +177,22 @@ pub enum Looks {
     Clear,
     /// The queue is not ours.
     Foreign,
-    /// Not ours, and the last drain did not tell whose.
+    /// The queue is not ours, and the last drain did not show whose it is.
     Doubtful,
 }
 
-/// What to do with the window.
+/// The action on the window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Action {
-    /// The law's own business.
+    /// The window law decides.
     None,
-    /// The same, and another flow drains.
+    /// The window law decides, and another flow drains.
     Aside,
-    /// To this many segments, at once.
+    /// Reduce it to this many segments, at once.
     Fall(f64),
-    /// Hold it, or hand out what is pending.
+    /// Keep it, or add what is pending of an increase.
     Hold,
-    /// To `window · share + alpha` segments, by the ACK.
+    /// Let it grow to `window · share + alpha` segments, by the ACK.
     Return {
         /// The window before the drain.
         window: f64,
@@ -200,13 +200,13 @@ pub enum Action {
         share: f64,
         /// avgRTT before the drain, in seconds.
         before: f64,
-        /// The least sample at its bottom, in seconds.
+        /// The least sample of the drain, in seconds.
         least: f64,
     },
 }
 
 impl Drain {
-    /// An ACK outside fast recovery.
+    /// Handles an ACK outside fast recovery.
     #[inline(always)]
     pub fn on_ack(&mut self, facts: &Facts, rule: &Rule) -> Action {
         let &Facts { now, rtt, base, average, window, .. } = facts;
@@ -217,7 +217,7 @@ impl Drain {
             }
             Self::Waiting { since, seen } => {
                 let waited = now - since;
-                // Less than a segment of the flow's own is queued.
+                // Less than one segment of this flow is queued.
                 if (rtt - base) * window < rtt {
                     *self = Self::Waiting { since, seen: now };
                 }
@@ -264,20 +264,21 @@ impl Drain {
         }
     }
 
-    /// The window has fallen, at an RTT of `rtt` seconds, from so many segments at so much avgRTT; it is to return at an RTT of `enough` at the latest.
+    /// The state after the window was reduced at an RTT of `rtt` seconds, from `window` segments at an avgRTT of `average`. The window returns early at
+    /// an RTT of `enough`.
     pub fn draining(now: f64, rtt: f64, (window, average): (f64, f64), enough: f64) -> Self {
         let (from, until) = (now + rtt, now + ROUNDS * rtt);
         Self::Draining { until, window, average, from, least: f64::INFINITY, enough }
     }
 
-    /// A loss or a timeout ends a drain: what is low already is halved, as everybody halves what he has.
+    /// Handles a loss or a timeout, which ends a drain: the reduced window is halved, as every window is.
     pub fn on_loss(&mut self, now: f64) {
         if !matches!(self, Self::New | Self::Waiting { .. }) {
             *self = Self::Waiting { since: now, seen: now };
         }
     }
 
-    /// Nothing was under way for a while: what comes now shows whether a queue stands, before anything is drained.
+    /// Handles a restart after idle time: the next samples show whether there is a standing queue, before a drain begins.
     pub fn on_rest(&mut self, now: f64) {
         self.on_loss(now);
         if let Self::Waiting { seen, .. } = self {
@@ -332,7 +333,7 @@ mod tests {
         assert_eq!(drain, Drain::Waiting { since: 10.6, seen: 10.6 });
     }
 
-    /// A queue that is not the flow's own is looked at as soon as four round trips have passed, here 0.48 s; again after 2.5 s.
+    /// A drain follows after four round trips, here 0.48 s, if the queue is not the flow's own; again after 2.5 s.
     #[test]
     fn a_foreign_queue_is_looked_at() {
         let rule = Rule { is_unseen: true, ..RULE };
@@ -346,7 +347,7 @@ mod tests {
         assert_eq!(drain.on_ack(&Facts { now: 2.6, ..doubtful }, &rule), Action::Fall(60.0));
     }
 
-    /// A drain that may end when the queue is short ends then.
+    /// A drain with a sufficient RTT ends when a sample reaches it.
     #[test]
     fn enough_is_enough() {
         let mut drain = Drain::draining(1.0, 0.4, (100.0, 0.1), 0.11);
@@ -370,7 +371,7 @@ mod tests {
         assert_eq!(drain.on_ack(&Facts { now: 5.0, ..fallen }, &RULE), Action::Fall(60.0));
     }
 
-    /// A sample that is less by no more than what batches make of it says nothing.
+    /// A sample that is lower by no more than the noise of batches does not count as a drain.
     #[test]
     fn noise_is_not_the_drain_of_another() {
         let fallen = Facts { now: 5.0, rtt: 0.11, ..REST };
@@ -378,7 +379,7 @@ mod tests {
         assert_eq!(waiting().on_ack(&Facts { noise: 0.004, ..fallen }, &RULE), Action::Fall(60.0));
     }
 
-    /// Neither when it is due nor when the queue falls; eight round trips after it showed itself, here 0.96 s, it is.
+    /// Neither the interval nor a falling queue causes a drain until eight round trips after the path was seen, here 0.96 s.
     #[test]
     fn a_path_that_shows_itself_needs_no_drain() {
         let rule = Rule { is_unseen: true, ..RULE };
@@ -391,7 +392,7 @@ mod tests {
         assert_eq!(drain.on_ack(&Facts { now: 11.07, ..REST }, &rule), Action::Fall(60.0));
     }
 
-    /// A loss at rest changes nothing here.
+    /// A loss outside a drain changes nothing here.
     #[test]
     fn a_loss_ends_a_drain() {
         let mut drain = waiting();

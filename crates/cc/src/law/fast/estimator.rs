@@ -1,4 +1,4 @@
-//! What FAST knows of its path: the least RTT and a smoothed one.
+//! FAST's estimates of the path: the least RTT and a smoothed RTT.
 //!
 //! ```text
 //! each RTT sample:  baseRTT ← min(baseRTT, rtt)
@@ -8,28 +8,28 @@
 //! Citation: fast-2006 sec. III-B; ns-2.35's FAST module for the weight.
 //!
 //! Differs from the paper in:
-//! * The weight is a parameter. The paper has 1/4, the module 1/256: with the module's, avgRTT follows 256 ACKs behind where
-//!   the window is less than 768 segments, and not a round trip behind as the paper wants.
-//! * No sample is taken in fast recovery; the caller sees to it, as the module does.
+//! * The weight is a parameter. The paper has 1/4, the module 1/256. With the module's weight and a window below 768 segments, avgRTT
+//!   lags behind by 256 ACKs, not by a round trip as the paper wants.
+//! * The caller takes no sample in fast recovery, as the module.
 
 use crate::number::{greater, is_known, lesser};
 
-/// How much one RTT sample counts in avgRTT.
+/// The weight of one RTT sample in avgRTT.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Weights {
-    /// At most this much; more than zero, at most one.
+    /// The largest weight; more than zero, at most one.
     pub most: f64,
 }
 
 impl Weights {
-    /// At most this over the window in segments, so that avgRTT spans a round trip however large the window is: the paper and the module
-    /// agree on it.
+    /// The weight is at most this number divided by the window in segments, so that avgRTT spans a round trip for any large window. The paper and
+    /// the module agree on it.
     const PER_WINDOW: f64 = 3.0;
 
-    /// Of the ns-2 module with which four of the five papers worked: 3/w is the smaller one above 768 segments.
+    /// The weight of the ns-2 module, which four of the five papers used: 3/w is smaller above 768 segments.
     pub const NS2: Self = Self { most: 1.0 / 256.0 };
 
-    /// Of fast-2006 sec. III-B: 3/w is the smaller one above 12 segments.
+    /// The weight of fast-2006 sec. III-B: 3/w is smaller above 12 segments.
     pub const PAPER: Self = Self { most: 0.25 };
 
     /// The weight of one sample while the window is `window` segments.
@@ -41,9 +41,9 @@ impl Weights {
 /// baseRTT and avgRTT, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimator {
-    /// Infinite before the first sample and after it was forgotten.
+    /// Infinite before the first sample and after a reset.
     base: f64,
-    /// Infinite before the first sample and after it was forgotten.
+    /// Infinite before the first sample and after a reset.
     average: f64,
 }
 
@@ -53,7 +53,7 @@ impl Estimator {
         Self { base: f64::INFINITY, average: f64::INFINITY }
     }
 
-    /// A sample of `rtt` seconds, more than zero, arrived while the window was `window` segments.
+    /// Takes a sample of `rtt` seconds, more than zero, at a window of `window` segments.
     pub fn on_rtt(&mut self, rtt: f64, window: f64, weights: &Weights) {
         debug_assert!(rtt > 0.0 && rtt.is_finite(), "a sample of {rtt} s");
         self.base = lesser(self.base, rtt);
@@ -61,7 +61,7 @@ impl Estimator {
             if is_known(self.average) { self.average + (rtt - self.average) * weights.at(window) } else { rtt };
     }
 
-    /// Whether there has been a sample since everything was forgotten.
+    /// Whether there was a sample since the last reset.
     pub fn is_known(&self) -> bool {
         is_known(self.base) && is_known(self.average)
     }
@@ -76,34 +76,33 @@ impl Estimator {
         self.average
     }
 
-    /// What is thought to be queueing delay, in seconds; zero if nothing is known. Below zero only after
-    /// [`Self::forget_base`] alone.
+    /// The estimated queueing delay in seconds; zero before the first sample. Below zero only after [`Self::forget_base`] alone.
     pub fn queueing(&self) -> f64 {
         if self.is_known() { self.average - self.base } else { 0.0 }
     }
 
-    /// Nothing was under way for a while, so nothing of it is queued: avgRTT is baseRTT.
+    /// Handles a restart after idle time. The flow has nothing queued, so avgRTT becomes baseRTT.
     pub fn rest(&mut self) {
         self.average = self.base;
     }
 
-    /// Forgets baseRTT and avgRTT: the next sample starts both.
+    /// Resets baseRTT and avgRTT: the next sample starts both.
     pub fn forget(&mut self) {
         *self = Self::new();
     }
 
-    /// Forgets baseRTT alone. avgRTT then stays below the new baseRTT for many samples, and the law takes that for an empty
+    /// Resets baseRTT alone. Then avgRTT stays below the new baseRTT for many samples, and the law takes that for an empty
     /// queue: see [`super::base_rtt`].
     pub fn forget_base(&mut self) {
         self.base = f64::INFINITY;
     }
 
-    /// Holds baseRTT to at least `least` seconds; what is not known is infinite, and remains so.
+    /// Raises baseRTT to at least `least` seconds. An unknown baseRTT stays infinite.
     pub fn raise_base(&mut self, least: f64) {
         self.base = greater(self.base, least);
     }
 
-    /// Holds baseRTT to at most `most` seconds, if it is known.
+    /// Lowers baseRTT to at most `most` seconds, if it is known.
     pub fn bound_base(&mut self, most: f64) {
         if is_known(self.base) {
             self.base = lesser(self.base, most);
@@ -145,7 +144,7 @@ mod tests {
         assert_near(estimator.queueing(), 0.0005, 1e-9);
     }
 
-    /// Without avgRTT the queue seems empty, or less than that: 100 ms on average over a base of 376 ms.
+    /// After a reset of baseRTT alone the queueing delay is negative: an average of 100 ms over a base of 376 ms.
     #[test]
     fn a_base_forgotten_alone_looks_like_less_than_no_queue() {
         let mut estimator = Estimator::new();

@@ -1,11 +1,11 @@
-//! What the family shows of itself.
+//! The gauges of the FAST family.
 
 use super::Fast;
 use super::window::Goal;
 use crate::controller::Gauges;
 
 impl Fast {
-    /// All gauges that its settings have.
+    /// Shows the gauges of the parts that are on.
     pub(super) fn show(&self, gauges: &mut Gauges) {
         let (base, average) = (self.estimator.base(), self.estimator.average());
         let is_known = self.estimator.is_known();

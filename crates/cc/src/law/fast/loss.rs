@@ -1,15 +1,15 @@
-//! What a loss does to the window of FAST.
+//! The response of FAST's window to a loss.
 //!
 //! ```text
 //! duplicate ACKs, ECN:  w ← max(w/2, 2)
 //! timeout:              w ← 2
-//! under composite:      a random loss leaves w alone and is no fast recovery ([`crate::composite`])
-//! under trial:          so does each loss before a trial has shown congestion ([`super::trial`])
+//! under composite:      a random loss does not change w and starts no fast recovery ([`crate::composite`])
+//! under trial:          the same for each loss until a trial has shown congestion ([`super::trial`])
 //! ```
 //!
 //! Citation: fast-2006 sec. III-C for the half, ns-2.35's FAST module for the window after a timeout; ctcp-2019 for composite.
 //!
-//! Differs from the paper in: ctcp-2019 puts its rule on SACK TCP, here it stands around FAST's window.
+//! Differs from the paper in: ctcp-2019 applies its rule to SACK TCP; here it applies to FAST's window.
 
 use crate::law::reno;
 use crate::settings::{Choice, Fields};
@@ -17,21 +17,21 @@ use crate::settings::{Choice, Fields};
 /// The window after a timeout, in segments (ns-2's module; there is no slow start that would need to begin at one).
 pub const WINDOW_AFTER_TIMEOUT: f64 = 2.0;
 
-/// What to do about losses.
+/// The loss policy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Policy {
     /// Every loss halves the window.
     Halve,
     /// Every loss but a random one halves the window.
     Composite {
-        /// The largest share of segments that is believed to be lost at random.
+        /// The largest share of lost segments that counts as random.
         random_most: f64,
-    },
-    /// Losses halve the window where sending less showed that they are congestion ([`super::trial`]).
-    Trial {
-        /// The largest share of segments that is believed to be lost at random.
+        },
+        /// Losses halve the window if a trial at a lower rate has shown that they are congestion ([`super::trial`]).
+        Trial {
+        /// The largest share of lost segments that counts as random.
         random_most: f64,
-        /// Whether many losses at once without a queue are taken for a fade of the link.
+        /// Whether many simultaneous losses without a queue count as a fade of the link.
         fades: bool,
     },
 }
@@ -39,7 +39,7 @@ pub enum Policy {
 impl Choice for Policy {
     const KINDS: &'static [(&'static str, Self)] = &[
         ("halve", Self::Halve),
-        // The paper has no bound.
+        // The paper has no limit.
         ("composite", Self::Composite { random_most: 1.0 }),
         // No link worth using loses 5 % at random.
         ("trial", Self::Trial { random_most: 0.05, fades: false }),
@@ -47,22 +47,22 @@ impl Choice for Policy {
 
     fn visit(&mut self, fields: &mut Fields<'_>) {
         if let Self::Composite { random_most } | Self::Trial { random_most, .. } = self {
-            let help = "bound: the largest share that is believed to be lost at random";
+            let help = "bound: the largest share of lost segments that counts as random";
             fields.number("random_most", random_most, 0.001..=1.0, "", help);
         }
         if let Self::Trial { fades, .. } = self {
-            let help = "whether many losses at once without a queue are a fade of the link and no reason for a trial, and a trial ends after 32 round trips";
+            let help = "whether simultaneous losses without a queue count as a fade of the link and begin no trial, and a trial ends after 32 round trips";
             fields.switch("fades", fades, help);
         }
     }
 }
 
-/// The window after a loss that duplicate ACKs or a router tell of. Never more than before.
+/// The window after a loss by duplicate ACKs or a router's mark. Never larger than before.
 pub fn halve(window: f64) -> f64 {
     window.min(reno::halve(window))
 }
 
-/// The window after a timeout. Never more than before.
+/// The window after a timeout. Never larger than before.
 pub fn time_out(window: f64) -> f64 {
     window.min(WINDOW_AFTER_TIMEOUT)
 }

@@ -1,30 +1,30 @@
-//! What a loss tells where delay told nothing: alpha does not fit, and multiplicative increase goes too far.
+//! The memory of losses that came without delay: alpha does not fit into the buffer, or multiplicative increase went too far.
 //!
 //! ```text
-//! loss with less than 3/4 alpha queued:  alpha ← max(half of what was queued, 2)
+//! loss with less than 3/4 alpha queued:  alpha ← max(half of the queued segments, 2)
 //! every `span` without such a loss:      alpha ← min(2 alpha, alpha as set)
-//! any loss:                              no multiplicative increase above half of the window that lost for a `span`, and
-//!                                        for another one not above that window
+//! any loss at window v:                  no multiplicative increase above v/2 for one `span`,
+//!                                        and none above v for another `span`
 //! ```
 //!
-//! but only while more than a share of all segments is lost, or under [`super::trial`] while a loss is congestion: on a link that loses
-//! at random, alpha has nothing to do with it.
+//! Both hold only while more than a certain share of all segments is lost, or under [`super::trial`] while a loss is congestion: on a link
+//! with random losses, alpha is not the cause.
 //!
-//! Why: where the buffer holds less than alpha, or a policer has none, no delay ever tells FAST to stop. It fills an empty
-//! queue by doubling, or by alpha/4 segments a round trip, and loses at each turn.
+//! Why: if the buffer holds less than alpha, or a policer has no buffer, no delay ever tells FAST to stop. It fills the empty
+//! queue by doubling, or by alpha/4 segments a round trip, and has losses each time.
 //!
-//! Citation: none; the sum of what [rfc-5681] sec. 3.1 does with ssthresh and of fast-2006 sec. III-A, where alpha has to fit
-//! the buffers.
+//! Citation: none. It combines the use of ssthresh in [rfc-5681] sec. 3.1 with fast-2006 sec. III-A, by which alpha has to fit
+//! into the buffers.
 
 use anabranch_units::Span;
 
 use crate::number::is_known;
 use crate::settings::{Choice, Fields};
 
-/// What the part is set to.
+/// The settings of this part.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rule {
-    /// How long a loss is kept in mind, in seconds; more than zero.
+    /// The time for which a loss is remembered, in seconds; more than zero.
     pub span: f64,
 }
 
@@ -33,7 +33,7 @@ impl Choice for Option<Rule> {
 
     fn visit(&mut self, fields: &mut Fields<'_>) {
         if let Some(Rule { span }) = self {
-            let help = "how long a loss without a queue makes alpha fit, and ends multiplicative increase";
+            let help = "time for which a loss without a queue limits alpha and multiplicative increase";
             fields.seconds("span", span, Span::from_millis(1)..=Span::from_secs(3600), help);
         }
     }
@@ -42,22 +42,22 @@ impl Choice for Option<Rule> {
 /// The least alpha that a loss leaves: at the default gamma, growth of half a segment a round trip, no faster than Reno's.
 const ALPHA_MIN: f64 = 2.0;
 
-/// The share of alpha below which a queue is none of FAST's. Beside a rival that fills the queue, a flow has about alpha in it
-/// when something is lost, now more, now less: that is no reason to give way.
+/// A loss lowers alpha only if less than this share of alpha is queued. Beside a rival that fills the queue, a flow has about alpha in it
+/// at a loss, sometimes more, sometimes less: that is no reason to give way.
 const FITTING: f64 = 0.75;
 
-/// The share of segments that may be lost before a loss is kept in mind, where no trial tells what it is: more than links lose at random
-/// that are worth using, and less than a policer takes.
+/// The share of lost segments above which a loss is remembered, where no trial shows its cause: more than usable links lose at random,
+/// and less than a policer drops.
 pub(crate) const ABOVE: f64 = 0.02;
 
-/// What is kept in mind of losses.
+/// What is remembered of losses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Memory {
-    /// Segments to keep queued; at most as set.
+    /// Segments to keep queued; at most the alpha that is set.
     alpha: f64,
-    /// Where multiplicative increase and a refill end, in segments; infinite without a loss in mind.
+    /// The window at which multiplicative increase and a refill end, in segments; infinite if no loss is remembered.
     most: f64,
-    /// Where it ends after a time without a loss, in segments; infinite without a loss in mind.
+    /// The window at which they end after a `span` without a loss, in segments; infinite if no loss is remembered.
     again: f64,
     /// When the last loss was, in seconds.
     lost: f64,
@@ -67,20 +67,20 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// No loss in mind; `alpha` as set, in segments.
+    /// A memory without a loss; `alpha` is the one that is set, in segments.
     pub const fn new(alpha: f64) -> Self {
         let (most, again) = (f64::INFINITY, f64::INFINITY);
         Self { alpha, most, again, lost: f64::NEG_INFINITY, changed: f64::NEG_INFINITY, share: Share::new() }
     }
 
-    /// So many segments were acknowledged, and so many sent again.
+    /// Counts acknowledged and retransmitted segments.
     pub fn count(&mut self, acked: f64, resent: f64) {
         self.share.acked += acked;
         self.share.resent += resent;
     }
 
-    /// A loss at `now` seconds, with `queued` segments of the flow in the queue, that leaves `halved` segments of its window.
-    /// It is kept in mind if more than the share `above` is lost.
+    /// Handles a loss at `now` seconds, with `queued` segments of the flow in the queue, which leaves a window of `halved` segments.
+    /// It is remembered if more than the share `above` of the segments is lost.
     pub fn on_loss(&mut self, now: f64, halved: f64, queued: f64, above: f64) {
         if self.share.on_loss() <= above {
             return;
@@ -91,9 +91,9 @@ impl Memory {
         (self.most, self.again, self.lost) = (halved, 2.0 * halved, now);
     }
 
-    /// Time passes: after `span` seconds without a loss something is given back; `alpha` is as set.
+    /// Raises the limits again after `span` seconds without a loss; `alpha` is the one that is set.
     pub fn on_ack(&mut self, now: f64, alpha: f64, span: f64) {
-        // Up to the window that lost first, then as far as it goes.
+        // First up to the window at the loss, then without a limit.
         if is_known(self.most) {
             if now - self.lost >= 2.0 * span {
                 (self.most, self.again) = (f64::INFINITY, f64::INFINITY);
@@ -111,41 +111,41 @@ impl Memory {
         self.alpha
     }
 
-    /// Whether a window may increase multiplicatively.
+    /// Whether `window` may increase multiplicatively.
     pub fn has_room(&self, window: f64) -> bool {
         window < self.most
     }
 
-    /// What a refill from `window` to `wanted` may come to, and whether there is more to come.
+    /// The window that a refill from `window` to `wanted` may reach, and whether that is less than `wanted`.
     pub fn bound(&self, window: f64, wanted: f64) -> (f64, bool) {
         let most = self.most.max(window);
         if wanted > most { (most, false) } else { (wanted, true) }
     }
 }
 
-/// The share of segments that is lost.
+/// The share of lost segments.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Share {
     /// Segments acknowledged since the last loss.
     acked: f64,
-    /// Segments sent again since the last loss: one loss may be of many.
+    /// Segments retransmitted since the last loss: one loss may hold many.
     resent: f64,
-    /// Segments acknowledged for each that is lost, smoothed.
+    /// Segments acknowledged for each lost one, smoothed.
     interval: f64,
 }
 
 impl Share {
-    /// As in [`mod@crate::composite`]: fifteen losses or so show a change.
+    /// As in [`mod@crate::composite`]: about fifteen losses show a change.
     const WEIGHT: f64 = 0.125;
 
-    /// No interval counts for more: a long clean time does not outweigh the present.
+    /// The limit of an interval, so that a long time without loss does not outweigh the present.
     const INTERVAL_MOST: f64 = 200.0;
 
     const fn new() -> Self {
         Self { acked: 0.0, resent: 0.0, interval: Self::INTERVAL_MOST }
     }
 
-    /// A loss ends an interval: the share lost.
+    /// Ends an interval with a loss. Returns the share of lost segments.
     fn on_loss(&mut self) -> f64 {
         let interval = (self.acked / self.resent.max(1.0)).min(Self::INTERVAL_MOST);
         self.interval += (interval - self.interval) * Self::WEIGHT;
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
     use crate::testing::assert_near;
 
-    /// Fourteen segments were queued where twenty were wanted: seven fit. Ten seconds later fourteen are tried, then twenty.
+    /// Fourteen segments were queued and twenty were wanted: alpha becomes seven. Ten seconds later it becomes fourteen, then twenty.
     #[test]
     fn alpha_fits_after_a_loss_and_comes_back() {
         let mut memory = Memory::new(20.0);
@@ -190,7 +190,7 @@ mod tests {
         assert_near(memory.alpha(), ALPHA_MIN, 0.0);
     }
 
-    /// One of 100 segments lost is random; one of ten is not, once that is seen.
+    /// One lost of 100 segments is random. One of ten is not, once the share is known.
     #[test]
     fn few_losses_are_not_kept_in_mind() {
         let mut memory = Memory::new(20.0);
@@ -206,7 +206,7 @@ mod tests {
         assert_near(memory.alpha(), ALPHA_MIN, 0.0);
     }
 
-    /// An alpha that is less as set stays.
+    /// An alpha that is set below the least one stays.
     #[test]
     fn a_small_alpha_is_not_raised() {
         let mut memory = Memory::new(1.0);

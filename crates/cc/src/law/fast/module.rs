@@ -1,13 +1,13 @@
-//! When the window of FAST is updated and how it grows, as ns-2.35's FAST module has it.
+//! The clockwork of ns-2.35's FAST module: the times of window updates, and the growth.
 //!
 //! ```text
 //! round trip:  over when more than one RTT has passed; every second one is open, as is the first, which begins with the connection
 //! increase:    whole segments, one every  (ACKs of the last round trip) · period / avgRTT / (segments of the increase)  ACKs
-//! old:         what was in flight at the last ACK before a segment left; in recovery none counts
+//! old:         the flight at the last ACK before a segment left; ACKs in recovery do not count
 //! ```
 //!
-//! Differs from [`super::window`] in all of it: there the first round trip begins with the first ACK of data, an increase is not cut
-//! and comes one segment with each, and `old` is what is in flight when the segment leaves.
+//! Differs from [`super::window`] in all three: there the first round trip begins with the first ACK of data, an increase is not rounded
+//! and grows by one segment an ACK, and `old` is the flight when the segment leaves.
 //!
 //! Citation: ns-2.35's FAST module v1.1.3 (`fast_cc`, `fast_pace`, `fast_est`), with which mfast-2019 and emfast-2019 were computed.
 
@@ -18,7 +18,7 @@ use super::window::{Goal, WINDOW_MIN, WINDOW_SMALL};
 /// Below this baseRTT, in seconds, an increase is neither spread over ACKs nor whole.
 pub const BASE_TO_SPREAD: f64 = 0.004;
 
-/// The target in the order of the module's operations: the equilibrium is a band whose ends hang on the last bit.
+/// The target, with the operations in the module's order: the equilibrium is a band whose ends depend on the last bit.
 pub fn target(window: f64, old: f64, base: f64, average: f64, goal: &Goal) -> f64 {
     let full = old * (base / average) + goal.alpha;
     ((1.0 - goal.gamma) * window + full * goal.gamma).max(WINDOW_MIN)
@@ -34,12 +34,12 @@ pub struct Round {
 }
 
 impl Round {
-    /// The first one, which began at `began` seconds.
+    /// The first round trip, which began at `began` seconds.
     pub const fn new(began: f64) -> Self {
         Self { began, is_open: true, acks: 0, acks_before: 0 }
     }
 
-    /// An ACK with an RTT of `rtt` seconds arrived: begins the next round trip if it is time.
+    /// Handles an ACK with an RTT of `rtt` seconds: begins the next round trip if the present one is over.
     pub fn on_ack(&mut self, now: f64, rtt: f64) {
         if self.began + rtt < now {
             self.began = now;
@@ -50,34 +50,33 @@ impl Round {
         self.acks += 1;
     }
 
-    /// Whether the window may be updated in it.
+    /// Whether the window may be updated in this round trip.
     pub fn is_open(&self) -> bool {
         self.is_open
     }
 
-    /// How many ACKs come in `period` seconds, by those of the round trip before and avgRTT.
+    /// The number of ACKs in `period` seconds, by the ACKs of the last round trip and avgRTT.
     pub fn acks_in(&self, period: f64, average: f64) -> f64 {
         f64::from(self.acks_before) * period / average
     }
 }
 
-/// The way up to a target: whole segments, spread over the ACKs of an update period (`fast_pace`).
+/// The steps up to a target: whole segments, spread over the ACKs of an update period (`fast_pace`).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Steps {
     pending: f64,
-    /// ACKs from one step to the next, and since the last one.
+    /// ACKs from one step to the next; below, ACKs since the last step.
     spacing: u16,
     since: u16,
 }
 
 impl Steps {
-    /// Nothing to hand out.
+    /// No increase is pending.
     pub const fn new() -> Self {
         Self { pending: 0.0, spacing: 0, since: 0 }
     }
 
-    /// Turns to `target` and returns the window: lower at once if the target is lower, otherwise as it is, or at once the target
-    /// where baseRTT is short.
+    /// Takes a new `target` and returns the window: the target if it is lower or baseRTT is short, else the present window.
     pub fn turn_to(&mut self, window: f64, target: f64, base: f64, acks_per_period: f64) -> f64 {
         if base < BASE_TO_SPREAD {
             self.pending = 0.0;
@@ -92,7 +91,7 @@ impl Steps {
         window.min(target)
     }
 
-    /// Hands out what an ACK allows and returns the window.
+    /// Grows the window by the step that an ACK allows, and returns it.
     pub fn on_ack(&mut self, window: f64) -> f64 {
         self.since = self.since.wrapping_add(1);
         if self.pending <= 0.0 {
@@ -116,29 +115,29 @@ impl Steps {
         window
     }
 
-    /// Segments still to be handed out.
+    /// The part of the increase that is still to come, in segments.
     pub fn pending(&self) -> f64 {
         self.pending
     }
 }
 
-/// What was in flight at each ACK, as far as segments that left since then are not acknowledged.
+/// The flight at each ACK, kept while segments that left after it are unacknowledged.
 #[derive(Clone, Debug)]
 pub(crate) struct Flights {
-    /// When what was in flight changed, in seconds, and what it was from then on, in segments: in order of time, never empty.
+    /// The times in seconds at which the flight changed, and the new flight in segments: in order of time, never empty.
     changes: VecDeque<(f64, f64)>,
 }
 
-/// A flight that changes with each ACK, of a window so large, is remembered for a round trip.
+/// The limit of changes: a flight of this size that changes with each ACK is remembered for a round trip.
 const CHANGES_MAX: usize = 1 << 16;
 
 impl Flights {
-    /// Before the first ACK: the SYN.
+    /// The record before the first ACK: the SYN alone.
     pub(crate) fn new() -> Self {
         Self { changes: VecDeque::from([(f64::NEG_INFINITY, 1.0)]) }
     }
 
-    /// An ACK at `now` seconds found `flight` segments in flight, one that it acknowledges included.
+    /// Handles an ACK at `now` seconds with `flight` segments in flight, one of the acknowledged ones included.
     #[expect(clippy::float_cmp, reason = "what has the same bits has not changed")]
     pub(crate) fn on_ack(&mut self, now: f64, flight: f64) {
         if self.changes.back().is_none_or(|&(_, last)| last != flight) {
@@ -149,7 +148,7 @@ impl Flights {
         }
     }
 
-    /// `old` of a segment that left at `departure` seconds; what was before is forgotten.
+    /// Returns `old` for a segment that left at `departure` seconds, and forgets what was before.
     pub(crate) fn take(&mut self, departure: f64) -> f64 {
         while self.changes.get(1).is_some_and(|&(since, _)| since <= departure) {
             self.changes.pop_front();

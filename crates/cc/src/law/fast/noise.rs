@@ -1,46 +1,46 @@
-//! Noise: delay that is no queue. Where ACKs come in batches, or a host wakes up late, each waits for the next occasion.
+//! Noise: delay without a queue. ACKs that come in batches, or a host that wakes up late, add a wait for the next batch or wake-up.
 //!
 //! ```text
-//! each sample:  gap   ← time since the ACK before
-//!               jump  ← rtt − rtt of the ACK before, between zero and gap; if that is most of gap, all of gap
+//! each sample:  gap   ← time since the last ACK
+//!               jump  ← rtt − rtt of the last ACK, between zero and gap; if it is most of gap, all of gap
 //!               noise ← noise + (jump² − noise · gap) / span
-//! rtt:          the least sample of late: of one to two times the larger of `least` and 1.5 noise
-//! after a gap:  for as long as that was, at most a quarter of avgRTT, avgRTT has no sample above the one before it
+//! rtt:          the least sample of the last one to two times the larger of `least` and 1.5 noise
+//! after a gap:  for the length of the gap, at most a quarter of avgRTT, samples above the one before the gap count in avgRTT as that one
 //! alpha:        alpha · √(1 + (rate · max(noise, least) / alpha)²)
 //! ```
 //!
-//! Why: what was held back until a batch was full came at its own pace before. So an RTT rises all at once by what the first of a
-//! batch has waited, and no more than that can have passed since the batch before. A queue grows packet by packet. What is missing to all of the gap
-//! is how far apart the two segments left, and that the law knows. How long something has to wait that comes at a random moment, at the most, is the mean of
-//! the squares of these jumps over time: `every` on a grid, twice the mean on exponential times, and next to nothing for something that
-//! happens once.
+//! Why: packets arrive at the holding point one by one, and wait there for the end of the batch. So the RTT jumps by the wait of the first
+//! packet of a batch, and this wait is no longer than the gap since the last batch. A queue, in contrast, grows packet by packet. The jump is
+//! shorter than the gap by the time between the departures of the two segments. The sum of the squares of these jumps, divided by time, is the longest
+//! wait of a packet that arrives at a random moment: `every` on a grid, twice the mean with exponential intervals, and next to nothing for a
+//! single event.
 //!
-//! The last of a batch has waited least, so it tells of the path. A delay J that remains, whatever it comes from, holds FAST to the rate
-//! alpha/J: 20 segments of 1000 B and 3 ms are 53 Mbit/s. So alpha is at least what passes in the time that noise takes. It is the
-//! root of a sum of squares and not the larger of two, because with alpha in proportion to the rate any division among flows would be one at
-//! rest: this one grows more slowly than the rate, and equal flows have equal parts.
+//! The last packet of a batch has waited least, so it shows the delay of the path. A remaining delay J of any cause limits FAST to the rate
+//! alpha/J: 20 segments of 1000 B and 3 ms are 53 Mbit/s. So alpha is at least the number of segments that pass during the noise. It is the
+//! root of a sum of squares and not the larger of the two: if alpha were in proportion to the rate, any division among flows would be an
+//! equilibrium. The root grows more slowly than the rate, so equal flows get equal rates.
 //!
-//! What is in flight when a segment leaves is short of the window by a batch, too, if it is the first that a batch of ACKs lets go, and the
-//! window if it is the last. So `old` is the most that was in flight when a segment left that was acknowledged of late.
+//! Batches also disturb the flight at a segment's departure: for the first segment that a batch of ACKs releases, the flight is less than the
+//! window by a batch; for the last one it is the window. So `old` is the largest flight at the departures of recently acknowledged segments.
 //!
-//! Noise is a mean, and a host that stalls twice a second hardly adds to it: then all that came meanwhile comes at once, up to a stall later than it
-//! could, and the samples of half a round trip drive avgRTT up by as much. A queue is still there when a stall is over. So what follows a gap that a sample
-//! rises by counts as what was before it.
+//! Noise is a mean, and a host that stalls twice a second hardly adds to it. But after a stall all held packets arrive at once, up to the
+//! length of the stall too late, and the samples of half a round trip raise avgRTT by as much. A queue would still be there after the stall. So
+//! after a gap that raises a sample, the samples count as the one before the gap.
 //!
 //! Citation: none.
 //!
-//! Limits. Where bursts that the host itself makes keep step with the grid, all samples are equal, and nothing jumps: a pacer is to spread
-//! what leaves. And what a stall takes from a path whose queue is shorter is lost, whatever the window does.
+//! Limits. If the host's own bursts keep step with the grid, all samples are equal and there are no jumps: a pacer has to spread the
+//! departures. And if the queue of the path is shorter than a stall, the link idles for the rest of the stall, for any window.
 
 use anabranch_units::Span;
 
 use crate::number::{greater, is_known, lesser};
 use crate::settings::{Choice, Fields};
 
-/// How noise is measured.
+/// The settings of the measurement of noise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rule {
-    /// So much there always is, in seconds; more than zero.
+    /// The least noise, in seconds; more than zero.
     pub least: f64,
 }
 
@@ -50,57 +50,57 @@ impl Choice for Option<Rule> {
     fn visit(&mut self, fields: &mut Fields<'_>) {
         if let Some(Rule { least }) = self {
             let help =
-                "alpha is at least what passes in the time for which ACKs are held back without a queue, or in this";
+                "alpha is at least the segments that pass while ACKs are held back without a queue, or in this time";
             fields.seconds("least", least, Span::from_micros(1)..=Span::from_secs(1), help);
         }
     }
 }
 
-/// Over how many seconds it is measured: a hundred batches of 10 ms.
+/// The time over which noise is measured, in seconds: a hundred batches of 10 ms.
 const SPAN: f64 = 1.0;
 
-/// A jump of more than this share of the gap is a batch that ends: less may be a queue that grows while little leaves.
+/// A jump of more than this share of the gap is the end of a batch. A smaller one may be a growing queue while few segments leave.
 const MOST: f64 = 0.5;
 
-/// How many times the noise samples are kept for the least of them: a batch is to be among them though one came earlier than most.
+/// The time for which samples are kept for their minimum, in multiples of noise: long enough to hold a batch even if batches are irregular.
 const KEPT: f64 = 1.5;
 
-/// What is known of one path.
+/// The noise of one path.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Noise {
-    /// The last sample: when it came, what it was, and the least of late then, in seconds.
+    /// The last sample: its time, its value, and the least recent sample at that time, in seconds.
     last: Option<(f64, f64, f64)>,
-    /// Over how many seconds `level` was measured; at most [`SPAN`].
+    /// The time over which `level` was measured, in seconds; at most [`SPAN`].
     measured: f64,
-    /// Seconds.
+    /// The noise in seconds.
     level: f64,
     /// Samples in seconds.
     rtts: Recent,
-    /// The last gap that a sample rose by: until when what it held back may come, and the least sample before it, in seconds.
+    /// The last gap that raised a sample: the time until which held packets may arrive, and the least sample before the gap, in seconds.
     stall: Option<(f64, f64)>,
-    /// What was in flight, in segments, below zero.
+    /// The flights in segments, with the sign reversed: their minimum is the largest flight.
     flights: Recent,
 }
 
 /// A sample without its noise, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
-    /// The least of late.
+    /// The least recent sample.
     pub rtt: f64,
-    /// That without what a stall held back: for avgRTT.
+    /// The same without the delay of a stall: for avgRTT.
     pub standing: f64,
 }
 
-/// The least of late: of one to two spans.
+/// The minimum of the last one to two spans.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Recent {
-    /// When the present span began, in seconds, the least in it and in the one before.
+    /// When the present span began, in seconds; below, the minimum in it and in the span before.
     since: f64,
     least: f64,
     before: f64,
 }
 
-/// As `old` counts the most of one to two of these parts of an RTT, and for one of them at the most a stall is believed in.
+/// `old` is the maximum over one to two of these parts of an RTT, and a stall counts for at most one of them.
 const PART: f64 = 0.25;
 
 impl Noise {
@@ -109,7 +109,7 @@ impl Noise {
         Self::default()
     }
 
-    /// A sample of `rtt` seconds arrived at `now`; `average` is avgRTT in seconds, infinite if it is not known.
+    /// Takes a sample of `rtt` seconds at `now`; `average` is avgRTT in seconds, infinite if it is not known.
     #[inline]
     pub fn on_rtt(&mut self, now: f64, rtt: f64, average: f64, rule: &Rule) -> Sample {
         let kept = self.kept(rule);
@@ -134,24 +134,25 @@ impl Noise {
         Sample { rtt: least, standing: self.stall.map_or(least, |(_, before)| lesser(least, before)) }
     }
 
-    /// An ACK at `now` of a segment that left with so much in flight; `average` is avgRTT in seconds. Returns the most of late.
+    /// Handles an ACK at `now` for a segment that left with `flight` segments in flight; `average` is avgRTT in seconds. Returns the largest recent
+    /// flight.
     #[inline]
     pub fn on_flight(&mut self, now: f64, flight: f64, average: f64, rule: &Rule) -> f64 {
         let kept = greater(self.kept(rule), PART * average);
         -self.flights.on_value(now, -flight, kept)
     }
 
-    /// For how many seconds what came is kept, at least.
+    /// The least time for which a sample is kept, in seconds.
     fn kept(&self, rule: &Rule) -> f64 {
         greater(KEPT * self.level, rule.least)
     }
 
-    /// How long something has to wait for the next batch at the most, in seconds.
+    /// The longest wait for the next batch, in seconds.
     pub fn level(&self) -> f64 {
         self.level
     }
 
-    /// How many times alpha has to be as large for it, at a rate in segments a second.
+    /// The factor of alpha because of the noise, at a rate in segments a second.
     pub fn scale(&self, alpha: f64, rate: f64, rule: &Rule) -> f64 {
         let passes = rate * greater(self.level, rule.least) / alpha;
         (1.0 + passes * passes).sqrt()
@@ -164,7 +165,7 @@ impl Recent {
         Self { since: f64::NEG_INFINITY, least: f64::INFINITY, before: f64::INFINITY }
     }
 
-    /// A value at `now` seconds: the least of late.
+    /// Takes a value at `now` seconds. Returns the minimum of the last one to two spans.
     pub fn on_value(&mut self, now: f64, value: f64, span: f64) -> f64 {
         let age = now - self.since;
         if age >= span {
@@ -189,7 +190,7 @@ mod tests {
 
     const RULE: Rule = Rule { least: 0.001 };
 
-    /// What left every `apart` seconds for `seconds` and took 20 ms, let out at the times that `release` says.
+    /// Segments that left every `apart` seconds for `seconds` and took 20 ms, and then waited until the time that `release` gives.
     fn batches(apart: f64, seconds: f64, mut release: impl FnMut(f64) -> f64) -> (Noise, f64, f64) {
         let (mut noise, mut rtt, mut least) = (Noise::new(), 0.0_f64, f64::INFINITY);
         for number in 0..(seconds / apart) as u32 {
@@ -201,12 +202,12 @@ mod tests {
         (noise, rtt, least)
     }
 
-    /// On a grid of 4 ms the first of a batch waits for 4 ms and the last for nothing.
+    /// On a grid of 4 ms the first packet of a batch waits for 4 ms and the last one does not wait.
     #[test]
     fn a_grid_is_as_long_as_it_is() {
         let (noise, rtt, _) = batches(1e-5, 3.0, |time| (time / 0.004).ceil() * 0.004);
         assert_near(noise.level(), 0.004, 1e-4);
-        // All of a batch and of the one before have the sample of their last one.
+        // The minimum over a batch and the one before is the sample of their last packet.
         assert_near(rtt, 0.02, 6e-4);
     }
 
@@ -215,7 +216,7 @@ mod tests {
         let (noise, rtt, _) = batches(1e-4, 3.0, |time| time);
         assert!(noise.level() < 1e-9, "{}", noise.level());
         assert_near(rtt, 0.02, 1e-9);
-        // A queue that grows by a packet of 0.1 ms with each ACK, which the least of 2 ms shows 2 ms late.
+        // A queue that grows by a packet of 0.1 ms with each ACK. The minimum of 2 ms shows it 2 ms late.
         let mut noise = Noise::new();
         for number in 0..1000 {
             let number = f64::from(number);
@@ -225,7 +226,7 @@ mod tests {
         assert!(noise.level() < 1e-4, "{}", noise.level());
     }
 
-    /// A host that was away for 50 ms once is not noisy: 50²/1000.
+    /// A single stall of 50 ms is little noise: 50²/1000.
     #[test]
     fn what_happens_once_hardly_counts() {
         let (noise, ..) = batches(1e-4, 3.0, |time| if (2.5..2.55).contains(&time) { 2.55 } else { time });
@@ -234,7 +235,7 @@ mod tests {
         assert!(noise.level() < 1e-4, "{}", noise.level());
     }
 
-    /// The first of a batch has waited for 4 ms and counts as the last of the one before, which has waited for next to nothing.
+    /// The first packet of a batch has waited for 4 ms and counts as the last one of the batch before, which has waited for next to nothing.
     #[test]
     fn no_sample_is_worse_than_the_best_of_a_batch() {
         let (mut noise, mut most) = (Noise::new(), 0.0_f64);
@@ -247,7 +248,7 @@ mod tests {
         assert_near(most, 0.02, 6e-4);
     }
 
-    /// Packets 0.1 ms apart, 20 ms of path, and a host away for 50 ms, so that 500 samples come at once, of 70 to 20 ms.
+    /// Packets 0.1 ms apart, a path of 20 ms, and a stall of 50 ms, so that 500 samples come at once, of 70 to 20 ms.
     #[test]
     fn no_stall_stands_and_a_queue_does() {
         let (mut noise, mut most) = (Noise::new(), Sample { rtt: 0.0, standing: 0.0 });
@@ -260,7 +261,7 @@ mod tests {
         }
         assert_near(most.rtt, 0.07, 2e-4);
         assert_near(most.standing, 0.02, 1e-9);
-        // From 2 s on 3 ms wait: a gap of 3.1 ms that a sample rises by may be a stall, but for so long only, and for what noise keeps.
+        // From 2 s on there are 3 ms of queue. A gap of 3.1 ms that raises a sample may be a stall, but only for its length and the time of the minimum.
         let first_seen = (0..400).find(|number| {
             let came = 2.023 + f64::from(*number) * 1e-4;
             noise.on_rtt(came, 0.023, 0.02, &RULE).standing > 0.0229
@@ -279,12 +280,12 @@ mod tests {
                 assert_near(old, if batch == 0 { f64::from(160 + segment) } else { 200.0 }, 0.0);
             }
         }
-        // Half of it, and in half of a round trip nobody remembers.
+        // Then half of it: after half of a round trip the larger flight is forgotten.
         assert_near(noise.on_flight(0.080, 100.0, 0.02, &RULE), 200.0, 0.0);
         assert_near(noise.on_flight(0.087, 100.0, 0.02, &RULE), 100.0, 0.0);
     }
 
-    /// 10,000 segments a second and 4 ms: 40 pass, which with 30 of alpha's own makes 50.
+    /// 10,000 segments a second and 4 ms: 40 segments pass, which makes 50 with an alpha of 30.
     #[test]
     fn alpha_is_the_root_of_both_squares() {
         let (noise, ..) = batches(1e-5, 3.0, |time| (time / 0.004).ceil() * 0.004);

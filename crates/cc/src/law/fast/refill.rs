@@ -1,4 +1,4 @@
-//! CCaFR, congestion control after fast recovery: refills the pipe by the ACK until the ACKs come evenly again.
+//! CCaFR, congestion control after fast recovery: updates the window with each ACK until the ACKs are even again, to refill the pipe.
 //!
 //! ```text
 //! fast recovery ends:                  isAFRmode on, gapflag off
@@ -16,25 +16,25 @@
 //! * gapflag is set by a gap, as the prose says ("true as the first gap between the series of acknowledgment is detected");
 //!   line 7 of the listing has IPD = avgIPD, which is the reading [`GapTest::Even`].
 //! * The equalities of line 2 are tolerances: neither ever holds exactly.
-//! * Which RTT and which window the formula uses are readings: the instantaneous RTT and the flight of one RTT ago
+//! * The paper leaves open which RTT and which window the formula uses: the instantaneous RTT and the flight of one RTT ago
 //!   reproduce the paper's numbers. With the current window the loop has no delay to wait for and overshoots until packets
 //!   drop, 48 to 700 of them.
 //! * avgIPD is smoothed as slowly as ns-2's module smooths avgRTT, with weight 1/256; the paper does not say how. This reading treats the
 //!   two averages of line 2 alike. It was chosen after the result was seen: 3.876 s for the paper's 3.87 s, where TCP's 1/8
 //!   gives 3.68 s ([`Rule::QUICK_IPD`]). Throughput, goodput and the nine round trips come out with both.
-//! * The ACK that ends the mode still adds 1/w, as the listing says when read line by line.
+//! * The ACK that ends the mode still adds 1/w, as the lines of the listing say.
 
 use super::estimator::Weights;
 use super::window::Goal;
 use crate::number::is_known;
 use crate::settings::{Choice, Fields};
 
-/// What the part is set to.
+/// The settings of this part.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
     /// The rule of the refill.
     pub rule: Rule,
-    /// Whether the window increases multiplicatively where the queue is empty, as it does outside of CCaFR.
+    /// Whether the window increases multiplicatively while the queue is empty, as it does outside of CCaFR.
     pub multiplicative_increase: bool,
 }
 
@@ -44,17 +44,17 @@ impl Choice for Option<Settings> {
 
     fn visit(&mut self, fields: &mut Fields<'_>) {
         let Some(Settings { rule, multiplicative_increase }) = self else { return };
-        let help = "what sets gapflag: a gap (the prose) or an even IPD (the listing)";
+        let help = "the condition that sets gapflag: a gap (the prose) or an even IPD (the listing)";
         fields.choice("gapflag", &mut rule.gap_test, help);
         fields.number("ipd_weight", &mut rule.ipd_weight, 1e-6..=1.0, "", "weight of one IPD in avgIPD");
-        let help = "how far IPD may be from avgIPD, as a share of it, to be equal";
+        let help = "IPD and avgIPD are equal up to this share of avgIPD";
         fields.number("ipd_tolerance", &mut rule.ipd_tolerance, 0.0..=1.0, "", help);
-        let help = "how far RTT may be from avgRTT, as a share of it, to be equal";
+        let help = "RTT and avgRTT are equal up to this share of avgRTT";
         fields.number("rtt_tolerance", &mut rule.rtt_tolerance, 0.0..=1.0, "", help);
         let help = "the window of the formula: that of one RTT ago, or the current one (unstable)";
         fields.choice("flight", &mut rule.flight, help);
         fields.choice("rtt", &mut rule.rtt, "the RTT of the formula");
-        let help = "bound: where the queue is empty the window increases multiplicatively here, too";
+        let help = "bound: multiplicative increase while the queue is empty, also in CCaFR";
         fields.switch("multiplicative_increase", multiplicative_increase, help);
     }
 }
@@ -74,43 +74,43 @@ impl Choice for Rtt {
 /// The readings of emfast-2019.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rule {
-    /// What sets gapflag.
+    /// The condition that sets gapflag.
     pub gap_test: GapTest,
     /// The weight of one IPD in avgIPD.
     pub ipd_weight: f64,
-    /// By how much IPD may differ from avgIPD when both are called equal, as a share of avgIPD.
+    /// The difference up to which IPD and avgIPD are equal, as a share of avgIPD.
     pub ipd_tolerance: f64,
-    /// The same for RTT and avgRTT.
+    /// The difference up to which RTT and avgRTT are equal, as a share of avgRTT.
     pub rtt_tolerance: f64,
-    /// Which window the formula starts from.
+    /// The window that the formula starts from.
     pub flight: Flight,
-    /// Which RTT the formula uses.
+    /// The RTT that the formula uses.
     pub rtt: Rtt,
 }
 
-/// How many times avgIPD a gap is longer than: ACKs that come evenly differ from it by a fraction, and the gap that a recovery leaves is a large
-/// part of a round trip.
+/// An IPD above this many times avgIPD is a gap. Even ACKs differ from avgIPD by a fraction, and the gap after a recovery is a large part of a
+/// round trip.
 const GAP: f64 = 3.0;
 
-/// What sets gapflag.
+/// The condition that sets gapflag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GapTest {
-    /// An IPD much longer than avgIPD: the prose.
+    /// An IPD much longer than avgIPD: the prose of the paper.
     Gap,
     /// An IPD equal to avgIPD, within the tolerance: line 7 of the listing.
     Even,
 }
 
-/// Which window the formula multiplies by baseRTT/RTT.
+/// The window that the formula multiplies by baseRTT/RTT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flight {
-    /// What was in flight when the acknowledged segment left: `old_pif` of the listing.
+    /// The flight when the acknowledged segment left: `old_pif` of the listing.
     Departure,
     /// The current window: eq. 1 by its letters. Unstable.
     Window,
 }
 
-/// Which RTT the formula divides by.
+/// The RTT that the formula divides by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rtt {
     /// The sample: `rtt` of the listing.
@@ -134,16 +134,16 @@ impl Rule {
     pub const QUICK_IPD: Self = Self { ipd_weight: 0.125, ..Self::RECOMMENDED };
 }
 
-/// What an ACK outside fast recovery tells CCaFR.
+/// The state of the flow at an ACK outside fast recovery.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Facts {
     /// The window before this ACK, in segments.
     pub window: f64,
-    /// What was in flight when the acknowledged segment left, in segments.
+    /// The flight when the acknowledged segment left, in segments.
     pub old: f64,
-    /// Segments that it acknowledges.
+    /// Segments that the ACK acknowledges.
     pub acked: f64,
-    /// Its RTT in seconds; avgRTT where there is no sample.
+    /// Its RTT in seconds; avgRTT if there is no sample.
     pub rtt: f64,
     /// baseRTT in seconds, this sample included.
     pub base: f64,
@@ -160,46 +160,46 @@ pub struct Ccafr {
     is_silent: bool,
 }
 
-/// Where CCaFR stands.
+/// The state of CCaFR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// isAFRmode is off.
     Off,
-    /// isAFRmode is on, gapflag is off: the ACKs of what was sent before the recovery.
+    /// isAFRmode is on, gapflag is off: the ACKs are for segments sent before the recovery.
     FirstSeries,
     /// Both are on.
     Filling,
 }
 
 impl Ccafr {
-    /// Off, and no ACK seen.
+    /// Off, before the first ACK.
     pub const fn new() -> Self {
         Self { mode: Mode::Off, ipd: Ipd::new(), is_silent: false }
     }
 
-    /// An ACK arrived at `now` seconds; all of them, also duplicates and those in fast recovery.
+    /// Handles the arrival of an ACK at `now` seconds. To be called for every ACK, also for duplicates and in fast recovery.
     pub fn on_arrival(&mut self, now: f64, rule: &Rule) {
         self.ipd.on_arrival(now, rule.ipd_weight);
     }
 
-    /// Fast recovery is over. To be called after [`Self::on_arrival`] of the ACK that ended it.
+    /// Begins the mode after fast recovery. To be called after [`Self::on_arrival`] of the ACK that ended it.
     pub fn begin(&mut self) {
         (self.mode, self.is_silent) = (Mode::FirstSeries, false);
     }
 
-    /// The same, and the silence before the next ACK is no gap: the first one is that between the series that begins then and the next.
-    /// So it is with ns-2's module, which in every recovery resends a packet that the receiver has. The duplicate that answers
-    /// comes just before the first series.
+    /// Begins the mode, but the silence before the next ACK is no gap: the first gap is the one after the series that begins then. So it is
+    /// with ns-2's module, which in every recovery resends a packet that the receiver has. The duplicate ACK for it comes just before
+    /// the first series.
     pub fn begin_in_silence(&mut self) {
         (self.mode, self.is_silent) = (Mode::FirstSeries, true);
     }
 
-    /// A loss or a timeout.
+    /// Handles a loss or a timeout, which ends the mode.
     pub fn end(&mut self) {
         self.mode = Mode::Off;
     }
 
-    /// The window after an ACK, to be called after [`Self::on_arrival`]; `None` if the window is the law's own business.
+    /// The window after an ACK; `None` if the window law sets it. To be called after [`Self::on_arrival`].
     #[inline]
     pub fn on_ack(&mut self, facts: &Facts, goal: &Goal, rule: &Rule) -> Option<f64> {
         if self.mode == Mode::Off { None } else { Some(self.refill(facts, goal, rule)) }
@@ -230,7 +230,7 @@ impl Ccafr {
         window
     }
 
-    /// Where it stands.
+    /// The present state.
     pub fn mode(&self) -> Mode {
         self.mode
     }
@@ -265,7 +265,7 @@ fn fill(facts: &Facts, goal: &Goal, rule: &Rule) -> f64 {
     goal.target(facts.window, flight, facts.base, rtt).min(2.0 * facts.window)
 }
 
-/// The delay between ACKs.
+/// The inter-packet delay: the time between ACKs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Ipd {
     /// When the last ACK arrived, in seconds; infinite before the first.

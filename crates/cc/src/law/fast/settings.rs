@@ -1,4 +1,4 @@
-//! What can be set of FAST and its parts. What a part is set to, the part says.
+//! The settings of FAST. Each part has its settings in its own module.
 
 use anabranch_units::Span;
 
@@ -9,54 +9,54 @@ use super::window::Goal;
 use super::{base_rtt, drain, memory, noise, refill, rival, share};
 use crate::settings::{Fields, INITIAL_WINDOW, Table};
 
-/// What FAST is set to.
+/// The settings of FAST and its parts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FastSettings {
     /// The window before the first ACK, in segments.
     pub initial_window: f64,
-    /// What the window law aims at.
+    /// The goal of the window law.
     pub goal: Goal,
     /// `None`: alpha is the same at any rate.
     pub share: Option<share::Rule>,
-    /// How the window grows where the queue is short.
+    /// The growth of the window while the queue is short.
     pub increase: MultiplicativeIncrease,
-    /// Of samples in avgRTT.
+    /// The weight of samples in avgRTT.
     pub weights: Weights,
-    /// Whose round trips and steps.
+    /// The clockwork of round trips and steps.
     pub clockwork: Which,
-    /// baseRTT in least RTTs of the path at the most.
+    /// The largest baseRTT, in multiples of the least RTT of the path.
     pub base_rise_most: f64,
     /// `None`: baseRTT is never forgotten.
     pub base_rtt: Option<base_rtt::Settings>,
-    /// `None`: the window law refills.
+    /// `None`: the window law refills the pipe after fast recovery.
     pub refill: Option<refill::Settings>,
-    /// What a loss does.
+    /// The loss policy.
     pub loss: Policy,
     /// `None`: losses are forgotten at once.
     pub memory: Option<memory::Rule>,
-    /// `None`: all delay is a queue.
+    /// `None`: all delay counts as queue.
     pub noise: Option<noise::Rule>,
-    /// `None`: the window never falls to look at the path.
+    /// `None`: there are no drains.
     pub drain: Option<drain::Rule>,
-    /// `None`: who fills the queue gets it. Else drains tell.
+    /// `None`: there is no competition with a rival that fills the queue. Else drains detect a rival.
     pub rival: Option<rival::Rule>,
 }
 
-/// Multiplicative increase: while the queue is short the window grows by each segment that is acknowledged.
+/// Multiplicative increase: while the queue is short, the window grows by one segment for each acknowledged segment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MultiplicativeIncrease {
-    /// Queueing delay in seconds below which there is one.
+    /// The queueing delay in seconds below which the window increases multiplicatively.
     pub threshold: f64,
-    /// It ends when so many alpha are queued.
+    /// The increase ends when this many times alpha is queued.
     pub queued_most: f64,
-    /// How many windows leave in a round trip, evenly, above one; zero leaves them to the ACKs.
+    /// The pacing rate in windows a round trip, above one; zero: the ACKs clock the departures.
     pub pace: f64,
-    /// Whether it doubles the window up to what last filled the path, and beyond that no more than what is beyond.
+    /// Whether the window doubles only up to the size that last filled the path. Beyond that, only the excess doubles.
     pub is_known: bool,
 }
 
 impl FastSettings {
-    /// The window law alone, without bounds that its papers do not have.
+    /// The window law alone, without the bounds that are not in the papers.
     pub const FAST: Self = Self {
         initial_window: INITIAL_WINDOW,
         // FAST's alpha for 100 Mbit/s: 2.4 ms of queue there, 24 ms at 10 Mbit/s.
@@ -76,7 +76,7 @@ impl FastSettings {
     };
 }
 
-/// So many times that it bounds nothing.
+/// A factor so large that it is no limit.
 const UNBOUNDED: f64 = 1e6;
 
 impl Table for FastSettings {
@@ -87,10 +87,10 @@ impl Table for FastSettings {
                     multiplicative_increase.threshold (3 ms) to send so many at the bottleneck's rate, the window swings and never rests: at \
                     100 Mbit/s and 1040 B at least 36";
         fields.number("alpha", alpha, 1.0..=100_000.0, "segments", help);
-        let help = "more queued segments shrink the window; no dead band unless above alpha";
+        let help = "the window shrinks above this many queued segments; up to alpha there is no dead band";
         fields.number("beta", beta, 0.0..=100_000.0, "segments", help);
-        fields.number("gamma", gamma, 0.001..=1.0, "", "how much of the way to the target one update goes");
-        let help = "whether alpha is the same at any rate, or goes with its root";
+        fields.number("gamma", gamma, 0.001..=1.0, "", "share of the way to the target in one update");
+        let help = "whether alpha is constant, or in proportion to the root of the rate";
         fields.choice("alpha_by_rate", &mut self.share, help);
         fields.table("multiplicative_increase", &mut self.increase);
         let help = "largest weight of a sample in avgRTT; 0.25 in fast-2006";
@@ -98,19 +98,19 @@ impl Table for FastSettings {
         let help = "round trips, steps, what was in flight and whether the handshake counts for baseRTT: the law's own, or as ns-2's module has \
                     them; that not with drains";
         fields.choice("clockwork", &mut self.clockwork, help);
-        let help = "bound: baseRTT in least RTTs of the path; 1000000 is none";
+        let help = "bound: largest baseRTT in multiples of the path's least RTT; 1000000 is none";
         fields.number("base_rise_most", &mut self.base_rise_most, 1.0..=UNBOUNDED, "", help);
-        let help = "when baseRTT is forgotten: never, or when rrfast-2017 sees a longer route";
+        let help = "when baseRTT is reset: never, or when the rule of rrfast-2017 detects a longer route";
         fields.choice("base_rtt", &mut self.base_rtt, help);
         let help = "after fast recovery: the window law, or CCaFR of emfast-2019";
         fields.choice("refill", &mut self.refill, help);
-        let help = "what halves the window: every loss, all but a random one (ctcp-2019), or what a trial shows to be congestion";
+        let help = "the losses that halve the window: all, all but random ones (ctcp-2019), or those that a trial shows to be congestion";
         fields.choice("loss", &mut self.loss, help);
-        let help = "whether a loss without a queue is kept in mind";
+        let help = "whether a loss without a queue is remembered";
         fields.choice("memory", &mut self.memory, help);
-        let help = "whether delay that is no queue is told from one that is";
+        let help = "whether delay without a queue is filtered out";
         fields.choice("noise", &mut self.noise, help);
-        let help = "whether the window falls from time to time, so that the path shows itself without the queue";
+        let help = "whether the window is reduced from time to time, to measure the RTT without a queue";
         fields.choice("drain", &mut self.drain, help);
         let help = "beside a rival that fills the queue, which drains show: yield, or the window of CUBIC; a longer route is told from it";
         fields.choice("rival", &mut self.rival, help);
@@ -119,14 +119,14 @@ impl Table for FastSettings {
 
 impl Table for MultiplicativeIncrease {
     fn visit(&mut self, fields: &mut Fields<'_>) {
-        let help = "there is one below this queueing delay";
+        let help = "the queueing delay below which the window increases multiplicatively";
         fields.seconds("threshold", &mut self.threshold, Span::ZERO..=Span::from_secs(1), help);
-        let help = "bound: it ends when so many alpha are queued; 1000000 is none";
+        let help = "bound: the increase ends when this many times alpha is queued; 1000000 is none";
         fields.number("queued_most", &mut self.queued_most, 0.0..=UNBOUNDED, "", help);
-        let help = "how many windows leave in a round trip, evenly, above 1; 0 leaves them to the ACKs";
+        let help = "pacing rate in windows a round trip, above 1; 0: the ACKs clock the departures";
         fields.number("pace", &mut self.pace, 0.0..=1000.0, "", help);
         let help =
-            "bound: it doubles the window up to what last filled the path, and beyond that no more than what is beyond";
+            "bound: the window doubles up to the size that last filled the path; beyond it only the excess doubles";
         fields.switch("known", &mut self.is_known, help);
     }
 }

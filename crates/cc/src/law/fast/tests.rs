@@ -9,10 +9,10 @@ use crate::testing::bottleneck::Bottleneck;
 mod events;
 mod others;
 
-/// For what is said of rest.
+/// For tests of the equilibrium.
 const NO_DRAINS: (&str, &str) = ("drain", "off");
 
-/// [fast-2006] eq. 10: at rest w (1 − baseRTT/RTT) = alpha, whatever the path. On a link of c segments/s that is a window of
+/// [fast-2006] eq. 10: in equilibrium w (1 − baseRTT/RTT) = alpha on any path. On a link of c segments/s that is a window of
 /// c · propagation + 1 on the link and alpha in the queue.
 #[test]
 fn alpha_segments_wait_at_rest() {
@@ -22,7 +22,7 @@ fn alpha_segments_wait_at_rest() {
             let flow = path.flow(name, &[("alpha", &alpha.to_string()), NO_DRAINS], propagation_millis);
             path.run(60.0);
             let pipe = rate * propagation_millis as f64 / 1e3 + 1.0;
-            // Of anabranch both squares: of alpha, and of what passes in a millisecond.
+            // `yielding` adds the squares of alpha and of the segments that pass in a millisecond.
             let alpha: f64 = if name == "yielding" { (alpha * alpha + rate * rate * 1e-6).sqrt() } else { alpha };
             assert_near(path.window(flow), pipe + alpha, 1e-4);
             // What is in flight is whole.
@@ -31,7 +31,7 @@ fn alpha_segments_wait_at_rest() {
     }
 }
 
-/// The module's steps: a window that comes from below rests up to two segments short of alpha, and stands still there.
+/// With the module's steps, a window that grows from below stops up to two segments short of alpha.
 #[test]
 fn module_steps_rest_short_of_alpha() {
     let mut path = Bottleneck::new(1000.0);
@@ -56,7 +56,7 @@ fn module_steps_are_those_of_the_module() {
     for (index, line) in run.lines().skip(1).enumerate() {
         let fields: Vec<&str> = line.split(',').collect();
         let (now, rtt) = (Time::ZERO + micros(fields[0]), micros(fields[2]) + Span::from_micros(2));
-        // What is acknowledged has left the network, and what the window allows is in it.
+        // The acknowledged segment has left the network; the rest of the window is in flight.
         let flight = law.window().floor() - 1.0;
         let mss = Bytes::new(960);
         let progress = Progress::default();
@@ -113,7 +113,7 @@ fn flows_that_begin_together_share() {
     }
 }
 
-/// A late comer takes the alpha segments of the first flow for propagation. With shares x and y of the link and a queue q:
+/// A late comer takes the alpha segments of the first flow for propagation delay. With shares x and y of the link and a queue q:
 /// x q = alpha and y (q − alpha) = alpha, x + y = 1, so q = alpha (3 + √5)/2 and y/x = (1 + √5)/2, the golden ratio.
 #[test]
 fn a_late_comer_gets_the_golden_ratio() {
@@ -129,8 +129,8 @@ fn a_late_comer_gets_the_golden_ratio() {
     }
 }
 
-/// With drains the late comer finds the path: two alpha are queued, less what the drains take, and rates are equal. They cost a half of the
-/// window less alpha, for about three of a hundred round trips: at most 1.5 %.
+/// With drains the late comer measures the path: nearly two alpha are queued, and the rates are equal. A drain costs half of the window, less
+/// alpha, for about three of a hundred round trips: at most 1.5 %.
 #[test]
 fn drains_show_a_late_comer_the_path() {
     let mut path = Bottleneck::new(2000.0);
@@ -147,8 +147,8 @@ fn drains_show_a_late_comer_the_path() {
     assert!(rates[0] + rates[1] > 0.985 * 2000.0, "{rates:?}");
 }
 
-/// Of four that came in turn, one alone cannot drain what the other three queue: half of its window is less than that. Together
-/// they can.
+/// One of four late comers cannot drain the queue of the other three alone: half of its window is less than that. Together they
+/// can.
 #[test]
 fn flows_join_one_anothers_drains() {
     let spread = |join| {
@@ -167,8 +167,8 @@ fn flows_join_one_anothers_drains() {
     assert!(alone > 200.0 && together < 175.0 && ratio < 1.3, "{alone} and {together} queued, ratio {ratio}");
 }
 
-/// After a drain those whose share is too large give way to the others, and the RTT stays where it is. That is no longer route: whenever
-/// the four came, each keeps 40 segments or 39 queued, and nobody forgets the path that a drain has shown.
+/// After a drain, flows with too large a share shrink and the others grow, so the RTT stays. This is not a longer route: for any starting times
+/// of the four flows, each keeps 39 or 40 segments queued, and none resets the baseRTT that a drain has shown.
 #[test]
 fn what_others_take_back_is_no_longer_route() {
     for apart in [17.0, 19.0, 20.0, 21.0, 23.0, 25.0] {
@@ -186,13 +186,13 @@ fn what_others_take_back_is_no_longer_route() {
         let (queue, rates) = path.means(60.0);
         let most = rates.iter().copied().fold(0.0, f64::max);
         let ratio = most / rates.into_iter().fold(f64::INFINITY, f64::min);
-        // A whole segment of 39, and as much again for what drains take: not all begin at once.
+        // The tolerance is one of 39 segments, and as much again for drains, which do not all begin at once.
         assert!(ratio < 1.05 && queue < 165.0, "{apart} s apart: ratio {ratio}, {queue} queued");
     }
 }
 
-/// A route that gets longer just after a drain is seen all the same: its round trips are longer than those for which shares move, so the
-/// window still falls when they are over.
+/// A route that gets longer just after a drain is recognised as well. Its round trips are longer than the ones in which shares move, so
+/// the window still falls after these.
 #[test]
 fn a_longer_route_after_a_drain_is_seen() {
     let mut path = Bottleneck::new(1250.0);
@@ -204,8 +204,8 @@ fn a_longer_route_after_a_drain_is_seen() {
     assert_near(path.gauge(flow, "rtt_base_s"), 0.3768, 1e-6);
 }
 
-/// A way that gets two milliseconds longer is a new route to no rule, but drains measure it: one to two minutes later the least of the last minute
-/// is that of the new one. Without a window of time the old one would hold for ever.
+/// No rule recognises a route that gets two milliseconds longer, but drains measure it: one to two minutes later the least RTT of the last minute
+/// is the one of the new route. Without the time limit the old one would be valid for ever.
 #[test]
 fn the_base_is_the_least_of_the_last_minute() {
     for (base_window, base) in [("60s", 0.1278), ("0s", 0.1258)] {
@@ -225,7 +225,7 @@ fn the_base_is_the_least_of_the_last_minute() {
     }
 }
 
-/// A flow with alpha = 4 on 1250 segments/s, whose way grows from 125 to 376 ms after 30 s.
+/// A flow with alpha = 4 on 1250 segments/s, whose route grows from 125 to 376 ms after 30 s.
 fn rerouted(name: &str, pairs: &[(&str, &str)], seconds: f64) -> (Bottleneck, usize) {
     let pairs: Vec<_> = [("alpha", "4"), NO_DRAINS].iter().chain(pairs).copied().collect();
     let mut path = Bottleneck::new(1250.0);
@@ -239,8 +239,8 @@ fn rerouted(name: &str, pairs: &[(&str, &str)], seconds: f64) -> (Bottleneck, us
     (path, flow)
 }
 
-/// rrfast-2017 scenario 1, closed form: the law still wants alpha segments queued, w (1 − 125/376) = 4, and sees the longer
-/// way as a queue: w = 6.0, and 4 segments in 251 ms are 15.9 segments/s of 1250.
+/// rrfast-2017 scenario 1, closed form: the law still keeps alpha segments queued, w (1 − 125/376) = 4, and takes the longer
+/// route for a queue: w = 6.0, and 4 segments in 251 ms are 15.9 segments/s of 1250.
 #[test]
 fn without_the_reroute_rule_a_longer_route_starves() {
     let (mut path, flow) = rerouted("fast", &[], 60.0);
@@ -265,13 +265,13 @@ fn with_the_reroute_rule_a_longer_route_is_filled() {
     }
     let (path, flow) = rerouted("yielding", &[], 60.0);
     assert_near(path.window(flow), 475.0, 1e-3);
-    // What fitted on the route before says nothing of this one: a window that grew from there by alpha would take 20 s.
+    // The pipe of the old route does not hold for the new one: a window that grew from there by alpha would take 20 s.
     let (mut path, _) = rerouted("yielding", &[], 10.0);
     let (_, rates) = path.means(5.0);
     assert!(rates[0] > 0.95 * 1250.0, "{} of 1250 segments/s after 10 s", rates[0]);
 }
 
-/// At rest the words of rrfast-2017 see reroutes where there are none; the interval bounds how many.
+/// In equilibrium the literal reading of rrfast-2017 detects reroutes that did not happen; the interval limits their number.
 #[test]
 fn the_literal_rule_fires_at_rest() {
     let reroutes = |interval| {
@@ -285,7 +285,7 @@ fn the_literal_rule_fires_at_rest() {
     assert!((1.0..=3.0).contains(&reroutes("10s")), "{} reroutes in 30 s", reroutes("10s"));
 }
 
-/// A way of 420 ms instead of 20: baseRTT goes to ten times 21 ms and no further, whatever looks like a route.
+/// A route of 420 ms instead of 20: baseRTT rises to ten times 21 ms and no further.
 #[test]
 fn base_rtt_stays_within_reach_of_the_least_rtt() {
     let mut path = Bottleneck::new(1000.0);
@@ -296,8 +296,8 @@ fn base_rtt_stays_within_reach_of_the_least_rtt() {
     assert_near(path.gauge(flow, "rtt_base_s"), 10.0 * 0.021, 1e-9);
 }
 
-/// Twenty segments on 200/s are 100 ms of queue over a way of 50 ms: the RTT is never near baseRTT. "Not near" sees a reroute in
-/// that, and another one in what follows; that the RTT did not fall either is the better question.
+/// Twenty segments at 200/s are 100 ms of queue on a route of 50 ms: the RTT is never near baseRTT. `not_near` detects a reroute in
+/// that, and another one later; `both` also asks whether the RTT fell, and detects none.
 #[test]
 fn a_long_queue_on_a_short_path_is_no_route() {
     let reroutes = |name| {
@@ -312,8 +312,8 @@ fn a_long_queue_on_a_short_path_is_no_route() {
     assert!(count <= 0.0 && queue < 22.0, "{count} reroutes, {queue} queued");
 }
 
-/// The path of emfast-2019 (187.5 segments/s, 253 ms, alpha 8), one loss at rest: seconds from the loss until the window is
-/// within a twentieth of what it was.
+/// The path of emfast-2019 (187.5 segments/s, 253 ms, alpha 8) with one loss in equilibrium: the seconds from the loss until the window
+/// is within a twentieth of its size before.
 fn refill_seconds(name: &str) -> f64 {
     let mut path = Bottleneck::new(187.5);
     let flow = path.flow(name, &[("alpha", "8")], 248);
@@ -329,7 +329,7 @@ fn refill_seconds(name: &str) -> f64 {
     path.now.since(began).as_secs_f64()
 }
 
-/// What line 2 of emfast-2019's algorithm compares with the latest IPD and RTT is smoothed alike.
+/// Line 2 of emfast-2019's algorithm compares the latest IPD and RTT with averages of the same weight.
 #[test]
 fn both_averages_of_emfast_are_as_slow() {
     let settings = Settings::default_for(registry::find("emfast").unwrap());
@@ -337,15 +337,15 @@ fn both_averages_of_emfast_are_as_slow() {
     assert_near(settings.refill.expect("it has CCaFR").rule.ipd_weight, settings.weights.most, 0.0);
 }
 
-/// emfast-2019: 3.87 s instead of 5.43 s, 29 % less. Here the path is the same, but neither the SYN in baseRTT nor whole
-/// steps; a quarter less is still more than a step of two round trips.
+/// emfast-2019: 3.87 s instead of 5.43 s, 29 % less. Here the path is the same, but the SYN does not count for baseRTT and steps are not
+/// whole; a quarter less is still more than a step of two round trips.
 #[test]
 fn ccafr_refills_faster() {
     let [plain, refill] = ["fast", "emfast"].map(refill_seconds);
     assert!(refill < 0.75 * plain, "per_rtt takes {plain} s, ccafr {refill} s");
 }
 
-/// Mean rate of a flow on 1000 segments/s and 100 ms of which `damage` is lost at random, and its least window.
+/// The mean rate and the least window of a flow on 1000 segments/s and 100 ms, with the random loss rate `damage`.
 fn damaged(name: &str, pairs: &[(&str, &str)], damage: f64) -> (f64, f64) {
     let mut path = Bottleneck::new(1000.0);
     let pairs: Vec<_> = pairs.iter().copied().chain((name != "composite").then_some(NO_DRAINS)).collect();
@@ -362,8 +362,8 @@ fn damaged(name: &str, pairs: &[(&str, &str)], damage: f64) -> (f64, f64) {
     ((path.delivered(flow) - began) / 30.0, least)
 }
 
-/// A loss of 1 % at random: under composite the window stays at 121 segments, and only what is lost is missing. Halving costs
-/// more than half of the rate.
+/// A random loss of 1 %: under composite the window stays at 121 segments, and the rate is lower only by the lost segments. Halving
+/// costs more than half of the rate.
 #[test]
 fn composite_holds_the_window_on_random_loss() {
     let (rate, least) = damaged("fast", &[("loss", "composite")], 0.01);
@@ -372,16 +372,16 @@ fn composite_holds_the_window_on_random_loss() {
     assert!(rate < 500.0, "{rate} segments/s");
 }
 
-/// The same under trial: it takes a quarter of the window once, for the time that four losses take, 400 segments or half of a second.
+/// The same under trial: the trial takes a quarter of the window once, until four losses, which is 400 segments or half a second.
 #[test]
 fn a_trial_costs_random_loss_little() {
     let (rate, least) = damaged("yielding", &[], 0.01);
     assert!(least > 0.74 * 0.98 * 121.0 && rate > 975.0, "{rate} segments/s, at least {least}");
 }
 
-/// 1000 segments fit, then 1200. What is above 1000, and alpha with it, doubles in a round trip. When half of alpha above 1200 was sent the queue
-/// tells, a round trip later: then 2 · (200 + 1.5 alpha) − alpha are above 1000, of which 200 + 2 alpha wait. Noise of a millisecond makes 22.4 or less
-/// of an alpha of 20. Doubling sends all that a paced round trip takes. Either finds what has become free within a second, ten round trips.
+/// 1000 segments fit, later 1200. The excess above 1000, plus alpha, doubles in a round trip. The queue shows when half of alpha above 1200 was sent, a
+/// round trip later: then 2 · (200 + 1.5 alpha) − alpha segments are above 1000, of which 200 + 2 alpha wait. With noise of a millisecond an alpha of 20
+/// becomes 22.4 or less. Plain doubling sends all that a paced round trip takes. Both find the free capacity within a second, ten round trips.
 #[test]
 fn growth_overshoots_by_no_more_than_it_found() {
     let run = |known| {
@@ -406,8 +406,8 @@ fn growth_overshoots_by_no_more_than_it_found() {
     assert!(rate > 11_900.0 && also > 11_900.0, "{rate} and {also} segments/s");
 }
 
-/// 6000 segments in flight and 1 % lost: sixty holes at any time, and queues at their ends when a window has doubled. Delay alone
-/// keeps the window, and one trial takes a quarter of it for four round trips of a hundred.
+/// 6000 segments in flight and 1 % lost: sixty holes at any time, and a queue when a window has doubled. Only delay limits the
+/// window, and one trial takes a quarter of it for four round trips of a hundred.
 #[test]
 fn many_holes_are_no_congestion() {
     let mut path = Bottleneck::new(10_000.0);
@@ -420,8 +420,8 @@ fn many_holes_are_no_congestion() {
     assert!(path.losses(flow) > 5000 && path.gauge(flow, "trials") < 4.0, "{} trials", path.gauge(flow, "trials"));
 }
 
-/// A buffer of half of alpha: twenty segments or so are lost until a trial has found that, once in twenty seconds, as alpha takes ten
-/// seconds to fall and as many to be tried again. 0.1 %, and half of that more is allowed. In between what fits is queued.
+/// A buffer of half of alpha: about twenty segments are lost until a trial finds congestion. This repeats every twenty seconds, as each step
+/// of alpha takes ten seconds. The loss is 0.1 %, with a tolerance of half of that. In between, the buffer is used.
 #[test]
 fn a_short_buffer_is_found_by_trial() {
     let mut path = Bottleneck::new(1000.0);
@@ -436,7 +436,7 @@ fn a_short_buffer_is_found_by_trial() {
     assert!(path.delivered(flow) - delivered > 90_000.0, "{}", path.delivered(flow) - delivered);
 }
 
-/// What takes a tenth is no damage: anabranch gives way, composite as in its paper never does.
+/// A loss of a tenth is not random: `yielding` reduces its window, composite as in its paper never does.
 #[test]
 fn belief_in_random_loss_has_an_end() {
     let (_, least) = damaged("fast", &[("loss", "composite")], 0.1);
@@ -446,7 +446,7 @@ fn belief_in_random_loss_has_an_end() {
 }
 
 /// Where alpha segments are less than the threshold (20 in 50,000/s are 0.4 ms of 0.75), FAST increases until the threshold
-/// is queued, 37 segments and more; the bound of anabranch keeps it at alpha, and what passes in a millisecond makes 54 of that: 20² + 50².
+/// is queued, 37 segments and more. The bound of `yielding` keeps it at alpha, which a millisecond of noise raises to 54: 20² + 50².
 #[test]
 fn multiplicative_increase_ends_at_alpha() {
     let queue = |name, noise| {
@@ -460,7 +460,7 @@ fn multiplicative_increase_ends_at_alpha() {
     assert_near(queue("yielding", "on"), 53.85, 0.02);
 }
 
-/// A shallow buffer loses what no window law can hold back, and the flow lives.
+/// A shallow buffer has losses under any window law; the flow keeps going.
 #[test]
 fn a_shallow_buffer_does_not_starve() {
     for name in ["fast", "emfast", "rrfast", "yielding"] {
@@ -511,8 +511,8 @@ fn presets_are_settings_of_fast() {
     assert_eq!(windows("yielding", &[]), windows("fast", &all));
 }
 
-/// The first ten segments leave at once and wait for one another, 1.2 ms each on a slow link: that is no queue that stands, and the window doubles in each
-/// round trip. Growth that is paced is there after two thirds of the next one.
+/// The first ten segments leave in a burst and wait behind each other, 1.2 ms each on a slow link. That is no standing queue, and the window doubles
+/// in each round trip. Paced growth has doubled it after two thirds of the next one.
 #[test]
 fn a_burst_at_the_start_is_no_queue() {
     let mut path = Bottleneck::new(833.0);

@@ -1,119 +1,120 @@
-//! Random loss or congestion, by trial: send less for a while, and see whether less is lost.
+//! A trial finds out whether losses are random or congestion: it sends less for a while, and looks whether less is lost.
 //!
 //! ```text
-//! watching:    losses leave the window alone; excess ← max(excess + lost − bearable · acked, 0)
-//! excess > 8:  more is lost than is bearable: a share p.     p > 4 `most` of a window: congestion
-//!              (12 where some is known to be lost at random; and what is bearable of a window besides)
-//! trying:      w ← 3/4 · (1 − p) · w, held; what left before is waited for, then losses are counted
-//!              four are lost:                                random; the window returns, and 2 p are bearable from now on, where p
-//!                                                            is the share of all that is seen since, up to half as much again
-//!              24 should be lost by p, and four are not:     congestion, if a window has arrived; and no more than four of so many is known
-//! congestion:  what left before is waited for; then for a `span` each loss halves the window, and is kept in mind ([`super::memory`]);
-//!              but if the window is less than 3/4 of the one that lost, or the delay less than half of what it was then, only
-//!              b + 2√b losses in a round trip do, where b is what is bearable of a window
+//! watching:    losses do not change the window; excess ← max(excess + lost − bearable · acked, 0)
+//! excess > 8:  more than the bearable share is lost: a share p.     p > 4 `most` of a window: congestion
+//!              (> 12 if a random share is known already; in both cases plus the bearable losses of a window)
+//! trying:      w ← 3/4 · (1 − p) · w, kept; after the segments that left before are settled, losses are counted
+//!              four losses:                                  random; the window returns, and a share of 2 p is bearable from now on; p
+//!                                                            follows later losses, up to half as much again
+//!              24 losses expected by p, fewer than four:     congestion, if a window has arrived; the known random share falls to four of these
+//! congestion:  after the segments that left before are settled, each loss halves the window for a `span`, and is remembered ([`super::memory`]);
+//!              but if the window is less than 3/4 of the one at the last congestion, or the delay less than half of that then, only
+//!              b + 2√b losses in a round trip halve it, where b is the number of bearable losses of a window
 //! ```
 //!
-//! Why: a random link damages the same share of segments however fast they come. A policer, a buffer that is shorter than alpha and
-//! a router that drops early take what exceeds their rate, and nothing below it. No RTT tells the two apart, and neither does the
-//! number of holes: with 10,000 segments in flight there are several whenever 0.1 % is lost. And as long as alpha segments can
-//! be queued, delay alone holds FAST back: a loss then says nothing that its window needs.
+//! Why: a link with random losses damages the same share of segments at any rate. A policer, a buffer that is shorter than alpha and
+//! a router that drops early drop what exceeds their rate, and nothing below it. The RTT does not tell the two apart, and neither does the
+//! number of holes: with 10,000 segments in flight and a loss of 0.1 % there are always several. And as long as alpha segments can
+//! be queued, delay alone limits FAST: then its window needs no information from a loss.
 //!
-//! Losses are found late, and many at once: RACK waits for a quarter of a round trip, and what a host or a router holds back while it stalls comes in one
-//! batch. A batch is a part of a window: so large shares are of a window at least, and a window's bearable losses are no excess.
+//! Losses are detected late, and many at once: RACK waits for a quarter of a round trip, and the packets held by a stalled host or router come in one
+//! batch. A batch is a part of a window. So a large share is computed over at least a window, and the bearable losses of a window are no excess.
 //!
 //! Citation: page-1954 for the cumulative sum. ctcp-2019 sec. 3 asks the same question of a single loss.
 //!
 //! Differs from it in: everything but the question.
 //!
-//! Limits. What many flows lose together does not fall when one of them sends less, so they take it for random, up to `most`.
-//! Nothing is tried before eight or twelve losses more than bearable, so as much is lost each time before a policer is seen. Beside rivals
-//! that halve for each loss, in a buffer that is shorter than alpha, it takes more than its share.
+//! Limits. The losses of many flows together do not fall when one of them sends less, so each takes them for random, up to `most`.
+//! A trial begins only after eight or twelve losses above the bearable share, so this many are lost before a policer is detected. Beside rivals
+//! that halve for each loss, in a buffer that is shorter than alpha, this part takes more than its share.
 
 use crate::number::{greater, lesser};
 
-/// How to try.
+/// The settings of trials.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rule {
-    /// The largest share that is believed to be lost at random.
+    /// The largest share of lost segments that counts as random.
     pub most: f64,
-    /// How long congestion is believed in, in seconds.
+    /// The time for which losses count as congestion after a trial, in seconds.
     pub span: f64,
-    /// Whether losses at once without a queue are a fade, and a trial that shows nothing has an end.
+    /// Whether simultaneous losses without a queue count as a fade, and a trial without a result ends.
     pub fades: bool,
 }
 
-/// The share of segments that may be lost without a trial: what Reno loses that fills 25 segments or more ([mathis-1997]: 1.5/w²). A rival at such
-/// a share is no worse off.
+/// The share of segments that may be lost without a trial: the loss rate of Reno at a window of 25 segments ([mathis-1997]: 1.5/w²). A rival is no
+/// worse off at this share.
 const ABOVE: f64 = 0.0025;
 
-/// What a trial leaves of the window. Of ten flows that are tried in turn each takes a fortieth from the whole: more than what is lost when a
-/// trial begins.
+/// The share of the window that a trial leaves. If ten flows share a link and one is in a trial, the load falls by a fortieth: more than the
+/// share that is lost when a trial begins.
 const LEFT: f64 = 0.75;
 
-/// Losses above what is bearable before a trial. Where twice as much is bearable as is lost, a sum of so many comes about by chance
-/// once in 24,000 losses: e^(−8 · 1.26), where 1.26 solves (e^x − 1)/x = 2.
+/// The excess of losses that begins a trial. If twice the present loss rate is bearable, chance exceeds this sum once in
+/// 24,000 losses: e^(−8 · 1.26), where 1.26 solves (e^x − 1)/x = 2.
 const EXCESS_MOST: f64 = 8.0;
 
-/// The same where a share is known to be lost at random, and a mistake costs more than four segments: as what is known comes from a
-/// few losses, it may be that only 1.5 times as much is bearable as is lost. 0.76 solves (e^x − 1)/x = 1.5: once in 9000 losses.
+/// The same if a random share is known, where a mistake costs more than four segments. The known share comes from few losses, so perhaps
+/// only 1.5 times the present loss rate is bearable. 0.76 solves (e^x − 1)/x = 1.5: once in 9000 losses.
 const EXCESS_MOST_KNOWN: f64 = 12.0;
 
-/// What was found from some twenty losses may be so many times as much in truth: two standard deviations.
+/// The true share may be this many times a share that was measured from about twenty losses: two standard deviations.
 const KNOWN_RISE_MOST: f64 = 1.5;
 
-/// Losses that end a trial: random. Where 24 are expected, fewer come by chance once in ten million times; once in 440 if the share had been taken
-/// for twice of what it is, which it often is: it is that of the losses that led to the trial.
+/// The losses that end a trial as random. If 24 are expected, chance gives fewer once in ten million times; once in 440 if the expected share is
+/// twice the true one, which is frequent because it is computed from the losses that led to the trial.
 const LOST_STILL: f64 = 4.0;
 
 /// Losses that are expected where fewer than [`LOST_STILL`] mean congestion.
 const EXPECTED: f64 = 24.0;
 
-/// So many times a share that was found random is bearable afterwards: what is found from a few losses may be half of it.
+/// The bearable share in multiples of a share that was found to be random: the measurement from few losses may be half of the true share.
 const BEARABLE: f64 = 2.0;
 
-/// A share of so many times the largest random one needs no trial: where 5 % is lost, eight of forty are one chance in 1000.
+/// A share above this many times the largest random one is congestion without a trial: at a loss of 5 %, eight of forty have a chance of 1 in 1000.
 const SURELY: f64 = 4.0;
 
-/// A share of so many times the largest random one in a trial is congestion, too: the window is still too large.
+/// A share above this many times the largest random one within a trial is congestion, too: the window is still too large.
 const BEYOND: f64 = 2.0;
 
-/// Losses that show it: where 5 % is lost, twelve of 120 are one chance in 50.
+/// The losses needed for that conclusion: at a loss of 5 %, twelve of 120 have a chance of 1 in 50.
 const LOST_BEYOND: f64 = 12.0;
 
-/// A queue that overflows delays as long each time, and what is in flight is an RTT old: half of the delay is less than that.
+/// The share of the delay at the last congestion below which a loss may be random. A queue has about the same delay each time it overflows. The RTT
+/// sample is a round trip older than the loss, so it may be lower, but not by half.
 const AS_LONG: f64 = 0.5;
 
-/// Round trips that what left before a trial is waited for: one to be acknowledged, one to be sent again.
+/// The round trips until the segments that left before a trial are settled: one for the ACK, one for a retransmission.
 const ROUNDS: f64 = 2.0;
 
-/// Round trips after which a trial is over that has shown nothing: a small window carries too little for that.
+/// The round trips after which a trial without a result ends: a small window carries too little for a result.
 const LONGEST: f64 = 32.0;
 
-/// Losses that make a fade, at the least: where a radio fades for 5 ms at 10 Mbit/s, there are four.
+/// The least number of losses in a fade: when a radio fades for 5 ms at 10 Mbit/s, there are four.
 const FADE_LEAST: f64 = 4.0;
 
-/// They are found within so many round trips; what is lost by sending too much goes on for longer, as nothing was done about it.
+/// The losses of a fade are detected within this many round trips. Losses by too high a rate go on for longer, as the rate has not changed yet.
 const FADE_LONGEST: f64 = 0.75;
 
-/// And none within so many round trips afterwards.
+/// There are no losses within this many round trips after a fade.
 const FADE_APART: f64 = 2.0;
 
-/// With a queueing delay of so many times what it is at rest at the most.
+/// The largest queueing delay at a fade, in multiples of the delay in equilibrium.
 const FADE_QUEUE: f64 = 1.5;
 
-/// Segments by which the window returns for each that is acknowledged, as after a drain.
+/// The growth of the returning window for each acknowledged segment, as after a drain.
 pub const RETURN: f64 = super::drain::RETURN;
 
-/// What is known of a path's losses.
+/// The knowledge about a path's losses.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Trial {
     /// The share that a trial found to be lost at random; zero if none did.
     tried: f64,
-    /// All of that trial, and what was seen while watching since.
+    /// The segments of that trial, and those watched since.
     seen: Count,
-    /// Losses above what is bearable.
+    /// The excess of losses above the bearable share.
     excess: f64,
-    /// Since there was no excess.
+    /// The segments since there was no excess.
     since: Count,
     /// The longest queueing delay of a loss among these, in seconds.
     queueing: f64,
@@ -121,14 +122,14 @@ pub struct Trial {
     state: State,
 }
 
-/// Losses that came together, while watching.
+/// Losses that were detected together, while watching.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Burst {
-    /// When the first and the last of them were found, in seconds.
+    /// When the first of them was detected, in seconds; below, the last.
     from: f64,
     last: f64,
     lost: f64,
-    /// What was seen before it: the excess, and what was since there was none.
+    /// The state before it: the excess; below, the segments since there was none.
     excess: f64,
     since: Count,
 }
@@ -142,18 +143,18 @@ struct Count {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 enum State {
-    /// Losses leave the window alone.
+    /// Losses do not change the window.
     #[default]
     Watching,
-    /// The window is low.
+    /// The window is reduced for a trial.
     Trying {
-        /// When what left before is settled, in seconds.
+        /// When the segments that left before are settled, in seconds.
         from: f64,
         suspected: Count,
         counted: Count,
-        /// The window before over that of the trial.
+        /// The window before the trial, divided by the one in it.
         ratio: f64,
-        /// The longest queueing delay of a loss before it, in seconds.
+        /// The longest queueing delay of a loss before the trial, in seconds.
         queueing: f64,
     },
     /// The window returns.
@@ -161,7 +162,7 @@ enum State {
         /// Segments.
         target: f64,
     },
-    /// It is back, and the law waits until what was in flight a round trip ago is what it allows.
+    /// The window is back, and the law waits until the flight of a round trip ago is the one that it allows.
     Settling {
         /// In seconds.
         until: f64,
@@ -170,49 +171,49 @@ enum State {
     Congestion {
         /// In seconds.
         until: f64,
-        /// Until then what is lost left before the window fell, in seconds.
+        /// Until then lost segments left before the window fell, in seconds.
         from: f64,
-        /// When losses are next counted from nothing, in seconds.
+        /// When the count of losses is next reset, in seconds.
         round: f64,
         /// Segments lost in this round trip.
         lost: f64,
-        /// The window that lost last, and the queueing delay in seconds of what was lost first.
+        /// The window at the last congestion; below, the queueing delay in seconds of the first loss.
         window: f64,
         queueing: f64,
     },
 }
 
-/// What to do with the window.
+/// The action on the window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Action {
-    /// The law's own business.
+    /// The window law decides.
     None,
-    /// To this many segments.
+    /// Reduce it to this many segments.
     Fall(f64),
-    /// Not above what it is.
+    /// Do not let it grow.
     Hold,
-    /// To this many segments, by the ACK.
+    /// Let it return to this many segments, by the ACK.
     Return(f64),
-    /// Losses are congestion; so many segments was the window before a trial showed it.
+    /// Losses are congestion. The number is the window in segments before the trial that showed it.
     GiveWay(f64),
 }
 
-/// What is known at an ACK.
+/// The state of the flow at an ACK.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Facts {
     /// The ACK's arrival, in seconds.
     pub now: f64,
-    /// Segments that it acknowledges.
+    /// Segments that the ACK acknowledges.
     pub acked: f64,
-    /// Segments that were found to be lost.
+    /// Segments that were detected as lost.
     pub lost: f64,
     /// Its RTT in seconds.
     pub rtt: f64,
-    /// What of it is thought to be queueing delay, in seconds.
+    /// The estimated queueing delay in it, in seconds.
     pub queueing: f64,
     /// The window in segments.
     pub window: f64,
-    /// What of queueing delay is the flow's own at rest, in seconds.
+    /// The queueing delay of the flow's own segments in equilibrium, in seconds.
     pub rest: f64,
 }
 
@@ -222,7 +223,7 @@ impl Trial {
         Self::default()
     }
 
-    /// An ACK while nothing is being repaired that the law has answered.
+    /// Handles an ACK, unless a loss is being repaired that has reduced the window.
     #[inline]
     pub fn on_ack(&mut self, facts: &Facts, rule: &Rule) -> Action {
         let &Facts { now, acked, lost, rtt, window, .. } = facts;
@@ -249,7 +250,7 @@ impl Trial {
                     self.begin();
                     return Action::Return(before);
                 }
-                // What is lost of a window is found when all of it has arrived.
+                // All losses of a window are detected when the whole window has arrived.
                 if expected >= EXPECTED && counted.sum() >= window && counted.lost < LOST_STILL {
                     self.give_way((now, rtt), (before, queueing), known, rule)
                 } else if is_long {
@@ -277,8 +278,8 @@ impl Trial {
         }
     }
 
-    /// Takes an ACK that tells of no loss while there is no excess: it adds to what was seen, and there is nothing to do. Whether it was such a one;
-    /// any other is for [`Self::on_ack`].
+    /// Takes an ACK without losses while there is no excess: it only counts. Returns whether the ACK was of this kind; any other ACK is for
+    /// [`Self::on_ack`].
     #[inline]
     pub fn passes(&mut self, acked: f64, lost: f64) -> bool {
         let is_clean = lost <= 0.0 && self.excess <= 0.0 && matches!(self.state, State::Watching);
@@ -303,7 +304,7 @@ impl Trial {
         if lost > 0.0 {
             self.queueing = greater(self.queueing, queueing);
         }
-        // Losses are found late, and many at once where ACKs come so: they may be those of a window, whatever was acknowledged meanwhile.
+        // Losses are detected late, and many at once if ACKs come in batches: they may be those of a whole window.
         let most = if self.tried > 0.0 { EXCESS_MOST_KNOWN } else { EXCESS_MOST } + bearable * window;
         if self.excess <= most {
             return Action::None;
@@ -320,7 +321,7 @@ impl Trial {
         Action::Fall(window / ratio)
     }
 
-    /// Whether what is lost may yet be a fade: many at once, with no queue before, and none before or after. When it has been one, it is forgotten.
+    /// Whether the present losses may be a fade: many at once, without a queue, and none before or after. The losses of a fade are forgotten.
     fn is_fading(&mut self, facts: &Facts) -> bool {
         let &Facts { now, lost, rtt, queueing, rest, .. } = facts;
         let Burst { from, last, .. } = self.burst;
@@ -334,12 +335,12 @@ impl Trial {
         }
         if lost > 0.0 {
             if self.burst.lost <= 0.0 {
-                // What led to the excess has been added to it.
+                // These losses are in the excess already.
                 let excess = greater(self.excess - lost, 0.0);
                 let since = Count { lost: greater(self.since.lost - lost, 0.0), ..self.since };
                 self.burst = Burst { from: now, last: now, lost: 0.0, excess, since };
             }
-            // A queue that overflows is longer than it is at rest.
+            // A queue that overflows is longer than in equilibrium.
             if queueing > FADE_QUEUE * rest {
                 self.burst.from = f64::NEG_INFINITY;
             }
@@ -354,7 +355,7 @@ impl Trial {
         greater(lesser(BEARABLE * self.known(), rule.most), ABOVE)
     }
 
-    /// Of what was known to be lost at random so much remains known as may have been lost while less was sent.
+    /// Begins congestion. The known random share falls to the largest one that fits the losses of the trial.
     fn give_way(
         &mut self,
         (now, rtt): (f64, f64),
@@ -388,15 +389,15 @@ impl Trial {
         Action::GiveWay(window)
     }
 
-    /// The window falls again, in congestion.
+    /// Handles another reduction of the window in congestion.
     fn lose_again(&mut self, (now, rtt): (f64, f64), window: f64) {
         let State::Congestion { from, round, lost, window: lost_at, .. } = &mut self.state else { return };
-        // What left before is lost yet.
+        // Segments that left before may still be lost.
         (*from, *round, *lost, *lost_at) = (now + ROUNDS * rtt, now + ROUNDS * rtt, 0.0, window);
     }
 
-    /// So many of a window may be lost where there is congestion: none if it is about the window that lost before, with about that delay. Else it
-    /// may be chance, up to what is bearable and two standard deviations.
+    /// The losses of a window that may be random during congestion: none if window and delay are about those of the last congestion. Else the
+    /// bearable losses and two standard deviations.
     fn lost_most(&self, window: f64, queueing: f64, rule: &Rule) -> f64 {
         let bearable = self.bearable(rule) * window;
         let chance = bearable + 2.0 * bearable.sqrt();
@@ -404,8 +405,8 @@ impl Trial {
         if window > LEFT * lost_at && queueing >= AS_LONG * delay { 0.0 } else { chance }
     }
 
-    /// A loss of `lost` segments of a window at `now` seconds, after a queueing delay in seconds. Whether it is congestion: then the law halves the
-    /// window, and it is the window that lost last.
+    /// Handles a loss of `lost` segments of a window at `now` seconds, after a queueing delay in seconds. Returns whether it is congestion: then the
+    /// law halves the window, and the window counts as that of the last congestion.
     pub fn on_loss(&mut self, (now, rtt): (f64, f64), lost: f64, (window, queueing): (f64, f64), rule: &Rule) -> bool {
         let most = self.lost_most(window, queueing, rule);
         match &mut self.state {
@@ -417,17 +418,17 @@ impl Trial {
         }
     }
 
-    /// Whether congestion is believed in at `now` seconds.
+    /// Whether losses count as congestion at `now` seconds.
     pub fn is_congestion(&self, now: f64) -> bool {
         matches!(self.state, State::Congestion { until, .. } if now < until)
     }
 
-    /// Whether the window is the law's.
+    /// Whether the window law sets the window.
     pub fn is_at_rest(&self) -> bool {
         matches!(self.state, State::Watching | State::Congestion { .. })
     }
 
-    /// A timeout, or a loss that the law answered for other reasons: it ends a trial.
+    /// Handles a timeout, or a loss that reduced the window for another reason: it ends a trial.
     pub fn on_answered(&mut self) {
         self.begin();
         if !matches!(self.state, State::Congestion { .. }) {
@@ -435,13 +436,13 @@ impl Trial {
         }
     }
 
-    /// What seemed lost was not.
+    /// Handles a spurious loss.
     pub fn forgive(&mut self) {
         self.seen.lost = (self.seen.lost - self.since.lost).max(0.0);
         self.begin();
     }
 
-    /// There is no excess.
+    /// Resets the excess.
     fn begin(&mut self) {
         (self.excess, self.since, self.queueing) = (0.0, Count::default(), 0.0);
         if self.burst.lost > 0.0 {
@@ -449,7 +450,7 @@ impl Trial {
         }
     }
 
-    /// The share that is known to be lost at random; zero if none is.
+    /// The known random share of losses; zero if none is known.
     pub fn known(&self) -> f64 {
         if self.tried > 0.0 { self.seen.share().clamp(self.tried, KNOWN_RISE_MOST * self.tried) } else { 0.0 }
     }
@@ -469,7 +470,7 @@ impl Count {
         self.lost / greater(self.sum(), 1.0)
     }
 
-    /// The same losses, of so many segments at least.
+    /// The same losses, of at least `least` segments.
     fn of(&self, least: f64) -> Self {
         Self { acked: greater(self.acked, least - self.lost), ..*self }
     }

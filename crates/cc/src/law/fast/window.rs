@@ -1,20 +1,20 @@
-//! The window law of FAST: a target from the RTTs, when to compute it, and how to get there.
+//! The window law of FAST: a target from the RTTs, the times to compute it, and the steps to it.
 //!
 //! ```text
 //! target:   w' = (1 − gamma) w + gamma (old · baseRTT/avgRTT + alpha)       at least 2
 //! when:     in every second round trip, at most once a period, and only if  old (1 − baseRTT/avgRTT) < alpha or ≥ beta
-//! how:      an increase segment by segment with the ACKs, a decrease at once
+//! how:      an increase segment by segment with the ACKs; a decrease at once
 //! MI:       while avgRTT − baseRTT is below a threshold: w ← w + 1 for each acknowledged segment instead
-//! at rest:  w (1 − baseRTT/RTT) = alpha
+//! equilibrium:  w (1 − baseRTT/RTT) = alpha
 //! ```
 //!
 //! Citation: fast-2006 eq. 8 and sec. III-C; ns-2.35's FAST module for the threshold and the period.
 //!
 //! Differs from the paper in:
-//! * `old`, what was in flight when the acknowledged segment left, stands for the window of a round trip ago, as in the
-//!   module: the two RTTs and `old` then tell of the same moment.
-//! * The cap at 2w is the way to the target: a step of one segment for each that is acknowledged cannot do more than double
-//!   in a round trip. What the module does instead is [`super::module`].
+//! * `old`, the flight when the acknowledged segment left, replaces the window of a round trip ago, as in the module: then the
+//!   two RTTs and `old` are from the same moment.
+//! * There is no cap at 2w: with one segment for each acknowledged segment, the window at most doubles in a round trip. The
+//!   steps of the module are in [`super::module`].
 
 use super::noise::Recent;
 use crate::number::lesser;
@@ -25,24 +25,24 @@ pub const WINDOW_MIN: f64 = 2.0;
 /// At and below this window an increase is not spread over ACKs (ns-2's module): there are too few of them.
 pub const WINDOW_SMALL: f64 = 4.0;
 
-/// Where the window is to go.
+/// The goal of the window law.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Goal {
     /// Segments to keep queued, and the lower end of the dead band.
     pub alpha: f64,
     /// The upper end of the dead band in segments; there is none if it does not exceed alpha.
     pub beta: f64,
-    /// How far to go at once; more than zero, at most one.
+    /// The share of the way to the target in one update; more than zero, at most one.
     pub gamma: f64,
 }
 
 impl Goal {
-    /// What one flow that had `old` segments in flight seems to keep queued, from baseRTT and the RTT in the same unit.
+    /// The estimated number of queued segments of a flow with `old` segments in flight, from baseRTT and the RTT in the same unit.
     pub fn backlog(old: f64, base: f64, rtt: f64) -> f64 {
         old * (rtt - base) / rtt
     }
 
-    /// Whether the window has to move: too little is queued, or too much.
+    /// Whether the window has to change, because too few or too many segments are queued.
     pub fn is_missed(&self, old: f64, base: f64, average: f64) -> bool {
         // Without a division, as in the module: at the ends of the band the last bit counts.
         let queued = old * (average - base);
@@ -61,16 +61,16 @@ pub fn increases_multiplicatively(base: f64, average: f64, threshold: f64) -> bo
     average - base < threshold
 }
 
-/// How many segments are known to fit on a path without a queue: the most that it carried of late, once it was full.
+/// The segments that are known to fit on a path without a queue: the most that it carried recently, once it was full.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pipe {
     is_known: bool,
-    /// Segments, below zero.
+    /// Segments with the sign reversed: their minimum is the largest number.
     carried: Recent,
 }
 
 impl Pipe {
-    /// What was carried counts for so many seconds, up to twice as long: from one drain to the next, and a host that stalls for a moment does
+    /// The time for which a number counts, in seconds, at most twice as long: from one drain to the next, so that a short stall of a host does
     /// not make the path small.
     const SPAN: f64 = 5.0;
 
@@ -84,15 +84,15 @@ impl Pipe {
         self.is_known
     }
 
-    /// So many segments are thought to fit, from `now` seconds on.
+    /// A path that is assumed to hold `segments`, from `now` seconds on.
     pub fn known(now: f64, segments: f64) -> Self {
         let mut carried = Recent::new();
         carried.on_value(now, -segments, Self::SPAN);
         Self { is_known: true, carried }
     }
 
-    /// At `now` seconds a segment is acknowledged that left with `flight` segments in flight, after `rtt` seconds, of which a path without a queue
-    /// takes `base`; `is_full` is whether a queue stands. Returns how many fit, infinite before the path was first full.
+    /// Handles the ACK at `now` seconds of a segment that left with `flight` segments in flight. Its RTT is `rtt` seconds, the one without a queue
+    /// `base`; `is_full` is whether there is a standing queue. Returns the segments that fit, infinite before the path was first full.
     pub fn on_ack(&mut self, now: f64, flight: f64, base: f64, rtt: f64, is_full: bool) -> f64 {
         self.is_known |= is_full;
         let carried = -self.carried.on_value(now, -flight * base / rtt, Self::SPAN);
@@ -106,8 +106,8 @@ impl Default for Pipe {
     }
 }
 
-/// By how many segments a window that increases multiplicatively grows for `acked` segments. Up to `pipe` it doubles in a round trip. Beyond that what
-/// is beyond doubles, from `alpha` segments on: so it overshoots by no more than what it has found.
+/// The growth of a multiplicatively increasing window for `acked` segments. Up to `pipe` the window doubles in a round trip. Beyond, the excess doubles,
+/// from `alpha` segments on: so the window overshoots by no more than the capacity that it has found.
 pub fn multiplicative_increase(window: f64, acked: f64, pipe: f64, alpha: f64) -> f64 {
     if window < pipe {
         lesser(acked, pipe - window + alpha)
@@ -116,13 +116,13 @@ pub fn multiplicative_increase(window: f64, acked: f64, pipe: f64, alpha: f64) -
     }
 }
 
-/// What of a window that grows exponentially is not acknowledged yet, times this, doubles it in a round trip: ln 2 / (1 − 1/2).
+/// A window that grows at this rate times its unacknowledged part doubles in a round trip: ln 2 / (1 − 1/2).
 const UNSEEN: f64 = 2.0 * std::f64::consts::LN_2;
 
-/// Least time between two updates in seconds: that of ns-2's module (`cwnd_update_period_`).
+/// The least time between two updates in seconds, as in ns-2's module (`cwnd_update_period_`).
 pub const PERIOD: f64 = 0.01;
 
-/// Every second round trip, by the clock: in the other one the path shows what came of the update. A
+/// Every second round trip, by the clock: in the other one the path shows the effect of the update. A
 /// round trip is over when more than one RTT has passed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Schedule {
@@ -135,12 +135,12 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Starts at `now` seconds with a round trip in which the target may be computed.
+    /// A schedule that starts at `now` seconds with a round trip in which the target may be computed.
     pub const fn new(now: f64) -> Self {
         Self { began: now, updated: f64::NEG_INFINITY, is_open: true }
     }
 
-    /// An ACK with an RTT of `rtt` seconds arrived: begins the next round trip if it is time.
+    /// Handles an ACK with an RTT of `rtt` seconds: begins the next round trip if the present one is over.
     pub fn on_ack(&mut self, now: f64, rtt: f64) {
         if now - self.began > rtt {
             self.began = now;
@@ -153,7 +153,7 @@ impl Schedule {
         self.is_open && now - self.updated >= PERIOD
     }
 
-    /// The target was computed.
+    /// Notes that the target was computed.
     pub fn on_update(&mut self, now: f64) {
         self.updated = now;
     }
@@ -164,39 +164,39 @@ impl Schedule {
     }
 }
 
-/// The way to a target above the window: an increase is handed out with the ACKs that follow.
+/// The steps to a target above the window: the increase is spread over the ACKs that follow.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Steps {
-    /// Segments still to be handed out; at least zero.
+    /// The part of the increase that is still to come, in segments; at least zero.
     pending: f64,
 }
 
 impl Steps {
-    /// Nothing to hand out.
+    /// No increase is pending.
     pub const fn new() -> Self {
         Self { pending: 0.0 }
     }
 
-    /// Turns to `target` and returns the window: lower at once if the target is lower, otherwise as it is.
+    /// Takes a new `target` and returns the window: the target if it is lower, else the present window.
     pub fn turn_to(&mut self, window: f64, target: f64) -> f64 {
         self.pending = (target - window).max(0.0);
         window.min(target)
     }
 
-    /// Hands out what an ACK for `acked` segments allows and returns the window: one segment for each, or up to a doubling
-    /// where the window is small.
+    /// Grows the window by the part of the increase that an ACK for `acked` segments allows, and returns it: one segment for each, or up to a
+    /// doubling if the window is small.
     pub fn on_ack(&mut self, window: f64, acked: f64) -> f64 {
         let step = lesser(self.pending, if window > WINDOW_SMALL { acked } else { window });
         self.pending -= step;
         window + step
     }
 
-    /// Segments still to be handed out.
+    /// The part of the increase that is still to come, in segments.
     pub fn pending(&self) -> f64 {
         self.pending
     }
 
-    /// Drops what is still to be handed out, as after a loss.
+    /// Drops the rest of the increase, as after a loss.
     pub fn clear(&mut self) {
         self.pending = 0.0;
     }

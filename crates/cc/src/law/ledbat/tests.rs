@@ -4,7 +4,8 @@ use crate::controller::{Cause, Signal};
 use crate::testing::bottleneck::Bottleneck;
 use crate::testing::{Flow, assert_near};
 
-/// [rfc-6817] sec. 2.4.2 with gain 1: on an empty path a segment a round; at the target it stands; at twice the target it shrinks as fast.
+/// [rfc-6817] sec. 2.4.2 with gain 1: on an empty path the window grows by a segment a round; at the target it stays; at twice the target it shrinks as
+/// fast.
 #[test]
 fn growth_is_in_proportion_to_what_is_off_target() {
     let mut flow = Flow::new("ledbat", &[("initial_window", "20"), ("target", "100ms")]);
@@ -20,7 +21,7 @@ fn growth_is_in_proportion_to_what_is_off_target() {
     }
 }
 
-/// It keeps 100 ms in the queue: at 1000 segments a second 100 segments.
+/// LEDBAT keeps a queue of 100 ms: 100 segments at 1000 segments a second.
 #[test]
 fn the_queue_is_the_target() {
     let mut path = Bottleneck::new(1000.0);
@@ -31,7 +32,7 @@ fn the_queue_is_the_target() {
     assert_near(rates[0], 1000.0, 0.01);
 }
 
-/// [rfc-6817] sec. 2.1: it gives way to a TCP that fills the queue beyond the target.
+/// [rfc-6817] sec. 2.1: LEDBAT gives way to a TCP that fills the queue beyond the target.
 #[test]
 fn it_gives_way_to_reno() {
     let mut path = Bottleneck::new(1000.0);

@@ -37,7 +37,7 @@ fn the_paths_together_grow_as_one() {
     flow.controller.on_group(&flow.view(), &group);
     flow.round();
     assert_near(flow.window(), 20.25, 1e-9);
-    // Alone it is Reno.
+    // On one path LIA is Reno.
     let mut flow = Flow::new("lia", &[("initial_window", "40")]);
     flow.lose(crate::controller::Cause::Congestion);
     flow.round();

@@ -44,7 +44,7 @@ fn growth_is_by_the_ack() {
     assert_near(flow.window(), 11.0, 0.0);
 }
 
-/// A window of three leads to 1.5, of which one segment is used; once it is repaired the threshold of two holds.
+/// A window of three leads to 1.5, of which one segment is used. After the repair the window is the threshold of two.
 #[test]
 fn the_end_of_recovery_lifts_the_window_to_the_threshold() {
     let mut flow = Flow::new("linux", &[("initial_window", "3")]);

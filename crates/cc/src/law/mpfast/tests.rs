@@ -24,8 +24,8 @@ fn told(flow: &mut Flow, rounds: u32, group: &[PathSummary]) -> f64 {
     flow.gauge("alpha_path")
 }
 
-/// Both wait 20 ms, and the other one carries three times as much: a quarter of 20 segments is this path's after eight rounds, and
-/// all of them again when the other has waited for eight rounds as nobody does here.
+/// Both queues have 20 ms, and the other path carries three times as much: after eight rounds this path has a quarter of 20 segments. It has
+/// all of them again after eight rounds in which the other queue is different.
 #[test]
 fn paths_that_wait_equally_long_share_alpha() {
     let mut flow = Flow::new("mpfast", &[("alpha", "20")]);
@@ -37,7 +37,7 @@ fn paths_that_wait_equally_long_share_alpha() {
     assert_near(told(&mut flow, 1, &apart), 20.0, 1e-12);
 }
 
-/// A third path elsewhere is no part of it.
+/// A third path through another queue does not count.
 #[test]
 fn paths_that_wait_otherwise_have_alpha_for_themselves() {
     let mut flow = Flow::new("mpfast", &[("alpha", "20")]);
@@ -47,7 +47,7 @@ fn paths_that_wait_otherwise_have_alpha_for_themselves() {
     assert_near(told(&mut alone, 20, &[summary(0, 100.0, 20)]), 20.0, 1e-12);
 }
 
-/// A path with next to nothing keeps two segments.
+/// A path with a very small rate keeps two segments.
 #[test]
 fn no_path_has_less_than_two() {
     let mut flow = Flow::new("mpfast", &[("alpha", "20")]);

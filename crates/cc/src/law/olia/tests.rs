@@ -51,7 +51,7 @@ fn a_path_is_as_good_as_its_better_interval() {
         flow.controller.on_group(&flow.view(), &group);
     }
     assert_near(flow.gauge("alpha"), 0.5, 1e-12);
-    // Two losses in a row make it the worse one.
+    // After two losses in a row it is the worse path.
     for group in [told(520.0, 3.0), told(530.0, 4.0)] {
         flow.controller.on_group(&flow.view(), &group);
     }

@@ -30,7 +30,7 @@ fn short_rtts_grow_as_25_milliseconds_do() {
     assert_near(flow.window() - before, 0.04, 0.02);
 }
 
-/// What is marked adds nothing, and what is not marked does so in the round of a reduction, too.
+/// Marked segments add nothing. Segments without a mark add to the window also in the round of a reduction.
 #[test]
 fn marked_segments_do_not_grow_the_window() {
     let mut flow = Flow::new("prague", &[("initial_window", "40")]);

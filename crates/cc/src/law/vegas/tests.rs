@@ -87,7 +87,7 @@ fn a_loss_takes_a_quarter_and_a_timeout_leaves_two() {
     assert_near(flow.gauge("ssthresh"), 15.0, 0.0);
 }
 
-/// What was not sent cannot queue: with 10 of 40 segments in use, 110 ms are 0.9 segments queued, not 3.6.
+/// Data that was not sent cannot queue: with 10 of 40 segments in use, 110 ms are 0.9 segments queued, not 3.6.
 #[test]
 fn an_unused_window_is_not_taken_for_a_queue() {
     let mut flow = settled("40");

@@ -20,7 +20,7 @@ fn a_loss_leaves_the_pipe_full() {
     assert_near(flow.window(), 20.0, 0.03);
 }
 
-/// Without a queue a loss is not the window's fault: 10 segments a round on an empty path are what the path has delivered.
+/// Without a queue the window is not the cause of a loss: 10 segments a round on an empty path are what the path has delivered.
 #[test]
 fn a_random_loss_on_an_empty_path_costs_next_to_nothing() {
     let mut flow = Flow::new("westwood", &[("initial_window", "20")]);
@@ -50,7 +50,7 @@ fn a_timeout_starts_over_towards_the_pipe() {
     assert_near(flow.gauge("ssthresh"), 16.0, 1e-9);
 }
 
-/// What the application held back says nothing of the path.
+/// While the application limits the sender, the delivery rate says nothing about the path.
 #[test]
 fn an_idle_application_gives_no_sample() {
     let mut flow = Flow::new("westwood", &[]);

@@ -4,7 +4,7 @@ use crate::controller::PathSummary;
 use crate::testing::bottleneck::Bottleneck;
 use crate::testing::{Flow, assert_near};
 
-/// On one path it keeps what it may queue, ten segments, give or take the one by which it moves.
+/// On one path wVegas keeps ten segments queued, within the one by which it moves.
 #[test]
 fn alone_it_keeps_ten_segments_queued() {
     let mut path = Bottleneck::new(1000.0);
@@ -64,8 +64,8 @@ fn it_backs_off_from_a_queue_that_has_doubled() {
     flow.rtt = Span::from_millis(140);
     flow.round();
     assert_near(flow.window(), (before - 1.0) * 100.0 / 280.0, 1e-9);
-    // Slow start takes it to where it gave way last, and a segment a round on from there: 67 and 30 more. From there on a back-off
-    // would regain three quarters of that.
+    // Slow start reaches the size of the last reduction, and the window grows by a segment a round from there: 67 and 30 more. A back-off
+    // at that size would regain three quarters of it.
     flow.rtt = Span::from_millis(100);
     flow.rounds(2);
     assert_near(flow.gauge("ssthresh"), before - 1.0, 1e-9);

@@ -1,7 +1,7 @@
 use super::*;
 
 /// A path of 125 ms on which the law shrinks the window at time 0 from 20 to `to` at `rtt` seconds; then samples of
-/// `rtt_after` seconds arrive every 10 ms until one decides. Returns what it says.
+/// `rtt_after` seconds arrive every 10 ms until one decides. Returns the conclusion.
 fn after_decrease(reroute: &mut Reroute, rule: &Rule, to: f64, rtt: f64, rtt_after: f64) -> Route {
     reroute.on_update(0.0, 20.0, to, rtt, rule);
     for centi in 1..1000 {
@@ -30,8 +30,8 @@ fn a_longer_route_is_seen() {
     expect(Rule::NO_FALL, 18.0, 0.376, 0.376, 2, Route::Longer);
 }
 
-/// A queue of 30 ms in equilibrium, where FAST shrinks by a hundredth of a segment at a constant RTT: only the words of the
-/// paper take it for a reroute.
+/// A queue of 30 ms in equilibrium, where FAST shrinks by a hundredth of a segment at a constant RTT: only the literal reading
+/// takes it for a reroute.
 #[test]
 fn an_equilibrium_is_no_route_but_literally() {
     expect(Rule::NOT_NEAR, 19.99, 0.155, 0.155, 9, Route::Same);
@@ -49,8 +49,8 @@ fn thresholds_are_exact() {
     expect(Rule::NO_FALL, 18.001, 0.4, 0.4, 9, Route::Same);
 }
 
-/// 100 ms of queue over 60 ms of way, at rest: never near. A decrease of a tenth in all that takes the RTT down by a fiftieth is
-/// relief, one that does not is a reroute, and less than a tenth says nothing.
+/// 100 ms of queue on a path of 60 ms, in equilibrium: never near. A total decrease of a tenth that lowers the RTT by a fiftieth is
+/// relief; one that does not is a reroute; less than a tenth has no result.
 #[test]
 fn both_asks_for_a_tenth_in_all() {
     for (to, rtt_after, route) in [(18.0, 0.15, Route::Same), (18.0, 0.16, Route::Longer), (18.1, 0.16, Route::Same)] {
@@ -87,7 +87,7 @@ fn a_tenth_may_take_its_time() {
     }
 }
 
-/// Relief in between: the futile ones are no longer in a row.
+/// After relief in between, the futile decreases are no longer consecutive.
 #[test]
 fn futile_decreases_must_follow_each_other() {
     let mut reroute = Reroute::new();
@@ -95,7 +95,7 @@ fn futile_decreases_must_follow_each_other() {
     assert_eq!(routes, [Route::Same; 3]);
 }
 
-/// Without samples there is no verdict, however long it takes: the first one after the wait decides.
+/// Without samples there is no conclusion: the first sample after the wait decides.
 #[test]
 fn silence_is_no_evidence() {
     let mut reroute = Reroute::new();

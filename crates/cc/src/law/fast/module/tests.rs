@@ -22,7 +22,7 @@ fn the_second_round_trip_begins_with_the_first_data() {
     assert_near(round.acks_in(0.125, 0.25), 1.0, 0.0);
 }
 
-/// 40 ACKs in a round trip of 0.25 s are 1.6 in 10 ms. Of an increase of 0.9 nothing is left, of one of 1.9 a segment.
+/// 40 ACKs in a round trip of 0.25 s are 1.6 in 10 ms. An increase of 0.9 becomes none, one of 1.9 becomes one segment.
 #[test]
 fn an_increase_is_whole() {
     for (target, expected) in [(20.9, 20.0), (21.9, 21.0), (22.9, 22.0)] {
@@ -33,7 +33,7 @@ fn an_increase_is_whole() {
     }
 }
 
-/// Twelve ACKs a period for three segments: each fourth.
+/// Twelve ACKs a period for three segments: a step with each fourth ACK.
 #[test]
 fn an_increase_is_spread_over_a_period() {
     let mut steps = Steps::new();
@@ -48,7 +48,7 @@ fn an_increase_is_spread_over_a_period() {
     assert_eq!(grown, [4, 8, 12]);
 }
 
-/// What is short is not spread: less than 4 ms to the far end, or four segments, which at most double.
+/// An increase is not spread if baseRTT is below 4 ms, or the window is four segments, which at most doubles.
 #[test]
 fn what_is_short_is_not_spread() {
     let mut steps = Steps::new();
@@ -66,7 +66,7 @@ fn a_decrease_comes_at_once_and_drops_what_is_pending() {
     assert!(steps.pending() <= 0.0);
 }
 
-/// What left in recovery knows what was in flight at the last ACK before it.
+/// For a segment that left in recovery, `old` is the flight at the last ACK before the recovery.
 #[test]
 fn nothing_is_counted_in_recovery() {
     let mut flights = Flights::new();
@@ -80,9 +80,9 @@ fn nothing_is_counted_in_recovery() {
 }
 
 /// The module, ACK by ACK from the SYN's: multiplicative increase to 12, then steps in every second round trip until the window stands.
-/// `tests/data/mfast-2019-start.csv` is a golden run (mfast-2019, alpha 8, beta 2) whose rows are the ACKs; the pieces see only times
-/// and RTTs of it, and that each ACK lets what it acknowledges leave the network and fills the window again. The run prints
-/// microseconds, so a round trip of exactly one RTT needs their slack.
+/// `tests/data/mfast-2019-start.csv` is a golden run (mfast-2019, alpha 8, beta 2), a row for each ACK. The code under test sees only its
+/// times and RTTs. Each ACK removes what it acknowledges from the network, and the sender fills the window again. The run prints
+/// microseconds, so the end of a round trip of exactly one RTT has this tolerance.
 #[test]
 fn the_pieces_reproduce_the_start_of_mfast() {
     let (mut round, mut steps, mut flights) = (Round::new(1.0), Steps::new(), Flights::new());

@@ -2,7 +2,7 @@ use super::*;
 use crate::testing::assert_near;
 
 const GOAL: Goal = Goal { alpha: 8.0, beta: 2.0, gamma: 0.5 };
-/// What is no matter of the average's weight is tested with the weight of the golden run.
+/// Tests that do not depend on the weight of avgIPD use the weight of the golden run.
 const RULE: Rule = Rule::QUICK_IPD;
 
 /// A path of 100 ms whose ACKs come every millisecond, with `rtt` of them seen at 120 ms on average.
@@ -24,8 +24,8 @@ fn ack_at(ccafr: &mut Ccafr, now: f64, facts: &Facts, rule: &Rule) -> f64 {
     ccafr.on_ack(facts, &GOAL, rule).expect("isAFRmode is on")
 }
 
-/// The first series adds 1/w; the ACK after a gap goes half way to 40 · 100/125 + 8 = 40: from 20 to 30. A tolerance of IPD
-/// alone does not end the mode.
+/// The first series adds 1/w; the ACK after a gap goes half way to 40 · 100/125 + 8 = 40: from 20 to 30. An even IPD alone does
+/// not end the mode.
 #[test]
 fn a_gap_turns_addition_into_filling() {
     let mut ccafr = begun(&RULE);
@@ -50,7 +50,7 @@ fn a_gap_is_three_times_an_average_that_holds_it() {
     }
 }
 
-/// As ns-2's module has it, the first gap is the one after the first series.
+/// As in ns-2's module, the first gap is the one after the first series.
 #[test]
 fn the_silence_before_the_first_series_is_no_gap() {
     let mut ccafr = begun(&RULE);
@@ -101,9 +101,9 @@ fn the_other_readings() {
 }
 
 /// ns-2.35 with avgIPD smoothed by 1/8, from the end of fast recovery to the ACK on which the mode
-/// ends, ACK by ACK. `tests/data/emfast-2019-refill.csv` is a golden run; the pieces see only times, RTTs and flights of it.
-/// Its first three rows lie before the loss. The first one of the mode follows two ACKs that it does not hold: the one
-/// before the retransmission's, as even as all before, and the last of the recovery, 0.1205 s later.
+/// ends, ACK by ACK. `tests/data/emfast-2019-refill.csv` is a golden run; the code under test sees only its times, RTTs and flights.
+/// Its first three rows are before the loss. Before the first row of the mode, two ACKs are missing in the file: the one before the
+/// ACK of the retransmission, which was even, and the last one of the recovery, 0.1205 s later.
 #[test]
 fn it_reproduces_the_refill_of_emfast() {
     let mut ccafr = Ccafr::new();

@@ -1,4 +1,4 @@
-//! One event at a time.
+//! Tests of single events.
 
 use anabranch_units::{Bytes, Rate, Span};
 
@@ -22,8 +22,8 @@ fn an_empty_queue_is_filled_as_in_slow_start() {
     assert_near(flow.window(), 40.0, 0.0);
 }
 
-/// Multiplicative increase leaves at 1.5 windows in a round trip: 20 segments of 1000 B in 100 ms are 1.6 Mbit/s. Nothing else is paced, and so is
-/// nothing in a flow that does not fill its window, which the pace would else keep from filling it.
+/// Multiplicative increase is paced at 1.5 windows a round trip: 20 segments of 1000 B in 100 ms are 1.6 Mbit/s. Nothing else is paced, nor is
+/// a flow that does not fill its window: pacing could keep it from filling the window.
 #[test]
 fn multiplicative_increase_is_paced_and_nothing_else() {
     let growing = || {
@@ -35,7 +35,7 @@ fn multiplicative_increase_is_paced_and_nothing_else() {
         flow
     };
     let changes: [fn(&mut Flow); 3] = [
-        // What noise may be is over when two milliseconds have passed.
+        // The minimum filter of the noise is over after two milliseconds.
         |flow| (flow.rtt, flow.now) = (Span::from_millis(300), flow.now + Span::from_millis(3)),
         |flow| flow.limit = Limit::Application,
         |flow| flow.phase = Phase::Recovery,
@@ -69,8 +69,8 @@ fn nothing_moves_in_recovery() {
     assert_near(flow.gauge("rtt_average_s"), 0.1, 1e-12);
 }
 
-/// What was not sent cannot queue: with 10 of 40 segments in use the window neither grows nor shrinks to what is sent, until
-/// those 10 keep more than alpha queued.
+/// Data that was not sent cannot queue: with 10 of 40 segments in use, the window neither grows nor shrinks, until these 10 keep more
+/// than alpha queued.
 #[test]
 fn an_unused_window_stays() {
     let mut flow = Flow::new("fast", &[("initial_window", "40"), ("alpha", "4"), ("average_weight", "1")]);
@@ -94,7 +94,7 @@ fn a_new_path_is_unknown() {
     assert!(flow.gauge("rtt_base_s").is_infinite());
 }
 
-/// What was queued before a rest is gone after it, and no drain is due before the path has shown itself: 10, 20, 40, 80.
+/// After idle time the queue is empty, and no drain is due before the path was seen: 10, 20, 40, 80.
 #[test]
 fn after_a_rest_the_window_doubles() {
     let queued = |flow: &mut Flow| {
@@ -125,8 +125,8 @@ fn after_a_rest_the_window_doubles() {
     }
 }
 
-/// At 10 Mbit/s a short segment is a millisecond faster than a full one, and that is no queue: neither before the first full one nor later. Two full windows
-/// of ten, twenty: the window doubles twice, as without.
+/// At 10 Mbit/s a short segment is a millisecond faster than a full one. The difference does not count as queue, neither before the first full segment
+/// nor later. After two full windows of ten and twenty the window has doubled twice, as without the short segment.
 #[test]
 fn a_short_segment_is_no_shorter_path() {
     for name in ["fast", "yielding"] {

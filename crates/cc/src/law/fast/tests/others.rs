@@ -1,14 +1,14 @@
-//! Alpha by the rate, whose a queue is, and what is done beside a rival: what `anabranch` has and `yielding` does not.
+//! Alpha by the rate, the detection of rivals, and competition: the parts that `anabranch` has and `yielding` has not.
 
 use crate::testing::assert_near;
 use crate::testing::bottleneck::Bottleneck;
 
-/// alpha(x) = 20 √(x/6250): n flows of any length on a link of c segments a second have the queueing delay 20 √(n/(6250 c)) and a rate of c/n each.
+/// alpha(x) = 20 √(x/6250): n flows with any RTT on a link of c segments a second have the queueing delay 20 √(n/(6250 c)) and a rate of c/n each.
 #[test]
 fn the_delay_grows_with_the_root_of_the_flows() {
     for (rate, count) in [(1000.0, 1), (1000.0, 4), (4000.0, 9)] {
         let mut path = Bottleneck::new(rate);
-        // Without what passes in a millisecond, and all know the path.
+        // Without noise, and with flows that all know the path.
         let pairs = [("initial_window", "1"), ("noise", "off"), ("drain", "off")];
         (0..count).for_each(|number| _ = path.flow("anabranch", &pairs, 60 + 20 * number));
         path.run(120.0);
@@ -22,7 +22,7 @@ fn the_delay_grows_with_the_root_of_the_flows() {
     }
 }
 
-/// A way of 376 instead of 125 ms. The look that follows the change may fall into a drain, and the next one is 2.5 s and six round trips later.
+/// A route of 376 instead of 125 ms. The look that follows the change may fall into a drain; the next look is 2.5 s and six round trips later.
 #[test]
 fn a_longer_route_is_filled() {
     let mut path = Bottleneck::new(1250.0);
@@ -31,13 +31,13 @@ fn a_longer_route_is_filled() {
     path.reroute(flow, 376);
     path.run(25.0);
     assert_near(path.gauge(flow, "rtt_base_s"), 0.3768, 1e-6);
-    // Of the last ten seconds a drain takes half of the window for three round trips.
+    // In the last ten seconds a drain takes half of the window for three round trips.
     let (_, rates) = path.means(10.0);
     assert!(rates[0] > 0.9 * 1250.0, "{} of 1250 segments/s", rates[0]);
 }
 
-/// Beside CUBIC, on a buffer of four pipes, the law without a mode for rivals has alpha over the delay. With it, both have a part, and nobody takes the rival for
-/// a route.
+/// Beside CUBIC, on a buffer of four pipes, the law without competition has the rate alpha/delay. With competition both flows have a share, and the
+/// rival is not taken for a longer route.
 #[test]
 fn a_rival_does_not_starve_the_law() {
     let share = |name: &str| {

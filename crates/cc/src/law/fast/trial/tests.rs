@@ -16,7 +16,7 @@ impl Path {
         Self { trial: Trial::new(), now: 0.0, window: 100.0, queueing: 0.0 }
     }
 
-    /// So many segments arrive, one by one; with the last of them one shows to be lost, if so. The first action that is one.
+    /// Segments arrive one by one; with the last of them one loss is detected if `is_one_lost`. Returns the first action other than `None`.
     fn arrive(&mut self, segments: u32, is_one_lost: bool) -> Action {
         for left in (0..segments).rev() {
             self.now += 0.1 / self.window;
@@ -46,7 +46,7 @@ impl Path {
         Action::None
     }
 
-    /// A trial has found that 1 % is lost at random, and the window is back.
+    /// A path on which a trial has found a random share of 1 %, with the window back.
     #[track_caller]
     fn convinced() -> Self {
         let mut path = Self::trying();
@@ -63,7 +63,7 @@ impl Path {
         path
     }
 
-    /// A fifth of a window of 1000 segments was lost, with 40 ms queued, two round trips ago.
+    /// A path in congestion: a fifth of a window of 1000 segments was lost, with 40 ms queued, two round trips ago.
     fn congested() -> Self {
         let mut path = Self { window: 1000.0, queueing: 0.04, ..Self::new() };
         while path.arrive(3, true) == Action::None {}
@@ -74,7 +74,7 @@ impl Path {
         path
     }
 
-    /// One of each hundred is lost, until something is done.
+    /// One of each hundred segments is lost, until there is an action.
     fn lose_one_percent(&mut self) -> (u32, Action) {
         (1..1000)
             .map(|lost| (lost, self.arrive(99, true)))
@@ -82,13 +82,13 @@ impl Path {
             .expect("1 % is more than is bearable")
     }
 
-    /// The trial that 1 % brings about, after what left before it has been waited for.
+    /// The trial that a loss of 1 % causes, after the segments that left before it are settled.
     #[track_caller]
     fn trying() -> Self {
         let mut path = Self::new();
         let (_, action) = path.lose_one_percent();
         assert!(matches!(action, Action::Fall(_)), "{action:?}");
-        // Two round trips of 74 segments, whose losses say nothing.
+        // Two round trips of 74 segments, whose losses do not count.
         for _ in 0..15 {
             assert_eq!(path.arrive(9, true), Action::None);
         }
@@ -97,7 +97,7 @@ impl Path {
     }
 }
 
-/// One in a thousand for a million segments, among ten thousand in flight or among ten.
+/// One loss in a thousand for a million segments, with a flight of ten thousand or of ten.
 #[test]
 fn what_is_bearable_needs_no_trial() {
     let mut path = Path::new();
@@ -107,8 +107,8 @@ fn what_is_bearable_needs_no_trial() {
     assert!(path.trial.is_at_rest() && !path.trial.is_congestion(path.now));
 }
 
-/// Each loss of 1 % adds one to the sum and 99 segments take a quarter: 8 are exceeded by the eleventh. The trial leaves three
-/// quarters of the 99 segments that arrive of a window.
+/// At a loss of 1 %, each loss adds one to the excess and 99 segments subtract a quarter: the eleventh loss exceeds 8. The trial leaves
+/// three quarters of the 99 segments that arrive of a window.
 #[test]
 fn more_than_is_bearable_is_tried() {
     let mut path = Path::new();
@@ -119,7 +119,7 @@ fn more_than_is_bearable_is_tried() {
     assert!(!path.trial.is_at_rest());
 }
 
-/// Four losses in the trial, at any share up to a tenth: random, and the window returns. Half as much again is bearable from then on.
+/// Four losses in the trial, at any share up to a tenth, are random, and the window returns. Half as much again is bearable from then on.
 #[test]
 fn what_is_lost_all_the_same_is_random() {
     for each in [99, 49, 19] {
@@ -141,8 +141,8 @@ fn what_is_lost_all_the_same_is_random() {
     }
 }
 
-/// A trial that sees 17 losses may find two thirds of what is lost: 1.5 % are lost, and it found 1 %. What is seen afterwards says so, and what
-/// is bearable is three times what was found, no more.
+/// A trial with 17 losses may find two thirds of the true share: 1.5 % are lost, and it found 1 %. Later losses correct that, and the bearable
+/// share is at most three times the one that was found.
 #[test]
 fn what_is_known_grows_with_what_is_seen() {
     let mut path = Path::convinced();
@@ -158,7 +158,7 @@ fn what_is_known_grows_with_what_is_seen() {
     assert!(falls, "4 % are more than three times of 1 %");
 }
 
-/// Ten losses in a row that were none, five times: nothing is learnt of them.
+/// Ten spurious losses in a row, five times, do not change the known share.
 #[test]
 fn what_was_no_loss_is_not_known_of() {
     let mut path = Path::convinced();
@@ -172,8 +172,8 @@ fn what_was_no_loss_is_not_known_of() {
     assert_near(path.trial.known(), known, 0.1);
 }
 
-/// Where 1 % is known to be lost at random, two to three are bearable, of a window two to three segments: of 5 % each loss adds one to the sum, and 19
-/// segments take 0.38 to 0.57. 14 to 15 are exceeded by the 23rd to 35th, eight would be by the 13th to 19th.
+/// With a known random share of 1 %, two to three per cent are bearable, which are two to three segments of a window. At a loss of 5 % each loss adds
+/// one to the excess, and 19 segments subtract 0.38 to 0.57. The 23rd to 35th loss exceeds 14 to 15; the 13th to 19th would exceed eight.
 #[test]
 fn what_is_known_to_lose_at_random_is_tried_later() {
     let mut path = Path::convinced();
@@ -181,8 +181,8 @@ fn what_is_known_to_lose_at_random_is_tried_later() {
     assert!((23..=35).contains(&lost.unwrap()), "{lost:?}");
 }
 
-/// Eleven of the 1002 segments since the first of them were lost, so 24 are expected of 2186. There are none: congestion, for ten
-/// seconds.
+/// Eleven of the 1002 segments since the first loss were lost, so 24 losses are expected in 2186 segments. There are none: congestion, for
+/// ten seconds.
 #[test]
 fn what_ends_when_less_is_sent_is_congestion() {
     let mut path = Path::trying();
@@ -193,7 +193,7 @@ fn what_ends_when_less_is_sent_is_congestion() {
     assert!(path.trial.known() <= 0.0);
 }
 
-/// What the trial leaves is still too much if each second segment of it is lost: of 74 segments the 37th shows it, as one had come before.
+/// The window of the trial is still too large if every second segment is lost. The 37th of 74 segments shows that, as one had come before.
 #[test]
 fn much_loss_in_a_trial_is_congestion() {
     let mut path = Path::trying();
@@ -203,7 +203,7 @@ fn much_loss_in_a_trial_is_congestion() {
     assert_eq!(path.arrive(1, true), Action::GiveWay(100.0));
 }
 
-/// A stall ends: first thirteen losses are told of, and then what has come. Of all of that they are 5 %.
+/// A stall ends: first thirteen losses are reported, then the arrivals. The losses are 5 % of all.
 #[test]
 fn losses_of_a_window_that_are_found_at_once_are_random() {
     let mut path = Path::trying();
@@ -215,7 +215,7 @@ fn losses_of_a_window_that_are_found_at_once_are_random() {
     assert!(matches!(path.trial.state, State::Returning { .. }));
 }
 
-/// Where more than a fifth of a window is lost there is nothing to try.
+/// A loss of more than a fifth of a window is congestion without a trial.
 #[test]
 fn a_fifth_is_never_random() {
     let mut path = Path::new();
@@ -225,7 +225,7 @@ fn a_fifth_is_never_random() {
     assert_eq!(path.arrive(3, true), Action::GiveWay(100.0));
 }
 
-/// Twenty losses in a row, after a stall, with a queue of twice what is ours: 2 % of a window, so a trial leaves three quarters of 98 %.
+/// Twenty losses in a row after a stall, with a queue of twice our own: 2 % of a window, so a trial leaves three quarters of 98 %.
 #[test]
 fn losses_that_are_found_at_once_are_those_of_a_window() {
     let mut trial = Trial::new();
@@ -233,7 +233,7 @@ fn losses_that_are_found_at_once_are_those_of_a_window() {
     assert_eq!(trial.on_ack(&facts(20.0), &RULE), Action::None);
     let action = (0..500).map(|_| trial.on_ack(&facts(0.0), &RULE)).find(|action| *action != Action::None);
     assert_eq!(action, Some(Action::Fall(735.0)));
-    // One of 400 is bearable, and so many a window that eleven are one too many.
+    // One of 400 is bearable; with the bearable losses of a window, eleven are one too many.
     let mut trial = Trial::new();
     assert_eq!(trial.on_ack(&facts(10.0), &RULE), Action::None);
     for _ in 0..1000 {
@@ -241,8 +241,8 @@ fn losses_that_are_found_at_once_are_those_of_a_window() {
     }
 }
 
-/// The same twenty with no more queue than at rest are a fade, if none follow: nothing is done, and two round trips later nothing is left of them. If they go on for
-/// more than three quarters of a round trip, there is too much on the way, and a trial begins.
+/// The same twenty losses with no more queue than in equilibrium are a fade if none follow: there is no action, and two round trips later they are
+/// forgotten. If losses go on for more than three quarters of a round trip, the rate is too high, and a trial begins.
 #[test]
 fn losses_at_once_without_a_queue_are_a_fade() {
     let facts = |now, lost| Facts { now, acked: 1.0, lost, rtt: 0.1, queueing: 0.002, window: 200.0, rest: 0.002 };
@@ -260,7 +260,7 @@ fn losses_at_once_without_a_queue_are_a_fade() {
     assert_eq!(begun, Some(8), "after 0.075 s");
 }
 
-/// A window of three carries next to nothing, so a trial of it would last for minutes: after 32 round trips it is over.
+/// A window of three carries so little that a trial would last for minutes: it ends after 32 round trips.
 #[test]
 fn a_trial_that_shows_nothing_is_over() {
     let mut path = Path { window: 3.0, ..Path::new() };
@@ -271,7 +271,7 @@ fn a_trial_that_shows_nothing_is_over() {
     assert!(matches!(path.trial.state, State::Returning { .. }));
 }
 
-/// A timeout ends a trial, and so is a late segment no loss. Congestion remains congestion.
+/// A timeout ends a trial, but not congestion. Spurious losses begin no trial.
 #[test]
 fn a_timeout_ends_a_trial() {
     let mut path = Path::trying();
@@ -288,8 +288,8 @@ fn a_timeout_ends_a_trial() {
     }
 }
 
-/// 1000 segments lost a fifth of them with 40 ms queued, and 500 are left. Of 600 one and a half are bearable, and two standard deviations
-/// more are 3.9: the fourth loss of a round trip halves the window, and what left before is waited for.
+/// A window of 1000 segments lost a fifth with 40 ms queued, and 500 are left. Of 600 segments 1.5 losses are bearable, and with two standard
+/// deviations 3.9: the fourth loss of a round trip halves the window, and the segments that left before do not count.
 #[test]
 fn well_below_the_window_that_lost_a_loss_may_be_chance() {
     let mut path = Path::congested();
@@ -307,7 +307,7 @@ fn well_below_the_window_that_lost_a_loss_may_be_chance() {
     for _ in 0..10 {
         assert_eq!(path.arrive(110, true), Action::None);
     }
-    // Now 600 are the window that lost, but a queue there was none.
+    // Now 600 is the window of the last congestion, but there was no queue.
     for time in [1.0, 2.0, 3.0].map(|later| path.now + later) {
         assert!(!path.trial.on_loss((time, 0.1), 3.0, (600.0, 0.0), &RULE));
         assert!(path.trial.on_loss((time, 0.1), 4.0, (600.0, 0.0), &RULE));
@@ -315,7 +315,7 @@ fn well_below_the_window_that_lost_a_loss_may_be_chance() {
     }
 }
 
-/// As large a window, as long a queue: one loss is enough. With half of the delay it may be chance.
+/// With the same window and queue one loss is enough. With half of the delay it may be random.
 #[test]
 fn about_the_window_that_lost_each_loss_is_congestion() {
     let mut path = Path::congested();
@@ -328,13 +328,13 @@ fn about_the_window_that_lost_each_loss_is_congestion() {
     let mut path = Path::congested();
     assert!(!path.trial.on_loss((path.now, 0.1), 1.0, (740.0, 0.04), &RULE));
     assert!(path.trial.on_loss((path.now, 0.1), 1.0, (760.0, 0.04), &RULE));
-    // From then on it is 760 that lost: three quarters of them are 570.
+    // From then on 760 is the window of the last congestion: three quarters of it are 570.
     let later = (path.now + 0.2, 0.1);
     assert!(!path.trial.on_loss(later, 1.0, (560.0, 0.04), &RULE));
     assert!(path.trial.on_loss(later, 1.0, (580.0, 0.04), &RULE));
 }
 
-/// 40 segments are half of one loss: each halves, as Reno's does.
+/// A window of 40 segments has 0.1 bearable losses, 0.7 with two standard deviations: each loss halves, as in Reno.
 #[test]
 fn of_a_small_window_each_loss_is_congestion() {
     let mut path = Path::congested();
@@ -342,8 +342,8 @@ fn of_a_small_window_each_loss_is_congestion() {
     assert_eq!(path.arrive(10, true), Action::GiveWay(40.0));
 }
 
-/// Where 1 % is known to be lost at random a tenth is lost for a while, and while less is sent 1 % again: the tenth is congestion. What is known is
-/// 1 to 1.5 % still: two losses of 240 segments do not say that it is less.
+/// With a known random share of 1 %, a tenth is lost for a while, and 1 % again in the trial: the tenth is congestion. The known share stays at
+/// 1 to 1.5 %: two losses of 240 segments do not show that it is less.
 #[test]
 fn congestion_is_told_from_what_is_lost_at_random() {
     let mut path = Path::convinced();

@@ -3,7 +3,7 @@ use crate::testing::assert_near;
 
 const GOAL: Goal = Goal { alpha: 8.0, beta: 2.0, gamma: 0.5 };
 
-/// By hand: 40 segments at 100 ms over a base of 80 ms are 8 queued. With 10 to keep, half way from 40 to 32 + 10 is 41.
+/// By hand: 40 segments at 100 ms over a base of 80 ms are 8 queued. With an alpha of 10, half way from 40 to 32 + 10 is 41.
 #[test]
 fn a_worked_target() {
     let goal = Goal { alpha: 10.0, ..GOAL };
@@ -13,13 +13,13 @@ fn a_worked_target() {
     assert_near(Goal { alpha: 0.0, ..GOAL }.target(2.0, 0.0, 0.08, 0.1), WINDOW_MIN, 0.0);
 }
 
-/// 50 segments, a base of 3/4 s (binary fractions are exact): the band from 4 to 8 queued holds alpha and leaves out beta.
+/// 50 segments, a base of 3/4 s (binary fractions are exact): the band from 4 to 8 queued includes alpha and excludes beta.
 #[test]
 fn the_dead_band_holds_alpha_and_leaves_out_beta() {
     let goal = Goal { alpha: 4.0, beta: 8.0, gamma: 0.5 };
     let is_missed = [3.0, 4.0, 7.0, 8.0].map(|queued| goal.is_missed(16.0 * queued, 0.9375, 1.0));
     assert_eq!(is_missed, [true, false, false, true]);
-    // Without a band there is always something to do.
+    // Without a band the window always has to change.
     assert!([3.0, 4.0, 8.0, 9.0].iter().all(|queued| GOAL.is_missed(16.0 * queued, 0.9375, 1.0)));
 }
 
@@ -69,8 +69,8 @@ fn a_small_window_at_most_doubles_at_once() {
     assert_near(steps.on_ack(4.0, 1.0), 6.0, 0.0);
 }
 
-/// From 10 segments to 1000 that fit it doubles with each window that is acknowledged; from there by 20 ln 4 segments at first, and a window
-/// that is 500 above grows by 520 ln 4, which doubles what is above while half of that is not acknowledged yet.
+/// From 10 segments to the 1000 that fit, the window doubles with each acknowledged window. From there it grows by 20 ln 4 segments at first. A window
+/// with an excess of 500 grows by 520 ln 4, which doubles the excess while half of that is not acknowledged yet.
 #[test]
 fn growth_beyond_what_fits_begins_with_alpha() {
     assert_near(multiplicative_increase(10.0, 10.0, 1000.0, 20.0), 10.0, 0.0);
@@ -83,7 +83,7 @@ fn growth_beyond_what_fits_begins_with_alpha() {
     assert_near(multiplicative_increase(4000.0, 4000.0, 100.0, 20.0), 4000.0, 0.0);
 }
 
-/// Nothing is known until a queue stands; then it is the most of the last five to ten seconds: 1000 in flight of which 100 wait.
+/// The pipe is unknown until there is a standing queue; then it is the largest of the last five to ten seconds: 1000 in flight, of which 100 wait.
 #[test]
 fn what_fits_is_the_most_of_late() {
     let mut pipe = Pipe::new();
