@@ -1,12 +1,12 @@
-//! Tells the laboratory which engine it is made of: a hash of the sources that decide about the numbers of a run. A sweep that is resumed
-//! uses only runs of the same engine.
+//! Computes the identity of the engine: a hash of all sources that determine the numbers of a run. A resumed sweep uses only runs of
+//! the same engine.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
 
-/// Parts of the laboratory that judge and draw. They change no run.
+/// The parts of the laboratory that judge and draw. They change no run.
 const NOT_RUN: [&str; 4] = ["html", "reproduce", "evaluation", "reference"];
 
 fn main() {

@@ -1,21 +1,21 @@
 //! Artifacts: experiments and their outcome in one ZIP file that others can check.
 //!
 //! ```text
-//! manifest.json                  who packed it, what was asked for, the hash of all runs, and each other file's length and SHA-256
-//! README.md                      how to check it
+//! manifest.json                  the packing platform, the seeds, the hash of all runs, and each other file's length and SHA-256
+//! README.md                      how to check the artifact
 //! experiments/KEY/NAME.toml      the scenarios with their seeds and claims
-//! experiments/common/NAME.toml   what they extend
+//! experiments/common/NAME.toml   the files that they extend
 //! experiments/KEY/NAME.trace     the traces of their links, there or in `common/`
-//! experiments/sensitivity.toml   which of these claims are coarse, if somebody looked
-//! outcome.json                   everything measured, as `reproduce --json` prints it, but for the time it took
+//! experiments/sensitivity.toml   the coarse claims among these, if that was tested
+//! outcome.json                   everything measured, as `reproduce --json` prints it, without the wall time
 //! outcome.csv, outcome.md        the claims as tables
 //! report.html                    the report
 //! ```
 //!
-//! Checksums detect transmission errors only, since whoever changes a file can change its checksum. So verification runs the
-//! scenarios again, writes every file anew from that outcome, and compares bytes, the manifest's included. Nothing is trusted
-//! except the scenarios themselves and the name of the platform. No file contains the time of the runs. Packing the same outcome
-//! twice gives the same bytes, and the archive has nothing but these files.
+//! Checksums detect only transmission errors: somebody who changes a file can change its checksum, too. So verification runs the
+//! scenarios again, writes every file anew from that outcome, and compares all bytes, also the manifest's. It trusts only the
+//! scenarios themselves and the name of the platform. No file contains the time of the runs. Packing the same outcome twice gives the
+//! same bytes, and the archive has only these files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -60,7 +60,7 @@ pub struct Manifest {
     pub schema: String,
     /// Version of the laboratory that packed it.
     pub version: String,
-    /// The architecture and operating system of the packing machine. Nobody can check it.
+    /// The architecture and operating system of the packing machine. It cannot be checked.
     pub platform: String,
     /// The number of seeds that replaces the experiments' own, if one was given.
     pub seeds: Option<u32>,
@@ -96,7 +96,7 @@ pub struct Artifact {
 /// Why a file is not a valid artifact.
 #[derive(Debug)]
 pub enum ArtifactError {
-    /// It is no ZIP file, or a broken one.
+    /// The file is no ZIP file, or a broken one.
     NotZip(zip::result::ZipError),
     /// A file in it cannot be unpacked.
     Unreadable {
@@ -105,9 +105,9 @@ pub enum ArtifactError {
         /// The error of unpacking.
         error: io::Error,
     },
-    /// It exceeds a limit.
+    /// The artifact exceeds a limit.
     TooLarge,
-    /// It has no valid manifest.
+    /// The artifact has no valid manifest.
     Manifest(String),
     /// The manifest names a file that is missing.
     Missing(String),
@@ -115,11 +115,11 @@ pub enum ArtifactError {
     Unlisted(String),
     /// A file has a name that no artifact has.
     Unknown(String),
-    /// It contains something besides its files.
+    /// The archive contains something besides its files.
     Hidden(String),
     /// A file differs from its checksum.
     Changed(String),
-    /// It contains no experiments.
+    /// The artifact contains no experiments.
     NoExperiments,
     /// A scenario has a controller from a file.
     Plugin(String),
@@ -171,14 +171,13 @@ pub fn name_of(file: &str) -> String {
 /// A file as it is in an artifact, with its bases: each name is that of [`name_of`].
 ///
 /// # Errors
-/// If a base would have no place in an artifact, which has one folder for each paper and one for what they share; or a flow has a controller
-/// from a file.
+/// If a base is outside of the folders of an artifact: one for each paper, and `common`; or a flow has a controller from a file.
 pub fn renamed(document: &Document) -> Result<Document, Diagnostic> {
     if let Some(name) = document.plugin_files().next() {
         return Err(Fault::new(ArtifactError::Plugin(name.to_owned()).to_string()).about(document.file()));
     }
     let mut texts = document.bases().iter();
-    // They are asked for in the order in which they were read.
+    // The bases are requested in the order in which they were read.
     let mut base = |name: &str| match is_known(name) {
         true => Ok(texts.next().expect("the file extends what it has extended").text.to_string()),
         false => Err(format!(
@@ -212,8 +211,8 @@ pub fn experiments(documents: &[Document]) -> Result<Vec<Experiment>, Diagnostic
 /// and [`name_of_sensitivity`].
 ///
 /// # Errors
-/// If `out` cannot be written, or a document extends an experiment that is not among them: whoever reads the artifact runs every
-/// experiment in it.
+/// If `out` cannot be written, or a document extends an experiment that is not packed: verification runs every experiment of an
+/// artifact.
 pub fn pack(documents: &[Document], outcome: &Outcome, out: impl Write + Seek) -> zip::result::ZipResult<()> {
     if let Some(name) = documents.iter().flat_map(Document::plugin_files).next() {
         return Err(io::Error::other(ArtifactError::Plugin(name.to_owned())).into());
@@ -242,7 +241,7 @@ pub fn pack(documents: &[Document], outcome: &Outcome, out: impl Write + Seek) -
     archive.finish().map(|_| ())
 }
 
-/// A base that reads as an experiment and is none of those that are packed, or is another file than one of them.
+/// A base that is an experiment and is not packed, or differs from the packed file of its name.
 fn missing_base(documents: &[Document]) -> Option<&str> {
     let mut known: BTreeMap<&str, &str> = documents.iter().map(|document| (document.file(), document.text())).collect();
     for Source { file, text } in documents.iter().flat_map(Document::bases) {
@@ -256,7 +255,7 @@ fn missing_base(documents: &[Document]) -> Option<&str> {
     None
 }
 
-/// Whether a file of an artifact is there to be extended, and is no experiment.
+/// Whether a file of an artifact is a base for others and no experiment.
 fn is_common(name: &str) -> bool {
     name.strip_prefix(EXPERIMENTS).and_then(|rest| rest.strip_prefix(COMMON)).is_some_and(|rest| rest.starts_with('/'))
 }
@@ -402,7 +401,7 @@ impl Artifact {
         let is_scenario = |name: &str| name.starts_with(EXPERIMENTS) && !is_common(name) && !is_trace(name);
         let scenarios = self.files.iter().filter(|(name, _)| is_scenario(name));
         let text = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into_owned();
-        // What a file extends is in the archive: no name leads to a file of whoever reads it.
+        // All bases are in the archive: no name leads to a file on the reader's disk.
         let mut base =
             |name: &str| self.files.get(name).map(text).ok_or_else(|| "it is not in the artifact".to_owned());
         let document = |(name, bytes): (&String, &Vec<u8>)| {
@@ -432,7 +431,7 @@ impl Artifact {
         let names: BTreeSet<&String> = self.files.keys().chain(drawn.keys()).collect();
         for name in names {
             if let Some(difference) = first_difference(self.files.get(name), drawn.get(name)) {
-                // The differences of the outcome have been listed.
+                // The differences of the outcome are listed already.
                 if name != OUTCOME || !is_told {
                     found.push(format!("{name}: {difference}"));
                 }

@@ -19,23 +19,23 @@ pub struct Diagnostic {
     pub message: String,
     /// The remedy, if it is known.
     pub remedy: Option<String>,
-    /// The line of the file where it stands; nothing if it stands in an override, or is the file's as a whole.
+    /// The line of the file; `None` if the error is in an override, or concerns the whole file.
     pub excerpt: Option<Box<Excerpt>>,
 }
 
-/// A line of a file, and what in it is meant.
+/// A line of a file with the marked part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Excerpt {
-    /// Its number, from 1.
+    /// The number of the line, from 1.
     pub number: usize,
     /// The line, without its end.
     pub line: String,
-    /// The key or the value that is meant, in bytes of the line.
+    /// The marked key or value, in bytes of the line.
     pub span: Range<usize>,
 }
 
 impl Excerpt {
-    /// What begins at a place of a text: a string up to its quote, else a word.
+    /// The line around a place of a text. The marked part begins there: a string up to its quote, else a word.
     pub(crate) fn of(text: &str, number: usize, column: usize) -> Option<Self> {
         let line = text.lines().nth(number.checked_sub(1)?).filter(|line| line.len() <= LINE_LENGTH_MAX)?;
         let start = line.char_indices().nth(column.checked_sub(1)?).map_or(line.len(), |(offset, _)| offset);
@@ -65,14 +65,14 @@ impl Excerpt {
 pub enum Place {
     /// The whole file: it cannot be read.
     File,
-    /// In the file; both count from 1, columns count characters.
+    /// A place in the file; line and column count from 1, columns in characters.
     Line {
         /// The line number.
         line: usize,
         /// The column number.
         column: usize,
     },
-    /// In a file that this one extends. A diagnostic has that file, and the line in it, instead.
+    /// A place in a file that this one extends. In a [`Diagnostic`] it is replaced by that file and a `Line` in it.
     Base {
         /// The extended file.
         file: Arc<str>,
@@ -81,7 +81,7 @@ pub enum Place {
         /// The column number.
         column: usize,
     },
-    /// In a `--set`, with its whole argument.
+    /// A `--set`, with its whole argument.
     Set(Arc<str>),
 }
 
@@ -124,7 +124,7 @@ impl Fault {
         self
     }
 
-    /// Of a file or a folder whose text nobody has.
+    /// The diagnostic about a file or a folder as a whole, without its text.
     pub(crate) fn about(self, name: &str) -> Diagnostic {
         let place = self.place.unwrap_or(Place::File);
         Diagnostic { file: name.into(), place, message: self.message, remedy: self.remedy, excerpt: None }
@@ -134,13 +134,13 @@ impl Fault {
 /// A file that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// What it is called in messages.
+    /// Its name in messages.
     pub file: Arc<str>,
-    /// What stands in it.
+    /// Its content.
     pub text: Arc<str>,
 }
 
-/// Whether a character is a terminal command. Lines and tabs only move what follows.
+/// Whether a character could be a command to a terminal. Line breaks and tabs are none.
 pub fn is_command(c: char) -> bool {
     c.is_control() && !matches!(c, '\n' | '\t')
 }
@@ -157,7 +157,7 @@ fn shortened(text: &str) -> String {
     parts.collect::<Vec<_>>().join("`")
 }
 
-/// A longer line is no line that a person wrote.
+/// The limit of a line in bytes: nobody writes longer ones by hand.
 const LINE_LENGTH_MAX: usize = 10_000;
 
 /// The limit of a quote: longer ones do not help.

@@ -35,7 +35,7 @@ pub(crate) use traces::is_trace;
 pub struct Document {
     comment: String,
     root: Node,
-    /// The file, and those that it extends.
+    /// The file, and the files that it extends.
     sources: Vec<Source>,
     plugins: Plugins,
 }
@@ -96,11 +96,11 @@ impl Document {
         Self::parse_with(file, text, &mut |_| Err("no other file is read here".to_owned()))
     }
 
-    /// Parses a file that may extend others and name traces, which `bases` reads: it is given a name like `file`, such as
-    /// `experiments/common/chain.toml`, and answers with the file's text or why it cannot be read.
+    /// Parses a file that may extend others and name traces. `bases` reads these: its argument is a name like `file`, such as
+    /// `experiments/common/chain.toml`; it returns the text or the reason why the file cannot be read.
     ///
     /// # Errors
-    /// If one of them is not TOML, or what they name cannot be read or leads back to them.
+    /// If one of the files is not TOML, a named file cannot be read, or a file extends itself, perhaps through others.
     pub fn parse_with(file: &str, text: &str, bases: &mut Bases<'_>) -> Result<Self, Diagnostic> {
         Self::parse_from(file, text, bases, Files::Nowhere)
     }
@@ -128,12 +128,12 @@ impl Document {
         &self.sources[0].file
     }
 
-    /// The file as it was read; overrides and what it extends are not in it.
+    /// The text of the file, without overrides and without its bases.
     pub fn text(&self) -> &str {
         &self.sources[0].text
     }
 
-    /// What it extends: the file that it names, then the one that this one names, and so on; then the files of traces.
+    /// Its bases, the nearest first; then the files of traces.
     pub fn bases(&self) -> &[Source] {
         &self.sources[1..]
     }
@@ -148,7 +148,7 @@ impl Document {
         &self.plugins
     }
 
-    /// All that was read: the file, and each of its bases behind a line that names it. Traces, which nobody reads, are left out.
+    /// The text of the file, followed by each of its bases behind a line with its name. Traces are left out.
     pub fn whole_text(&self) -> String {
         let bases = self.bases().iter().filter(|base| !is_trace(&base.file));
         let bases = bases.map(|Source { file, text }| format!("\n# {file}\n\n{text}"));
@@ -172,7 +172,7 @@ impl Document {
         assign(&mut self.root, path.trim(), &node, &place).map_err(fail)
     }
 
-    /// The document with other values, each at its path, as [`Document::set`] puts them there: those of an axis, for example.
+    /// The document with other values, each set at its path as by [`Document::set`]. The values of an axis are an example.
     pub(crate) fn with<'a>(&self, values: impl Iterator<Item = &'a (String, Node)>) -> Result<Self, Diagnostic> {
         let mut document = self.clone();
         for (path, node) in values {
@@ -187,7 +187,7 @@ impl Document {
         T::deserialize(decode::Decoder(&self.root)).map_err(|fault| located(fault.at(&self.root.place), &self.sources))
     }
 
-    /// Its keys and values as one text that does not depend on how and where they were written; without some keys of the root. A controller
+    /// Its keys and values as one text that does not depend on their notation and order, without some keys of the root. A controller
     /// that it names is there by its content.
     pub(crate) fn canonical(&self, without: &[&str]) -> String {
         let Value::Table(entries) = &self.root.value else { return String::new() };
@@ -201,7 +201,7 @@ impl Document {
         path.0.iter().try_fold(&self.root, |node, step| node.child(step))
     }
 
-    /// Turns a fault into a message about the value at `path`, or about the innermost written one around it.
+    /// The diagnostic of a fault at `path`. If there is no value at `path`, it is placed at the innermost value around it.
     pub(crate) fn diagnose(&self, path: &Path, fault: Fault) -> Diagnostic {
         let mut node = &self.root;
         for step in &path.0 {
@@ -262,7 +262,7 @@ impl Node {
     }
 }
 
-/// A fault in a file, which is the first of `sources`; the others are those that it extends.
+/// The diagnostic of a fault in a file, which is the first of `sources`; the others are its bases.
 fn located(fault: Fault, sources: &[Source]) -> Diagnostic {
     let own = Arc::clone(&sources[0].file);
     let (file, place) = match fault.place {
@@ -294,7 +294,7 @@ fn parse_text(source: &Source) -> Result<Node, Diagnostic> {
 /// The limit of values in all expanded elements, each of about a hundred bytes.
 const VALUES_MAX: usize = 2_000_000;
 
-/// How many values there are in a node, itself included. A long text counts as several.
+/// The number of values in a node, itself included. A long text counts as several.
 fn values(node: &Node) -> usize {
     1 + match &node.value {
         Value::String(text) => text.len() / 100,

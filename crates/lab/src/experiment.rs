@@ -15,7 +15,7 @@ use crate::verdict::Band;
 
 pub use keys::{CountsAsKeys as CountsAs, KindKeys as ClaimKind, SourceKeys as Source};
 
-/// The folder beside those of the papers whose files are no experiments: other files extend them.
+/// The folder of files that are no experiments: experiments extend them.
 pub const COMMON: &str = "common";
 
 /// A scenario with its axes; an experiment if it has claims.
@@ -245,7 +245,7 @@ impl Experiment {
         vary::vary(self, variant, false).map(|varied| varied.own)
     }
 
-    /// What decides about a run of a variant, as one text: the scenario with the variant's values but without its seed, and the measures.
+    /// Everything that determines a run of a variant, as one text: the scenario with the variant's values but without its seed, and the measures.
     ///
     /// # Errors
     /// If the variant is not a valid scenario.
@@ -293,7 +293,7 @@ impl Experiment {
         self.figures.len()
     }
 
-    /// Drops the claims of some columns and the variants of figures that have one of these labels, so that nothing is run for them.
+    /// Removes the claims of columns, and the variants of figures, with one of these labels, so that nothing is run for them.
     pub(crate) fn leave_out(&mut self, labels: &[&str]) {
         self.claims.retain(|claim| !labels.contains(&claim.column.as_str()));
         let Self { axes, figures, .. } = self;

@@ -14,11 +14,11 @@
 //! label     = "'" text "'"
 //! ```
 //!
-//! Series have the functions of `FUNCTIONS`, below.
+//! `FUNCTIONS`, below, lists the functions of series.
 //!
-//! A name has letters, digits, `_`, `.` and, between two of them, `-`: a minus sign has a space before or behind it. In the place
-//! of an id it may have a `*`: the sum over all. In a list it may have a `#`: what has it stands once for each, as
-//! `max(mean(flow.#.goodput, 30, 90))` for the largest of the flows' means, and `rival#` for those whose ids begin so.
+//! A name has letters, digits, `_`, `.` and, between two of these, `-`; a minus sign has a space on one side. A `*` in place
+//! of an id is the sum over all. A `#` in a list repeats its term for each id: `max(mean(flow.#.goodput, 30, 90))` is the
+//! largest of the flows' means, and `rival#` stands for the ids that begin with `rival`.
 
 mod list;
 mod parser;
@@ -60,7 +60,7 @@ impl Tree {
     fn may_be_negative(&self) -> bool {
         match self {
             Self::Number(number) => *number < 0.0,
-            // No gauge and no series is below zero; another measure may be.
+            // A gauge is never below zero; another measure may be.
             Self::Name(name, _) => !name.contains('.'),
             Self::Asked(_) => false,
             Self::Negative(_) | Self::Binary(Operator::Subtract, ..) => true,
@@ -74,7 +74,7 @@ impl Tree {
 struct Question {
     function: Function,
     series: String,
-    /// The transformation of the series before, with its width or share.
+    /// The transformation of the series, with its width or share.
     made: Option<(Made, Tree)>,
     condition: Option<(Comparison, Tree)>,
     times: Vec<Tree>,
@@ -101,7 +101,7 @@ impl Made {
         })
     }
 
-    /// The kinds of series that it takes and gives.
+    /// The kinds of series of its argument and its result.
     fn kinds(self) -> (Kind, Kind) {
         match self {
             Self::Bins => (Kind::Events, Kind::Variable),
@@ -219,7 +219,7 @@ impl Function {
             }
             (_, times) => times,
         };
-        // Times are sums and products of decimals; a nanosecond is tolerated.
+        // Times are sums and products of decimals; the tolerance is a nanosecond.
         let is_inside = |time: f64| (0.0..=end + 1e-9).contains(&time);
         if let Some(time) = times.iter().flatten().find(|&&time| !is_inside(time)) {
             return Err(format!("{time} s is outside the run, which ends at {end} s: ask from 0 to {end}"));
@@ -301,7 +301,7 @@ enum Operator {
 pub struct ExpressionError(pub(crate) String);
 
 impl ExpressionError {
-    /// For whoever looks names up.
+    /// An error for a function that looks up names.
     pub fn new(message: impl Into<String>) -> Self {
         Self(message.into())
     }
@@ -327,10 +327,10 @@ impl Expression {
         Ok(Self(tree))
     }
 
-    /// The expression without `#`: each term of a list that has one stands once for each id. `ids` lists the ids of `flow` and `link`.
+    /// The expression without `#`: each term of a list with a `#` is repeated for each id. `ids` lists the ids of `flow` and `link`.
     ///
     /// # Errors
-    /// If a `#` stands outside of a list or for no id, or one term has several.
+    /// If a `#` is outside of a list, matches no id, or one term has several.
     pub fn written_out(mut self, ids: &dyn Fn(&str) -> Vec<String>) -> Result<Self, ExpressionError> {
         self.0.write_out(ids)?;
         match self.0.numbered() {

@@ -5,13 +5,14 @@
 //! * `page` is the frame: head, masthead, contents, colophon. It brings the style, the script and uPlot along.
 //! * `overview` shows every claim as a square; `paper` is the section of a paper, `experiment` that of one of its files.
 //! * `table` holds published numbers against ours, with an `interval` in each row; `bars` draws a whole table.
-//! * `setup` tells what was run, `anomalies` what did not come out, `coarse` what says little.
-//! * `alike` finds what is many times the same in a network; `network` draws the rest; `charts` hands the series of a figure to the script, `decimate` thins them out.
-//! * `evaluation` is the report of an evaluation: criteria in the place of papers.
+//! * `setup` shows what was run, `anomalies` the claims that deviate, `coarse` the claims that say little.
+//! * `alike` groups equal parts of a network; `network` draws one of each group; `charts` passes the series of a figure to the script, and `decimate`
+//!   thins them out.
+//! * `evaluation` is the report of an evaluation: criteria in place of papers.
 //! * `run` is the report of one run or of several beside each other, with `cdf` for distributions; `grid` is that of a sweep; both have round `ticks`.
-//! * `words` names things.
+//! * `words` has the names of things.
 //!
-//! Whatever an outcome holds is text: the templates escape it, and `charts` writes JSON that no HTML parser can leave.
+//! All content of an outcome is text: the templates escape it, and `charts` writes JSON that cannot end its script.
 
 mod alike;
 mod anomalies;

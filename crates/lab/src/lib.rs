@@ -1,18 +1,18 @@
 //! The laboratory: scenarios, experiments, claims and verdicts.
 //!
-//! A scenario file says what is simulated; an experiment is a scenario file that also says what is varied, what is measured and
-//! what a paper claims. Everything that can be wrong with a file is found before anything runs, and is shown with its line.
+//! A scenario file describes a simulation. An experiment is a scenario file with axes of variation, measures and the claims of a
+//! paper. All errors of a file are found before anything runs, and are shown with their line.
 //!
-//! From the bottom, in the order in which a claim passes through; no module names one that stands behind it:
+//! The modules in the order in which a claim passes through them; no module uses a later one:
 //!
-//! * **Data.** [`document`] is a TOML file with its lines, [`diagnostic`] says what is wrong with it. [`scenario`] is what runs, [`topology`] its links
-//!   alone. `series` is what happened over time, [`report`] what a run counted, [`expression`] the arithmetic on both.
-//! * **Load.** [`load`] makes a scenario of its keys, `names` knows what can be asked of a run. [`experiment`] is a scenario with what is varied,
-//!   measured and claimed; its `file` has all keys of a file.
-//! * **Run.** `world` puts a scenario into the simulator, `trace` records what happens there. [`run`] runs one, [`sweep`] a grid, [`swarm`] random
-//!   networks with random faults, and [`stepped`] asks its caller for a window, step by step; [`parallel`] uses all cores.
-//! * **Judge.** [`reproduce`] runs experiments and judges their claims by [`verdict`] and [`statistics`]; [`sensitivity`] marks claims that nothing
-//!   flips; [`evaluation`] puts a congestion law through what RFC 9743 asks of one.
+//! * **Data.** [`document`] is a TOML file with its lines, [`diagnostic`] an error in it. [`scenario`] is the input of a run, [`topology`] its links
+//!   alone. `series` are quantities over time, [`report`] the counts of a run, [`expression`] the arithmetic on both.
+//! * **Load.** [`load`] makes a scenario from its keys; `names` has the gauges and series of a run. [`experiment`] is a scenario with axes, measures
+//!   and claims; its `file` has all keys of a file.
+//! * **Run.** `world` builds a scenario in the simulator, `trace` records it. [`run`] runs one scenario, [`sweep`] a grid, [`swarm`] random
+//!   networks with random faults; [`stepped`] asks its caller for a window, step by step; [`parallel`] uses all cores.
+//! * **Judge.** [`reproduce`] runs experiments and judges their claims by [`verdict`] and [`statistics`]; [`sensitivity`] marks claims that no
+//!   change of an input flips; [`evaluation`] applies the criteria of RFC 9743 to a congestion law.
 //! * **Draw.** [`html`] makes a report of an outcome or, from a [`picture`], of a run; [`artifact`] makes a bundle for others to check;
 //!   [`mod@reference`] describes the keys.
 

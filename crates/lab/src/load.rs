@@ -1,8 +1,8 @@
-//! From the keys of a file to a [`Scenario`](crate::scenario::Scenario), which cannot be wrong afterwards: names become indices, and what no single key can tell is
+//! Makes a valid [`Scenario`](crate::scenario::Scenario) from the keys of a file: names become indices, and conditions on several keys are
 //! checked.
 //!
-//! `keys` is what can be written, with its types in `values`; `network` joins links, flows, hosts and routes, of which `link`, `queue` and `changing` make links and
-//! `transport` what drives a flow. `twin` makes the keys of our own transport from those of one of ns-2's.
+//! `keys` has the keys, with the types of their values in `values`. `network` joins links, flows, hosts and routes; `link`, `queue` and `changing`
+//! make links, and `transport` makes the transport of a flow. `twin` makes the keys of our own transport from those of an agent of ns-2.
 
 mod changing;
 mod classes;
@@ -18,7 +18,7 @@ pub(crate) mod values;
 use crate::diagnostic::Fault;
 use crate::document::Path;
 
-/// What was made of some keys, or what is wrong with them and where.
+/// The value made from some keys, or the fault in them and its place.
 type Checked<T> = Result<T, (Path, Fault)>;
 
 #[cfg(test)]

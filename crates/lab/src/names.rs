@@ -36,7 +36,7 @@ impl Scenario {
         }
     }
 
-    /// The ids of its flows, or of its links without their ways back: what [`Expression::written_out`] asks for.
+    /// The ids of its flows, or of its links without the reverse directions, for [`Expression::written_out`].
     ///
     /// [`Expression::written_out`]: crate::expression::Expression::written_out
     pub fn ids(&self, place: &str) -> Vec<String> {
@@ -59,7 +59,7 @@ impl Scenario {
         self.series_places(name).map(|_| ()).map_err(ExpressionError::new)
     }
 
-    /// The series of this name before the run: only its end is known.
+    /// The series of this name before the run, when only its end is known.
     ///
     /// # Errors
     /// If there is none; the error suggests the nearest name.

@@ -1,4 +1,4 @@
-//! The papers that experiments are from, and the derivations: what docs/bibliography.md calls them, and what each asks.
+//! The papers of the experiments, and the groups without a paper: their keys in docs/bibliography.md, and their questions.
 
 struct Known {
     key: &'static str,
@@ -64,24 +64,24 @@ fn find(key: &str) -> Option<&'static Known> {
     PAPERS.iter().find(|paper| paper.key == key)
 }
 
-/// Whether it is a paper: what follows from the laws, and what no paper asked, is none.
+/// Whether it is a paper, not a group of derivations or of our own questions.
 pub(crate) fn is_paper(key: &str) -> bool {
     !OURS.contains(&key)
 }
 
 const OURS: [&str; 5] = ["analytic", "beyond", "rivals", "reality", "law"];
 
-/// Where it stands among others: papers in the order above, papers that we do not know, what is ours.
+/// The rank for sorting: papers in the order above, unknown papers, our own groups.
 pub(crate) fn rank(key: &str) -> (bool, usize) {
     (!is_paper(key), PAPERS.iter().position(|paper| paper.key == key).unwrap_or(PAPERS.len()))
 }
 
-/// The title of a paper; its key if it is none of them.
+/// The title of a paper; its key if it is not in the list.
 pub(crate) fn title(key: &str) -> &str {
     find(key).map_or(key, |paper| paper.title)
 }
 
-/// What a paper asks; nothing if it is none of them.
+/// The question of a paper; empty if it is not in the list.
 pub(crate) fn question(key: &str) -> &'static str {
     find(key).map_or("", |paper| paper.question)
 }

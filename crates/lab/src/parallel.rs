@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
-/// How many jobs run at once if nobody says: one a core.
+/// The default number of parallel jobs: one for each core.
 pub fn jobs_default() -> NonZeroUsize {
     thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }
 
-/// Runs `job` on the numbers below `count` and returns what it gave, in order. `on_done` is told after each, on the calling
+/// Runs `job` on the numbers below `count` and returns the results, in order. `on_done` is called after each, on the calling
 /// thread.
 pub(crate) fn in_order<T: Send>(
     count: usize,
@@ -26,9 +26,8 @@ pub(crate) fn in_order<T: Send>(
     results.into_iter().map(|result| result.expect("each number is handed out once")).collect()
 }
 
-/// Runs `job` on the numbers below `count`, begun in their order, and gives each result to `on_done` as it comes, on the calling
-/// thread. Where the system has fewer threads to give than `jobs`, those that there are do the work; if there is none, the
-/// calling thread does.
+/// Runs `job` on the numbers below `count`, begun in their order, and passes each result to `on_done` when it is ready, on the calling
+/// thread. If the system can start fewer threads than `jobs`, these do the work; if none, the calling thread does.
 pub(crate) fn as_done<T: Send>(
     count: usize,
     jobs: NonZeroUsize,
@@ -51,7 +50,7 @@ pub(crate) fn as_done<T: Send>(
             };
             match thread::Builder::new().spawn_scoped(scope, work) {
                 Ok(_) => threads += 1,
-                // The next one would be refused, too.
+                // The system would refuse the next one, too.
                 Err(_) => break,
             }
         }

@@ -1,4 +1,4 @@
-//! A run in pictures: its network, its series over time, and distributions. The report of a run is drawn from this.
+//! The pictures of a run: its network, its series over time, and distributions. The report of a run is drawn from them.
 
 use crate::document::Document;
 use crate::experiment::Experiment;
@@ -8,33 +8,33 @@ use crate::run::Trace;
 use crate::scenario::Scenario;
 use crate::series::{Kind, Series};
 
-/// Flows and links that are drawn: as many as there are colours.
+/// The limit of flows and links that are drawn: the number of colours.
 pub const DRAWN_MAX: usize = 8;
-/// A curve of goodput has about so many bins.
+/// The approximate number of bins in a curve of goodput.
 const BINS: f64 = 200.0;
-/// Points of a distribution: every per cent.
+/// The points of a distribution: one for every per cent.
 const SHARES: u32 = 100;
 
-/// A run and what is drawn of it.
+/// A run with its pictures.
 #[derive(Clone, Debug)]
 pub struct Pictured {
-    /// The file, as it was named.
+    /// The name of the file, as it was given.
     pub name: String,
-    /// Network, file and figures; it claims nothing.
+    /// Network, file and figures, without claims.
     pub(crate) shown: ExperimentOutcome,
-    /// What was measured.
+    /// The measured numbers.
     pub report: Report,
     pub(crate) distributions: Vec<Distribution>,
-    /// How many of its flows and links are not drawn.
+    /// The numbers of flows and of links that are not drawn.
     pub(crate) left_out: [usize; 2],
 }
 
-/// How often something was how large.
+/// A cumulative distribution over time.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Distribution {
     pub(crate) title: &'static str,
     pub(crate) unit: &'static str,
-    /// A name, and at most how large it was for 0, 1, … 100 % of the time.
+    /// A name, and the values that the quantity did not exceed for 0, 1, … 100 % of the time.
     pub(crate) curves: Vec<(String, Vec<f64>)>,
 }
 
@@ -49,17 +49,17 @@ pub fn series(scenario: &Scenario) -> Vec<String> {
     names
 }
 
-/// The slowest links, in the order of the file: queues are there.
+/// The slowest links, in the order of the file: they have the queues.
 fn links(scenario: &Scenario) -> Vec<&str> {
     let mut links: Vec<_> = scenario.links.iter().enumerate().collect();
-    // Of equal links those that were written, then their ways back.
+    // Among equal links, forward directions come before reverse ones.
     links.sort_by_key(|(index, link)| (link.rate, link.id.ends_with(".reverse"), *index));
     links.truncate(DRAWN_MAX / 2);
     links.sort_by_key(|(index, _)| *index);
     links.into_iter().map(|(_, link)| link.id.as_str()).collect()
 }
 
-/// Draws a run that has recorded [`series`]. `name` is what to call it, and `document` the file with its overrides.
+/// Draws a run that has recorded [`series`]. `name` is the name to show, and `document` the file with its overrides.
 pub fn picture(
     name: &str,
     document: &Document,
@@ -81,7 +81,7 @@ pub fn picture(
     let goodput: Vec<(String, Series)> =
         of_flows("goodput").into_iter().filter_map(|(id, series)| Some((id, series.bins(bin, end).ok()?))).collect();
     let windows = of_flows("window");
-    // A round trip of zero is one that was not measured yet.
+    // A round trip of zero was not measured yet.
     let rtts: Vec<(String, Series)> = of_flows("rtt")
         .into_iter()
         .map(|(id, series)| (id, Series::variable(series.points().iter().copied().filter(|(_, rtt)| *rtt > 0.0))))
@@ -152,7 +152,7 @@ fn curve(name: &str, series: &Series, scale: f64, end: f64) -> Curve {
     Curve { name: name.to_owned(), style, t, v }
 }
 
-/// 1, 2 or 5 times a power of ten, so that a run has about [`BINS`] of them.
+/// The width of a bin: 1, 2 or 5 times a power of ten, so that a run has about [`BINS`] of them.
 fn bin(end: f64) -> f64 {
     let wanted = end / BINS;
     let mut power = 1e-6;
@@ -160,11 +160,11 @@ fn bin(end: f64) -> f64 {
         power *= 10.0;
     }
     let bin = [1.0, 2.0, 5.0].into_iter().map(|part| part * power).find(|bin| *bin >= wanted).unwrap_or(power * 10.0);
-    // 5 · 0.1 is not 0.5 on every way to it; what is printed is.
+    // In floats 5 · 0.1 may differ from 0.5, but it is printed so.
     format!("{bin:.0e}").parse().unwrap_or(bin)
 }
 
-/// At most how large a variable was for 0, 1, … 100 % of the time from its first value on, weighted by how long it held each.
+/// The values that a variable did not exceed for 0, 1, … 100 % of the time from its first value on.
 fn shares(series: &Series, end: f64, scale: f64) -> Option<Vec<f64>> {
     let points = series.points();
     let mut held: Vec<(f64, f64)> = points

@@ -31,7 +31,7 @@ pub fn reference_markdown() -> String {
     let schema = schema();
     let mut page = Page { definitions: schema["$defs"].as_object().cloned().unwrap_or_default(), text: String::new() };
     page.text.push_str(HEAD);
-    page.text.push_str("\n## `cc`\n\nWhich laws a transport can have, and what can be set of them.\n\n");
+    page.text.push_str("\n## `cc`\n\nThe laws of each transport, and their settings.\n\n");
     page.text.push_str(&crate::load::transport::laws_markdown());
     page.section("The file", &schema);
     let mut next = 0;
@@ -55,18 +55,18 @@ A scenario is a [TOML](https://toml.io) file. Quantities are strings with a unit
 `KiB`, `MiB`, `GiB`). An unknown key is an error. `--set flow.f0.window=50` overrides any key: elements of a list are named by
 their `id`, or counted from 0; `*` is all of them, `f*` those whose names begin with f.
 
-A link, a flow, a host or a route with a `count` stands for so many: `count = 10` and `id = \"f#\"` are `f0` to `f9`, and each `#` in its
-strings is the same number.
+A link, a flow, a host or a route with a `count` stands for several: `count = 10` and `id = \"f#\"` are `f0` to `f9`, and each `#` in its
+strings becomes the same number.
 
-A file can extend another: `extends = \"../common/chain.toml\"`, relative to its own folder and with `/`. What the file does not say, its
-base says. Tables merge key by key, but one that says another `kind` or `name` replaces the base's. Links, flows and hosts merge by
-their `id` before a `count` is written out, and new ones follow behind the base's. Every other list replaces the base's: axes, claims,
-tables of numbers, notes, figures, routes. A base may extend a further one, eight deep at the most. In `experiments/` the folder
-`common` holds files that are only there to be extended; an artifact holds them, too.
+A file can extend another one, its base: `extends = \"../common/chain.toml\"`, relative to its own folder and with `/`. A key that the file does
+not have is the base's. Tables merge key by key, but a table with another `kind` or `name` replaces the base's. Links, flows and hosts merge by
+their `id` before a `count` is written out, and new ones follow after the base's. Every other list replaces the base's: axes, claims,
+tables of numbers, notes, figures, routes. A base may extend another base, up to eight. In `experiments/` the folder
+`common` has files that are only bases; an artifact contains them, too.
 
-A claim, a table, a note or a figure with `each = [{ ... }, { ... }]` stands for one of each entry, which adds keys to those that stand
-beside `each` or replaces them. `$name` in a string is what the entry says of `name`, which is then no key, else the text of that name
-in `[text]`; `$$` is a dollar sign.
+A claim, a table, a note or a figure with `each = [{ ... }, { ... }]` stands for one of each entry. The keys of an entry are added to the keys
+beside `each`, or replace them. `$name` in a string becomes the entry's value of `name`, which is then no key, or else the text `name` of
+`[text]`; `$$` is a dollar sign.
 
 ```toml
 [text]
@@ -85,7 +85,7 @@ each = [
 ]
 ```
 
-What can be measured, and in which words expressions ask for it, is in [measures.md](measures.md).
+[measures.md](measures.md) lists the gauges, the series and the functions of expressions.
 ";
 
 fn schema() -> Value {

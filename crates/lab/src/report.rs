@@ -31,7 +31,7 @@ pub struct Report {
     /// The measures of the file, in its order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub measures: Vec<MeasureReport>,
-    /// Remarks on the numbers: a window that is the limit, a flow without traffic.
+    /// Remarks on the numbers, such as a window that limits a flow, or a flow without traffic.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
@@ -82,7 +82,7 @@ pub struct FlowReport {
     pub dropped_in_row_max: u64,
     /// Retransmission timeouts of the sender.
     pub timeouts: Option<u64>,
-    /// The longest run of timeouts on one path without an acknowledgement of anything but timed-out data. Only SCTP.
+    /// The largest number of consecutive timeouts on one path, without an acknowledgement of data that had not timed out. Only SCTP.
     pub timeouts_in_row_max: Option<u64>,
     /// Losses that Composite TCP classified as random.
     pub random_losses: Option<u64>,
@@ -113,7 +113,7 @@ pub struct FlowReport {
 pub struct PathReport {
     /// Its position in `paths`, from 1.
     pub path: usize,
-    /// `live`, `validating` if nobody has answered on it yet, or `suspect` if it is silent; only `anabranch`.
+    /// `live`, `validating` if the path is not validated yet, or `suspect` if it is silent; only `anabranch`.
     pub state: Option<&'static str>,
     /// Data packets sent, retransmissions included.
     pub sent_packets: u64,
@@ -156,12 +156,12 @@ pub struct LinkReport {
     pub queue_packets_max: u64,
 }
 
-/// The report of a class of flows, or of its messages of some sizes. What nothing has finished is `null`.
+/// The report of a class of flows, or of its messages in a range of sizes. Times without a finished message are `null`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ClassReport {
     /// The name of the class, and of the range of sizes.
     pub id: String,
-    /// Messages that were offered, or asked for.
+    /// Messages that were offered, or requested.
     pub messages: u64,
     /// Of these, messages that have arrived completely.
     pub finished: u64,
@@ -190,7 +190,7 @@ pub(crate) const ALL: &str = "*";
 pub(crate) struct Gauge<T: 'static> {
     pub(crate) name: &'static str,
     pub(crate) unit: &'static str,
-    /// For the reference: what it is, what is counted, and from when.
+    /// The definition for the reference: what is counted, and from when.
     pub(crate) meaning: &'static str,
     of: fn(&T) -> Option<f64>,
 }
@@ -215,8 +215,8 @@ pub(crate) const RUN_GAUGES: &[Gauge<Report>] = &[
     gauge(
         "jain_index",
         "",
-        "How equal the goodputs x of all n flows are: (sum of x)^2 / (n * sum of x^2). 1 if all are equal, 1/n if one flow has \
-         all. Each goodput counts over its flow's own time.",
+        "Jain's index of the goodputs x of all n flows: (sum of x)^2 / (n * sum of x^2). 1 if all are equal, 1/n if one flow has \
+         all. Each goodput is over its flow's own time.",
         |run| run.jain_index,
     ),
 ];
@@ -226,91 +226,88 @@ pub(crate) const FLOW_GAUGES: &[Gauge<FlowReport>] = &[
     gauge(
         "goodput_bps",
         "bit/s",
-        "Payload that arrived for the first time, over the flow's time. Of `anabranch`, what the application has read. Headers, \
-         stream headers and what arrives again do not count.",
+        "Payload that arrived for the first time, over the flow's time. For `anabranch`, the bytes that the application has read. Headers, \
+         stream headers and duplicates do not count.",
         |flow| Some(flow.goodput_bps),
     ),
     gauge(
         "throughput_bps",
         "bit/s",
-        "All bits that arrived at the destination, headers and what arrives again included, over the flow's time. \
+        "All bits that arrived at the destination, headers and duplicates included, over the flow's time. \
          Acknowledgements do not count.",
         |flow| Some(flow.throughput_bps),
     ),
     gauge(
         "sent_packets",
         "packets",
-        "Data packets sent, again or not. An agent of ns-2 counts its SYN, which is packet 0, here and in what follows; FAST \
+        "Data packets sent, retransmissions included. An agent of ns-2 counts its SYN, packet 0, here and in the gauges below; FAST \
          multihoming has one on each path.",
         |flow| Some(flow.sent_packets as f64),
     ),
     gauge(
         "max_seq",
         "packets",
-        "The highest sequence number sent: ns-2's `maxseq_`, which ctcp-2019 calls delivered packets. Of SCTP its highest TSN; \
-         of `anabranch` the segments that left for the first time.",
+        "The highest sequence number sent: ns-2's `maxseq_`, which ctcp-2019 calls delivered packets. For SCTP the highest TSN; \
+         for `anabranch` the number of first transmissions.",
         |flow| flow.max_seq.map(|seq| seq as f64),
     ),
-    gauge(
-        "acked_seq",
-        "packets",
-        "The number of the last packet up to which the source knows that all have arrived.",
-        |flow| flow.acked_seq.map(|seq| seq as f64),
-    ),
+    gauge("acked_seq", "packets", "The highest cumulatively acknowledged sequence number.", |flow| {
+        flow.acked_seq.map(|seq| seq as f64)
+    }),
     gauge("delivered_packets", "packets", "Data packets that arrived for the first time.", |flow| {
         Some(flow.delivered_packets as f64)
     }),
-    gauge("retransmitted_packets", "packets", "Data packets sent again; of SCTP, chunks.", |flow| {
+    gauge("retransmitted_packets", "packets", "Retransmitted data packets; for SCTP, chunks.", |flow| {
         Some(flow.retransmitted_packets as f64)
     }),
     gauge(
         "held_packets_max",
         "packets",
-        "The most packets that the receiver held at one time because one before them was missing: on the connection, or in their \
-         stream if there are streams.",
+        "The largest number of packets that the receiver held for a missing earlier packet: of the connection, or of their stream if \
+         there are streams.",
         |flow| real(flow.held_packets_max),
     ),
     gauge(
         "buffered_bytes_max",
         "bytes",
-        "The most bytes of the receive buffer in use at one time, when the application had read what it could. Only `anabranch`.",
+        "The largest use of the receive buffer, after the application has read all that is readable. Only `anabranch`.",
         |flow| real(flow.buffered_bytes_max),
     ),
     gauge(
         "dropped_packets",
         "packets",
         "Packets from the source to its destination that the network lost: by errors, queues and nodes without a route. Lost \
-         acknowledgements are not among them.",
+         acknowledgements do not count.",
         |flow| Some(flow.dropped_packets as f64),
     ),
     gauge(
         "dropped_in_row_max",
         "packets",
-        "The most of these that a link lost one right after the other at its entrance: consecutive packets of this flow.",
+        "The largest number of consecutive packets of this flow that a link lost at its entrance.",
         |flow| Some(flow.dropped_in_row_max as f64),
     ),
     gauge("timeouts", "", "Retransmission timeouts.", |flow| real(flow.timeouts)),
     gauge(
         "timeouts_in_row_max",
         "",
-        "The most timeouts of one path one after the other, with nothing acknowledged there between two but what had timed out. \
-         Only of SCTP.",
+        "The largest number of consecutive timeouts of one path, without an acknowledgement of data that had not timed out. \
+         Only SCTP.",
         |flow| real(flow.timeouts_in_row_max),
     ),
-    gauge("random_losses", "", "Losses that Composite TCP took for random.", |flow| real(flow.random_losses)),
+    gauge("random_losses", "", "Losses that Composite TCP classified as random.", |flow| real(flow.random_losses)),
     gauge(
         "reordered_packets",
         "packets",
-        "Packets that arrived for the first time, and after one that was first sent later: RFC 4737, section 3.3. What was lost \
-         and sent again is among them.",
+        "Packets that arrived for the first time, and after one that was first sent later: RFC 4737, section 3.3. Retransmissions \
+         are included.",
         |flow| real(flow.reordered_packets),
     ),
     gauge(
         "rtt_mean_s",
         "s",
-        "Mean of the RTT samples of the source: the time from sending a packet to the acknowledgement that answers it. A packet \
-         that was sent again gives none, but in ns-2's agents, whose acknowledgements echo the time of what they answer. Paths \
-         together. SCTP does not tell.",
+        "Mean of the RTT samples of the source, from the departure of a packet to its acknowledgement. A retransmitted packet \
+         gives no sample, except with ns-2's agents, whose acknowledgements echo the departure time. All paths together. SCTP \
+         does not measure it.",
         |flow| flow.rtt_mean_s,
     ),
     gauge(
@@ -324,15 +321,15 @@ pub(crate) const FLOW_GAUGES: &[Gauge<FlowReport>] = &[
     gauge(
         "one_way_delay_mean_s",
         "s",
-        "Mean time from a packet's first transmission to its first arrival at the destination. A packet that was lost and sent \
-         again counts once, from its first transmission on: the time to find the loss is in it. What has not arrived does not \
-         count, nor does what waits before it is sent, or at the receiver for packets before it.",
+        "Mean time from a packet's first transmission to its first arrival at the destination. A retransmitted packet counts \
+         once, from its first transmission on, so the time of the loss detection is included. Packets that have not arrived do not \
+         count. Waiting times before the first transmission, and at the receiver for earlier packets, do not count either.",
         |flow| flow.one_way_delay_mean_s,
     ),
     gauge("window_final", "packets", "Congestion window at the end of the run; several paths add up.", |flow| {
         flow.window_final
     }),
-    gauge("reset_count", "", "How often FAST with the rule of rrfast-2017 forgot its baseRTT.", |flow| {
+    gauge("reset_count", "", "How often FAST with the rule of rrfast-2017 has reset its baseRTT.", |flow| {
         real(flow.reset_count)
     }),
 ];
@@ -340,14 +337,16 @@ pub(crate) const FLOW_GAUGES: &[Gauge<FlowReport>] = &[
 /// Gauges of a path of a flow: in the document only, without names in expressions.
 pub(crate) const PATH_GAUGES: &[Gauge<PathReport>] = &[
     gauge("path", "", "Its number in `paths`, from 1.", |path| Some(path.path as f64)),
-    gauge("sent_packets", "packets", "Data packets sent on it, again or not.", |path| Some(path.sent_packets as f64)),
-    gauge("retransmitted_packets", "packets", "Of these, those sent again.", |path| {
+    gauge("sent_packets", "packets", "Data packets sent on it, retransmissions included.", |path| {
+        Some(path.sent_packets as f64)
+    }),
+    gauge("retransmitted_packets", "packets", "Of these, retransmissions.", |path| {
         Some(path.retransmitted_packets as f64)
     }),
     gauge(
         "delivered_bps",
         "bit/s",
-        "What was delivered on it, stream headers included, over the flow's time. Only `anabranch`.",
+        "Data delivered on it, stream headers included, over the flow's time. Only `anabranch`.",
         |path| path.delivered_bps,
     ),
     gauge("rtt_mean_s", "s", "Mean of its RTT samples.", |path| path.rtt_mean_s),
@@ -356,16 +355,16 @@ pub(crate) const PATH_GAUGES: &[Gauge<PathReport>] = &[
 
 /// Gauges of one direction of a link.
 pub(crate) const LINK_GAUGES: &[Gauge<LinkReport>] = &[
-    gauge("forwarded_packets", "packets", "Packets of all flows that came out at its far end.", |link| {
+    gauge("forwarded_packets", "packets", "Packets of all flows that arrived at its far end.", |link| {
         Some(link.forwarded_packets as f64)
     }),
-    gauge("dropped_packets", "packets", "Packets that its queue or its errors dropped.", |link| {
+    gauge("dropped_packets", "packets", "Packets dropped by its queue or its error models.", |link| {
         Some(link.dropped_packets as f64)
     }),
-    gauge("error_packets", "packets", "Of these, those that its errors took, and not its queue.", |link| {
+    gauge("error_packets", "packets", "Of these, packets dropped by its error models.", |link| {
         Some(link.error_packets as f64)
     }),
-    gauge("too_long_packets", "packets", "Of these, those that were longer than its `mtu`.", |link| {
+    gauge("too_long_packets", "packets", "Of these, packets longer than its `mtu`.", |link| {
         Some(link.too_long_packets as f64)
     }),
     gauge("marked_packets", "packets", "Packets that its queue marked instead of dropping them.", |link| {
@@ -374,54 +373,54 @@ pub(crate) const LINK_GAUGES: &[Gauge<LinkReport>] = &[
     gauge(
         "utilisation",
         "",
-        "Share of the run, from its first moment to its last, in which the link was sending: 1 is a link that never rests. A \
-         flow that starts late or stops early lowers it.",
+        "Share of the whole run in which the link was sending: 1 is a link that is always busy. A flow that starts late or stops \
+         early lowers it.",
         |link| Some(link.utilisation),
     ),
-    gauge("queue_packets_mean", "packets", "Mean over the time of the run of the packets in its queue.", |link| {
+    gauge("queue_packets_mean", "packets", "Time average of the packets in its queue.", |link| {
         Some(link.queue_packets_mean)
     }),
     gauge(
         "queue_packets_p50",
         "packets",
-        "Median over time: for half of the run the queue had at most so many packets. What \
-         `quantile(link.<id>.queue, 0.5, 0, <duration>)` gives.",
+        "Median over time: for half of the run the queue had at most this many packets. The same as \
+         `quantile(link.<id>.queue, 0.5, 0, <duration>)`.",
         |link| Some(link.queue_packets_p50 as f64),
     ),
     gauge("queue_packets_p95", "packets", "95th percentile over time.", |link| Some(link.queue_packets_p95 as f64)),
     gauge("queue_packets_p99", "packets", "99th percentile over time.", |link| Some(link.queue_packets_p99 as f64)),
-    gauge("queue_packets_max", "packets", "The most at any time.", |link| Some(link.queue_packets_max as f64)),
+    gauge("queue_packets_max", "packets", "The largest length of the queue.", |link| {
+        Some(link.queue_packets_max as f64)
+    }),
 ];
 
 /// Gauges of a class of flows.
 pub(crate) const CLASS_GAUGES: &[Gauge<ClassReport>] = &[
-    gauge("messages", "", "Messages that were offered, or asked for, before the end of the run.", |class| {
+    gauge("messages", "", "Messages that were offered, or requested, before the end of the run.", |class| {
         Some(class.messages as f64)
     }),
     gauge(
         "finished",
         "",
-        "Of these, messages of which the receiver has read the last byte. All other gauges are of these alone: compare it with \
+        "Of these, messages whose last byte the receiver has read. All other gauges count only these: compare it with \
          `messages`.",
         |class| Some(class.finished as f64),
     ),
     gauge(
         "completion_mean_s",
         "s",
-        "Mean time from the offer of a message, or the request for it, to its last byte at the receiver. The handshake of a flow \
-         that opens with it counts.",
+        "Mean time from the offer of a message, or the request for it, to its last byte at the receiver. The handshake of a new \
+         flow is included.",
         |class| class.completion_mean_s,
     ),
-    gauge("completion_p50_s", "s", "Median of the same times, each a time that was measured.", |class| {
-        class.completion_p50_s
-    }),
+    gauge("completion_p50_s", "s", "Median of the same times, by nearest rank.", |class| class.completion_p50_s),
     gauge("completion_p95_s", "s", "95th percentile of the same times.", |class| class.completion_p95_s),
     gauge("completion_p99_s", "s", "99th percentile of the same times.", |class| class.completion_p99_s),
     gauge(
         "slowdown_mean",
         "",
-        "Mean of the same times, each over the least that is possible: the payload at the rate of the slowest link of the shortest \
-         route, and the propagation delay there; for a request that of both ways.",
+        "Mean slowdown: each of the same times, divided by the least possible time. That is the payload at the rate of the slowest \
+         link of the shortest route, and its propagation delay; for a request the propagation delay of both directions.",
         |class| class.slowdown_mean,
     ),
     gauge("slowdown_p50", "", "Median of these ratios.", |class| class.slowdown_p50),
@@ -430,7 +429,7 @@ pub(crate) const CLASS_GAUGES: &[Gauge<ClassReport>] = &[
 ];
 
 impl Report {
-    /// The value of `flow.<id>.<gauge>`, `link.<id>.<gauge>`, `events` or `simulated_seconds`. With `*` for an id, the sum over all
+    /// The value of `flow.<id>.<gauge>`, `link.<id>.<gauge>`, `events` or `simulated_seconds`. With `*` in place of an id, the sum over all
     /// that measure it.
     ///
     /// # Errors
@@ -492,7 +491,7 @@ enum Place {
     Class(usize, usize),
 }
 
-/// Of which flow or link.
+/// The owner of a gauge.
 enum Which {
     One(usize),
     All,
@@ -507,7 +506,7 @@ impl Place {
             let missing = || format!("no {what} is called `{wanted}`; {}", suggestion(wanted, known.iter().copied()));
             known.iter().position(|other| *other == wanted).ok_or_else(missing)
         };
-        // A series may be meant by the name.
+        // The name may be that of a series.
         let gauge_position = |what: &str, wanted: &str, known: &[&str]| {
             let meant = series::nearest(name).filter(|_| nearest(wanted, known).is_none());
             position(what, wanted, known).map_err(|missing| match meant {

@@ -56,7 +56,7 @@ pub trait Watch {
     /// All runs of a paper are done and its claims are judged. Its figures are not drawn yet.
     fn paper(&mut self, _paper: &Paper) {}
 
-    /// Whether to go on; asked after each run. If not, the present runs end, and no other begins.
+    /// Whether to go on; called after each run. If not, the present runs are finished and no other begins.
     fn goes_on(&self) -> bool {
         true
     }

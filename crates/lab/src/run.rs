@@ -26,7 +26,7 @@ pub fn run(scenario: &Scenario) -> Report {
     timed(build(scenario, Recording::Counters)).expect("no controller fails").0
 }
 
-/// A controller of a run that is a module has failed: which, when, why, and what to do.
+/// The failure of a controller that is a module: which one, when, why, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControllerFailed(pub String);
 
@@ -38,22 +38,22 @@ impl fmt::Display for ControllerFailed {
 
 impl std::error::Error for ControllerFailed {}
 
-/// What to keep of a run beside its counters.
+/// The records of a run besides its counters.
 #[derive(Default)]
 pub struct Records {
     /// A table of each flow and each link, for [`Trace::write`].
     pub tables: bool,
     /// Series by their names, for [`Trace::lookup`].
     pub series: Vec<String>,
-    /// Where every packet that enters a link is written as pcap-ng. It keeps nothing in memory.
+    /// The destination of a pcap-ng capture of every packet that enters a link. The capture uses no memory.
     pub capture: Option<Box<dyn Write + Send>>,
 }
 
-/// Runs a scenario to its end and records what happens on the way. `on_step` is told how many of how many parts of the run are
-/// done, more often than once a part where one takes longer than [`SLICE_MAX`], and may end the run by breaking.
+/// Runs a scenario to its end with records. `on_step` receives the number of finished parts and of all parts of the run. It is called
+/// several times in a part that takes longer than [`SLICE_MAX`], and may stop the run by breaking.
 ///
 /// # Errors
-/// If the capture cannot be written: the run goes on to its end all the same. [`io::ErrorKind::Interrupted`] if `on_step` breaks.
+/// If the capture cannot be written; the run still goes on to its end. [`io::ErrorKind::Interrupted`] if `on_step` breaks.
 /// [`ControllerFailed`] within the error if a controller of a flow's own fails: the run ends there.
 pub fn run_recording(
     scenario: &Scenario,
@@ -82,7 +82,7 @@ pub fn run_recording(
                 return Err(io::Error::new(io::ErrorKind::Interrupted, "the run was stopped"));
             }
         }
-        // The next part will take about as long as this one.
+        // The next part is assumed to take as long as this one.
         let wanted = began.elapsed().as_nanos() / SLICE_MAX.as_nanos() + 1;
         slices = u64::try_from(wanted).unwrap_or(SLICES_MAX).min(SLICES_MAX);
     }
@@ -93,16 +93,16 @@ pub fn run_recording(
     Ok((Report { wall_seconds, ..simulation.report() }, Trace { simulation, scenario }))
 }
 
-/// Parts of a run: more than a bar on a terminal can show.
+/// The number of parts: more than a progress bar on a terminal can show.
 const STEPS: usize = 200;
 
-/// A part is cut into so many slices at most, however slow the machine is.
+/// The limit of slices in a part, for slow machines.
 const SLICES_MAX: u64 = 1000;
 
-/// The longest wait until a run that is stopped by hand stops, roughly.
+/// The approximate time until a run stops after an interrupt.
 pub const SLICE_MAX: Duration = Duration::from_millis(100);
 
-/// Runs a scenario, records what these series are made of, and evaluates the measures that ask for them.
+/// Runs a scenario, records the data for these series, and evaluates the measures that use them.
 pub(crate) fn run_recorded<'a, 'b>(
     scenario: &'a Scenario,
     series: &[String],
@@ -113,7 +113,7 @@ pub(crate) fn run_recorded<'a, 'b>(
     Ok((Run::measured(report, &trace, measures), trace))
 }
 
-/// Runs a scenario and answers what all measures of `experiment` ask of its series.
+/// Runs a scenario and evaluates all measures of `experiment`.
 pub(crate) fn run_measured(scenario: &Scenario, experiment: &Experiment) -> Result<Run, ControllerFailed> {
     let asking = || experiment.measures().iter().filter(|(_, expression)| expression.asks_series());
     let series: Vec<String> = asking().flat_map(|(_, expression)| expression.series()).collect();
@@ -137,7 +137,7 @@ fn check(simulation: &Simulation<'_>) -> Result<(), ControllerFailed> {
     simulation.fault().map_or(Ok(()), |fault| Err(ControllerFailed(fault.to_owned())))
 }
 
-/// What happened in a run.
+/// The records of a run.
 pub struct Trace<'a> {
     simulation: Simulation<'a>,
     scenario: &'a Scenario,
@@ -148,22 +148,22 @@ impl Trace<'_> {
         SimTime::ZERO.saturating_add(self.scenario.duration)
     }
 
-    /// A series by its name, and when the run ended, as expressions look them up.
+    /// The series of this name and the end of the run, for expressions.
     ///
     /// # Errors
-    /// If there is none of this name.
+    /// If there is no series of this name.
     pub fn lookup(&self, name: &str) -> Result<Found, ExpressionError> {
         let series = self.simulation.series(name).map_err(ExpressionError)?;
         Ok(Found { series: Some(series), end: self.scenario.duration.as_secs_f64() })
     }
 
-    /// What happened within so much time is one point, where that is more than the scenario asks for: what a run of many changes
-    /// records does not fit into memory otherwise.
+    /// The resolution of the records, if it is coarser than the scenario's. A run with many changes needs it to fit into memory: the changes
+    /// within this time are one point.
     pub fn coarsened(&self) -> Option<SimSpan> {
         self.simulation.coarsened()
     }
 
-    /// What the measures of `experiment` are in this run, in the order of the file.
+    /// The values of the measures of `experiment` in this run, in the order of the file.
     pub fn measures(&self, experiment: &Experiment, report: &Report) -> Vec<MeasureReport> {
         let answer = |(name, expression): &(String, Expression)| {
             let value = &mut |name: &str, _: &[String]| report.gauge(name).map_err(ExpressionError);

@@ -27,20 +27,20 @@ pub struct Scenario {
     pub(crate) clock: Clock,
     /// The resolution: changes within it are one point of a series.
     pub(crate) resolution: SimSpan,
-    /// Whether flows are spread over ways that are equally good.
+    /// Whether flows are spread over equally good routes (ECMP).
     pub(crate) is_multipath: bool,
-    /// Names of the nodes; [`NodeIndex`] counts in them.
+    /// The names of the nodes, by [`NodeIndex`].
     pub(crate) nodes: Vec<String>,
     /// Directions of links; a duplex link is two.
     pub(crate) links: Vec<Link>,
     pub(crate) flows: Vec<Flow>,
-    /// The drivers of programs at nodes, where the simulator itself does not drive them.
+    /// The drivers of programs at nodes, where there are delays.
     pub(crate) drivers: BTreeMap<NodeIndex, DriverSpec>,
-    /// In the order of their times.
+    /// The changes of routes, in the order of their times.
     pub(crate) routes: Vec<RouteChange>,
 }
 
-/// How times are added up.
+/// The arithmetic of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Clock {
     /// In whole picoseconds.
@@ -61,17 +61,17 @@ pub(crate) struct Link {
     pub(crate) id: String,
     pub(crate) from: NodeIndex,
     pub(crate) to: NodeIndex,
-    /// Above zero.
+    /// The rate; above zero.
     pub(crate) rate: Rate,
     pub(crate) delay: SimSpan,
     pub(crate) queue: QueueSpec,
     /// The error models before its queue, in order.
     pub(crate) errors: Vec<ErrorSpec>,
     pub(crate) hold: Option<HoldSpec>,
-    /// How its rate varies, and how it scatters packets in time.
+    /// The variation of its rate; below, reordering and duplication.
     pub(crate) rates: Option<RateSpec>,
     pub(crate) scatter: ScatterSpec,
-    /// Bytes of the longest packet, and from when on they are others.
+    /// The MTU in bytes; below, its changes.
     pub(crate) mtu: Option<u32>,
     pub(crate) mtu_changes: Vec<(SimTime, u32)>,
 }
@@ -94,10 +94,10 @@ pub(crate) struct Flow {
     pub(crate) from: NodeIndex,
     pub(crate) to: NodeIndex,
     pub(crate) start: SimTime,
-    /// It starts up to so much later, by chance.
+    /// The largest random delay of its start.
     pub(crate) start_jitter: SimSpan,
     pub(crate) stop: Option<SimTime>,
-    /// As it was written, for reports.
+    /// The name in the file, for reports.
     pub(crate) transport_name: String,
     /// Name of the congestion law, for reports.
     pub(crate) law_name: Option<String>,
@@ -106,9 +106,9 @@ pub(crate) struct Flow {
     pub(crate) transport: Transport,
     /// Bytes of a data packet on the wire.
     pub(crate) packet: u64,
-    /// Whether nobody has chosen the receiver's window of an agent of ns-2.
+    /// Whether the receiver's window of an agent of ns-2 is the default.
     pub(crate) is_window_default: bool,
-    /// The interfaces of an association or a connection; none where packets go the shortest way.
+    /// The interfaces of an association or a connection; empty if packets take the shortest route.
     pub(crate) paths: Vec<Interfaces>,
     pub(crate) class: Option<Class>,
 }
@@ -120,7 +120,7 @@ impl Flow {
     }
 }
 
-/// The links by which an association or a connection leaves its source and reaches its destination, and those for the way back.
+/// The links by which an association or a connection leaves its source and reaches its destination, and those of the reverse direction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Interfaces {
     pub(crate) first: LinkIndex,
@@ -131,7 +131,7 @@ pub(crate) struct Interfaces {
     pub(crate) weight: u32,
 }
 
-/// From `at` on, packets for `to` leave `node` by `via`.
+/// A change of a route: from `at` on, packets for `to` leave `node` by `via`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RouteChange {
     pub(crate) at: SimTime,
@@ -162,8 +162,8 @@ impl Scenario {
         flows.chain(self.links.iter().map(|link| format!("link.{}.csv", link.id))).collect()
     }
 
-    /// Whether another seed gives another run: some packets are lost or sent, or flows start, by chance. What the seed does besides, the phases
-    /// of ns-2's clocks, every paper leaves at ns-2's default.
+    /// Whether another seed gives another run, because losses, data or starts of flows are random. The seed also sets the phases of ns-2's
+    /// clocks; this does not count, as every paper leaves them at ns-2's default.
     pub fn is_random(&self) -> bool {
         let is_open = |p: f64| 0.0 < p && p < 1.0;
         let loses = |error: &ErrorSpec| match error {

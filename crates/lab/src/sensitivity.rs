@@ -1,9 +1,9 @@
 //! *Coarse* claims: they are within their band, and no reasonable error of the simulation moves them out of it.
 //!
 //! A sensitivity run (`cargo xtask sensitivity`, [`shake`](crate::reproduce::shake)) changes alpha, queues, window and error rate by
-//! a fifth, one at a time, and writes which claims of the papers stay reproduced through all of that into `sensitivity.toml`, beside
-//! the folders of the experiments. Reports mark them. A number that cannot be measured any more is not reproduced; a claim with
-//! nothing of these inputs in its runs is not called coarse.
+//! a fifth, one at a time. It writes the claims of the papers that stay reproduced with all changes into `sensitivity.toml`, beside
+//! the folders of the experiments. Reports mark these claims. A number that can no longer be measured is not reproduced. A claim
+//! whose runs have none of these inputs is not coarse.
 //!
 //! ```toml
 //! [[coarse]]
@@ -13,9 +13,9 @@
 //! column = "Error=0"                # empty if absent
 //! ```
 //!
-//! Where two claims of an experiment have one title, row and column, they are coarse if both are.
+//! If two claims of an experiment have the same title, row and column, they are coarse only if both are.
 //!
-//! An entry that names no claim is an error: the claim was renamed or is gone, and nobody knows whether what is there now is coarse.
+//! An entry without a claim is an error: the claim was renamed or removed, and the present claim was not tested.
 
 use std::fmt::Write as _;
 
@@ -79,10 +79,10 @@ impl Sensitivity {
         Ok(Self { document, entries })
     }
 
-    /// Marks the claims that are coarse. Entries of experiments that are not among these are left alone.
+    /// Marks the claims that are coarse. Entries of other experiments are ignored.
     ///
     /// # Errors
-    /// If an entry names a claim that its experiment has not.
+    /// If an entry names a claim that its experiment does not have.
     pub fn mark(&self, experiments: &mut [Experiment]) -> Result<(), Diagnostic> {
         for (index, entry) in self.entries.iter().enumerate() {
             let Some(experiment) = experiments.iter_mut().find(|experiment| experiment.id() == entry.experiment) else {
@@ -103,7 +103,7 @@ impl Sensitivity {
     }
 }
 
-/// The text of the file, in an order of its own: one set of claims gives one file.
+/// The text of the file, sorted: one set of claims gives one text.
 pub fn text(entries: impl IntoIterator<Item = Entry>) -> String {
     let mut entries: Vec<Entry> = entries.into_iter().collect();
     entries.sort();
@@ -112,7 +112,7 @@ pub fn text(entries: impl IntoIterator<Item = Entry>) -> String {
         "# Which claims keep their verdict whatever is changed by a fifth? Written by `cargo xtask sensitivity`.\n"
             .to_owned();
     for Entry { experiment, title, row, column } in &entries {
-        // What JSON escapes in a string, TOML reads in the same way.
+        // TOML reads the escapes of JSON strings in the same way.
         let quoted = |word: &str| serde_json::Value::from(word).to_string();
         let _ = write!(
             text,

@@ -1,13 +1,13 @@
-//! What happened over time: series and the questions that expressions ask of them.
+//! Series over time, and the functions that expressions apply to them.
 //!
-//! A series is of one of two kinds. A **variable** has a value from its first point on, which holds until the next: a window, a
-//! queue. **Events** happen at a time and have a size: a drop, the arrival of some bits. In bins of equal length, events become
-//! a variable: their size per second.
+//! There are two kinds of series. A **variable**, such as a window or a queue, has a value from its first point on, which holds until the
+//! next. **Events**, such as drops or arrivals of bits, have a time and a size. In bins of equal length, events become a
+//! variable: their size per second.
 
 use crate::comparison::Comparison;
 use crate::diagnostic;
 
-/// A series: its name, what kind it is, and for the reference its unit and what it is.
+/// The definition of a series: its name, its kind, and for the reference its unit and its meaning.
 pub(crate) struct Definition {
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,
@@ -30,42 +30,38 @@ pub(crate) const FLOW_SERIES: &[Definition] = &[
     variable(
         "rtt",
         "s",
-        "The last RTT sample. FAST and `anabranch` have it as it is, other agents of ns-2 in ticks of 10 ms. Of several paths, \
-         the first one's.",
+        "The last RTT sample. FAST and `anabranch` have exact samples, other agents of ns-2 ticks of 10 ms. With several paths, \
+         that of the first one.",
     ),
-    variable("base_rtt", "s", "The least RTT that the law remembers: baseRTT. Only laws that keep one."),
-    variable("avg_rtt", "s", "The smoothed RTT: FAST's avgRTT, of others TCP's SRTT."),
+    variable("base_rtt", "s", "The least RTT that the law remembers: baseRTT. Only laws that have one."),
+    variable("avg_rtt", "s", "The smoothed RTT: avgRTT of FAST, SRTT of the others."),
     variable("in_flight", "packets", "Packets sent and not yet acknowledged; several paths add up."),
     variable(
         "acked_seq",
         "packets",
-        "The number of the last packet up to which the source knows that all have arrived. It rests while one is missing, however \
-         many that come after it are selectively acknowledged.",
+        "The highest cumulatively acknowledged sequence number. It stays while a packet is missing; selective acknowledgements do \
+         not count.",
     ),
-    variable("peer_window", "packets", "The window that SCTP's receiver offers, as the source knows it."),
-    variable(
-        "ipd",
-        "s",
-        "Inter-packet delay: from the acknowledgement before to the last one that came back to the source.",
-    ),
-    variable("held", "packets", "Packets that the receiver holds because one before them is missing."),
+    variable("peer_window", "packets", "The receive window of SCTP's receiver that the source knows."),
+    variable("ipd", "s", "Inter-packet delay: the time between the last two acknowledgements at the source."),
+    variable("held", "packets", "Packets that the receiver holds for a missing earlier packet."),
     events(
         "goodput",
         "bit",
-        "Bits of payload that the application can have, in order; of `cbr` and `on_off`, all that arrive.",
+        "Bits of payload that the application can read, in order; with `cbr` and `on_off`, all that arrive.",
     ),
-    events("throughput", "bit", "All bits that arrive at the destination, headers and what arrives again included."),
-    events("resets", "1", "FAST with the rule of rrfast-2017 forgot its baseRTT."),
+    events("throughput", "bit", "All bits that arrive at the destination, headers and duplicates included."),
+    events("resets", "1", "A reset of baseRTT by FAST with the rule of rrfast-2017."),
     events(
         "delay",
         "s",
-        "A message that its reader has whole; its size is the time since it was offered. Only `anabranch` with messages.",
+        "A message that its reader has completely; its size is the time since its offer. Only `anabranch` with messages.",
     ),
 ];
 
 /// The series of a stream of a flow.
 pub(crate) const STREAM_SERIES: &[Definition] =
-    &[events("goodput", "bit", "Bits of payload of this stream that the application can have, in order.")];
+    &[events("goodput", "bit", "Bits of payload of this stream that the application can read, in order.")];
 
 /// The series of a path of a flow.
 pub(crate) const PATH_SERIES: &[Definition] = &[
@@ -77,18 +73,18 @@ pub(crate) const PATH_SERIES: &[Definition] = &[
 /// The series of a link.
 pub(crate) const LINK_SERIES: &[Definition] = &[
     variable("queue", "packets", "Packets in its queue."),
-    events("drops", "1", "A packet that its queue or its errors dropped."),
-    events("forwarded", "1", "A packet that came out at its far end."),
+    events("drops", "1", "A packet dropped by its queue or its error models."),
+    events("forwarded", "1", "A packet that arrived at its far end."),
 ];
 
-/// What kind of series.
+/// The kind of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Variable,
     Events,
 }
 
-/// What others call some series.
+/// Other names for some series.
 const SYNONYMS: [(&str, &str); 16] = [
     ("cwnd", "window"),
     ("congestion_window", "window"),
@@ -108,7 +104,7 @@ const SYNONYMS: [(&str, &str); 16] = [
     ("loss", "drops"),
 ];
 
-/// All series of the place that a name begins with, such as `flow.<id>`.
+/// All series of the place at the beginning of a name, such as `flow.<id>`.
 fn of_place(place: &str) -> Option<&'static [Definition]> {
     match place.split_once('.')?.0 {
         "flow" if stream(place).is_some() => Some(STREAM_SERIES),
@@ -119,7 +115,7 @@ fn of_place(place: &str) -> Option<&'static [Definition]> {
     }
 }
 
-/// The name of the series that is probably meant by a name that none has.
+/// The most similar name of a series, for an unknown name.
 pub(crate) fn nearest(name: &str) -> Option<String> {
     let (place, wrong) = name.rsplit_once('.')?;
     let known: Vec<&str> = of_place(place)?.iter().map(|series| series.name).collect();
@@ -128,7 +124,7 @@ pub(crate) fn nearest(name: &str) -> Option<String> {
     Some(format!("{place}.{meant}"))
 }
 
-/// What to say of a name that was to be a series.
+/// The error message for an unknown name of a series.
 pub(crate) fn unknown(name: &str) -> String {
     let remedy = match (nearest(name), name.rsplit_once('.').and_then(|(place, _)| of_place(place))) {
         (Some(meant), _) => format!("did you mean `{meant}`?"),
@@ -171,12 +167,12 @@ pub struct Series {
 }
 
 impl Series {
-    /// Times in seconds, rising, and what is the case from then on, or how large what happens then is.
+    /// Times in seconds, rising, each with the new value of a variable or the size of an event.
     pub fn points(&self) -> &[(f64, f64)] {
         &self.points
     }
 
-    /// Whether it is of events, which have a size, and not of a variable, which has a value until the next.
+    /// Whether it is a series of events, and not a variable.
     pub fn is_of_events(&self) -> bool {
         self.kind == Kind::Events
     }
@@ -196,7 +192,7 @@ impl Series {
         Self { kind: Kind::Events, points }
     }
 
-    /// Events in bins of `width` seconds from time 0 on, the last of which ends at `end`: their size per second.
+    /// The size of the events per second, in bins of `width` seconds from time 0 to `end`.
     pub(crate) fn bins(&self, width: f64, end: f64) -> Result<Self, String> {
         let mut sums = vec![0.0; bin_count(width, end)?];
         for &(time, size) in &self.points {
@@ -212,15 +208,15 @@ impl Series {
         Ok(Self::variable(sums.into_iter().enumerate().map(bin)))
     }
 
-    /// The times of more than `width` seconds from one of these events to the next, or from the last one to `end`: events that
-    /// happen when such a time begins, and are as large as it is long.
+    /// The pauses of more than `width` seconds from one event to the next, or from the last one to `end`. Each is an event at the
+    /// beginning of the pause, with its length as size.
     pub(crate) fn pauses(&self, width: f64, end: f64) -> Self {
         let times = self.points.iter().map(|&(at, _)| at);
         let next = times.clone().skip(1).chain([end]);
         Self::events(times.zip(next).map(|(at, next)| (at, next - at)).filter(|&(_, length)| length > width))
     }
 
-    /// The times at which a variable falls to at most `share` of what it was just before: events as large as it falls by.
+    /// The times at which a variable falls to at most `share` of its value before: events with the difference as size.
     pub(crate) fn falls(&self, share: f64) -> Self {
         let pairs = self.points.windows(2).map(|pair| (pair[1].0, pair[0].1, pair[1].1));
         Self::events(
@@ -230,7 +226,7 @@ impl Series {
         )
     }
 
-    /// What a variable was at `time`.
+    /// The value of a variable at `time`.
     pub(crate) fn value_at(&self, time: f64) -> Result<f64, String> {
         match self.points.partition_point(|&(at, _)| at <= time) {
             0 => Err(format!("it has no value at {time} s")),
@@ -238,7 +234,7 @@ impl Series {
         }
     }
 
-    /// The values of a variable from `from` to `to`, each with the time since when it held, at least `from`.
+    /// The values of a variable from `from` to `to`, each with the time of its begin, at least `from`.
     fn between(&self, from: f64, to: f64) -> Result<Vec<(f64, f64)>, String> {
         if from > to {
             return Err(format!("{from} s is later than {to} s"));
@@ -249,7 +245,7 @@ impl Series {
         if held.is_empty() { Err(format!("it has no value from {from} s to {to} s")) } else { Ok(held) }
     }
 
-    /// The first of the least or largest values from `from` to `to`, and since when it held.
+    /// The time and value of the first least or largest value from `from` to `to`.
     pub(crate) fn extreme(&self, extreme: Extreme, from: f64, to: f64) -> Result<(f64, f64), String> {
         let held = self.between(from, to)?;
         let is_better = |value: f64, best: f64| match extreme {
@@ -260,7 +256,7 @@ impl Series {
         Ok(held.into_iter().reduce(best).expect("there is one value"))
     }
 
-    /// Of a variable, its mean over the time from `from` to `to`; of events, their size per second.
+    /// The mean of a variable over the time from `from` to `to`, or the size of events per second.
     pub(crate) fn mean(&self, from: f64, to: f64) -> Result<f64, String> {
         if from >= to {
             return Err(format!("there is no time from {from} s to {to} s"));
@@ -274,8 +270,8 @@ impl Series {
         Ok(area / (to - held[0].0))
     }
 
-    /// Of a variable, the value below which it is for a share `share` of the time from `from` to `to`; of events from `from`
-    /// on and before `to`, the size below which that share of them is.
+    /// The value that a variable does not exceed for a share `share` of the time from `from` to `to`; for events, the size that this share
+    /// of the events from `from` on and before `to` does not exceed.
     pub(crate) fn quantile(&self, share: f64, from: f64, to: f64) -> Result<f64, String> {
         check_share(share)?;
         // Values and their weights.
@@ -297,7 +293,7 @@ impl Series {
             below += weight;
             below >= wanted
         });
-        // Rounding may leave the last a little short of the sum.
+        // By rounding, the last weight may be a little less than the sum.
         reached
             .or(weighted.last())
             .map(|&(value, _)| value)
@@ -315,7 +311,7 @@ impl Series {
         self.points.iter().filter(|&&(at, _)| from <= at && at < to).fold(0.0, |largest, &(_, size)| size.max(largest))
     }
 
-    /// How many events there were, or how often a variable came to compare so, from `from` on and before `to`.
+    /// The number of events, or of the times at which a variable begins to fulfil the condition, from `from` on and before `to`.
     pub(crate) fn count(&self, condition: Option<(Comparison, f64)>, from: f64, to: f64) -> f64 {
         let is_inside = |at: f64| from <= at && at < to;
         let Some((comparison, right)) = condition else {
@@ -329,7 +325,7 @@ impl Series {
         self.points.iter().filter(begins).count() as f64
     }
 
-    /// The first time from `from` on at which a variable compares so, or an event happens.
+    /// The first time from `from` on at which a variable fulfils the condition, or an event happens.
     pub(crate) fn first_time(&self, condition: Option<(Comparison, f64)>, from: f64) -> Result<f64, String> {
         let later = || self.points.iter().copied().filter(|&(at, _)| at >= from);
         let found = match condition {
@@ -342,7 +338,7 @@ impl Series {
         found.map(|(at, _)| at).ok_or_else(|| format!("it never happens from {from} s on"))
     }
 
-    /// The last time up to `to` at which a variable compares so, or an event happens.
+    /// The last time up to `to` at which a variable fulfils the condition, or an event happens.
     pub(crate) fn last_time(&self, condition: Option<(Comparison, f64)>, to: f64) -> Result<f64, String> {
         let until = self.points.partition_point(|&(at, _)| at <= to);
         let never = || format!("it never happens up to {to} s");
@@ -350,12 +346,12 @@ impl Series {
             return self.points[..until].last().map(|&(at, _)| at).ok_or_else(never);
         };
         let last = self.points[..until].iter().rposition(|&(_, value)| comparison.holds(value, right));
-        // It holds until the next value.
+        // The value holds until the next one.
         last.map(|last| if last + 1 == until { to } else { self.points[last + 1].0 }).ok_or_else(never)
     }
 
-    /// The points from `from` to `to` for a drawing, at most about [`DRAWN_MAX`]: where there are more, the first, the least,
-    /// the largest and the last of each of many equal parts, so that no spike is lost.
+    /// The points from `from` to `to` for a drawing, at most about [`DRAWN_MAX`]. If there are more, each of many equal parts keeps its
+    /// first, least, largest and last point, so that no spike is lost.
     pub(crate) fn drawn(&self, from: f64, to: f64) -> Vec<(f64, f64)> {
         let first = match self.kind {
             Kind::Variable => self.value_at(from).ok().map(|value| (from, value)),
@@ -384,9 +380,9 @@ impl Series {
     }
 }
 
-/// Into how many bins of `width` seconds a run that ends at `end` is cut.
+/// The number of bins of `width` seconds in a run that ends at `end`.
 pub(crate) fn bin_count(width: f64, end: f64) -> Result<usize, String> {
-    // What is left of the run by rounding alone is no bin.
+    // A rest that is only a rounding error is no bin.
     let count = (end / width - 1e-9).ceil();
     if width > 0.0 && width <= end && count <= BINS_MAX {
         return Ok(count as usize);
@@ -397,7 +393,7 @@ pub(crate) fn bin_count(width: f64, end: f64) -> Result<usize, String> {
     ))
 }
 
-/// Whether a quantile can be asked for this share.
+/// Checks the share of a quantile.
 pub(crate) fn check_share(share: f64) -> Result<(), String> {
     match (0.0..=1.0).contains(&share) {
         true => Ok(()),
@@ -405,17 +401,17 @@ pub(crate) fn check_share(share: f64) -> Result<(), String> {
     }
 }
 
-/// Which end of some values.
+/// The least or the largest value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Extreme {
     Least,
     Most,
 }
 
-/// Points of one curve: more than a screen has columns.
+/// The limit of points in a curve: more than a screen has columns.
 const DRAWN_MAX: usize = 2000;
 
-/// More bins than this are a mistake in the width.
+/// The limit of bins: more are a mistake in the width.
 const BINS_MAX: f64 = 1e6;
 
 #[cfg(test)]
@@ -459,7 +455,7 @@ mod tests {
         assert!(stairs().mean(2.0, 2.0).is_err());
     }
 
-    /// An interval has its first instant and not its last: 20 + 30 in the second from 1 to 2.
+    /// An interval includes its begin and excludes its end: 20 + 30 in the second from 1 to 2.
     #[test]
     fn events_add_up() {
         assert_eq!((arrivals().sum(1.0, 2.0), arrivals().count(None, 1.0, 2.0)), (50.0, 2.0));
@@ -470,12 +466,12 @@ mod tests {
         assert_eq!(bins, Series::variable([(0.0, 0.0), (0.5, 20.0), (1.0, 40.0), (1.5, 140.0)]));
         assert!(arrivals().bins(0.0, 2.0).is_err() && arrivals().bins(1e-9, 2.0).is_err());
         assert!(arrivals().bins(2.0, 2.0).is_ok() && arrivals().bins(2.1, 2.0).is_err());
-        // 40 in the half second that is left of the bin from 3.5 s on, and no bin of what rounding leaves: 0.7 / 0.1 > 7.
+        // 40 in the half second of the last bin, from 3.5 s on; and rounding makes no bin: 0.7 / 0.1 > 7.
         assert_eq!(arrivals().bins(3.5, 4.0).unwrap(), Series::variable([(0.0, 60.0 / 3.5), (3.5, 80.0)]));
         assert_eq!(arrivals().bins(0.1, 0.7 + 1e-12).unwrap().points.len(), 7);
     }
 
-    /// From 8 to 4 it is halved, from 4 to 3 it is not, and nothing falls to itself.
+    /// A change from 8 to 4 is a fall to a half, from 4 to 3 it is none; an equal value is no fall.
     #[test]
     fn a_fall_is_to_a_share_of_what_was_before() {
         let window = Series::variable([(1.0, 8.0), (2.0, 4.0), (3.0, 3.0), (4.0, 9.0), (5.0, 9.0), (6.0, 1.0)]);
@@ -484,7 +480,7 @@ mod tests {
         assert_eq!(window.falls(0.75).count(None, 0.0, 4.0) as u64, 2);
     }
 
-    /// Between 1.5 s and 4 s are 2.5 s, and after 4 s until the end at 5 s is one; what comes before the first event is none.
+    /// A pause of 2.5 s from 1.5 s to 4 s, and one of 1 s from 4 s to the end at 5 s; the time before the first event is no pause.
     #[test]
     fn a_pause_begins_with_the_event_before_it() {
         let pauses = |width| arrivals().pauses(width, 5.0);
@@ -494,7 +490,7 @@ mod tests {
         assert_eq!((largest(0.5, 0.0), largest(0.5, 2.0), largest(9.0, 0.0)), (2.5, 1.0, 0.0));
     }
 
-    /// Above 2 from 2 s to 3 s and from 4 s to 6 s; that it is still so at 5 s is nothing new.
+    /// Above 2 from 2 s to 3 s and from 4 s to 6 s: this counts twice, and the value at 5 s does not count again.
     #[test]
     fn a_variable_comes_to_compare_so_many_times() {
         let spikes = Series::variable([(1.0, 1.0), (2.0, 5.0), (3.0, 2.0), (4.0, 3.0), (5.0, 4.0), (6.0, 0.0)]);

@@ -32,7 +32,7 @@ impl Sample {
         Self { values }
     }
 
-    /// How many values there are.
+    /// The number of values.
     pub fn count(&self) -> usize {
         self.values.len()
     }
@@ -44,7 +44,7 @@ impl Sample {
 
     /// The mean of the values.
     pub fn mean(&self) -> f64 {
-        // The sum of equal values may be off by a rounding; a deterministic measure is compared to the bit.
+        // The sum of equal values may have a rounding error, but a deterministic measure is compared to the bit.
         if self.values.iter().all(|value| value.to_bits() == self.values[0].to_bits()) {
             return self.values[0];
         }
@@ -61,13 +61,13 @@ impl Sample {
         (squares / (self.count() - 1) as f64).sqrt()
     }
 
-    /// Where the mean of many more runs lies, with 95 % confidence: `mean ± t sd / sqrt(n)`.
+    /// The 95 % confidence interval of the mean of many runs: `mean ± t sd / sqrt(n)`.
     pub fn confidence(&self) -> Interval {
         self.around(1.0 / self.count() as f64)
     }
 
-    /// Where one more run lies, with 95 % probability: `mean ± t sd sqrt(1 + 1/n)`. A number that a paper got from one run is
-    /// judged against this.
+    /// The 95 % prediction interval of one more run: `mean ± t sd sqrt(1 + 1/n)`. A number that a paper got from one run is
+    /// compared with it.
     pub fn prediction(&self) -> Interval {
         self.around(1.0 + 1.0 / self.count() as f64)
     }

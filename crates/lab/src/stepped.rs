@@ -1,7 +1,7 @@
 //! A run that asks its caller for the window of one flow at each step, for programs that learn a law.
 //!
-//! The run has a thread of its own. At the first acknowledgement after each interval the flow's law says what it has seen, and waits for a
-//! window. So several runs go on at once, each on its core, while their caller decides.
+//! The run has a thread of its own. At the first ACK after each interval the flow's law sends an observation to the caller, and waits for a
+//! window. So several runs can go on in parallel, each on its own core.
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -18,22 +18,22 @@ use crate::report::Report;
 use crate::run::{self, Records};
 use crate::scenario::Scenario;
 
-/// What a flow has seen since it was asked last.
+/// The state of a flow, with its measurements since the last observation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Observation {
-    /// When, in seconds.
+    /// The time in seconds.
     pub now: f64,
-    /// Since the observation before it or the start of the flow, in seconds.
+    /// The time since the last observation or the start of the flow, in seconds.
     pub elapsed: f64,
-    /// The window until now, in segments.
+    /// The present window, in segments.
     pub window: f64,
     /// Segments in flight.
     pub flight: f64,
-    /// The number of acknowledged segments.
+    /// Segments acknowledged since then.
     pub acked: f64,
-    /// Segments found to be lost.
+    /// Segments detected as lost since then.
     pub lost: f64,
-    /// The mean of the RTT samples in seconds; the one before if there was none.
+    /// The mean of the RTT samples since then in seconds; the previous mean if there was no sample.
     pub rtt_mean: f64,
     /// The least RTT sample of the whole run, in seconds.
     pub rtt_min: f64,
@@ -43,17 +43,17 @@ pub struct Observation {
 #[derive(Debug)]
 pub struct Stepped {
     observations: Receiver<Observation>,
-    /// Nothing when it has been told to end.
+    /// `None` once the run is told to end.
     windows: Option<Sender<f64>>,
     stopped: Arc<AtomicBool>,
     thread: Option<JoinHandle<Option<Report>>>,
 }
 
 impl Stepped {
-    /// Starts a run whose caller sets the window of `flow`, which our own transport drives.
+    /// Starts a run whose caller sets the window of `flow`, a flow of our own transport.
     ///
     /// # Errors
-    /// If there is no such flow, another transport drives it, or the system has no thread to give.
+    /// If there is no such flow, it has another transport, or the system cannot start a thread.
     pub fn start(mut scenario: Scenario, flow: &str, interval: Span) -> Result<Self, String> {
         let (observed, observations) = mpsc::channel();
         let (windows, wanted) = mpsc::channel();
@@ -74,7 +74,7 @@ impl Stepped {
         Ok(Self { observations, windows: Some(windows), stopped, thread: Some(thread) })
     }
 
-    /// Waits for the next observation; nothing if the run is over.
+    /// Waits for the next observation; `None` if the run is over.
     pub fn observe(&self) -> Option<Observation> {
         self.observations.recv().ok()
     }
@@ -82,19 +82,19 @@ impl Stepped {
     /// Sets the window from now on, in segments, and lets the run go on to its next observation.
     ///
     /// # Errors
-    /// If it is not a finite number of at least 1.
+    /// If `window` is not a finite number of at least 1.
     pub fn act(&self, window: f64) -> Result<(), String> {
         if !(window.is_finite() && window >= WINDOW_MIN) {
             return Err(format!(
                 "a window of {window} is none; use a finite number of segments, at least {WINDOW_MIN}"
             ));
         }
-        // A run that is over wants none.
+        // A run that is over needs no window.
         let _ = self.windows.as_ref().map(|windows| windows.send(window));
         Ok(())
     }
 
-    /// What a run that is over measured; nothing if it was stopped before.
+    /// The report of a finished run; `None` if it was stopped before.
     pub fn report(mut self) -> Option<Report> {
         self.end(false)
     }
@@ -112,14 +112,14 @@ impl Drop for Stepped {
     }
 }
 
-/// To the caller and from it.
+/// The channels to the caller and from it.
 type Line = (Sender<Observation>, Receiver<f64>);
 
-/// A law that asks.
+/// The law that asks its caller.
 struct Agent {
-    /// Nothing if another has taken it. The first path that is established is the source's first one: its peer answers later.
+    /// `None` once a controller has taken it. The first controller that is established is that of the source's first path, as the peer answers later.
     line: Arc<Mutex<Option<Line>>>,
-    /// Nothing if nobody answers.
+    /// `None` for the controllers that do not ask.
     ends: Option<Line>,
     interval: Span,
     window: f64,
@@ -180,7 +180,7 @@ impl Controller for Agent {
         }
         let since = *self.asked.get_or_insert(ack.departure.time);
         let elapsed = path.now.since(since);
-        // Without a sample there is nothing to tell yet.
+        // Without a sample there is no observation yet.
         if elapsed >= self.interval && self.rtt_min.is_finite() {
             self.asked = Some(path.now);
             self.ask(path, elapsed);
@@ -218,7 +218,7 @@ mod tests {
         Scenario::parse(&Document::parse("stepped.toml", text).unwrap()).unwrap()
     }
 
-    /// Runs with one window throughout, and returns the last observation and what was measured.
+    /// Runs with a constant window, and returns the last observation and the report.
     fn constant(window: f64) -> (Observation, Report) {
         let run = Stepped::start(scenario(), "f0", Span::from_millis(100)).unwrap();
         let mut last = None;
@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn the_window_is_the_callers() {
-        // 5 windows a 100 ms are 25 of 5 segments at 20 ms and what a segment takes: 1.2 ms.
+        // 5 segments every 21.2 ms, which are 20 ms and the transmission of a segment, are about 25 in 100 ms.
         let (seen, report) = constant(5.0);
         assert!((seen.acked - 5.0 * 0.1 / 0.0212).abs() < 2.0, "{seen:?}");
         assert_eq!((seen.window.to_bits(), seen.lost.to_bits()), (5.0_f64.to_bits(), 0));

@@ -1,17 +1,16 @@
-//! Random networks with random faults, and what must hold in all of them.
+//! Random networks with random faults, and invariants that must hold in all of them.
 //!
-//! A seed makes a scenario: a chain, a dumbbell or several paths, whose links lose, are cut, or have hardly a queue; a few flows
-//! of our own transport with any law, each with so much to send. Cuts end after 20 s; what a link loses by chance it
-//! goes on losing. It is checked that
+//! A seed makes a scenario: a chain, a dumbbell or several paths, whose links have losses, outages or very short queues; and a few flows
+//! of our own transport with any law and a limited amount of data. Outages end after 20 s; random losses go on. The invariants:
 //!
 //! * on every link no packet appears or vanishes;
-//! * no application gets more than was sent, at any time;
-//! * after the last cut something arrives in every 300 s until everything has;
-//! * each run ends with everything delivered, and a second run of the same seed is the same to the bit.
+//! * no application gets more data than was sent, at any time;
+//! * after the last outage some data arrives in every 300 s until all has arrived;
+//! * each run ends with all data delivered, and a second run of the same seed is the same to the bit.
 //!
-//! Besides, every sixteenth seed makes a room of endpoints with an attacker in it, see `sealed`: sealing takes longer than all the rest.
+//! In addition, every sixteenth seed makes a room of endpoints with an attacker, see `sealed`: encryption takes longer than all the rest.
 //!
-//! A scenario is text: who wants to look at a failing one runs it by itself.
+//! A scenario is text, so a failing one can be run by itself.
 
 mod sealed;
 
@@ -39,37 +38,37 @@ pub struct Fate {
     pub outcome: Result<Summary, String>,
 }
 
-/// A run in which everything held.
+/// The summary of a run in which all invariants held.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
-    /// When all had arrived, to the next check.
+    /// When all data had arrived, rounded up to the next check.
     pub done: SimSpan,
     /// Bytes that were sent and read.
     pub bytes: u64,
     /// Events in the simulator.
     pub events: u64,
-    /// Of the run.
+    /// The hash of the run.
     pub hash: String,
 }
 
 /// The outcome of many seeds.
 #[derive(Clone, Debug)]
 pub struct Swarm {
-    /// How many there were.
+    /// The number of seeds.
     pub seeds: u32,
-    /// Those in which something did not hold.
+    /// The seeds in which an invariant was violated.
     pub failures: Vec<Fate>,
-    /// Bytes that were sent and read, and events, in the others.
+    /// Bytes that were sent and read, in the other seeds.
     pub bytes: u64,
     /// Events in the simulator.
     pub events: u64,
-    /// The seed that took longest, in simulated time, and how long.
+    /// The seed with the longest simulated time, and this time.
     pub slowest: Option<(u64, SimSpan)>,
-    /// One of all runs.
+    /// The combined hash of all runs.
     pub hash: String,
 }
 
-/// Runs `seeds` seeds from `first` on, over so many threads. `on_done` is told after each.
+/// Runs `seeds` seeds from `first` on, on `jobs` threads. `on_done` is called after each.
 pub fn run_all(first: u64, seeds: u32, jobs: NonZeroUsize, on_done: impl FnMut()) -> Swarm {
     let fates = parallel::in_order(seeds as usize, jobs, |index| run(first.wrapping_add(index as u64)), on_done);
     let mut swarm = Swarm { seeds, failures: vec![], bytes: 0, events: 0, slowest: None, hash: String::new() };
@@ -120,7 +119,7 @@ fn check(seed: u64, text: &str) -> Result<Summary, String> {
     let mut simulation = Simulation::build(&scenario, Recording::Counters).expect(CHECKED);
     let end = SimTime::ZERO.saturating_add(scenario.duration);
     let mut now = SimTime::ZERO;
-    // How much had been read, and since when no more came.
+    // The bytes read so far, and the time since which no more came.
     let (mut before, mut since) = (0, FAULTS_END);
     loop {
         now = now.saturating_add(STEP).min(end);
@@ -196,7 +195,7 @@ fn parallel(draw: &mut Draw, text: &mut String) {
     flow(draw, text, "f0", ("s", "d"), &paths);
 }
 
-/// A link; one that is `harsh` loses and is cut.
+/// A link; a `harsh` one has losses and outages.
 fn link(draw: &mut Draw, text: &mut String, id: &str, from: &str, to: &str, harsh: bool) {
     let (slowest, fastest) = if harsh { (200.0, 100_000.0) } else { (20_000.0, 1_000_000.0) };
     let rate = draw.log(slowest, fastest) as u64;
@@ -235,7 +234,7 @@ fn error(draw: &mut Draw) -> String {
             draw.log(0.3, 0.6)
         ),
         2 => {
-            // Bursts count packets, not time: a lone SYN would meet those of all links, a minute apart.
+            // Bursts count packets, not time: a lone SYN, repeated once a minute, would meet the bursts of all links.
             let period = 10 + draw.below(300);
             format!(
                 "{{ kind = \"periodic\", period = {period}, burst = {}, offset = 5 }}",
@@ -268,7 +267,7 @@ fn flow(draw: &mut Draw, text: &mut String, id: &str, (from, to): (&str, &str), 
          start = \"{start}ms\"\nstreams = {streams}\nrbuf = \"{rbuf}B\"\npacket = \"{}B\"\n",
         draw.pick(&[1500, 1500, 1040, 576, 200])
     );
-    // The slowest link carries it in five seconds.
+    // The slowest link carries the data in five seconds.
     let most = (draw.slowest * 1000.0 / 8.0 * 5.0).min(BYTES_MAX);
     let workload = match draw.below(3) {
         0 => format!("{{ kind = \"fixed\", bytes = \"{}B\" }}", draw.log(1.0, most) as u64),
@@ -285,7 +284,7 @@ fn flow(draw: &mut Draw, text: &mut String, id: &str, (from, to): (&str, &str), 
         ),
     };
     let _ = writeln!(text, "workload = {workload}");
-    // Plain TCP takes the shortest way.
+    // Plain TCP takes the shortest route.
     if streams > 0 && !paths.is_empty() {
         let each: Vec<String> =
             paths.iter().map(|path| format!("{{ first = \"{path}-in\", last = \"{path}-out\" }}")).collect();
@@ -295,7 +294,7 @@ fn flow(draw: &mut Draw, text: &mut String, id: &str, (from, to): (&str, &str), 
     if streams > 0 && draw.happens(0.5) {
         let _ = writeln!(text, "stream_buffer = \"shared\"");
     }
-    // A path that is cut waits, and nobody takes over from it; who keeps paths in reserve relies on that.
+    // A flow without failover waits for a path with an outage. The scheduler `backup` needs failover.
     if streams > 0 && paths.len() > 1 && draw.happens(0.3) && !text.contains("scheduler = \"backup\"") {
         let _ = writeln!(text, "failover = \"never\"");
     }
@@ -309,7 +308,7 @@ struct Draw {
 }
 
 impl Draw {
-    /// Below `count`, which is above 0.
+    /// A number below `count`, which is above 0.
     fn below(&mut self, count: u64) -> u64 {
         ((self.stream.uniform() * count.max(1) as f64) as u64).min(count.max(1) - 1)
     }
@@ -318,9 +317,9 @@ impl Draw {
         self.stream.happens(probability)
     }
 
-    /// Each order of magnitude as likely as the next.
+    /// A number with a uniform logarithm.
     fn log(&mut self, least: f64, most: f64) -> f64 {
-        // In 64 steps, by square roots and products alone: those are the same everywhere, `powf` is not.
+        // In 64 steps, by square roots and products alone: these are equal on all machines, `powf` is not.
         let step = (0..6).fold(most / least, |root, _| root.sqrt());
         (0..self.below(64)).fold(least, |value, _| value * step)
     }
@@ -330,23 +329,23 @@ impl Draw {
     }
 }
 
-/// So many seeds make one sealed room.
+/// One of this many seeds makes a sealed room.
 const ROOM_EACH: u64 = 16;
 
-/// From here on no link is cut any more.
+/// From here on there are no outages.
 const FAULTS_END: SimTime = SimTime::ZERO.saturating_add(SimSpan::from_secs(20));
 
-/// How long nothing may arrive while something is missing: as long as the connection tries. Some cuts and a burst that no packet
-/// of another flow ends double the timeout to a minute, and a few of those may be lost in a row.
+/// The longest time without an arrival while data is missing: the time for which the connection tries. Outages, and a burst of losses that
+/// packets of no other flow end, double the timeout to a minute, and a few consecutive retransmissions may be lost.
 const PATIENCE: SimSpan = SimSpan::from_secs(300);
 
-/// Without losses it takes half a minute. Where each round trip of half a second loses something, it may be an hour.
+/// Without losses a run takes half a minute; with a loss in each round trip of half a second, perhaps an hour.
 const DURATION_S: u64 = 20_000;
 
-/// More would be a longer test and not another one.
+/// The limit of a flow's data: more would make a longer test but not a different one.
 const BYTES_MAX: f64 = 4e6;
 
-/// How often it is checked.
+/// The time between two checks.
 const STEP: SimSpan = SimSpan::from_secs(1);
 
 #[cfg(test)]
@@ -361,7 +360,7 @@ mod tests {
         assert!(swarm.bytes > 0 && swarm.slowest.is_some());
     }
 
-    /// A flow to nowhere: the check must see it.
+    /// A flow over a link with a permanent outage must be reported.
     #[test]
     fn a_link_that_is_cut_for_good_is_seen() {
         let text = scenario(3);

@@ -1,4 +1,4 @@
-//! What a scenario says of links and nodes, without its traffic: for an emulator, in which real programs send.
+//! The links and nodes of a scenario, without its traffic, for an emulator in which real programs send.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::scenario::{Clock, Scenario};
 /// A network without traffic. Nodes and links are named by their positions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Topology {
-    /// Seed of all that happens by chance.
+    /// The seed of all random numbers.
     pub seed: u64,
     /// Names of the nodes.
     pub nodes: Vec<String>,
@@ -20,7 +20,7 @@ pub struct Topology {
     pub routes: Vec<TopologyRoute>,
     /// Nodes at which flows begin or end, in the order of the nodes.
     pub ends: Vec<usize>,
-    /// What else the scenario asks for, a sentence each.
+    /// The keys of the scenario that are left out, a sentence each.
     pub left_out: Vec<String>,
 }
 
@@ -33,16 +33,16 @@ pub struct TopologyLink {
     pub from: usize,
     /// Where it ends.
     pub to: usize,
-    /// What it is like.
+    /// Its rate, delay, queue and errors.
     pub spec: LinkSpec,
-    /// From when on its longest packet has so many bytes.
+    /// The changes of its MTU in bytes.
     pub mtu_changes: Vec<(SimTime, u32)>,
 }
 
-/// From `at` on, packets for `to` leave `node` by `via`.
+/// A change of a route: from `at` on, packets for `to` leave `node` by `via`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TopologyRoute {
-    /// Since the start.
+    /// The time since the start.
     pub at: SimTime,
     /// The node that they leave.
     pub node: usize,
@@ -92,7 +92,7 @@ impl Scenario {
     }
 }
 
-/// More names do not fit a line.
+/// The limit of names in a line.
 const FLOWS_SHOWN: usize = 5;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What happened in a run, as CSV: `flow.<id>.csv` and `link.<id>.csv`, a row at each change.
+//! The traces of a run as CSV: `flow.<id>.csv` and `link.<id>.csv`, with a row at each change.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -10,23 +10,23 @@ use anabranch_units::{Bytes, Rate, SimSpan, SimTime};
 
 use crate::scenario::Link;
 
-/// What changes on a link.
+/// The trace of a link's variables.
 pub(crate) struct LinkTrace {
     rate: Rate,
     delay: SimSpan,
-    /// Whether packets come out later than when they were there.
+    /// Whether the link holds packets at its far end.
     is_held: bool,
-    /// When the last packet that has come out had left the transmitter; of a link that holds, the last that went in.
+    /// When the last received packet had left the transmitter; for a link with a hold, the last accepted packet.
     free_at: SimTime,
-    /// What the queue has taken and has not come out: when it came, and its number and size. Nothing of a link that holds.
+    /// The accepted packets that are not received yet: arrival time, number and size. Empty for a link with a hold.
     inside: VecDeque<(SimTime, i64, u32)>,
-    /// What nothing can be added to any more.
+    /// The rows that are complete.
     settled: History<LinkRow>,
-    /// What comes after that.
+    /// The later changes.
     pending: Pending,
 }
 
-/// Changes that others may still come before: when a packet left the transmitter is known when it has come out.
+/// Changes before which others may still be inserted: the departure time of a packet is known only when it is received.
 #[derive(Clone, Default)]
 struct Pending {
     /// Departures, in their order.
@@ -36,13 +36,13 @@ struct Pending {
 }
 
 impl Pending {
-    /// Adds those before `until` to rows that all come before them. What happens at one time is one row.
+    /// Moves the changes before `until` to the rows. Changes at the same time are one row.
     fn settle(&mut self, rows: &mut History<LinkRow>, until: SimTime) {
         loop {
             let fronts = self.departures.front().copied().into_iter().chain(self.others.front().map(|other| other.0));
             let Some(time) = fronts.min().filter(|&time| time < until) else { return };
             let mut row = LinkRow { time, ..rows.last().copied().unwrap_or_default() };
-            // What comes before what goes, so that a queue is never shorter than nothing.
+            // Arrivals before departures, so that a queue is never negative.
             let mut gone = 0;
             while let Some((_, change)) = self.others.pop_front_if(|other| other.0 == time) {
                 match change {
@@ -61,16 +61,16 @@ impl Pending {
     }
 }
 
-/// Beside a packet that left the transmitter.
+/// A change other than a departure from the transmitter.
 #[derive(Clone, Copy, Debug)]
 enum Change {
-    /// The queue took a packet.
+    /// The queue accepted a packet.
     Enqueued,
-    /// A packet came out at the far end.
+    /// A packet was received at the far end.
     Received,
-    /// The queue threw a packet away that it had taken.
+    /// The queue dropped a packet that it had accepted.
     Discarded,
-    /// A packet was lost in front of the queue.
+    /// A packet was lost before the queue.
     Dropped,
 }
 
@@ -82,7 +82,7 @@ pub(crate) struct LinkRow {
     pub(crate) queue: u64,
     /// Packets lost so far.
     pub(crate) dropped: u64,
-    /// Packets that have come out.
+    /// Packets received at the far end so far.
     pub(crate) forwarded: u64,
 }
 
@@ -104,20 +104,20 @@ impl LinkTrace {
         Self { rate, delay, is_held, free_at: SimTime::ZERO, inside, settled, pending }
     }
 
-    /// When a packet leaves that came at `since`, behind the one before it.
+    /// The departure time of a packet that arrived at `since`, behind a packet that leaves at `free_at`.
     fn departure(&self, free_at: SimTime, since: SimTime, size: u32) -> SimTime {
         free_at.max(since).saturating_add(self.rate.transmission(Bytes::new(size.into())))
     }
 
-    /// What happens within so much time is one row.
+    /// The resolution: changes within this time are one row.
     pub(crate) fn resolution(&self) -> SimSpan {
         self.settled.resolution()
     }
 
-    /// A row at each time until `end` at which something changed.
+    /// A row at each time of a change until `end`.
     pub(crate) fn rows(&self, end: SimTime) -> Vec<LinkRow> {
         let mut pending = self.pending.clone();
-        // What has not come out leaves one after the other.
+        // The packets inside leave one after the other.
         let mut free_at = self.free_at;
         for &(since, _, size) in &self.inside {
             free_at = self.departure(free_at, since, size);
@@ -143,7 +143,7 @@ impl Observer for LinkTrace {
     fn on_packet(&mut self, event: &PacketEvent<'_>) {
         let change = match event.happening {
             Happening::Enqueued if self.is_held => {
-                // When it comes out does not tell when it left; but such a queue is first in, first out, and discards nothing.
+                // Its reception does not show its departure; but such a queue is first in, first out, and discards nothing.
                 self.free_at = self.departure(self.free_at, event.time, event.size);
                 self.pending.departures.push_back(self.free_at);
                 Change::Enqueued
@@ -167,27 +167,27 @@ impl Observer for LinkTrace {
                 Change::Discarded
             }
             Happening::Dropped(DropReason::Error | DropReason::Queue | DropReason::TooLong) => Change::Dropped,
-            // The node at the far end had no way for it: no matter of the link's.
+            // The node at the far end had no route for it; this does not concern the link.
             Happening::Dropped(DropReason::NoRoute | DropReason::HopLimit) => return,
         };
         self.pending.others.push_back((event.time, change));
-        // Whatever is still to come out left after this.
+        // All packets that are not received yet leave after this time.
         let known = event.time.since(SimTime::ZERO).saturating_sub(self.delay);
         self.pending.settle(&mut self.settled, SimTime::ZERO.saturating_add(known));
     }
 }
 
-/// What comes to the ends of a flow.
+/// The trace of arrivals at both ends of a flow.
 pub(crate) struct ArrivalTrace {
     flow: FlowId,
     bits: History<Bits>,
-    /// When acknowledgements came back to its source, and how long the one before had been there then.
+    /// The arrival times of ACKs at the source, and the times since the ACK before.
     answer_delays: History<(SimTime, SimSpan)>,
-    /// When the last one came.
+    /// The arrival time of the last ACK.
     answered_at: Option<SimTime>,
 }
 
-/// Bits on the wire that came to the destination of a flow.
+/// Bits on the wire that arrived at the destination of a flow.
 #[derive(Clone, Copy)]
 struct Bits(SimTime, u64);
 
@@ -202,22 +202,22 @@ impl Entry for Bits {
 }
 
 impl ArrivalTrace {
-    /// To observe the last links of both directions.
+    /// A trace that observes the last links of both directions.
     pub(crate) fn new(flow: FlowId, detail: Detail) -> Self {
         Self { flow, bits: History::new(detail), answer_delays: History::new(detail), answered_at: None }
     }
 
-    /// Bits on the wire, and when they came, in seconds.
+    /// The arrival times in seconds, and the bits on the wire.
     pub(crate) fn bits(&self) -> impl Iterator<Item = (f64, f64)> {
         self.bits.entries().iter().map(|&Bits(at, bits)| (at.as_secs_f64(), bits as f64))
     }
 
-    /// Times in seconds, and how long the answer before had come in then.
+    /// The arrival times of ACKs in seconds, and the seconds since the ACK before.
     pub(crate) fn answer_delays(&self) -> impl Iterator<Item = (f64, f64)> {
         self.answer_delays.entries().iter().map(|&(at, delay)| (at.as_secs_f64(), delay.as_secs_f64()))
     }
 
-    /// What happens within so much time is one entry.
+    /// The resolution: arrivals within this time are one entry.
     pub(crate) fn resolution(&self) -> SimSpan {
         self.bits.resolution().max(self.answer_delays.resolution())
     }
@@ -239,8 +239,8 @@ impl Observer for ArrivalTrace {
     }
 }
 
-/// When the application had the last bit of each message, and the seconds since it was offered. What is read of a stream is of
-/// its oldest messages.
+/// The time at which the application had read the last bit of each message, and the seconds since the message was offered. Bits read from a
+/// stream belong to its oldest messages.
 pub(crate) fn message_delays(
     offers: impl Iterator<Item = Portion>,
     reads: impl Iterator<Item = Portion>,
@@ -269,7 +269,7 @@ pub(crate) fn message_delays(
     delays
 }
 
-/// Writes `time_s,window,ssthresh,rtt_s,base_rtt_s,avg_rtt_s,in_flight`; what an agent does not keep is empty.
+/// Writes `time_s,window,ssthresh,rtt_s,base_rtt_s,avg_rtt_s,in_flight`; the cells of variables that an agent does not have are empty.
 pub(crate) fn write_flow_csv(rows: &[GaugeRow], out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "time_s,window,ssthresh,rtt_s,base_rtt_s,avg_rtt_s,in_flight")?;
     for GaugeRow { time, gauges } in rows {

@@ -6,7 +6,7 @@
 //! | band | the claim is reproduced if |
 //! | --- | --- |
 //! | `exact` | every run gives the published number, to the bit |
-//! | `truncated to 0.01` | every run gives the published number if what is behind that digit is cut off, not rounded |
+//! | `truncated to 0.01` | every run gives the published number after cutting off further digits, without rounding |
 //! | `prediction` | the published number lies in the 95 % prediction interval of our runs |
 //! | `±5`, `±1%`, `2..3`, `>= 2`, `<= 3` | the mean of our runs lies in it |
 //! | (of an `order`) | each mean is above the next with 95 % confidence |
@@ -149,12 +149,12 @@ impl Band {
     }
 }
 
-/// The whole part of a number that may be one only up to the rounding of doubles.
+/// The whole part of a number, with a tolerance for the rounding of doubles.
 fn truncated(value: f64) -> f64 {
     if is_whole(value) { value.round() } else { value.trunc() }
 }
 
-/// Whether a quotient of printed numbers is whole: it has twelve digits to be so.
+/// Whether a quotient of printed numbers is whole, to twelve digits.
 fn is_whole(value: f64) -> bool {
     (value - value.round()).abs() <= 1e-12 * value.abs().max(1.0)
 }
@@ -175,7 +175,7 @@ mod tests {
         assert!(!admits("exact", 24762.0, &[24761.0, 24763.0]));
     }
 
-    /// 0.135 has 0.13541 and 0.1359 cut to it; 0.136 would be its rounding. 8.46 / 0.01 is no whole number of doubles.
+    /// Truncation gives 0.135 for 0.13541 and 0.1359; rounding would give 0.136. In doubles 8.46 / 0.01 is no whole number.
     #[test]
     fn truncation_cuts_and_does_not_round() {
         assert!(admits("truncated to 0.001", 0.135, &[0.13541]) && admits("truncated to 0.001", 0.135, &[0.1359]));
@@ -183,7 +183,7 @@ mod tests {
         assert!(admits("truncated to 0.01", 8.46, &[8.46]) && !admits("truncated to 0.01", 8.46, &[8.4599]));
         assert!(admits("truncated to 1", 1423.0, &[1423.68]) && !admits("truncated to 1", 1423.0, &[1422.99]));
         assert!(!admits("truncated to 1", 1423.0, &[1423.2, 1424.2]));
-        // Twenty-five hundredths have no tenths to be equal to.
+        // 0.25 has more digits than tenths.
         assert!(Band::parse("truncated to 0.1", Some(0.25)).is_err());
     }
 

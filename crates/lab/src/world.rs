@@ -30,19 +30,19 @@ pub(crate) struct Simulation<'a> {
     pub(crate) world: World,
     links: Vec<LinkId>,
     flows: Vec<Ends>,
-    /// By position, of those that are recorded.
+    /// The traces of recorded links, by position.
     traces: Vec<Option<Observed<LinkTrace>>>,
     arrivals: Vec<Option<Observed<ArrivalTrace>>>,
     capture: Option<Observed<Capture<Output>>>,
 }
 
-/// How often a run is looked at that may fail.
+/// The number of checks for a failed controller in a run that has a module.
 const SLICES: u64 = 1000;
 
-/// Where a capture is written.
+/// The destination of a capture.
 pub(crate) type Output = Box<dyn io::Write + Send>;
 
-/// Why a scenario can be built.
+/// The reason why a scenario can be built.
 pub(crate) const CHECKED: &str = "what the simulator refuses was refused when the scenario was read";
 
 /// A flow in the world.
@@ -52,20 +52,20 @@ struct Ends {
     sink: HostId,
     flow: FlowId,
     start: SimTime,
-    /// The sizes of its messages, if it is of a class.
+    /// The sizes of its messages, if it has a class.
     messages: Vec<u64>,
 }
 
 impl<'a> Simulation<'a> {
-    /// Puts everything in its place.
+    /// Builds the world.
     ///
     /// # Errors
-    /// If the simulator has a limit that the scenario breaks.
+    /// If the scenario exceeds a limit of the simulator.
     pub(crate) fn build(scenario: &'a Scenario, recording: Recording<'_>) -> Result<Self, BuildError> {
         Parts::assemble(scenario, recording)?.build()
     }
 
-    /// The same, writing what enters links to `out`.
+    /// The same, with a capture of the packets that enter links, written to `out`.
     ///
     /// # Errors
     /// If `out` cannot be written.
@@ -77,7 +77,7 @@ impl<'a> Simulation<'a> {
         Ok(parts.build().expect(CHECKED))
     }
 
-    /// Writes out what is left of a capture.
+    /// Flushes the capture, if there is one.
     ///
     /// # Errors
     /// If its output could not be written, now or before.
@@ -101,17 +101,17 @@ impl<'a> Simulation<'a> {
         self.world.run_until(self.end());
     }
 
-    /// What went wrong in a controller, if something did: then the run has no meaning.
+    /// The failure of a controller, if one has failed: then the run has no meaning.
     pub(crate) fn fault(&self) -> Option<&str> {
         self.faults.first()
     }
 
-    /// Runs up to some time.
+    /// Runs until `until`.
     pub(crate) fn run_until(&mut self, until: SimTime) {
         self.world.run_until(until);
     }
 
-    /// Where packets have appeared or vanished, if they have.
+    /// Checks that no packet has appeared or vanished; the error names the place.
     pub(crate) fn conservation(&self) -> Result<(), String> {
         self.world.conservation()
     }

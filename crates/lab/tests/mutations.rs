@@ -1,5 +1,5 @@
-//! Spoiled scenarios are refused with a place or accepted, and never a panic: what the fuzz target does, in a second and with
-//! any compiler. The mutations know TOML's signs, so that many get past its parser.
+//! Mutated scenarios are accepted, or refused with a place, and never cause a panic. This is the fuzz target, in a second and with any
+//! compiler. The mutations use TOML's tokens, so that many pass its parser.
 
 use anabranch_lab::document::Document;
 use anabranch_lab::experiment::Experiment;
@@ -10,7 +10,7 @@ const TEXTS: [&str; 3] = [
     include_str!("../../../experiments/ctcp-2019/fig5.toml"),
 ];
 
-/// What the first of them extends.
+/// The base of the first of them.
 const BASE: &str = include_str!("../../../experiments/common/ctcp-2019.toml");
 
 const PIECES: [&str; 28] = [
@@ -54,7 +54,7 @@ impl Numbers {
     }
 }
 
-/// Replaces a token by another token, by a piece, or by nothing.
+/// Replaces a token by another token, by a piece of text, or by nothing.
 fn spoil(text: &str, numbers: &mut Numbers) -> String {
     let mut tokens: Vec<&str> = text.split_inclusive(|c: char| !c.is_alphanumeric() && c != '_').collect();
     for _ in 0..=numbers.below(3) {
@@ -76,7 +76,7 @@ fn spoiled_scenarios_never_panic() {
     let mut semantic = 0;
     for round in 0..3000 {
         let text = spoil(TEXTS[round % TEXTS.len()], &mut numbers);
-        // Every third time what it extends is spoiled as well.
+        // Every third time the base is mutated as well.
         let mut base = |_: &str| match round / TEXTS.len() % 3 {
             0 => Ok(spoil(BASE, &mut numbers)),
             _ => Ok(BASE.to_owned()),

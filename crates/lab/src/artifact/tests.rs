@@ -87,14 +87,14 @@ fn read(bytes: Vec<u8>) -> Result<Artifact, ArtifactError> {
     Artifact::read(Cursor::new(bytes))
 }
 
-/// The archive with one file replaced, added or left out, by whoever does not know of the manifest.
+/// The archive with one file replaced, added or removed, and the old manifest.
 fn tampered(change: impl FnOnce(&mut Files)) -> Result<Artifact, ArtifactError> {
     let mut files = unpacked();
     change(&mut files);
     read(archive(&files))
 }
 
-/// The same by whoever brings the manifest up to date.
+/// The same with a manifest of the new files.
 fn forged(change: impl FnOnce(&mut Files)) -> Result<Artifact, ArtifactError> {
     tampered(|files| {
         change(files);
@@ -133,7 +133,7 @@ fn packing_twice_gives_the_same_bytes() {
     assert_eq!(packed(), again.into_inner());
 }
 
-/// What is coarse is told by a file of its own, which an artifact brings along.
+/// The artifact contains the file of coarse claims.
 #[test]
 fn coarse_claims_stay_coarse() {
     let marks =
@@ -175,7 +175,7 @@ fn a_changed_a_missing_and_an_added_file_are_found() {
     assert!(matches!(headless, Err(ArtifactError::Manifest(_))));
 }
 
-/// Who can change a file can change its checksum, too. Every file is one that the outcome gives, or it is told.
+/// Every file that differs from the outcome is reported, also with a correct checksum.
 #[test]
 fn a_changed_file_with_its_checksum_is_found() {
     let documents = documents(EXPERIMENT);
@@ -186,13 +186,13 @@ fn a_changed_file_with_its_checksum_is_found() {
         ("outcome.md", "reproduced", "deviates"),
         ("report.html", "reproduced", "deviates"),
         ("README.md", "Published", "Printed"),
-        // The same to whoever reads numbers.
+        // A difference without a meaning.
         ("outcome.json", "\n", "\n\n"),
     ];
     for (name, from, to) in changes {
         let found = differences(forged(|files| replace(files, name, from, to)));
         assert!(found.iter().any(|line| line.starts_with(&format!("{name}: line "))), "{name}: {found:#?}");
-        // The checksums are those of other files.
+        // The manifest differs, too, as its checksums do.
         assert!(found.iter().any(|line| line.starts_with("manifest.json: ")), "{name}: {found:#?}");
     }
     let found = differences(forged(|files| replace(files, "outcome.json", "\"reproduced\"", "\"deviates\"")));
@@ -203,13 +203,13 @@ fn a_changed_file_with_its_checksum_is_found() {
         let found = differences(tampered(|files| replace(files, MANIFEST, from, to)));
         assert!(found.len() == 1 && found[0].starts_with("manifest.json: line "), "{found:#?}");
     }
-    // The one word that nobody can check.
+    // The one word that cannot be checked.
     let platform = format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS);
     let elsewhere = tampered(|files| replace(files, MANIFEST, &platform, "pdp11-unix"));
     assert_eq!(differences(elsewhere), Vec::<String>::new());
 }
 
-/// How long it took is in no file.
+/// No file contains the wall time.
 #[test]
 fn the_time_it_took_changes_nothing() {
     let documents = documents(EXPERIMENT);
@@ -296,7 +296,7 @@ fn bases_are_packed_and_read_from_the_archive() {
     assert_eq!(outcome(&read).hash, outcome(&self::documents(EXPERIMENT)).hash, "it is the same scenario");
 }
 
-/// A name that leads out of the folders of an artifact has no place in it.
+/// A base outside of the folders of an artifact is refused.
 #[test]
 fn a_base_outside_of_the_experiments_is_not_packed() {
     let message = extending("../../elsewhere/short.toml").unwrap_err().to_string();
@@ -310,7 +310,7 @@ fn a_base_outside_of_the_experiments_is_not_packed() {
     );
 }
 
-/// Whoever checks an artifact reads nothing but the artifact, whatever a file in it says.
+/// Verification reads only the artifact, for any names in its files.
 #[test]
 fn an_artifact_reads_no_file_outside_of_itself() {
     for extends in ["../../../../tmp/a.toml", "../common/b.toml", "../../manifest.toml", "/etc/a.toml"] {

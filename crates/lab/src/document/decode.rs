@@ -17,7 +17,7 @@ use crate::diagnostic::{Fault, nearest, suggestion};
 /// The key that selects the kind of a table.
 const TAG: &str = "kind";
 
-/// The key that chooses among several shapes of the rest of the table in which it stands, beside the keys that all shapes have.
+/// The key that selects the type of the other keys of its table, besides the keys that are common to all types.
 const SHARED_TAG: &str = "transport";
 
 impl std::error::Error for Fault {}
@@ -210,7 +210,7 @@ impl<'de> SeqAccess<'de> for Elements<'_> {
     }
 }
 
-/// Which keys of a table are handed over.
+/// The keys of a table that are passed on.
 #[derive(Clone, Copy)]
 enum Shown {
     All,
@@ -232,7 +232,7 @@ struct Entries<'a> {
     all: &'a [(Key, Node)],
     rest: std::slice::Iter<'a, (Key, Node)>,
     shown: Shown,
-    /// What the other keys of the table say it is, for messages.
+    /// The value of [`SHARED_TAG`], for messages.
     of: Option<&'a str>,
     value: Option<(&'a Key, &'a Node)>,
 }
@@ -281,7 +281,7 @@ impl<'de> MapAccess<'de> for Entries<'_> {
     }
 }
 
-/// What is left of a table by the keys that all its shapes share, one of which says which shape it is.
+/// A table without the keys that are common to all types; one of the common keys selects the type.
 struct Rest<'a> {
     tag: &'a Node,
     entries: &'a [(Key, Node)],
@@ -304,7 +304,7 @@ impl<'de> Deserializer<'de> for Rest<'_> {
 }
 
 struct Variant<'a> {
-    /// The key that chooses.
+    /// The name of the key that selects.
     name: &'static str,
     tag: &'a Node,
     entries: &'a [(Key, Node)],

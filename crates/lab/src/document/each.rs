@@ -1,8 +1,8 @@
-//! Claims that are alike: one `[[claim]]` with `each = [{ ... }, { ... }]` is a claim for each entry, and so is a table, a note or a
+//! Similar claims: a `[[claim]]` with `each = [{ ... }, { ... }]` is one claim for each entry. The same holds for a table, a note and a
 //! figure.
 //!
-//! `$name` in a string is what the entry says of `name`, else the text of that name in `[text]`; `$$` is `$`. What an entry says and no
-//! `$` asks for is a key of its element, in place of what the element says itself.
+//! `$name` in a string becomes the entry's value of `name`, or else the text `name` in `[text]`; `$$` is `$`. A key of the entry that no `$`
+//! uses becomes a key of the element, and replaces the element's own.
 //!
 //! ```toml
 //! [text]
@@ -17,14 +17,14 @@
 //! ]
 //! ```
 //!
-//! All is written out when the file is read, behind its bases: nothing else knows of it.
+//! All elements are written out when the file is read, after its bases. No other part of the program knows `each`.
 
 use std::collections::BTreeMap;
 
 use super::{COUNT_MAX, Key, Node, Value, values};
 use crate::diagnostic::{Fault, Place, suggestion};
 
-/// The lists whose elements may have it.
+/// The lists whose elements may have `each`.
 const LISTS: [&str; 4] = ["table", "claim", "note", "figure"];
 
 /// The key with the entries.
@@ -33,10 +33,10 @@ const EACH: &str = "each";
 /// The table of texts.
 const TEXTS: &str = "text";
 
-/// What a name stands behind.
+/// The sign before a name.
 const SIGN: char = '$';
 
-/// Writes out all elements with entries, and all names of texts. `left` is how many values may still be made.
+/// Writes out all elements with entries, and all names of texts. `left` is the number of values that may still be made.
 pub(super) fn write_out(root: &mut Node, left: &mut usize) -> Result<(), Fault> {
     let Value::Table(entries) = &mut root.value else { return Ok(()) };
     let texts = match entries.iter().position(|(key, _)| key.name == TEXTS) {
@@ -121,7 +121,7 @@ fn set(keys: &mut Vec<(Key, Node)>, entry: (Key, Node)) {
     }
 }
 
-/// What stands for a name: a string, or a whole number as it is written.
+/// The text for a name: a string, or a whole number as it is written.
 fn written(node: Node) -> Result<String, Fault> {
     match node.value {
         Value::String(text) => Ok(text),
@@ -133,7 +133,7 @@ fn written(node: Node) -> Result<String, Fault> {
     }
 }
 
-/// Whether a string in `node` asks for `name`.
+/// Whether a string in `node` uses `name`.
 fn asks(node: &Node, name: &str) -> bool {
     match &node.value {
         Value::String(text) => Pieces(text).any(|piece| piece == Piece::Name(name)),
@@ -143,7 +143,7 @@ fn asks(node: &Node, name: &str) -> bool {
     }
 }
 
-/// Puts what they stand for in the place of all names in `node`.
+/// Replaces all names in `node` by their texts.
 fn fill(node: &mut Node, names: &BTreeMap<String, String>, left: &mut usize) -> Result<(), Fault> {
     match &mut node.value {
         Value::String(text) if text.contains(SIGN) => {
@@ -181,7 +181,7 @@ fn filled(text: &str, names: &BTreeMap<String, String>, left: &mut usize) -> Res
     Ok(filled)
 }
 
-/// A text takes the place of a value with each so many bytes.
+/// A text counts as one value for each of this many bytes.
 const BYTES_A_VALUE: usize = 100;
 
 fn spend(values: usize, left: &mut usize) -> Result<(), Fault> {
@@ -205,7 +205,7 @@ fn is_of_name(c: char) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Piece<'a> {
     Text(&'a str),
-    /// Without its sign.
+    /// A name without its sign.
     Name(&'a str),
 }
 

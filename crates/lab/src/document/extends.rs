@@ -1,11 +1,11 @@
-//! A file that extends another: `extends = "../common/chain.toml"`, relative to its own folder. What both say, the file says;
-//! what it does not say is the base's. A base may extend a further one.
+//! A file that extends another: `extends = "../common/chain.toml"`, relative to its own folder. The file's keys override those of its
+//! base; a key that the file does not have is the base's. A base may extend another base.
 //!
-//! Tables merge key by key; a table that says another `kind` or `name` than the base's replaces it. Links, flows and hosts
-//! merge by their `id`, and new ones follow behind the base's. Every other list, claims and tables of numbers among them,
-//! replaces the base's: what is claimed belongs to what is simulated.
+//! Tables merge key by key, but a table with another `kind` or `name` replaces the base's table. Links, flows and hosts merge by
+//! their `id`, and new ones follow after the base's. Every other list, also of claims and of tables of numbers, replaces the
+//! base's: claims belong to one simulation.
 //!
-//! This reads no file: whoever asks for a document hands in what gives a base's text, and decides what may be read.
+//! This module reads no file: the caller passes a function that returns a base's text, and decides which files may be read.
 
 use std::collections::BTreeMap;
 use std::slice;
@@ -14,14 +14,14 @@ use std::sync::Arc;
 use super::{Key, Node, Source, Value, parse_text};
 use crate::diagnostic::{Diagnostic, Fault, Place};
 
-/// Gives the text of a base by its name, which is that of a file in the same way as the extending file's own; or says why it cannot be
-/// read.
+/// Returns the text of a base by its name, or the reason why it cannot be read. The name is a path relative to the same folder as the
+/// name of the extending file.
 pub type Bases<'a> = dyn FnMut(&str) -> Result<String, String> + 'a;
 
 /// The key that names the base.
 pub(super) const EXTENDS: &str = "extends";
 
-/// More bases above each other than this are a mistake, as where two links on a disk give one file many names.
+/// The limit of nested bases. More of them are a mistake, as with two symbolic links that give one file many names.
 const DEPTH_MAX: usize = 8;
 
 /// What names of controllers' files end in.
@@ -30,10 +30,10 @@ pub(super) const MODULE: &str = ".wasm";
 /// The lists whose elements merge.
 const MERGED: [&str; 3] = ["link", "flow", "host"];
 
-/// A table in which one of these differs is about something else: what the base says of a queue of another kind has no meaning in it.
+/// A table in which one of these keys differs is not merged: the keys of a queue of another kind have no meaning in it.
 const CHOICES: [&str; 2] = ["kind", "name"];
 
-/// Reads `text` with all that it extends. The second is what was read: the file, then its bases, the nearest first.
+/// Reads `text` with all its bases. The second value lists what was read: the file, then its bases, the nearest first.
 pub(super) fn read(file: &str, text: &str, bases: &mut Bases<'_>) -> Result<(Node, Vec<Source>), Diagnostic> {
     let mut chain: Vec<Source> = vec![Source { file: file.into(), text: text.into() }];
     let mut above: Vec<Node> = Vec::new();
@@ -90,10 +90,10 @@ fn not_a_path(name: &str, what: &str, example: &str) -> Fault {
     fault.remedy(format!("write it with `/`, relative to this file: \"{example}\""))
 }
 
-/// The name of the file that `file` calls `name`: both relative to the same folder, `..` taken out where it can be.
+/// The path of the file that `file` calls `name`. Both paths are relative to the same folder; `..` is resolved where possible.
 ///
 /// # Errors
-/// If it is not a relative path with `/` between its parts: it is to mean the same on every machine.
+/// If `name` is not a relative path with `/` between its parts: it must mean the same on every machine.
 pub(super) fn resolve(file: &str, name: &str) -> Result<String, Fault> {
     let is_plain = |part: &str| !matches!(part, "" | ".") && !part.contains(['\\', ':']);
     if !name.split('/').all(is_plain) {
@@ -115,7 +115,7 @@ pub(super) fn resolve(file: &str, name: &str) -> Result<String, Fault> {
     Ok(parts.join("/"))
 }
 
-/// Says of everything in a base that it is there.
+/// Sets the place of every value in a base to the base's file.
 fn relocate(node: &mut Node, file: &Arc<str>) {
     let there = |place: &mut Place| {
         if let Place::Line { line, column } = *place {
@@ -133,7 +133,7 @@ fn relocate(node: &mut Node, file: &Arc<str>) {
     }
 }
 
-/// What a file is that says `own` over `base`.
+/// The tree of a file with the keys `own` that extends `base`.
 fn merge_root(base: Node, own: Node) -> Node {
     let by_key = |key: &str, base: Node, own: Node| match (base.value, own.value) {
         (Value::Array(base), Value::Array(elements)) if MERGED.contains(&key) => {
@@ -149,7 +149,7 @@ fn merge_root(base: Node, own: Node) -> Node {
     }
 }
 
-/// The same anywhere below the root.
+/// The same for a value below the root.
 fn merge(base: Node, own: Node) -> Node {
     let value = match (base.value, own.value) {
         (Value::Table(base), Value::Table(entries)) if !is_other(&base, &entries) => {
@@ -187,7 +187,7 @@ fn merge_elements(mut base: Vec<Node>, own: Vec<Node>) -> Vec<Node> {
     let mut ids: BTreeMap<String, usize> =
         base.iter().enumerate().filter_map(|(position, node)| Some((node.id()?.to_owned(), position))).collect();
     for element in own {
-        // A second one of this name in the file is a mistake, and is found later.
+        // A second element with this id in the file is a mistake, and is found later.
         match element.id().and_then(|id| ids.remove(id)) {
             None => base.push(element),
             Some(position) => base[position] = merge(base[position].clone(), element),
@@ -196,7 +196,7 @@ fn merge_elements(mut base: Vec<Node>, own: Vec<Node>) -> Vec<Node> {
     base
 }
 
-/// Whether two tables choose otherwise.
+/// Whether two tables differ in a key of [`CHOICES`].
 fn is_other(base: &[(Key, Node)], own: &[(Key, Node)]) -> bool {
     fn said<'a>(entries: &'a [(Key, Node)], choice: &str) -> Option<&'a str> {
         match &entries.iter().find(|(key, _)| key.name == choice)?.1.value {

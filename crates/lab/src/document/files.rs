@@ -8,14 +8,14 @@ use super::plugins::Files;
 use super::{Document, Lines};
 use crate::diagnostic::{Diagnostic, Fault, Place};
 
-/// Is told each file before it is read, and says why it must not be.
+/// Receives the path of each file before it is read; an error is the reason why it must not be read.
 pub type Notice<'a> = dyn FnMut(&Path) -> Result<(), String> + 'a;
 
 impl Document {
-    /// Reads and parses a file, and all that it extends.
+    /// Reads and parses a file, with its bases and traces.
     ///
     /// # Errors
-    /// If one cannot be read, is longer than 16 MiB, or is not TOML.
+    /// If one of the files cannot be read, is longer than 16 MiB, or is not TOML.
     pub fn read(path: &Path) -> Result<Self, Diagnostic> {
         Self::read_noting(path, &mut |_| Ok(()))
     }
@@ -32,7 +32,7 @@ impl Document {
         Self::parse_from(&name, &text_of_file, &mut |base| base_text(base, notice), Files::Disk)
     }
 
-    /// Parses a text as if it stood in `file`: what it extends is read from there, beside which it need not lie itself.
+    /// Parses a text as if it were the content of `file`: its bases are read relative to `file`, which need not exist.
     ///
     /// # Errors
     /// As [`Document::read`].
@@ -41,7 +41,7 @@ impl Document {
     }
 }
 
-/// The text of a file that another one names: a pipe or a device, which need not have an end, is not opened.
+/// The text of a file that another one names. A pipe or a device is not opened, as it may have no end.
 fn base_text(name: &str, notice: &mut Notice<'_>) -> Result<String, String> {
     let file = Path::new(name);
     if !fs::metadata(file).map_err(|error| error.to_string())?.is_file() {
@@ -68,5 +68,5 @@ fn text(path: &Path) -> Result<String, Fault> {
     })
 }
 
-/// A longer file is no scenario that somebody wants to run; and a device or a pipe need not have an end.
+/// The limit of a file: no scenario is longer, and a device or a pipe may have no end.
 const BYTES_MAX: u64 = 16 << 20;

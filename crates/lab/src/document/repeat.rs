@@ -24,7 +24,7 @@ const EACH: &str = "start";
 /// The limit of flows or links.
 pub(crate) const COUNT_MAX: i64 = 1000;
 
-/// Writes out all elements with a count. `left` is how many values may still be made.
+/// Writes out all elements with a count. `left` is the number of values that may still be made.
 pub(super) fn write_out(root: &mut Node, left: &mut usize) -> Result<(), Fault> {
     let Value::Table(entries) = &mut root.value else { return Ok(()) };
     for (_, list) in entries.iter_mut().filter(|(key, _)| LISTS.contains(&key.name.as_str())) {

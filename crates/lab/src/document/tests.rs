@@ -36,7 +36,7 @@ fn an_override_sets_one_value() {
     assert!(document.node(&Path::default().key("duration")).is_none());
 }
 
-/// Of names by the thousand a message lists some, and says how many there are.
+/// A message lists some of thousands of names, and their number.
 #[test]
 fn a_long_list_of_names_is_cut() {
     let names: Vec<String> = (0..1000).map(|number| format!("n{number}")).collect();

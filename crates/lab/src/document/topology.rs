@@ -1,6 +1,6 @@
 //! `[topology]`: links of a network of a known shape. `kind = "dumbbell"` with ten `pairs` is twenty-one links.
 //!
-//! They are written out when the file is read, as elements with a `count` are: overrides, checks and messages know nothing of it.
+//! The links are written out when the file is read, as elements with a `count` are. Overrides, checks and messages see the written-out links.
 
 use super::{Key, Node, VALUES_MAX, Value, values};
 use crate::diagnostic::{Fault, Place, suggestion};
@@ -8,7 +8,7 @@ use crate::diagnostic::{Fault, Place, suggestion};
 /// The table.
 const TOPOLOGY: &str = "topology";
 
-/// Hosts, hops or pairs that a shape may have.
+/// The limit of hosts, hops or pairs in a shape.
 pub(crate) const SIZE_MAX: i64 = 4096;
 
 /// The largest fat tree: 4394 hosts and 26,364 directions of links.
@@ -16,7 +16,7 @@ pub(crate) const PORTS_MAX: i64 = 26;
 
 type Made<T> = Result<T, Fault>;
 
-/// Writes the topology out, if there is one. `left` is how many values may still be made.
+/// Writes the topology out, if there is one. `left` is the number of values that may still be made.
 pub(super) fn write_out(root: &mut Node, left: &mut usize) -> Result<(), Fault> {
     let Value::Table(entries) = &mut root.value else { return Ok(()) };
     let Some(position) = entries.iter().position(|(key, _)| key.name == TOPOLOGY) else { return Ok(()) };
@@ -32,7 +32,7 @@ pub(super) fn write_out(root: &mut Node, left: &mut usize) -> Result<(), Fault> 
         let Some(place) = nodes.first().map(|node| node.place.clone()) else { continue };
         match entries.iter_mut().find(|(key, _)| key.name == name) {
             Some((_, Node { value: Value::Array(list), .. })) => list.extend(nodes),
-            // What is no list is refused where it is decoded.
+            // A value that is no list is refused when it is decoded.
             Some(_) => {}
             None => entries.push(entry(name, Node { place, value: Value::Array(nodes) })),
         }
@@ -43,7 +43,7 @@ pub(super) fn write_out(root: &mut Node, left: &mut usize) -> Result<(), Fault> 
     Ok(())
 }
 
-/// What it is made into.
+/// The written-out elements.
 #[derive(Default)]
 struct Parts {
     links: Vec<Node>,
@@ -121,7 +121,7 @@ impl Shape {
         Ok(Parts { links, ..Parts::default() })
     }
 
-    /// From `s` over `a` or over `b` to `d`: a flow with `paths` from `first<i>` to `last<i>` has both.
+    /// Two paths, from `s` over `a` to `d` and over `b` to `d`. A flow with `paths` from `first<i>` to `last<i>` uses both.
     fn two_paths(&mut self) -> Made<Parts> {
         let access = self.template("access")?;
         let mut links = vec![];
@@ -133,7 +133,7 @@ impl Shape {
         Ok(Parts { links, ..Parts::default() })
     }
 
-    /// Of switches with k ports (Al-Fares et al., SIGCOMM 2008): k pods of k/2 edge and k/2 aggregation switches, (k/2)² cores,
+    /// A fat tree of switches with k ports (Al-Fares et al., SIGCOMM 2008): k pods of k/2 edge and k/2 aggregation switches, (k/2)² cores,
     /// k/2 hosts at each edge. The aggregation switch j of each pod is linked to the cores j k/2 to (j + 1) k/2 - 1.
     fn fat_tree(&mut self) -> Made<Parts> {
         let ports = self.size("k", 2, PORTS_MAX)?;
@@ -210,14 +210,14 @@ impl Shape {
 
 const KINDS: [&str; 4] = ["dumbbell", "parking_lot", "two_paths", "fat_tree"];
 
-/// The keys that all links of a sort, or all flows, have.
+/// The common keys of all links of one kind, or of all flows.
 struct Template {
     place: Place,
     entries: Vec<(Key, Node)>,
 }
 
 impl Template {
-    /// One of them, which is called `id` and leads from one node to another.
+    /// A link `id` from one node to another with these keys.
     fn link(&self, id: &str, from: &str, to: &str) -> Node {
         let names = [("id", id), ("from", from), ("to", to)]
             .map(|(key, name)| entry(key, Node { place: self.place.clone(), value: Value::String(name.to_owned()) }));

@@ -1,7 +1,7 @@
 //! `trace = "cell.trace"`: the delivery opportunities of a link, from a file as Mahimahi writes it, a line for each.
 //!
-//! They take the place of the name when the scenario is read, as the text of a base does: whoever asks for a document decides
-//! what may be read, and an artifact holds the file.
+//! They replace the name when the scenario is read, as bases are read: the caller decides which files may be read, and an artifact
+//! contains the file.
 
 use std::sync::Arc;
 
@@ -12,16 +12,16 @@ use crate::diagnostic::{Fault, Place};
 /// The key of a link.
 const TRACE: &str = "trace";
 
-/// What names of such files end in: Mahimahi's own are called `.up` and `.down`.
+/// The endings of such files; `.up` and `.down` are Mahimahi's own.
 const ENDINGS: [&str; 3] = [".trace", ".up", ".down"];
 
-/// Whether a file is one of opportunities, by its name.
+/// Whether a file is a trace, by its name.
 pub(crate) fn is_trace(name: &str) -> bool {
     ENDINGS.iter().any(|ending| name.ends_with(ending))
 }
 
-/// Puts all files of traces in the place of their names, and adds them to `sources`, whose first is the scenario. `left` is how
-/// many values may still be made.
+/// Replaces the names of traces by their contents, and adds their files to `sources`, whose first is the scenario. `left` is the number
+/// of values that may still be made.
 pub(super) fn write_out(
     root: &mut Node,
     sources: &mut Vec<Source>,

@@ -1,4 +1,4 @@
-//! Makes an experiment of its keys, and checks that every label, measure and band has a meaning.
+//! Makes an experiment from its keys, and checks every label, measure and band.
 
 use super::file::FileKeys;
 use super::keys::{
@@ -55,7 +55,7 @@ pub(super) fn check(document: Document) -> Result<Experiment, Diagnostic> {
         notes: Vec::new(),
         figures: Vec::new(),
     };
-    // Each value alone; a combination is checked when its scenario is asked for, before anything runs.
+    // Each value is checked alone here; a combination is checked when its scenario is made, before anything runs.
     let mut ends = Ends { base: base.duration.as_secs_f64(), axes: Vec::new() };
     for (axis, values) in experiment.axes.iter().enumerate() {
         let alone = |value| {
@@ -69,7 +69,7 @@ pub(super) fn check(document: Document) -> Result<Experiment, Diagnostic> {
         ends.axes.push((0..values.values.len()).map(alone).collect::<Result<_, _>>()?);
     }
     experiment.first = experiment.scenario(&vec![0; experiment.axes.len()])?;
-    // Claims say of which variants something is measured; without them it is of all.
+    // Claims name the variants that are measured; without claims all are.
     let end = if keys.experiment.is_some() { ends.latest() } else { ends.earliest() };
     experiment.measures = measures(&experiment.document, &keys, &base, &experiment.axes, end)?;
     let checker = Checker { experiment: &experiment, base: &base, ends };
@@ -95,7 +95,7 @@ pub(super) fn check(document: Document) -> Result<Experiment, Diagnostic> {
 /// Half the width of a regression's band, as a share of its number.
 const REGRESSION_BAND: f64 = 0.25;
 
-/// More runs than this tell nothing new and fill the memory with reports.
+/// The limit of seeds: more runs give no new information and fill the memory with reports.
 const SEEDS_MAX: u32 = 10_000;
 
 pub(super) fn variant(axes: &[Axis], labels: &[&str]) -> Result<Variant, ExpressionError> {
@@ -155,7 +155,7 @@ fn assignments(document: &Document, path: &Path, keys: &AssignmentKeys) -> Vec<(
     keys.0.iter().map(node).collect()
 }
 
-/// Combinations of the axes' values: a grid of more is no experiment that somebody waits for or looks at.
+/// The limit of combinations of the axes' values: a larger grid takes too long to run and to read.
 const VARIANTS_MAX: usize = 100_000;
 
 fn measures(
@@ -183,17 +183,17 @@ fn measures(
     Ok(measures)
 }
 
-/// When runs end, in seconds.
+/// The ends of runs, in seconds.
 struct Ends {
     base: f64,
-    /// By axis and value: what the value says.
+    /// The end that a value sets, by axis and value.
     axes: Vec<Vec<Option<f64>>>,
 }
 
 impl Ends {
     fn of(&self, variant: &Variant) -> f64 {
         let mut said = self.axes.iter().zip(variant).filter_map(|(values, &value)| values[value]);
-        // A later axis overrules the ones before it.
+        // A later axis overrides the earlier ones.
         said.next_back().unwrap_or(self.base)
     }
 
@@ -210,7 +210,7 @@ impl Ends {
     }
 }
 
-/// What one number of a table says, or a claim that stands alone.
+/// The content of one number of a table, or of a single claim.
 struct Cell<'a> {
     row: &'a str,
     column: &'a str,
@@ -444,7 +444,7 @@ impl Checker<'_> {
         checked.map(|_| ()).map_err(|error| self.fail(path, Fault::new(error.0)))
     }
 
-    /// Whether an expression asks for anything that is simulated.
+    /// Whether an expression needs a run.
     fn asks_a_run(&self, expression: &Expression) -> bool {
         let mut asks = false;
         let gauge = &mut |_: &Variant, _: &str| {
@@ -476,7 +476,7 @@ impl Checker<'_> {
         Ok((published, band))
     }
 
-    /// A regression is there to notice a change: what may differ by half, or may be excused, notices none.
+    /// Checks a regression. Its purpose is to detect changes, so it must have a narrow band and no excuse.
     fn regression(
         &self,
         source: Source,
@@ -504,7 +504,7 @@ impl Checker<'_> {
         Err(self.fail(path, fault))
     }
 
-    /// A regression is counted apart as such.
+    /// The category of a claim: a regression is counted separately.
     fn counts_as(&self, said: CountsAs, source: Source, path: &Path) -> Result<CountsAs, Diagnostic> {
         match (said, source) {
             (CountsAs::Derivation | CountsAs::Input, Source::Regression) => {
@@ -516,7 +516,7 @@ impl Checker<'_> {
         }
     }
 
-    /// What is said of a claim only with a reason: that it is not reproducible, or open.
+    /// Checks a flag that needs a reason: not reproducible, or open.
     fn with_reason(&self, said: bool, because: Option<&str>, path: &Path) -> Result<bool, Diagnostic> {
         match said && because.is_none() {
             false => Ok(said),

@@ -21,8 +21,8 @@ use crate::scenario::Scenario;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "scenario")]
 pub(crate) struct FileKeys {
-    /// A file that this one extends, relative to this one's folder. What this file does not say, that one says: tables merge by
-    /// key, links, flows and hosts by `id`; every other list replaces that file's, claims too. A base may extend another one.
+    /// The base: a file that this one extends, relative to this file's folder. A key that this file does not have is the base's. Tables merge
+    /// by key; links, flows and hosts by `id`; every other list, also of claims, replaces the base's. A base may extend another one.
     #[serde(default)]
     #[expect(dead_code, reason = "bases are read before a file is")]
     pub(crate) extends: Option<InFileOnly<String>>,
@@ -38,16 +38,16 @@ pub(crate) struct FileKeys {
     /// The arithmetic of time; `exact` if absent.
     #[serde(default)]
     pub(crate) clock: ClockKeys,
-    /// The resolution of recorded series: changes within this time are one point. If absent everything is recorded, which is much
-    /// for a long run at a high rate.
+    /// The resolution of recorded series: changes within this time are one point. If absent every change is recorded, which takes much memory
+    /// in a long run at a high rate.
     #[serde(default)]
     pub(crate) resolution: Text<SimSpan>,
     /// Links of a network of a known shape, besides those of `[[link]]`.
     #[serde(default)]
     #[expect(dead_code, reason = "topologies are written out before the keys are read")]
     pub(crate) topology: Option<InFileOnly<TopologyKeys>>,
-    /// Whether flows are spread over all ways with the fewest links, by a hash of flow and direction (ECMP); else all take the
-    /// first. True if absent with a topology of the kind `fat_tree`, else false.
+    /// Whether flows are spread over all routes with the fewest links, by a hash of flow and direction (ECMP); else all take the first
+    /// route. If absent: true with a topology of the kind `fat_tree`, else false.
     #[serde(default)]
     pub(crate) multipath: bool,
     /// Links between nodes.
@@ -68,8 +68,8 @@ pub(crate) struct FileKeys {
     /// Makes the scenario an experiment.
     #[serde(default)]
     pub(crate) experiment: Option<ExperimentKeys>,
-    /// Scenario keys that are set when our own transport replaces ns-2's agents; they override axes. A list of lost packets, for
-    /// example, means other moments when another sender counts.
+    /// Scenario keys that are set when our own transport replaces ns-2's agents; they override axes. A list of lost packets is an example: with
+    /// another sender, the same numbers are other moments.
     #[serde(default)]
     pub(crate) engine: AssignmentKeys,
     /// Names of measures: expressions such as `flow.f0.max_seq + flow.f1.max_seq`.
@@ -113,7 +113,7 @@ impl FileKeys {
         .check(document)
     }
 
-    /// Puts our own transport in place of ns-2's agents wherever it can replace them; whether there is such a flow.
+    /// Replaces ns-2's agents by our own transport wherever it can; returns whether there is such a flow.
     pub(crate) fn replace_agents(&mut self) -> bool {
         let mut is_replaced = false;
         for flow in &mut self.flow {

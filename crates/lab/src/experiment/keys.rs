@@ -22,7 +22,7 @@ pub(crate) struct ExperimentKeys {
     pub(crate) seeds: u32,
 }
 
-/// Enough that the sd is known within 13 % (one standard error of it).
+/// Thirty seeds: the standard deviation is then known within 13 % (one standard error).
 fn thirty() -> u32 {
     30
 }
@@ -38,7 +38,7 @@ pub(crate) struct AxisKeys {
     pub(crate) values: Ordered<AssignmentKeys>,
 }
 
-/// What stands in the file only, because it is written out before anything is read.
+/// A key that exists only in the file, because it is written out before keys are read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InFileOnly<T>(std::marker::PhantomData<T>);
 
@@ -68,20 +68,20 @@ impl<T: JsonSchema> JsonSchema for InFileOnly<T> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct AssignmentKeys(pub(crate) Vec<String>);
 
-/// The keys of claims: those that a table and a claim that stands alone have in common, around their own.
+/// The keys of claims: those that a table and a single claim have in common, and their own.
 macro_rules! claim_keys {
     ($(#[$about:meta])* $name:ident { $($(#[$meta:meta])* $key:ident: $type:ty,)* }) => {
         #[derive(Clone, Debug, serde::Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields)]
         $(#[$about])*
         pub(crate) struct $name {
-            /// One of these for each entry: what an entry says comes on top of what stands here, or in the place of the `$name`s in it.
+            /// Makes one of these for each entry. The keys of an entry are added to the keys here, or replace the `$name`s in them.
             #[serde(default)]
             #[expect(dead_code, reason = "elements are written out before they are read")]
             pub(crate) each: Option<InFileOnly<Vec<AssignmentKeys>>>,
             /// The place in the paper: `table1`, `fig5`, `text`.
             pub(crate) item: String,
-            /// What the table or the group of claims is called.
+            /// The title of the table or of the group of claims.
             pub(crate) title: String,
             /// The kind of the source.
             #[serde(default)]
@@ -92,11 +92,11 @@ macro_rules! claim_keys {
             /// The citation of the source.
             pub(crate) cite: String,
             $($(#[$meta])* pub(crate) $key: $type,)*
-            /// Why we get something else, for all that deviate.
+            /// The reason of a deviation, for all claims here that deviate.
             #[serde(default)]
             pub(crate) because: Option<String>,
-            /// Why our own transport in the place of ns-2's agents gives a number that is more than 5 % off theirs, or breaks an order,
-            /// a time or a shape that they keep, for all that do.
+            /// The reason why our own transport in place of ns-2's agents gives a number that differs by more than 5 %, or misses an order, a
+            /// time or a shape that they keep; for all claims here that do.
             #[serde(default)]
             pub(crate) engine: Option<String>,
             /// Whether it cannot be reproduced; `because` gives the reason.
@@ -109,7 +109,7 @@ macro_rules! claim_keys {
         }
 
         impl $name {
-            /// What it says that every claim does.
+            /// The keys that every claim has.
             pub(super) fn said(&self) -> Said<'_> {
                 Said {
                     item: &self.item,
@@ -140,8 +140,8 @@ claim_keys! {
         /// Labels of the axes that are neither rows nor columns.
         #[serde(default)]
         variant: Vec<String>,
-        /// Labels of axes. Each number is then a ratio: the measure divided by the same measure with these labels in the place of
-        /// others of their axes.
+        /// Labels of axes. Each number is then a ratio: the measure divided by the same measure with these labels in place of the other
+        /// labels of their axes.
         #[serde(default)]
         over: Vec<String>,
         /// The tolerance: `"exact"`; `"truncated to 0.01"` (equal after cutting off further decimals); `"prediction"` (the
@@ -158,10 +158,10 @@ claim_keys! {
 }
 
 claim_keys! {
-    /// A claim that stands alone.
+    /// A single claim.
     #[schemars(rename = "claim")]
     ClaimKeys {
-        /// What it is about.
+        /// The subject of the claim.
         row: String,
         /// The condition of the claim.
         #[serde(default)]
@@ -186,7 +186,7 @@ claim_keys! {
     }
 }
 
-/// What every claim says.
+/// The keys that every claim has.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Said<'a> {
     pub(super) item: &'a str,
@@ -206,7 +206,7 @@ pub(super) struct Said<'a> {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "note")]
 pub(crate) struct NoteKeys {
-    /// One of these for each entry: what an entry says comes on top of what stands here, or in the place of the `$name`s in it.
+    /// Makes one of these for each entry. The keys of an entry are added to the keys here, or replace the `$name`s in them.
     #[serde(default)]
     #[expect(dead_code, reason = "elements are written out before they are read")]
     pub(crate) each: Option<InFileOnly<Vec<AssignmentKeys>>>,
@@ -221,7 +221,7 @@ pub(crate) struct NoteKeys {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "figure")]
 pub(crate) struct FigureKeys {
-    /// One of these for each entry: what an entry says comes on top of what stands here, or in the place of the `$name`s in it.
+    /// Makes one of these for each entry. The keys of an entry are added to the keys here, or replace the `$name`s in them.
     #[serde(default)]
     #[expect(dead_code, reason = "elements are written out before they are read")]
     pub(crate) each: Option<InFileOnly<Vec<AssignmentKeys>>>,
@@ -284,7 +284,7 @@ pub enum SourceKeys {
     /// The paper says so.
     #[default]
     Paper,
-    /// What others have published of another law or queue: a paper, an RFC or a draft.
+    /// A publication by others about another law or queue: a paper, an RFC or a draft.
     Published,
     /// A derivation from a law.
     Analytic,
@@ -294,9 +294,9 @@ pub enum SourceKeys {
     Real,
     /// An aim for a law of our own, written down before the law met it.
     Aim,
-    /// A criterion for any congestion law, with a bound that was fixed beforehand.
+    /// A criterion for any congestion law, with a band that was fixed beforehand.
     Criterion,
-    /// An earlier run of ours, so that changes are noticed. It is counted separately, and is no result.
+    /// An earlier run of ours, to detect changes. It is counted separately, and is no result.
     Regression,
 }
 
@@ -310,7 +310,7 @@ pub enum CountsAsKeys {
     Result,
     /// A derivation from printed numbers, or from the construction of the experiment: no simulation can give another value.
     Derivation,
-    /// An input of the experiment, found again in its outcome.
+    /// An input of the experiment that appears in its outcome.
     Input,
 }
 
@@ -395,7 +395,7 @@ impl JsonSchema for CellKeys {
 
 impl<'de> Deserialize<'de> for AssignmentKeys {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // The values are taken from the document: they may be of any type, and each keeps its place.
+        // The values are taken from the document later: they may have any type, and each keeps its place.
         BTreeMap::<String, IgnoredAny>::deserialize(deserializer).map(|keys| Self(keys.into_keys().collect()))
     }
 }

@@ -162,7 +162,7 @@ fn labels_measures_and_bands_are_checked() {
     );
 }
 
-/// A measure need not be one of all variants, but it must be one of those that a claim asks for.
+/// A measure need not exist in all variants, but it must exist in those that a claim uses.
 #[test]
 fn no_claim_asks_for_what_is_outside_its_run() {
     let text = EXPERIMENT.replace("[\"6±2\"]", "[6]").replace("flow.f.max_seq", "value_at(flow.f.window, 1)");
@@ -175,7 +175,7 @@ fn no_claim_asks_for_what_is_outside_its_run() {
     let expected =
         "e.toml:37:9: `delivered` asks `flow.f.window`: 1 s is outside the run, which ends at 0.5 s: ask from 0 to 0.5";
     assert_eq!(error, expected);
-    // Of no variant at all.
+    // It exists in no variant.
     let error = parse(&short.replace("window, 1)", "window, 2)")).unwrap_err().to_string();
     assert_eq!(error, "e.toml:27:13: `flow.f.window`: 2 s is outside the run, which ends at 1 s: ask from 0 to 1");
 }
@@ -219,7 +219,7 @@ fn a_twin_has_the_law_the_streams_and_the_window_of_its_flow() {
     assert_eq!(engine(&format!("{fast}\"ns2/mfast\"\noptions = {{ streams = 9 }}")).0, 9);
 }
 
-/// Others take over in the twin where they do in the flow, and nobody does where there is nobody.
+/// Other paths take over in the twin if they do in the flow, and none do if there is one path.
 #[test]
 fn a_twin_takes_over_from_a_path_as_its_flow_does() {
     let failover = |paths: &str, options: &str| {

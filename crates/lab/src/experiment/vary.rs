@@ -1,4 +1,4 @@
-//! Makes the scenario of a variant: the file with the values that the variant sets.
+//! Makes the scenario of a variant: the file with the values of the variant.
 
 use super::file::FileKeys;
 use super::{Experiment, Variant};
@@ -8,13 +8,13 @@ use crate::scenario::Scenario;
 
 /// The scenarios of a variant.
 pub(crate) struct Varied {
-    /// As the file has it.
+    /// The scenario with the transports of the file.
     pub(crate) own: Scenario,
-    /// With our own transport in place of ns-2's agents, if it is asked for and there is such a flow.
+    /// The scenario with our own transport in place of ns-2's agents, if requested and if there is such a flow.
     pub(crate) twin: Option<Scenario>,
 }
 
-/// The scenarios of a variant. [`Experiment::twin`] says which flows of the twin are others.
+/// The scenarios of a variant. [`Experiment::twin`] says which flows of the twin are replaced.
 ///
 /// # Errors
 /// If the variant is not a valid scenario.
@@ -22,14 +22,14 @@ pub(crate) fn vary(experiment: &Experiment, variant: &Variant, with_twin: bool) 
     let own = build(&experiment.document, chosen(experiment, variant), Runner::File)?
         .expect("a file has the flows that are in it");
     let twin = match with_twin {
-        // What holds for the engine overrides axes.
+        // The keys of `[engine]` override axes.
         true => build(&experiment.document, chosen(experiment, variant).chain(&experiment.engine), Runner::Engine)?,
         false => None,
     };
     Ok(Varied { own, twin })
 }
 
-/// What the values of a variant set.
+/// The keys and values that a variant sets.
 fn chosen<'a>(experiment: &'a Experiment, variant: &'a Variant) -> impl Iterator<Item = &'a (String, Node)> {
     experiment.axes.iter().zip(variant).flat_map(|(axis, &value)| &axis.values[value].assignments)
 }
@@ -39,19 +39,19 @@ pub(super) fn content(experiment: &Experiment, variant: &Variant) -> Result<Stri
     Ok(experiment.document.with(chosen(experiment, variant))?.canonical(&NOT_RUN))
 }
 
-/// Tables of a file that do not decide about a run, and the seed, which is not part of the content.
+/// Tables of a file that do not change a run, and the seed, which is not part of the content.
 const NOT_RUN: [&str; 8] = ["seed", "axis", "experiment", "engine", "claim", "table", "note", "figure"];
 
-/// What runs a scenario.
+/// The transports of a scenario.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Runner {
-    /// What the file names.
+    /// Those of the file.
     File,
     /// Our own transport where it can replace ns-2's agents.
     Engine,
 }
 
-/// The scenario of a file with other values; nothing if our own transport replaces no flow of it.
+/// The scenario of a file with other values; `None` if our own transport is requested and replaces no flow of it.
 fn build<'a>(
     document: &Document,
     values: impl Iterator<Item = &'a (String, Node)>,
@@ -67,9 +67,9 @@ fn build<'a>(
 
 /// The first seed of a variant and the number of seeds: `count`, but one without chance.
 ///
-/// Each variant that involves chance has seeds of its own: a paper's cells are single runs, and nothing says that two of them share random
-/// numbers, so a ratio of two must spread as a ratio of independent draws does. Variant v has the seeds from `seed + v · 10000` on, counted
-/// over all combinations of the axes, whatever the number of seeds is.
+/// Each variant that involves chance has seeds of its own. A paper's numbers are single runs, and the papers do not say that two of them share
+/// random numbers; so a ratio of two must vary like a ratio of independent draws. Variant v has the seeds from `seed + v · 10000` on, counted
+/// over all combinations of the axes, for any number of seeds.
 pub(crate) fn seeds(experiment: &Experiment, variant: &Variant, scenario: &Scenario, count: Option<u32>) -> (u64, u32) {
     if !scenario.is_random() {
         return (scenario.seed, 1);

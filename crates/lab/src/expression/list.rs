@@ -1,8 +1,8 @@
-//! What is made of a list of terms, and terms that stand for several: `max(mean(flow.#.goodput, 30, 90))`.
+//! Functions of a list of terms, and terms with `#` that are repeated: `max(mean(flow.#.goodput, 30, 90))`.
 
 use super::{ExpressionError, Question, Tree};
 
-/// What is made of a list.
+/// A function of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum List {
     Least,
@@ -11,7 +11,7 @@ pub(super) enum List {
     Jain,
 }
 
-/// Lists, for the reference: how they are written, and what they are.
+/// Functions of lists for the reference: syntax and meaning.
 pub(crate) const LISTS: [(&str, &str); 4] = [
     ("min(x, y, ...)", "the least of some numbers"),
     ("max(x, y, ...)", "the largest"),
@@ -22,7 +22,7 @@ pub(crate) const LISTS: [(&str, &str); 4] = [
     ),
 ];
 
-/// What stands for each id, or behind the beginning of one for those that begin so.
+/// The sign for each id; after some letters, for each id that begins with these.
 const EACH: char = '#';
 
 impl List {
@@ -36,7 +36,7 @@ impl List {
         })
     }
 
-    /// Of at least one value. Sums go from the first to the last.
+    /// The value for at least one term. Sums are computed from the first to the last.
     pub(super) fn of(self, values: &[f64]) -> f64 {
         let reduced = |values: &mut dyn Iterator<Item = f64>, by: fn(f64, f64) -> f64| {
             values.reduce(by).expect("the parser wants at least one, and a `#` stands for at least one")
@@ -56,7 +56,7 @@ impl List {
 }
 
 impl Tree {
-    /// Writes each term of a list that has a `#` once for each id, the innermost lists first.
+    /// Repeats each term with a `#` for each id, the innermost lists first.
     pub(super) fn write_out(&mut self, ids: &dyn Fn(&str) -> Vec<String>) -> Result<(), ExpressionError> {
         match self {
             Self::Number(_) | Self::Name(..) => {}
@@ -103,7 +103,7 @@ impl Tree {
         }
     }
 
-    /// Puts `own` in the place of `pattern`, with which names begin: `flow.f0.` for `flow.#.`.
+    /// Replaces the beginning `pattern` of names by `own`: `flow.#.` by `flow.f0.`.
     fn put(&mut self, pattern: &str, own: &str) {
         let put = |name: &mut String| {
             if let Some(rest) = name.strip_prefix(pattern) {
@@ -135,7 +135,7 @@ fn parts(question: &mut Question) -> impl Iterator<Item = &mut Tree> {
     width.into_iter().chain(right).chain(times)
 }
 
-/// A term once for each id that the pattern in `name` stands for.
+/// A term, repeated for each id that the pattern in `name` matches.
 fn each(term: &Tree, name: &str, ids: &dyn Fn(&str) -> Vec<String>) -> Result<Vec<Tree>, ExpressionError> {
     let fail = |message: String| Err(ExpressionError(format!("`{name}`: {message}")));
     let mut parts = name.split('.');

@@ -1,13 +1,13 @@
-//! From text to a tree, by recursive descent.
+//! Parses a text to a tree, by recursive descent.
 
 use super::{ExpressionError, Function, List, Made, Operator, Question, Tree};
 use crate::comparison::Comparison;
 use crate::series::{self, Kind};
 
-/// The series that a question is about.
+/// The series of a function.
 struct Subject<'a> {
     name: &'a str,
-    /// Of what is made of it.
+    /// The kind of the transformed series.
     kind: Kind,
     made: Option<(Made, Tree)>,
 }
@@ -84,14 +84,14 @@ impl<'a> Parser<'a> {
             let tree = self.question(name, function, subject, depth)?;
             return self.expect(")").map(|()| tree);
         }
-        // `min` and `max` are of numbers, too, and a measure may have the name of a function: it is asked at labels.
+        // `min` and `max` are also functions of numbers, and a measure may have the name of a function: it is followed by labels.
         if Function::named(name).is_some()
             && !matches!(name, "min" | "max")
             && let Some(asked) = self.peeked_name()
         {
             return Err(ExpressionError(series::unknown(asked)));
         }
-        // A measure may have the name of a list, too: it is asked at labels, which stand in quotes.
+        // A measure may also have the name of a list: it is followed by labels in quotes.
         let tree = match List::named(name).filter(|_| !self.rest.trim_start().starts_with('\'')) {
             Some(list) => Tree::List(list, self.list(|parser| parser.sum(depth + 1))?),
             None => Tree::Name(name.to_owned(), self.list(Self::label)?),
@@ -99,7 +99,7 @@ impl<'a> Parser<'a> {
         self.expect(")").map(|()| tree)
     }
 
-    /// A series in brackets behind a function, and what is made of it; nothing if something else stands there.
+    /// A series in brackets after a function, and its transformation; `None` if something else follows.
     fn series(&mut self, depth: usize) -> Result<Option<Subject<'a>>, ExpressionError> {
         let before = self.rest;
         self.rest = self.rest.trim_start();
@@ -179,7 +179,7 @@ impl<'a> Parser<'a> {
         Ok(label)
     }
 
-    /// The name that comes next, if one does.
+    /// The next name, if a name follows.
     fn peeked_name(&self) -> Option<&'a str> {
         Parser { rest: self.rest.trim_start(), ..*self }.name()
     }
@@ -229,7 +229,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// How much at the beginning of `text` is a number: digits with a point, and an exponent if there is one (`1e9`, `2.5E-3`).
+/// The length of the number at the beginning of `text`: digits with a point, and an exponent if there is one (`1e9`, `2.5E-3`).
 fn number_length(text: &str) -> usize {
     let digits = |from: usize, point: bool| {
         let is_inside = |c: char| c.is_ascii_digit() || point && c == '.';
@@ -243,8 +243,8 @@ fn number_length(text: &str) -> usize {
     }
 }
 
-/// A longer text is no expression that a person wrote, and trees are walked on the stack.
+/// The limit of a text: nobody writes longer ones, and trees are walked on the stack.
 const LENGTH_MAX: usize = 4096;
 
-/// Brackets may stand this deep: more is no expression that a person wrote, and the parser uses the stack.
+/// The limit of nested brackets: nobody writes more, and the parser uses the stack.
 const DEPTH_MAX: usize = 64;

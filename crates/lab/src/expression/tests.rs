@@ -81,7 +81,7 @@ fn questions_that_have_no_answer_say_why() {
     );
 }
 
-/// Before a run of 10 s and after it.
+/// Asserts an error before a run of 10 s and after it.
 #[track_caller]
 fn assert_unanswerable(text: &str, expected: &str) {
     let expression = Expression::parse(text).unwrap();
@@ -143,7 +143,7 @@ fn what_cannot_be_asked_of_a_run_is_refused_before_it() {
     }
 }
 
-/// What no number says is known after the run alone.
+/// A time that is no number is known only after the run.
 #[test]
 fn times_that_a_run_tells_are_checked_after_it() {
     let expression = Expression::parse("mean(flow.f.window, 9, first_time(link.a.drops, 0))").unwrap();
@@ -212,7 +212,7 @@ fn errors_say_what_was_expected() {
     );
 }
 
-/// The flows `f`, `rival0` and `rival1`, of which the n-th counts n from 1, and the link `a`.
+/// The flows `f`, `rival0` and `rival1`, the n-th with the value n, and the link `a`.
 fn ids(place: &str) -> Vec<String> {
     match place {
         "flow" => ["f", "rival0", "rival1"].map(str::to_owned).to_vec(),
@@ -267,7 +267,7 @@ fn a_number_sign_without_a_meaning_says_so() {
     assert!(refused("max(flow.f.#.max_seq)").contains("in the place of an id or at its end"));
 }
 
-/// Measures were called so before there were lists.
+/// A measure may be called `total`, as a list.
 #[test]
 fn a_measure_may_have_the_name_of_a_list() {
     let expression = Expression::parse("total('a', 'b') - jain('a')").unwrap();

@@ -1,13 +1,13 @@
-//! What is alike in a network, told once: twenty senders, each on its own access link of the same kind, are one sender twenty times.
+//! Groups equal parts of a network: twenty senders, each on its own access link of the same kind, are shown as one.
 
 use std::collections::BTreeSet;
 
 use crate::reproduce::{Topology, TopologyFlow, TopologyLink, VariedAxis};
 
-/// So many at least are told as one. Fewer are as quickly read one by one.
+/// The least size of a group. Fewer elements are as quickly read one by one.
 const ALIKE_MIN: usize = 4;
 
-/// A network in groups of what is alike. What is like nothing else is a group of one.
+/// A network in groups of equal parts. A part that equals no other is a group of one.
 pub(super) struct Alike<'a> {
     pub(super) nodes: Vec<Vec<&'a str>>,
     pub(super) links: Vec<Vec<&'a TopologyLink>>,
@@ -15,8 +15,8 @@ pub(super) struct Alike<'a> {
 }
 
 impl<'a> Alike<'a> {
-    /// Leaves are alike if they are named alike and hang on the same node by links that are alike, with flows that are alike.
-    /// What an axis varies is like only what the same axis varies.
+    /// Leaves are equal if their names differ only in numbers, and they are connected to the same node by equal links, with equal flows.
+    /// Parts that an axis varies equal only parts that the same axis varies.
     pub(super) fn of(topology: &'a Topology, axes: &[VariedAxis]) -> Self {
         let names = topology.nodes.iter().map(String::as_str);
         let nodes = grouped(names, |name| leaf(topology, axes, name));
@@ -37,7 +37,7 @@ impl<'a> Alike<'a> {
         Self { nodes, links, flows }
     }
 
-    /// The network with one of each group, named for all of it.
+    /// The network with one part of each group, with the name of the group.
     pub(super) fn reduced(&self) -> Topology {
         let name = |node: &str| {
             let group = self.nodes.iter().find(|group| group.contains(&node));
@@ -78,7 +78,7 @@ pub(super) fn range<'a>(names: impl Iterator<Item = &'a str>) -> String {
     }
 }
 
-/// The axis that varies a key of the scenario, or what is below it, if one does.
+/// The axis that varies a key of the scenario or a key below it, if there is one.
 pub(super) fn axis_of<'a>(axes: &'a [VariedAxis], key: &str) -> Option<&'a str> {
     // `flow.f*.cc` varies the `cc` of every flow whose name begins with f.
     let is_like = |(varied, part): (&str, &str)| match varied.strip_suffix('*') {
@@ -101,7 +101,7 @@ pub(super) fn axis_of_link<'a>(axes: &'a [VariedAxis], link: &TopologyLink, prop
     axis_of(axes, &format!("link.{}.{property}", link.id))
 }
 
-/// Members of one kind together, where the first of them stands, if they are enough; what has no kind stays alone.
+/// Groups the members of one kind at the place of the first one, if there are enough; members without a kind stay alone.
 fn grouped<T: Copy, K: PartialEq>(members: impl Iterator<Item = T>, kind: impl Fn(T) -> Option<K>) -> Vec<Vec<T>> {
     let members: Vec<(T, Option<K>)> = members.map(|member| (member, kind(member))).collect();
     let group = |(index, (member, kind)): (usize, &(T, Option<K>))| {
@@ -117,7 +117,7 @@ fn grouped<T: Copy, K: PartialEq>(members: impl Iterator<Item = T>, kind: impl F
     members.iter().enumerate().filter_map(group).collect()
 }
 
-/// What makes a leaf: nothing for a node that hangs on several others, or on none.
+/// The kind of a leaf; `None` for a node that is connected to several others, or to none.
 fn leaf<'a>(topology: &'a Topology, axes: &'a [VariedAxis], name: &str) -> Option<impl PartialEq + use<'a>> {
     let links: Vec<&TopologyLink> = topology.links.iter().filter(|link| link.from == name || link.to == name).collect();
     let other = |link: &&'a TopologyLink| if link.from == name { link.to.as_str() } else { link.from.as_str() };
@@ -134,14 +134,14 @@ fn leaf<'a>(topology: &'a Topology, axes: &'a [VariedAxis], name: &str) -> Optio
     Some((stem(name), neighbours, links, flows))
 }
 
-/// What two links share that are alike.
+/// The properties in which equal links agree.
 fn kind<'a>(axes: &'a [VariedAxis], link: &'a TopologyLink) -> impl PartialEq + use<'a> {
     let TopologyLink { id, rate, delay, queue, error, is_duplex, .. } = link;
     let axes = ["rate", "delay", "queue", "error"].map(|property| axis_of_link(axes, link, property));
     (stem(id), [rate, delay, queue], error, is_duplex, axes)
 }
 
-/// A name without its numbers: `S` of `S12`. Only what is named alike can be told as a range.
+/// A name without its numbers: `S` of `S12`. Only names with the same stem can be shown as a range.
 fn stem(name: &str) -> String {
     name.chars().filter(|sign| !sign.is_ascii_digit()).collect()
 }
@@ -161,7 +161,7 @@ mod tests {
         TopologyFlow { id: text(id), from: text(from), to: text(to), transport: text("ns2/fast") }
     }
 
-    /// So many senders, each with its own receiver, on both sides of one link.
+    /// Senders, each with its own receiver, on both sides of one link.
     fn dumbbell(pairs: usize) -> Topology {
         let pairs = || (0..pairs).map(|pair| (format!("S{pair}"), format!("D{pair}"), pair));
         let sources = pairs().map(|(source, _, pair)| link(&format!("a{pair}"), &source, "R1"));
@@ -177,7 +177,7 @@ mod tests {
         Topology { nodes, links, flows: flows.collect() }
     }
 
-    /// How the groups are called.
+    /// Asserts the names of the groups.
     #[track_caller]
     fn assert_groups(topology: &Topology, axes: &[VariedAxis], nodes: &[&str], links: &[&str], flows: &[&str]) {
         let reduced = Alike::of(topology, axes).reduced();
@@ -221,7 +221,7 @@ mod tests {
             let mut five = dumbbell(5);
             change(&mut five.links[1]);
             let (nodes, links) = (["S0 … S4", "R1", "S1", "R2", "D0 … D4"], ["a0 … a4", "a1", "core", "b0 … b4"]);
-            // Its flow goes where the others go, but does not come from where they come.
+            // Its flow has the destination of the others, but another source.
             assert_groups(&five, &[], &nodes, &links, &["f0 … f4", "f1"]);
         }
     }

@@ -7,7 +7,7 @@ use crate::verdict::Verdict;
 
 use super::words::{self, Anchored};
 
-/// More claims than these for one reason are counted first, and listed for who wants to see them.
+/// More claims than this with one reason are shown as a number, and listed on a click.
 const LISTED_MAX: usize = 6;
 
 pub(super) fn anomalies(paper: &Paper, experiment: &ExperimentOutcome) -> Markup {
@@ -29,7 +29,7 @@ pub(super) fn anomalies(paper: &Paper, experiment: &ExperimentOutcome) -> Markup
     }
 }
 
-/// The claims that did not come out, those with one verdict and one reason together.
+/// The claims that deviate, grouped by verdict and reason.
 fn by_reason<'a>(paper: &Paper, experiment: &'a ExperimentOutcome) -> Vec<Vec<Anchored<'a>>> {
     let mut groups: Vec<Vec<Anchored<'_>>> = Vec::new();
     let odd = experiment
@@ -59,7 +59,7 @@ fn anomaly(group: &[Anchored<'_>]) -> Markup {
                 (because)
                 details.which {
                     summary { (words::verdict(&look)) ": " (words::count(group.len(), "claim")) }
-                    // A title once, above what stands under it in the report.
+                    // A title once, above the claims that have it in the report.
                     @for claims in group.chunk_by(|a, b| a.1.title == b.1.title) {
                         p.title { (claims[0].1.title) }
                         ul { @for claim in claims { li { (which(claim)) } } }
@@ -76,7 +76,7 @@ fn anomaly(group: &[Anchored<'_>]) -> Markup {
     }
 }
 
-/// A claim, what it says and what we have instead.
+/// A claim with its statement and our value.
 fn which((anchor, claim): &Anchored<'_>) -> Markup {
     html! {
         a href={ "#" (anchor) } { (words::place(claim)) }

@@ -1,5 +1,5 @@
-//! A table as bars: a group of bars a row, a bar a column. Bars are ours with the 95 % prediction interval of one run, diamonds
-//! are what is published. Only of tables in which chance plays a part: equal integers need no picture.
+//! A table as bars: a group of bars for each row, a bar for each column. Bars are our values with the 95 % prediction interval of one run,
+//! diamonds the published ones. Only tables that involve chance have bars: equal integers need no picture.
 
 use maud::{Markup, html};
 
@@ -12,15 +12,15 @@ const HEIGHT: f64 = 220.0;
 const LEFT: f64 = 52.0;
 const TOP: f64 = 8.0;
 const BOTTOM: f64 = 26.0;
-/// The part of its place that a group of bars fills.
+/// The share of its space that a group of bars fills.
 const FILLED: f64 = 0.72;
-/// More groups, or longer names of them, do not fit side by side.
+/// The limit of groups: more, or longer names, do not fit side by side.
 const ROWS_MAX: usize = 14;
 const NAME_MAX: usize = 14;
 /// As many colours as style.css has.
 const COLUMNS_MAX: usize = 8;
 
-/// The picture of a table, if it is one that a picture helps.
+/// The picture of a table, if a picture is useful.
 pub(super) fn bars(claims: &[&JudgedClaim]) -> Option<Markup> {
     let rows = words::unique(claims.iter().map(|claim| claim.row.as_str()));
     let columns = words::unique(claims.iter().map(|claim| claim.column.as_str()));
@@ -97,7 +97,7 @@ struct Bar<'a> {
 }
 
 impl<'a> Bar<'a> {
-    /// Nothing if a number is missing, or below zero: bars stand on zero.
+    /// `None` if a number is missing, or below zero: bars start at zero.
     fn of(claim: &'a JudgedClaim) -> Option<Self> {
         let PublishedValue::Number(published) = claim.published else { return None };
         let ours = claim.measured.ours.as_ref()?;
@@ -113,7 +113,7 @@ impl<'a> Bar<'a> {
     }
 }
 
-/// The distance of grid lines: 1, 2 or 5 times a power of ten, four to eight of them; nothing if there is no height.
+/// The distance of grid lines: 1, 2 or 5 times a power of ten, so that there are four to eight lines; `None` if there is no height.
 fn step(largest: f64) -> Option<f64> {
     if !largest.is_finite() || largest <= 0.0 {
         return None;

@@ -1,4 +1,4 @@
-//! Distributions: at most how large something was for which share of the time.
+//! Cumulative distributions: the share of the time in which a quantity was at most so large.
 
 use maud::{Markup, html};
 
@@ -12,7 +12,7 @@ const LEFT: f64 = 40.0;
 const RIGHT: f64 = 14.0;
 const TOP: f64 = 10.0;
 const BOTTOM: f64 = 26.0;
-/// The distribution that stands at `index` in each run, all runs in one picture.
+/// The distribution at `index` of each run, all runs in one picture.
 pub(super) fn cdf(runs: &[Pictured], index: usize) -> Markup {
     let all = runs.iter().flat_map(|run| {
         let name = |curve: &str| if runs.len() > 1 { format!("{}: {curve}", run.name) } else { curve.to_owned() };
@@ -25,7 +25,7 @@ pub(super) fn cdf(runs: &[Pictured], index: usize) -> Markup {
     let ends = curves.iter().filter_map(|(_, values)| Some((*values.first()?, *values.last()?)));
     let (low, high) =
         ends.fold((f64::INFINITY, 0.0_f64), |(low, high), (first, last)| (low.min(first), high.max(last)));
-    // A distribution that hardly varies is not blown up: the axis begins at zero unless values are far from it.
+    // A distribution that hardly varies is not magnified: the axis begins at zero unless all values are far from zero.
     let low = if low < 0.5 * high { 0.0 } else { low };
     let high = if high > low { high } else { low + 1.0 };
     let x = |value: f64| LEFT + (value - low) / (high - low) * (WIDTH - LEFT - RIGHT);

@@ -17,16 +17,16 @@ use crate::reproduce::{Figure, Outcome, Panel, Series, Style};
 
 use super::decimate::{decimate, share};
 
-/// Points in a whole report. One is ten bytes or so, the rest of a report is a megabyte and a half, and all shall stay below three.
+/// The limit of points in a whole report. A point takes about ten bytes and the rest of a report 1.5 MB; a report is to stay below 3 MB.
 pub(super) const POINTS_MAX: usize = 150_000;
-/// Points of one series: two thousand slices, more than a wide screen has pixels.
+/// The limit of points in one series: two thousand slices, more than a wide screen has pixels.
 const SERIES_POINTS_MAX: usize = 8_000;
 /// The axis of time is divided into at least this many ticks, and less than ten times as many.
 const TICKS_MIN: f64 = 20_000.0;
 /// As many colours as style.css has.
 const COLOURS: usize = 8;
 
-/// How many points each series of an outcome may have.
+/// The number of points that each series of an outcome may have.
 pub(super) fn points_of_a_series(outcome: &Outcome) -> usize {
     points_of_figures(
         outcome.papers.iter().flat_map(|paper| &paper.experiments).flat_map(|experiment| &experiment.figures),
@@ -40,7 +40,7 @@ pub(super) fn points_of_figures<'a>(figures: impl Iterator<Item = &'a Figure>) -
     share(&lengths, POINTS_MAX).min(SERIES_POINTS_MAX)
 }
 
-/// One figure. `number` tells it from all others.
+/// One figure. `number` is unique in the report.
 pub(super) fn figure(figure: &Figure, number: usize, points_max: usize) -> Markup {
     html! {
         figure.chart id={ "figure-" (number) } {
@@ -107,19 +107,19 @@ fn write_number(text: &mut String, value: f64) {
         return;
     }
     let rounded: f64 = format!("{value:.4e}").parse().expect("what was printed can be read");
-    // The largest numbers round up to none.
+    // The largest numbers round up to infinity.
     let rounded = if rounded.is_finite() { rounded } else { value };
     let (plain, scientific) = (rounded.to_string(), format!("{rounded:e}"));
     text.push_str(if scientific.len() < plain.len() { &scientific } else { &plain });
 }
 
-/// The power of ten that divides `span` into [`TICKS_MIN`] ticks at least.
+/// The power of ten that divides `span` into at least [`TICKS_MIN`] ticks.
 fn tick(span: f64) -> f64 {
     let mut tick = 1.0;
     while span / tick < TICKS_MIN && tick > 1e-12 {
         tick /= 10.0;
     }
-    // 0.1 · 0.1 is not 0.01; what is printed is.
+    // In floats 0.1 · 0.1 is not 0.01, but it is printed so.
     format!("{tick:.0e}").parse().expect("what was printed can be read")
 }
 
@@ -155,7 +155,7 @@ fn colours(panels: &[Panel]) -> Vec<Vec<usize>> {
     colours
 }
 
-/// A JSON string without a sign that ends a script or begins a comment in HTML.
+/// A JSON string without a character that ends a script or begins a comment in HTML.
 fn string(text: &str) -> String {
     let json = serde_json::to_string(text).expect("a string is JSON");
     json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")

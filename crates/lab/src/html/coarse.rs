@@ -1,4 +1,4 @@
-//! Claims that are reproduced, and would be with other inputs as well.
+//! Coarse claims: they are reproduced, and would be with other inputs as well.
 
 use maud::{Markup, html};
 
@@ -11,7 +11,7 @@ pub(super) fn mark(claim: &JudgedClaim) -> Markup {
     html! { @if claim.is_coarse { span.coarse title="no change of alpha, queues, windows or error rates by a fifth flips it" { "coarse" } } }
 }
 
-/// Those of an experiment, listed.
+/// The list of coarse claims of an experiment.
 pub(super) fn list(paper: &Paper, experiment: &ExperimentOutcome) -> Markup {
     let coarse: Vec<(usize, &JudgedClaim)> =
         experiment.claims.iter().enumerate().filter(|(_, claim)| claim.is_coarse).collect();

@@ -1,11 +1,11 @@
-//! Thins a series out without losing a spike: its time is cut into equal slices, and each slice keeps its first, its last, its
-//! least and its largest point. What is drawn between two pixels is then what would have been drawn of all points.
+//! Thins a series out without losing a spike: time is divided into equal slices, and each slice keeps its first, its last, its
+//! least and its largest point. Between two pixels the drawing is then the same as with all points.
 
-/// A slice keeps this many points at most.
+/// The number of points that a slice keeps at most.
 const KEPT_OF_A_SLICE: usize = 4;
 
-/// Positions of the points to keep, in order: all if there are not more than `points_max`, which is four at least. Times never
-/// go back.
+/// Positions of the points to keep, in order: all if there are at most `points_max`, which is at least four. Times never
+/// decrease.
 pub(super) fn decimate(t: &[f64], v: &[f64], points_max: usize) -> Vec<usize> {
     assert_eq!(t.len(), v.len(), "a point has a time and a value");
     if t.len() <= points_max {
@@ -13,7 +13,7 @@ pub(super) fn decimate(t: &[f64], v: &[f64], points_max: usize) -> Vec<usize> {
     }
     let slices = (points_max / KEPT_OF_A_SLICE).max(1);
     let (begin, end) = (t[0], t[t.len() - 1]);
-    // A series that stands still in time is one slice: 0 / 0 is no slice number, and saturates to 0.
+    // A series at one time is one slice: 0 / 0 is NaN, which converts to slice 0.
     let slice = |time: f64| (((time - begin) / (end - begin) * slices as f64) as usize).min(slices - 1);
     let mut kept = Vec::with_capacity(slices * KEPT_OF_A_SLICE);
     let mut first = 0;
@@ -21,7 +21,7 @@ pub(super) fn decimate(t: &[f64], v: &[f64], points_max: usize) -> Vec<usize> {
         let number = slice(t[first]);
         let length = t[first..].partition_point(|&time| slice(time) == number);
         let last = first + length - 1;
-        // What is no number is no extreme.
+        // NaN is no extreme.
         let numbers = || (first..=last).filter(|&index| !v[index].is_nan());
         let least = numbers().min_by(|&a, &b| v[a].total_cmp(&v[b])).unwrap_or(first);
         let largest = numbers().max_by(|&a, &b| v[a].total_cmp(&v[b])).unwrap_or(last);
@@ -38,8 +38,8 @@ pub(super) fn decimate(t: &[f64], v: &[f64], points_max: usize) -> Vec<usize> {
     kept
 }
 
-/// The most points that each series may have so that all together have not more than `total`: short series leave theirs to
-/// long ones.
+/// The largest number of points for each series such that all together have at most `total`: long series get what short ones do not
+/// need.
 pub(super) fn share(lengths: &[usize], total: usize) -> usize {
     let mut lengths = lengths.to_vec();
     lengths.sort_unstable();
@@ -68,7 +68,7 @@ mod tests {
         }
     }
 
-    /// Times that stand still, creep and leap; values that jump.
+    /// Times with equal, small and large steps; values that jump.
     fn series(numbers: &mut Numbers, length: usize) -> (Vec<f64>, Vec<f64>) {
         let mut time = 0.0;
         let mut point = || {
@@ -88,7 +88,7 @@ mod tests {
             let kept = decimate(&t, &v, points_max);
             assert!(kept.len() <= points_max, "{} of {length} points, {points_max} allowed", kept.len());
             assert!(kept.is_sorted_by(|a, b| a < b), "in order, each once");
-            // Any window of time that is a slice wide or wider lies on whole slices but for its ends; so compare the slices.
+            // Any window of time of at least a slice consists of whole slices except at its ends; so the slices are compared.
             let slices = points_max / 4;
             if length <= points_max {
                 assert_eq!(kept.len(), length);

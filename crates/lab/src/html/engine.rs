@@ -1,4 +1,4 @@
-//! The second column: our own transport in the place of ns-2's agents.
+//! The second column: our own transport in place of ns-2's agents.
 
 use maud::{Markup, html};
 
@@ -10,7 +10,7 @@ const AGREES: Look = Look { class: "reproduced", sign: "✓", word: "agrees", pl
 const DIFFERS: Look = Look { class: "deviates", sign: "≠", word: "differs", plural: "differ" };
 const MISSED: Look = Look { class: "missed", sign: "≠", word: "differs, unexplained", plural: "differ, unexplained" };
 
-/// How a claim's second column looks.
+/// The look of a claim's second column.
 fn look(claim: &JudgedClaim) -> Option<&'static Look> {
     claim.engine.as_ref().map(|engine| match (engine.agrees, engine.is_missed) {
         (true, _) => &AGREES,
@@ -24,7 +24,7 @@ pub(super) fn is_in<'a>(mut claims: impl Iterator<Item = &'a JudgedClaim>) -> bo
     claims.any(|claim| claim.engine.is_some())
 }
 
-/// What our transport gives, and how it stands to ours: one cell.
+/// The cell with our transport's value and its relation to the value of ns-2's agents.
 pub(super) fn cell(claim: &JudgedClaim) -> Markup {
     html! {
         td.number.engine {
@@ -41,7 +41,7 @@ pub(super) fn head() -> Markup {
     html! { th.number scope="col" title="our own transport in the place of ns-2's agents, and how far it is from them" { "engine" } }
 }
 
-/// What our transport gives otherwise, by its reason.
+/// The differences of our transport, by their reasons.
 pub(super) fn differences(paper: &Paper, experiment: &ExperimentOutcome) -> Markup {
     let mut groups: Vec<Vec<Anchored<'_>>> = Vec::new();
     for (index, claim) in experiment.claims.iter().enumerate() {
@@ -81,7 +81,7 @@ fn stands(claim: &JudgedClaim) -> String {
     format!("{}, {}", shown(claim.engine_shown()), shown(claim.engine_stand_shown()))
 }
 
-/// How many claims our transport keeps, for the overview.
+/// The number of claims that our transport keeps, for the overview.
 pub(super) fn tally(outcome: &Outcome) -> Markup {
     let [numbers, others] = outcome.engine_counts();
     html! { @if numbers.claims + others.claims > 0 {

@@ -1,4 +1,4 @@
-//! The section of an experiment: its question, its setup, its tables and figures, what is odd about it, and its file.
+//! The section of an experiment: its question, its setup, its tables and figures, its deviations, and its file.
 
 use maud::{Markup, html};
 
@@ -6,14 +6,14 @@ use crate::reproduce::{ExperimentOutcome, Figure, Paper};
 
 use super::{anomalies, charts, coarse, engine, setup, table, words};
 
-/// Draws figures, and numbers them through the report.
+/// Draws figures, and numbers them throughout the report.
 pub(super) struct Charts {
     drawn: usize,
     points_max: usize,
 }
 
 impl Charts {
-    /// With so many points of each series.
+    /// Charts with at most `points_max` points in each series.
     pub(super) fn new(points_max: usize) -> Self {
         Self { drawn: 0, points_max }
     }
@@ -40,7 +40,7 @@ pub(super) fn experiment(paper: &Paper, experiment: &ExperimentOutcome, charts: 
     }
 }
 
-/// What it asks, and the paragraphs that follow.
+/// The question, and the paragraphs that follow it.
 pub(super) fn question(experiment: &ExperimentOutcome) -> Markup {
     let mut paragraphs = experiment.question.split("\n\n");
     let question = paragraphs.next().unwrap_or_default();
@@ -50,7 +50,7 @@ pub(super) fn question(experiment: &ExperimentOutcome) -> Markup {
     }
 }
 
-/// Its file.
+/// The text of its file.
 pub(super) fn source(experiment: &ExperimentOutcome) -> Markup {
     html! {
         details.source {
@@ -60,7 +60,7 @@ pub(super) fn source(experiment: &ExperimentOutcome) -> Markup {
     }
 }
 
-/// A line of a scenario: comments quiet, heads of tables strong.
+/// A line of a scenario: comments are grey, heads of tables bold.
 pub(super) fn source_line(line: &str) -> Markup {
     let trimmed = line.trim_start();
     html! {

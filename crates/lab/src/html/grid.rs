@@ -9,9 +9,9 @@ use crate::sweep::{Line, Sweep};
 use super::ticks::ticks;
 use super::{experiment, page, words};
 
-/// Lines of a picture: as many as there are colours.
+/// The limit of lines in a picture: the number of colours.
 const LINES_MAX: usize = 8;
-/// Pictures of gauges, where the file has no measures.
+/// The limit of pictures of gauges, if the file has no measures.
 const GAUGES_MAX: usize = 24;
 
 const WIDTH: f64 = 340.0;
@@ -20,10 +20,10 @@ const LEFT: f64 = 50.0;
 const RIGHT: f64 = 12.0;
 const TOP: f64 = 10.0;
 const BOTTOM: f64 = 26.0;
-/// Names of values that fit below a picture.
+/// The number of values whose names fit below a picture.
 const NAMES_MAX: usize = 8;
 
-/// A sweep as an HTML document. Its pictures have the last axis across; the others make their lines.
+/// A sweep as an HTML document. The last axis is the horizontal axis of its pictures; the other axes make the lines.
 pub fn sweep_page(experiment: &Experiment, sweep: &Sweep) -> String {
     let pictures = pictures(experiment, sweep);
     let body = html! {
@@ -68,7 +68,7 @@ fn masthead(experiment: &Experiment, sweep: &Sweep) -> Markup {
     }
 }
 
-/// Which axis is drawn how.
+/// The description of the axes.
 fn axes(experiment: &Experiment) -> Markup {
     let names: Vec<&str> = experiment.axes.iter().map(|axis| axis.name.as_str()).collect();
     html! {
@@ -78,7 +78,7 @@ fn axes(experiment: &Experiment) -> Markup {
     }
 }
 
-/// Of runs that no seed changes.
+/// The remark on runs that do not depend on the seed.
 fn certain(sweep: &Sweep) -> String {
     match sweep.certain {
         0 => String::new(),
@@ -99,7 +99,7 @@ fn experiment_source(one: &Experiment) -> Markup {
 /// A quantity over the grid.
 struct Picture<'a> {
     gauge: &'a str,
-    /// Values of the last axis.
+    /// The values of the last axis.
     across: Vec<&'a str>,
     /// Labels of the other axes, and a point for each value across.
     lines: Vec<(String, Vec<Option<Point>>)>,
@@ -117,7 +117,7 @@ fn pictures<'a>(experiment: &Experiment, sweep: &'a Sweep) -> Vec<Picture<'a>> {
     let has_measures = gauges.iter().any(|gauge| experiment.has_measure(gauge));
     let telling = |gauge: &&str| match has_measures {
         true => experiment.has_measure(gauge),
-        // What does not change over the grid needs no picture.
+        // A quantity that is constant over the grid needs no picture.
         false => {
             let means = all
                 .iter()

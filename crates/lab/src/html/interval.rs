@@ -1,5 +1,5 @@
-//! A claim's numbers as a small picture: the interval that decides as a band, the published number as a tick, ours as a dot
-//! with the whisker in which further runs of ours would lie. Each picture has a scale of its own.
+//! A claim's numbers as a small picture: a band for the interval that decides, a tick for the published number, a dot for ours, and a
+//! whisker for further runs of ours. Each picture has its own scale.
 
 use maud::{Markup, html};
 
@@ -9,10 +9,10 @@ use super::words;
 
 const WIDTH: f64 = 128.0;
 const HEIGHT: f64 = 18.0;
-/// Free on either side, so that a dot at an end is whole.
+/// The margin on either side, so that a dot at an end is drawn completely.
 const MARGIN: f64 = 7.0;
 
-/// Half the width of the picture of a number that must be equal: five per cent of it, so that what is off by 0.01 % looks so.
+/// Half the width of a picture for numbers that must be equal: five per cent of the number, so that a difference of 0.01 % looks small.
 const EXACT_SHARE: f64 = 0.05;
 
 /// The picture of a claim, if something was measured.
@@ -23,7 +23,7 @@ pub(super) fn interval(claim: &JudgedClaim) -> Option<Markup> {
         PublishedValue::Number(value) => Some(value),
         PublishedValue::Words(_) => None,
     };
-    // The band of a prediction is that whisker.
+    // The band of a prediction is this whisker.
     let has_whisker = claim.band.kind != "prediction"
         && ours.seeds > 1
         && ours.sd > 0.0
@@ -31,14 +31,14 @@ pub(super) fn interval(claim: &JudgedClaim) -> Option<Markup> {
         && ours.high.is_finite();
     let whisker = has_whisker.then_some((ours.low, ours.high));
     let ends = whisker.map(|(low, high)| [Some(low), Some(high)]).unwrap_or_default();
-    // What must be equal has no interval to compare with; the width of the picture is a share of the number itself.
+    // Numbers that must be equal have no interval; the width of the picture is a share of the number itself.
     let scale = published.filter(|_| !is_band).map(|value| value.abs() * EXACT_SHARE);
     let around = published.zip(scale).map(|(value, half)| [Some(value - half), Some(value + half)]).unwrap_or_default();
     let marks =
         [published, Some(ours.value), claim.band.low, claim.band.high].into_iter().chain(ends).chain(around).flatten();
     let (low, high) =
         marks.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), mark| (low.min(mark), high.max(mark)));
-    // Equal to the bit: everything stands in the middle.
+    // Equal to the bit: everything is drawn in the middle.
     let is_point = high - low <= f64::EPSILON * high.abs();
     let x = |value: f64| match is_point {
         true => WIDTH / 2.0,
@@ -70,7 +70,7 @@ fn label(claim: &JudgedClaim) -> String {
     format!("published {}, ours {ours}", claim.published)
 }
 
-/// A tenth of a pixel is more than anyone sees.
+/// A coordinate in tenths of a pixel, which is more precise than visible.
 fn shown(pixels: f64) -> String {
     format!("{pixels:.1}")
 }

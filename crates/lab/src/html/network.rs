@@ -1,7 +1,7 @@
 //! The network of an experiment as a drawing: layers from the senders on the left to the receivers on the right.
 //!
-//! In the manner of Sugiyama: every link is given a direction, a node stands one layer right of the last node before it, a link
-//! over several layers bends around what stands between, and each layer is ordered by where its neighbours stand.
+//! By Sugiyama's method: every link gets a direction; a node is one layer to the right of its last predecessor; a link over several layers
+//! bends around the nodes between; and each layer is ordered by the positions of its neighbours.
 
 use std::collections::BTreeMap;
 
@@ -18,16 +18,16 @@ const MARGIN_X: f64 = 42.0;
 const MARGIN_TOP: f64 = 36.0;
 const MARGIN_BOTTOM: f64 = 40.0;
 const NODE_HEIGHT: f64 = 26.0;
-/// How far two links between the same nodes are apart.
+/// The distance of two links between the same nodes.
 const BEND: f64 = 26.0;
-/// How far the cards of a stack are apart.
+/// The distance of the cards of a stack.
 const CARD: f64 = 3.5;
-/// More names of flows than this become their number.
+/// If a node has more flows than this, their number is shown instead of their names.
 const NAMED_MAX: usize = 2;
-/// What is larger is told by the table of its links alone.
+/// The limit of nodes: a larger network is shown only by the table of its links.
 const NODES_MAX: usize = 60;
 
-/// The drawing of a network, if there is something to draw; what is alike is drawn once, as a stack.
+/// The drawing of a network, if there is something to draw; equal parts are drawn once, as a stack.
 pub(super) fn network(alike: &Alike<'_>) -> Option<Markup> {
     let topology = &alike.reduced();
     if topology.links.is_empty() || topology.nodes.len() > NODES_MAX {
@@ -54,7 +54,7 @@ pub(super) fn network(alike: &Alike<'_>) -> Option<Markup> {
                     text.rate x=(shown(x)) y=(shown(y - 7.0)) { (edge.link.rate) }
                     text.delay x=(shown(x)) y=(shown(y + 15.0)) { (edge.link.delay) }
                 } @else {
-                    // Slanted lines stand closer above each other than two lines of text do.
+                    // Slanted lines are closer to each other than two lines of text.
                     text x=(shown(x)) y=(shown(y + if edge.link.error.is_some() { -8.0 } else { 4.0 })) {
                         tspan.rate { (edge.link.rate) } ", " (edge.link.delay)
                     }
@@ -83,7 +83,7 @@ pub(super) fn network(alike: &Alike<'_>) -> Option<Markup> {
     })
 }
 
-/// Which flows begin at a node, and which end there.
+/// The flows that begin at a node, and those that end there.
 fn users(topology: &Topology, node: &str) -> (Option<String>, Option<String>) {
     let named = |flows: Vec<&str>| match flows.len() {
         0 => None,
@@ -101,7 +101,7 @@ fn title(link: &TopologyLink) -> String {
     format!("{id}: {rate}, {delay}, {queue}{error}")
 }
 
-/// About seven pixels a letter.
+/// The width of a node: about seven pixels a letter.
 fn node_width(name: &str) -> f64 {
     (name.chars().count() as f64 * 7.2 + 14.0).max(NODE_HEIGHT)
 }
@@ -112,20 +112,20 @@ fn flow_width(flows: &str) -> f64 {
 }
 
 struct Layout<'a> {
-    /// Of each node, then of the bends of long links.
+    /// The layer of each node, then of the bends of long links.
     layers: Vec<usize>,
-    /// Free on either side: half of the widest node there.
+    /// The margin on either side: half of the widest node there.
     margin_x: f64,
-    /// Place in the layer, counted from its middle.
+    /// The place in the layer, counted from its middle.
     rows: Vec<f64>,
     edges: Vec<Edge<'a>>,
 }
 
 struct Edge<'a> {
     link: &'a TopologyLink,
-    /// From one end over the bends to the other, from left to right.
+    /// The points from one end over the bends to the other, from left to right.
     points: Vec<usize>,
-    /// Sideways, in units of [`BEND`]: not zero for links beside each other.
+    /// The sideways shift in units of [`BEND`]; not zero for parallel links.
     bend: f64,
 }
 
@@ -134,7 +134,7 @@ impl<'a> Layout<'a> {
         let index: BTreeMap<&str, usize> =
             topology.nodes.iter().enumerate().map(|(index, name)| (name.as_str(), index)).collect();
         let ends = |link: &TopologyLink| Some((*index.get(link.from.as_str())?, *index.get(link.to.as_str())?));
-        // A way back that is unlike its link follows it; it is the same line in the drawing.
+        // A reverse direction that differs from its link follows it in the list; in the drawing both are one line.
         let links: Vec<(&TopologyLink, usize, usize)> = topology
             .links
             .iter()
@@ -196,14 +196,14 @@ impl<'a> Layout<'a> {
         path
     }
 
-    /// Whether its label stands on a level line.
+    /// Whether the label of an edge is on a horizontal line.
     fn is_level(&self, edge: &Edge<'_>) -> bool {
         let segment = (edge.points.len() - 2) / 2;
         let (left, right) = (edge.points[segment], edge.points[segment + 1]);
         (self.rows[left] - self.rows[right]).abs() < 0.1
     }
 
-    /// Where its label stands.
+    /// The place of an edge's label.
     fn middle(&self, edge: &Edge<'_>) -> (f64, f64) {
         let segment = (edge.points.len() - 2) / 2;
         let ends = (self.place(edge.points[segment]), self.place(edge.points[segment + 1]));
@@ -219,16 +219,16 @@ fn bent(edge: &Edge<'_>, (x0, y0): (f64, f64), (x1, y1): (f64, f64)) -> ((f64, f
     ((x + 2.0 * aside_x, y + 2.0 * aside_y), (x + aside_x, y + aside_y))
 }
 
-/// Which way a link goes between nodes that are equally far from the first sender.
+/// The direction of a link between nodes that are equally far from the first sender.
 #[derive(Clone, Copy)]
 enum Tie {
-    /// As the file says.
+    /// The direction in the file.
     ByLink,
-    /// From the node that the file names first. Then there is no circle, as all but the links of leaves follow one order.
+    /// From the node that the file names first. Then there is no cycle, as all links except those of leaves follow one order.
     ByNode,
 }
 
-/// Whether following the links one comes back; a path of so many links as there are nodes does.
+/// Whether the links contain a cycle: then there is a path with as many links as nodes.
 fn has_circle(count: usize, directed: &[(usize, usize)]) -> bool {
     let mut steps = vec![0; count];
     for _ in 0..count {
@@ -239,7 +239,7 @@ fn has_circle(count: usize, directed: &[(usize, usize)]) -> bool {
     steps.iter().any(|&steps| steps >= count)
 }
 
-/// Each link from left to right: away from the first sender, and away from what only sends.
+/// The direction of each link from left to right: away from the first sender, and away from nodes that only send.
 fn directed(topology: &Topology, links: &[(&TopologyLink, usize, usize)], tie: Tie) -> Vec<(usize, usize)> {
     let count = topology.nodes.len();
     let neighbours = |node: usize| {
@@ -290,13 +290,13 @@ fn directed(topology: &Topology, links: &[(&TopologyLink, usize, usize)], tie: T
 /// The layer of each node.
 fn layers(count: usize, directed: &[(usize, usize)]) -> Vec<usize> {
     let mut layers = vec![0; count];
-    // A path has not more links than there are nodes.
+    // A path has at most as many links as there are nodes.
     for _ in 0..count {
         for &(left, right) in directed.iter().filter(|(left, right)| left != right) {
             layers[right] = layers[right].max(layers[left] + 1);
         }
     }
-    // What has nothing on its left stands next to what is on its right.
+    // A node without a predecessor is placed next to its successor.
     for node in 0..count {
         let has_left = directed.iter().any(|&(left, right)| right == node && left != node);
         let rights = directed.iter().filter(|&&(left, right)| left == node && right != node);
@@ -307,7 +307,7 @@ fn layers(count: usize, directed: &[(usize, usize)]) -> Vec<usize> {
     layers
 }
 
-/// Moves links between the same neighbours apart.
+/// Separates parallel links.
 fn spread(edges: &mut [Edge<'_>]) {
     let ends: Vec<Vec<usize>> = edges.iter().map(|edge| edge.points.clone()).collect();
     for (index, edge) in edges.iter_mut().enumerate().filter(|(_, edge)| edge.points.len() == 2) {
@@ -331,7 +331,7 @@ fn rows(layers: &[usize], edges: &[Edge<'_>]) -> Vec<f64> {
         }
     };
     settle(&order, &mut rows);
-    // From left to right and back, twice: more changes nothing in networks of this size.
+    // From left to right and back, twice: more sweeps change nothing in networks of this size.
     for sweep in 0..4 {
         let mut visited: Vec<usize> = (0..count).collect();
         if sweep % 2 == 1 {

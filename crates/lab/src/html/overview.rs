@@ -7,7 +7,7 @@ use crate::reproduce::{JudgedClaim, Outcome, Paper, Total, Under, item_rank};
 use super::engine;
 use super::words::{self, DEVIATES, HOLDS, Look, MISSED, NOT_REPRODUCIBLE, REPRODUCED};
 
-/// An item of more claims has the whole width: three lines of squares would be four and more.
+/// An item with more claims has the whole width: in half of it, it would need more than three lines of squares.
 const SQUARES_MAX: usize = 39;
 
 pub(super) fn overview(outcome: &Outcome) -> Markup {
@@ -34,7 +34,7 @@ pub(super) fn overview(outcome: &Outcome) -> Markup {
     }
 }
 
-/// What became of the claims that are counted in one place, in words and as a bar.
+/// The verdicts of the claims of one category, in words and as a bar.
 fn tally(total: &Total) -> Markup {
     let good = if total.under.is_result() { REPRODUCED } else { HOLDS };
     let good_word = good.plural;
@@ -63,7 +63,7 @@ fn tally(total: &Total) -> Markup {
     }
 }
 
-/// What is no result, in a line: it is nothing to be proud of, and must not look so.
+/// The claims that are no results, in one line, so that they do not look like results.
 fn others(totals: &[Total]) -> Markup {
     let others: Vec<&Total> = totals.iter().filter(|total| !total.under.is_result()).collect();
     html! { @if !others.is_empty() {
@@ -97,7 +97,7 @@ fn row(paper: &Paper) -> Markup {
     }
 }
 
-/// The claims of a paper by item: tables, then figures, then what the text says.
+/// The claims of a paper by item: tables, then figures, then the text.
 fn items(paper: &Paper) -> Vec<(&str, Vec<(String, &JudgedClaim)>)> {
     let mut items: Vec<(&str, Vec<(String, &JudgedClaim)>)> = Vec::new();
     for experiment in &paper.experiments {
@@ -128,7 +128,7 @@ fn cell(anchor: &str, claim: &JudgedClaim) -> Markup {
     }
 }
 
-/// What is reproduced needs no sign: the eye shall find the others.
+/// The sign of a verdict. A reproduced claim has none, so that the others stand out.
 fn sign(look: &Look) -> &'static str {
     if [REPRODUCED.class, HOLDS.class].contains(&look.class) { "" } else { look.sign }
 }

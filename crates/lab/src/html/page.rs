@@ -14,7 +14,7 @@ const SCRIPT: &str = include_str!("assets/report.js");
 const UPLOT: &str = include_str!("assets/uPlot.iife.min.js");
 const UPLOT_STYLE: &str = include_str!("assets/uPlot.min.css");
 
-/// Nothing is fetched, whatever a text may say: all there is stands in the file.
+/// The content security policy: nothing is fetched, as the file contains everything.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; font-src data:; \
                       base-uri 'none'; form-action 'none'";
 
@@ -29,7 +29,7 @@ pub fn page(outcome: &Outcome) -> String {
     document(&format!("Published and ours: {}", titles(outcome)), &masthead(outcome), &contents(outcome), &body)
 }
 
-/// A document around its content: what every report has in common.
+/// A document with its frame, which all reports have in common.
 pub(super) fn document(title: &str, masthead: &Markup, contents: &Markup, body: &Markup) -> String {
     let page = html! {
         (DOCTYPE)
@@ -58,7 +58,7 @@ pub(super) fn document(title: &str, masthead: &Markup, contents: &Markup, body: 
     page.into_string()
 }
 
-/// Whose work a report carries along.
+/// The credits of a report.
 pub(super) const ABOUT: &str = "Charts by uPlot 1.6.32 (Leon Sorokin, MIT licence); type is Inter 4.1 (The Inter Project Authors, SIL Open Font License 1.1).";
 
 fn titles(outcome: &Outcome) -> String {
@@ -138,7 +138,7 @@ fn colophon(outcome: &Outcome) -> Markup {
                     "Reproduced, and no change of alpha, queues, windows or error rates by a fifth flips that: it says less than others do."
                 } }
                 div { dt { "deviates" } dd { "Ours is not, and the reason stands under Anomalies; " em { "unexplained" } " if there is none yet." } }
-                div { dt { "not reproducible" } dd { "It is known, and said why, that nobody can get this from what the paper tells." } }
+                div { dt { "not reproducible" } dd { "The paper does not contain enough information to compute it; the reason is given." } }
                 div { dt { "exact" } dd { "Every run gives the published number, to the bit." } }
                 div { dt { "prediction interval" } dd {
                     "A number that a paper got from one random run is one draw. It is reproduced if it lies where 95 of 100 further "

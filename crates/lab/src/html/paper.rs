@@ -1,4 +1,4 @@
-//! The section of a paper: what it asks, what it states, and its experiments.
+//! The section of a paper: its question, its statements, and its experiments.
 
 use maud::{Markup, html};
 
@@ -25,12 +25,12 @@ pub(super) fn paper(paper: &Paper, charts: &mut experiment::Charts) -> Markup {
     }
 }
 
-/// Something to type.
+/// A command to type.
 fn command(command: &str) -> Markup {
     html! { p.command { code { (command) } button.copy type="button" data-copy=(command) { "Copy" } } }
 }
 
-/// What the paper says in words, and numbers of its text, as a checklist.
+/// The paper's statements in words and the numbers of its text, as a checklist.
 fn statements(paper: &Paper) -> Markup {
     let mut statements: Vec<Anchored<'_>> = Vec::new();
     for experiment in words::ordered(paper) {

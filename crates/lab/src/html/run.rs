@@ -1,4 +1,4 @@
-//! The report of one run, or of several beside each other: the network, what was measured, the series over time, distributions.
+//! The report of one run, or of several beside each other: the network, the numbers, the series over time, and distributions.
 
 use maud::{Markup, html};
 
@@ -8,7 +8,7 @@ use crate::report::{FlowReport, LinkReport};
 use super::experiment::{self, Charts};
 use super::{cdf, charts, page, setup, words};
 
-/// Runs as an HTML document. Of several, their numbers and distributions are beside each other before each has its own section.
+/// Runs as an HTML document. Several runs first have their numbers and distributions beside each other, then a section each.
 pub fn run_page(runs: &[Pictured]) -> String {
     let names: Vec<&str> = runs.iter().map(|run| run.name.as_str()).collect();
     let title = names.join(" beside ");
@@ -80,7 +80,7 @@ fn contents(runs: &[Pictured]) -> Markup {
     }
 }
 
-/// A line a flow and a run, the runs of a flow below each other.
+/// A line for each flow and run, with the runs of a flow below each other.
 fn flows(runs: &[Pictured]) -> Markup {
     let ids = words::unique(runs.iter().flat_map(|run| run.report.flows.iter().map(|flow| flow.id.as_str())));
     let find = |run: &'_ Pictured, id: &str| -> Option<FlowReport> {
@@ -125,7 +125,7 @@ fn flows(runs: &[Pictured]) -> Markup {
     }
 }
 
-/// The same of links that carried something.
+/// The same for links that carried packets.
 fn links(runs: &[Pictured]) -> Markup {
     let used = |link: &&LinkReport| link.forwarded_packets + link.dropped_packets > 0;
     let ids =
@@ -158,7 +158,7 @@ fn links(runs: &[Pictured]) -> Markup {
     }
 }
 
-/// Four digits of it.
+/// A number with four digits.
 fn shown(value: f64) -> String {
     let decimals = [1000.0, 100.0, 10.0].iter().position(|limit| value.abs() >= *limit).unwrap_or(3);
     format!("{value:.decimals$}")

@@ -1,4 +1,4 @@
-//! What an experiment runs: its network, what is varied on it, its flows and links.
+//! The setup of an experiment: its network, its axes, its flows and links.
 
 use maud::{Markup, html};
 
@@ -7,12 +7,12 @@ use crate::reproduce::{ExperimentOutcome, TopologyFlow, TopologyLink, VariedAxis
 use super::alike::{self, Alike};
 use super::network;
 
-/// What follows is a click away.
+/// The number of values that are shown; the rest appears on a click.
 const VALUES_MAX: usize = 8;
-/// What follows is in the file.
+/// The number of flows that are shown; the rest is in the file.
 const FLOWS_MAX: usize = 8;
 
-/// The network and what is varied on it.
+/// The network and its axes.
 pub(super) fn setup(experiment: &ExperimentOutcome) -> Markup {
     let axes = &experiment.axes;
     let alike = Alike::of(&experiment.topology, axes);
@@ -36,10 +36,10 @@ pub(super) fn setup(experiment: &ExperimentOutcome) -> Markup {
     }
 }
 
-/// One value a line: there are commas in values.
+/// The values of an axis, one a line, as values contain commas.
 fn values(axis: &VariedAxis) -> Markup {
     let shown = axis.values.len().min(VALUES_MAX);
-    // A click for a single line would be one line as well.
+    // A single line more is shown, as the control for the click would need a line, too.
     let (shown, more) = axis.values.split_at(if axis.values.len() == shown + 1 { shown + 1 } else { shown });
     let list = |values: &[String]| html! { ul { @for value in values { li { (value) } } } };
     html! {
@@ -104,7 +104,7 @@ fn links(axes: &[VariedAxis], alike: &Alike<'_>) -> Markup {
     }
 }
 
-/// How many a line stands for.
+/// The number of elements that a line stands for.
 fn times(count: usize) -> Markup {
     html! { @if count > 1 { " " span.times { "× " (count) } } }
 }

@@ -70,7 +70,7 @@ pub(super) fn table(paper: &Paper, group: &[Anchored<'_>]) -> Markup {
     }
 }
 
-/// What the interval's picture shows.
+/// The key of the interval's picture.
 fn key(source: Source) -> Markup {
     let theirs = words::theirs(source);
     html! {
@@ -102,7 +102,7 @@ fn heading(paper: &Paper, first: &JudgedClaim, claims: &[&JudgedClaim], unit: Op
     }
 }
 
-/// When a claim is reproduced.
+/// The rule by which a claim is reproduced.
 fn rule(claim: &JudgedClaim) -> &'static str {
     match claim.band.kind {
         "exact" => "Ours must be equal.",

@@ -89,12 +89,12 @@ fn figure(text: &str, panels: usize, series: &[Series]) -> Figure {
 
 fn series(name: &str, points: usize) -> Series {
     let t: Vec<f64> = (0..points).map(|index| index as f64 * 100.0 / points as f64).collect();
-    // As long as a number of five digits is.
+    // Numbers whose five digits are as long as possible.
     let v = t.iter().map(|time| -(time * 1.234_567e-3 + 1.111_11e-4)).collect();
     Series { name: name.to_owned(), style: Style::Steps, t, v }
 }
 
-/// Tags and attributes of a page, in their order; what stands in scripts and styles is not looked at.
+/// Tags and attributes of a page, in their order, without the contents of scripts and styles.
 fn skeleton(page: &str) -> Vec<&str> {
     let mut tags = Vec::new();
     let mut rest = page;
@@ -179,7 +179,7 @@ fn no_text_can_add_or_end_an_element_of_an_evaluation() {
 #[test]
 fn the_page_names_nothing_outside_of_itself() {
     let page = page(&outcome("w", vec![]));
-    // What is vendored says where it comes from, and SVG made by a script names its namespace; nothing is loaded.
+    // Vendored files name their sources, and SVG made by a script names its namespace; but nothing is loaded.
     for loading in ["src=\"http", "href=\"http", "url(http", "@import", "fetch(", "XMLHttpRequest", "<link"] {
         assert!(!page.contains(loading), "{loading}");
     }
@@ -191,7 +191,7 @@ fn a_report_of_many_long_series_stays_below_three_megabytes() {
     let curves = [series("one", 50_000), series("two", 50_000), series("three", 50_000)];
     let page = page(&outcome("a word or two", vec![figure("a word or two", 4, &curves); 60]));
     assert!(page.len() < 3_000_000, "{} bytes", page.len());
-    // The other half of a real report is tables and networks.
+    // Half of a real report is tables and networks.
     assert!(page.len() > 1_200_000, "{} bytes: there was room for more points", page.len());
 }
 
@@ -265,7 +265,7 @@ fn every_text_has_the_contrast_of_aa() {
     );
     let texts = ["ink", "quiet", "accent", "missed", "reproduced-ink", "deviates-ink", "impossible-ink"];
     let grounds = ["paper", "raised"];
-    // A sign stands in the colour of paper on its square or its mark, or in the colour of the verdict in an empty square.
+    // A sign has the colour of the paper on its square or mark, or the colour of the verdict in an empty square.
     let signs = ["reproduced", "holds", "deviates", "missed", "impossible"].map(|sign| ("paper", sign));
     let pairs = texts.iter().flat_map(|&text| grounds.map(|ground| (text, ground))).chain(signs);
     for (text, ground) in pairs {

@@ -14,7 +14,7 @@ pub(super) fn ticks(low: f64, high: f64) -> Vec<(f64, String)> {
     while power > span {
         (power, exponent) = (power / 10.0, exponent - 1);
     }
-    // A step of the span's power gives up to ten ticks, one of its tenth at least ten: one between them fits.
+    // A step of the span's power of ten gives up to ten ticks, a tenth of it at least ten: a step between the two fits.
     let (step, decimals) = [(0.2, 1), (0.5, 1), (1.0, 0), (2.0, 0)]
         .into_iter()
         .map(|(part, more)| (part * power, more - exponent))

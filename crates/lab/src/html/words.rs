@@ -7,13 +7,13 @@ pub(super) use crate::reproduce::item_name as item;
 use crate::reproduce::{ExperimentOutcome, JudgedClaim, Paper, item_rank};
 use crate::verdict::Verdict;
 
-/// How a verdict looks. The sign is for those who do not see its colour.
+/// The look of a verdict. The sign is for readers who do not see its colour.
 pub(super) struct Look {
     /// Class in style.css.
     pub(super) class: &'static str,
     pub(super) sign: &'static str,
     pub(super) word: &'static str,
-    /// Of several.
+    /// The word for several claims.
     pub(super) plural: &'static str,
 }
 
@@ -54,7 +54,7 @@ pub(super) fn is_statement(claim: &JudgedClaim) -> bool {
     claim.item == "text" || claim.kind != ClaimKind::Number
 }
 
-/// How the numbers are called that ours are held against.
+/// The name of the numbers that ours are compared with.
 pub(super) fn theirs(source: Source) -> &'static str {
     match source {
         Source::Paper | Source::Published => "published",
@@ -78,12 +78,12 @@ pub(super) fn unique<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     unique
 }
 
-/// Where a claim stands, without the key of its paper: the section is that of the paper already.
+/// The citation of a claim without the key of its paper, as the section is that of the paper.
 pub(super) fn cite<'a>(paper: &Paper, claim: &'a JudgedClaim) -> &'a str {
     claim.cite.strip_prefix(&paper.key).and_then(|cite| cite.strip_prefix(", ")).unwrap_or(&claim.cite)
 }
 
-/// Who says so, if it is not the paper.
+/// The source, if it is not the paper.
 pub(super) fn source(source: Source) -> Option<&'static str> {
     match source {
         Source::Paper => None,
@@ -106,12 +106,12 @@ pub(super) fn place(claim: &JudgedClaim) -> String {
     }
 }
 
-/// A number with the sign that typographers use.
+/// A number with a typographic minus sign.
 pub(super) fn number(text: &str) -> String {
     text.replace('-', "−")
 }
 
-/// Experiments as a reader looks for them, as the terminal has them: tables, then figures, then the rest.
+/// Experiments in the order of the terminal's output: tables, then figures, then the rest.
 pub(super) fn ordered(paper: &Paper) -> Vec<&ExperimentOutcome> {
     let mut experiments: Vec<&ExperimentOutcome> = paper.experiments.iter().collect();
     experiments.sort_by_key(|experiment| item_rank(&experiment.item));
@@ -128,7 +128,7 @@ pub(super) fn experiment_anchor(paper: &Paper, experiment: &ExperimentOutcome) -
     slug(&format!("{}-{}", paper.key, experiment.item))
 }
 
-/// The anchor of the claim that stands at `index` in its experiment.
+/// The anchor of the claim at `index` of its experiment.
 pub(super) fn claim_anchor(paper: &Paper, experiment: &ExperimentOutcome, index: usize) -> String {
     format!("{}-{}", experiment_anchor(paper, experiment), index + 1)
 }
@@ -137,15 +137,15 @@ fn slug(text: &str) -> String {
     text.chars().map(|sign| if sign.is_ascii_alphanumeric() { sign.to_ascii_lowercase() } else { '-' }).collect()
 }
 
-/// The class of the cell that says what is published.
+/// The class of the cell with the published value.
 pub(super) fn number_class(claim: &JudgedClaim) -> &'static str {
     if claim.published.is_number() { "number" } else { "number words" }
 }
 
-/// The beginning of a sentence is large.
+/// The text with a capital letter, for the beginning of a sentence.
 pub(super) fn capital(text: &str) -> String {
     let mut signs = text.chars();
-    // `ns-2` is written small wherever it stands.
+    // `ns-2` has no capital letter anywhere.
     match signs.next() {
         Some(first) if !text.starts_with("ns-2") => first.to_uppercase().chain(signs).collect(),
         _ => text.to_owned(),

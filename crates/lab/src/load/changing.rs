@@ -1,4 +1,4 @@
-//! From the keys of a link that changes to what the simulator is told of it.
+//! Makes the simulator's settings of a varying link from its keys.
 
 use anabranch_sim::{DeliveryTrace, RateSpec, ReorderSpec, STEP_MIN, STEPS_MAX, ScatterSpec, Steps};
 use anabranch_units::{Rate, SimSpan};
@@ -10,9 +10,9 @@ use super::values::{Probability, Text};
 use crate::diagnostic::Fault;
 use crate::document::Path;
 
-/// What a file says of the rate of a link in one direction.
+/// The keys for the rate of a link in one direction.
 pub(super) struct Service<'a> {
-    /// Above zero, if there is one.
+    /// The rate; above zero if present.
     pub(super) rate: Option<Rate>,
     pub(super) changes: &'a [RateChangeKeys],
     pub(super) period: Option<Text<SimSpan>>,
@@ -20,7 +20,7 @@ pub(super) struct Service<'a> {
 }
 
 impl Service<'_> {
-    /// Its own rate, of a trace the mean, and how it varies.
+    /// The rate of the link, for a trace its mean, and its variation.
     pub(super) fn check(&self, path: &Path) -> Checked<(Rate, Option<RateSpec>)> {
         match (self.rate, self.trace) {
             (Some(_), Some(_)) => {
@@ -85,7 +85,7 @@ impl Service<'_> {
     }
 }
 
-/// Some months: the clock of the simulator goes on for longer.
+/// The limit of a time in a trace: some months, less than the range of the simulator's clock.
 const MILLIS_MAX: u64 = 10_000_000_000;
 
 /// The delays of a link.
@@ -107,7 +107,7 @@ pub(super) fn delays(
     steps(changes, period, "delay", path).map(Some)
 }
 
-/// How a link scatters packets in time.
+/// The reordering and duplication of a link.
 pub(super) fn scatter(
     reorder: Option<ReorderKeys>,
     duplicate: Option<Probability>,

@@ -1,4 +1,4 @@
-//! From the keys of a flow's class to the class.
+//! Makes the class of a flow from its keys.
 
 use anabranch_sim::{Dialogue, Drawn, Messages, Spacing, Workload};
 
@@ -11,7 +11,7 @@ use crate::scenario::Flow;
 use crate::scenario::class::{Class, EmptyPath};
 use crate::scenario::transport::Transport;
 
-/// The class that `keys` give a flow with this transport.
+/// The class with these keys, for a flow with this transport.
 pub(super) fn class(keys: &ClassKeys, transport: &Transport, empty_path: EmptyPath, path: &Path) -> Checked<Class> {
     let Transport::Engine { config, workload } = transport else {
         let fault = Fault::new("only flows of `anabranch` know when their messages have arrived");
@@ -38,7 +38,7 @@ pub(super) fn class(keys: &ClassKeys, transport: &Transport, empty_path: EmptyPa
     Ok(Class { name: keys.name.0.clone(), spacing, empty_path })
 }
 
-/// Checks that flows of a class agree about it, and that their messages are not too many.
+/// Checks that all flows of a class have the same keys for it, and that there are not too many messages.
 pub(super) fn check(flows: &[Flow], path: &Path) -> Checked<()> {
     let mut left = MESSAGES_MAX;
     for (index, flow) in flows.iter().enumerate() {
@@ -63,5 +63,5 @@ pub(super) fn check(flows: &[Flow], path: &Path) -> Checked<()> {
     Ok(())
 }
 
-/// Each message is remembered, and its size known beforehand: some hundred million bytes.
+/// The limit of messages: each is remembered with its size, which takes some hundred million bytes.
 const MESSAGES_MAX: u64 = 2_000_000;

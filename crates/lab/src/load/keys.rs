@@ -40,8 +40,8 @@ pub(crate) use route::RouteKeys;
 pub(crate) use topology::TopologyKeys;
 pub(super) use traffic::{CbrKeys, ClassKeys, OnOffKeys, SizesKeys, WorkloadKeys};
 
-/// The arithmetic of time. It matters if two times are equal on paper, as in networks of round numbers; experiments that are
-/// compared with ns-2 to the packet use `ns2`.
+/// The arithmetic of time. It matters if two times are equal on paper, as in networks with round numbers. Experiments that are
+/// compared with ns-2 packet by packet use `ns2`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "clock")]
@@ -49,7 +49,7 @@ pub(crate) enum ClockKeys {
     /// Whole picoseconds.
     #[default]
     Exact,
-    /// Floating-point seconds as in ns-2, whose last bits decide which of two packets is first. Agents of ns-2 and `on_off` flows
-    /// draw from ns-2's random stream, in turn as in ns-2.
+    /// Floating-point seconds as in ns-2: their last bits decide which of two packets is first. Agents of ns-2 and `on_off` flows
+    /// draw from ns-2's one random stream, in the order of ns-2.
     Ns2,
 }

@@ -1,4 +1,4 @@
-//! From the keys of a link to what the simulator is told of it.
+//! Makes the simulator's settings of a link from its keys.
 
 use anabranch_sim::{DelaySpec, ErrorSpec, GilbertElliott, HoldSpec};
 use anabranch_units::{Bytes, Rate, SimTime};
@@ -34,7 +34,7 @@ pub(super) fn hold_spec(keys: HoldKeys, path: &Path) -> Checked<HoldSpec> {
         HoldKeys::Exponential { mean } => ("mean", mean.0, HoldSpec::Exponential(mean.0)),
         HoldKeys::Uniform { most } => ("most", most.0, HoldSpec::Uniform(most.0)),
         HoldKeys::Stalls { every, most } => {
-            // Nothing comes through if each follows upon the last.
+            // Without a time in between, no packet would ever be released.
             let (key, span) = if every.0.is_zero() { ("every", every.0) } else { ("most", most.0) };
             (key, span, HoldSpec::Stalls { every: every.0, most: most.0 })
         }
@@ -101,5 +101,5 @@ pub(super) fn error(keys: &ErrorKeys, path: &Path) -> Checked<Option<ErrorSpec>>
     Ok(Some(spec))
 }
 
-/// At 1 Tbit/s a byte takes 8 ticks of the simulator's clock.
+/// The limit of a rate: at 1 Tbit/s a byte takes 8 ticks of the simulator's clock.
 pub(super) const RATE_MAX: u64 = 1_000_000_000_000;

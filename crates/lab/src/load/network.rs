@@ -1,4 +1,4 @@
-//! Makes a scenario of the keys, and checks what concerns several keys at once.
+//! Makes a scenario from the keys, and checks conditions on several keys.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -33,7 +33,7 @@ pub(crate) struct NetworkKeys<'a> {
 }
 
 impl NetworkKeys<'_> {
-    /// Makes a scenario of the keys.
+    /// Makes a scenario from the keys.
     ///
     /// # Errors
     /// The first mistake, with its place in `document` and its correction.
@@ -99,10 +99,10 @@ fn scenario(keys: &NetworkKeys<'_>, plugins: &Plugins) -> Checked<Scenario> {
 struct Network {
     nodes: Vec<String>,
     links: Vec<Link>,
-    /// Where each name stands in these two.
+    /// The position of each name in these two lists.
     node_indices: BTreeMap<String, NodeIndex>,
     link_indices: BTreeMap<String, LinkIndex>,
-    /// Where links lead from each node.
+    /// The neighbours of each node.
     neighbours: Vec<Vec<NodeIndex>>,
 }
 
@@ -167,7 +167,7 @@ impl Network {
         if let Some(reverse) = &keys.reverse {
             let at = path.key("reverse");
             let own = reverse.rate.map(|rate| positive(rate.0, &at.key("rate"))).transpose()?;
-            // A trace has no other rate beside it.
+            // A direction with a trace has no other rate.
             let rate = if reverse.trace.is_some() { own } else { own.or(Some(back.rate)) };
             let (changes, period, trace) = (&reverse.rate_changes, reverse.rate_period, reverse.trace.as_ref());
             let (rate, rates) = Service { rate, changes, period, trace }.check(&at)?;
@@ -190,7 +190,7 @@ impl Network {
         Ok(())
     }
 
-    /// The direction of a link at `path`, if the simulator supports it.
+    /// Adds the direction of a link at `path`, if the simulator supports it.
     fn push(&mut self, link: Link, clock: ClockKeys, path: &Path) -> Checked<()> {
         if clock == ClockKeys::Ns2 {
             link.spec().check_ns2_clock(&link.id).map_err(|_| match link.queue.decides_at_head() {
@@ -288,7 +288,7 @@ impl Network {
     }
 
     fn interfaces(&self, pair: &Pair<'_>, (from, to): (NodeIndex, NodeIndex), path: &Path) -> Checked<Interfaces> {
-        // A direction of a link by its name, and the other one.
+        // One direction of a link by its name, and the other direction.
         let both = |name: &Name, key: &str, fits: &dyn Fn(&Link) -> bool, what: String| {
             let reverse = format!("{}.reverse", name.0);
             let find = |id: &str| self.link_indices.get(id).copied();
@@ -389,7 +389,7 @@ impl Network {
         None
     }
 
-    /// The shortest route from one node to another, which there is, without traffic.
+    /// The shortest route between two connected nodes, without traffic.
     fn empty_path(&self, from: NodeIndex, to: NodeIndex) -> EmptyPath {
         let links = |from, to| {
             let route = self.route_back(from, to).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Times at which a link loses everything: one, or many that are alike.
+//! Outages, during which a link loses everything: single or periodic ones.
 
 use anabranch_sim::ErrorSpec;
 use anabranch_units::{SimSpan, SimTime};
@@ -7,31 +7,31 @@ use schemars::JsonSchema;
 use super::values::Text;
 use crate::diagnostic::Fault;
 
-/// A time during which a link is cut, or with `every` and `for` many of them. What is in its queue or under way gets through.
+/// An outage of a link, or with `every` and `for` a periodic one. Packets in its queue or in flight on it get through.
 #[derive(Clone, Copy, Debug, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "outage")]
 pub(crate) struct OutageKeys {
-    /// When it begins, or the first of many does.
+    /// The begin of the (first) outage.
     from: Text<SimSpan>,
-    /// When it ends. Of many none begins then or later; if absent, they never end.
+    /// The end of the outage. A periodic outage does not begin at this time or later; if absent, it repeats for ever.
     #[serde(default)]
     until: Option<Text<SimSpan>>,
-    /// How long it is from the beginning of one to that of the next. Only with `for`.
+    /// The time from the begin of one outage to the begin of the next. Only with `for`.
     #[serde(default)]
     every: Option<Text<SimSpan>>,
-    /// How long each lasts: `{ from = "5s", until = "60s", every = "5s", for = "5ms" }` are eleven.
+    /// The length of each outage: `{ from = "5s", until = "60s", every = "5s", for = "5ms" }` are eleven outages.
     #[serde(default, rename = "for")]
     lasting: Option<Text<SimSpan>>,
 }
 
-/// More outages than these on a link are no network that somebody waits for: each packet is held against all of them.
+/// The limit of outages on a link: each packet is compared with all of them.
 const OUTAGES_MAX: u64 = 10_000;
 
 /// All outages of a link.
 ///
 /// # Errors
-/// The position and the key of one that cannot be, and why.
+/// The position and the key of an invalid one, and the reason.
 pub(super) fn outages(keys: &[OutageKeys]) -> Result<Vec<ErrorSpec>, (usize, &'static str, Fault)> {
     let mut all = Vec::new();
     for (index, &OutageKeys { from, until, every, lasting }) in keys.iter().enumerate() {
@@ -99,7 +99,7 @@ mod tests {
         Ok(all.iter().map(times).collect())
     }
 
-    /// From 500 ms on one begins each 500 ms, and at 2 s none does.
+    /// From 500 ms on one begins every 500 ms, but none at 2 s.
     #[test]
     fn alike_outages_are_written_out() {
         let alike = keys("500ms", "2s", Some("500ms"), Some("5ms"));

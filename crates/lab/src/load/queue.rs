@@ -1,4 +1,4 @@
-//! From the keys of a queue to what the simulator is told of it.
+//! Makes the simulator's settings of a queue from its keys.
 
 use anabranch_sim::{
     CoDelParameters, DualPi2Parameters, FqCoDelParameters, PieParameters, QueueSpec, RedParameters, StepParameters,
@@ -131,9 +131,9 @@ pub(super) fn queue(keys: &QueueKeys, path: &Path) -> Checked<QueueSpec> {
     }
 }
 
-/// A law that acts again and again needs a time between.
+/// Checks the time between two actions of a periodic law.
 fn looks_again(kind: &str, key: &str, span: SimSpan, path: &Path) -> Checked<()> {
-    // More than a million times in a second would take longer than what it looks at.
+    // More than a million actions in a second would slow the simulation down.
     if span < SimSpan::from_micros(1) {
         let fault = Fault::new(format!("a {kind} queue cannot look again after no time"));
         return Err((path.key(key), fault.remedy(format!("use {key} = \"1us\" or more"))));

@@ -14,7 +14,7 @@ mod changing;
 mod laws;
 mod links;
 
-/// The smallest chain: what each test below spoils in one place.
+/// The smallest chain. Each test below changes it in one place.
 const CHAIN: &str = r#"# Does a chain work?
 duration = "100s"
 
@@ -217,7 +217,7 @@ fn a_cbr_has_a_rate_and_nothing_that_would_be_ignored() {
     );
 }
 
-/// Each transport refuses what only another one has: nothing is silently ignored.
+/// Each transport refuses the keys of the others: no key is silently ignored.
 #[test]
 fn what_only_our_transport_has_is_refused_by_the_others() {
     let cbr = "transport = \"cbr\"\nrate = \"1Mbit/s\"";
@@ -319,10 +319,11 @@ fn laws_and_options_belong_to_their_agents() {
         &with("options = { precise_halving = 1 }"),
         "chain.toml:17:31: found integer `1`, expected true or false",
     );
-    let set = |agent: &str, options: &str| match &parse(&with(options).replace("sack", agent)).unwrap().flows[0].transport {
-        Transport::Ns2 { sender, .. } => (sender.agent, sender.burst_max, sender.precise_halving),
-        _ => panic!("an agent of ns-2"),
-    };
+    let set =
+        |agent: &str, options: &str| match &parse(&with(options).replace("sack", agent)).unwrap().flows[0].transport {
+            Transport::Ns2 { sender, .. } => (sender.agent, sender.burst_max, sender.precise_halving),
+            _ => panic!("an agent of ns-2"),
+        };
     let newreno = |impatient| Agent::NewReno(NewRenoOptions { impatient });
     assert_eq!(set("newreno", ""), (newreno(true), 0, true), "as ns-2.35 sets them");
     let old = "options = { impatient = false, burst_max = 3, precise_halving = false }";
@@ -350,10 +351,7 @@ fn mfast_has_1_to_255_streams() {
         );
     }
     let fast = with("options = { streams = 5 }").replace("mfast", "fast");
-    assert_text_refused(
-        &fast,
-        "chain.toml:17:13: unknown key `streams`; there are burst_max, precise_halving",
-    );
+    assert_text_refused(&fast, "chain.toml:17:13: unknown key `streams`; there are burst_max, precise_halving");
     let transport = &parse(&with("packet = \"1000B\"")).unwrap().flows[0].transport;
     let Transport::Ns2 { sender, .. } = transport else { panic!("an agent of ns-2") };
     assert_eq!((sender.packet_size(), transport.payload()), (1000, 956));
@@ -414,7 +412,7 @@ fn wrong_overrides_are_shown_as_written() {
     );
 }
 
-/// 262,144 hosts are the most that the simulator has, two for each flow.
+/// The limit of the simulator is 262,144 hosts, two for each flow.
 #[test]
 fn a_world_that_is_too_large_is_refused_before_it_is_built() {
     let mut scenario = parse(CHAIN).unwrap();
@@ -425,7 +423,7 @@ fn a_world_that_is_too_large_is_refused_before_it_is_built() {
     assert_eq!(scenario.size().check().unwrap_err().to_string(), "too many hosts: at most 262144");
 }
 
-/// Three links and three flows, each written once.
+/// Three links and three flows, each by one element with a count.
 const REPEATED: &str = r#"
 duration = "10s"
 
@@ -492,7 +490,7 @@ fn a_count_must_be_one_and_fit_its_list() {
     );
 }
 
-/// Starts are spread by chance, so the scenario is random, and one flow's draw is its own.
+/// A jitter of starts makes the scenario random; each flow has its own draw.
 #[test]
 fn a_jitter_of_starts_is_random() {
     assert!(parse_set(CHAIN, &["flow.f0.start_jitter=500ms"]).unwrap().is_random());
@@ -513,8 +511,8 @@ fn windows_have_a_limit() {
     );
 }
 
-/// A tree of 30,000 links, from leaf to leaf. What is looked up by name must not be looked for, and routes lead only to where a
-/// flow ends: a table of all nodes to all nodes has 900 million entries.
+/// A tree of 30,000 links, with flows from leaf to leaf. Names must be looked up by an index, and there must be routes only to the ends of
+/// flows: a table of all nodes to all nodes would have 900 million entries.
 #[test]
 fn a_network_of_thirty_thousand_links_is_built_soon() {
     let link = |to: usize| {

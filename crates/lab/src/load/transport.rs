@@ -1,4 +1,4 @@
-//! From the keys of a flow to what drives it: one file for each kind of transport; `settings.rs` has the settings of an agent's law.
+//! Makes the transport of a flow from its keys: one file for each kind of transport; `settings.rs` has the settings of an agent's law.
 //!
 //! To add an agent, add its name to `TransportKeys`, its arm to [`Drive::of`], and a function that takes the settings of its law, as
 //! `vegas` in `agent.rs`.
@@ -28,14 +28,14 @@ pub use fast::fast_laws;
 pub(crate) use reference::laws_markdown;
 pub(super) use workload::spacing;
 
-/// What drives a flow, as its keys say.
+/// The transport of a flow by its keys, with what reports and paths need.
 pub(super) struct Drive<'a> {
     pub(super) transport: Transport,
     /// Name of the congestion law.
     pub(super) law_name: Option<String>,
     /// The law, if it is a module's.
     pub(super) plugin: Option<Law>,
-    /// Whether nobody has chosen the receiver's window of an agent of ns-2.
+    /// Whether the receiver's window of an agent of ns-2 is the default.
     pub(super) is_window_default: bool,
     pub(super) paths: Vec<Pair<'a>>,
 }
@@ -49,12 +49,12 @@ pub(super) struct Pair<'a> {
 }
 
 impl<'a> Drive<'a> {
-    /// Of a transport on one path, or without a law.
+    /// A transport on one path, or without a law.
     fn new(transport: Transport) -> Self {
         Self { transport, law_name: None, plugin: None, is_window_default: true, paths: vec![] }
     }
 
-    /// What drives the flow at `path`.
+    /// The transport of the flow at `path`.
     pub(super) fn of(flow: &'a FlowKeys, plugins: &Plugins, path: &Path) -> Checked<Self> {
         let packet = flow.packet.0;
         match &flow.transport {
@@ -92,13 +92,13 @@ fn packets(count: Option<Count>, default: f64, most: u32, path: &Path) -> Checke
     }
 }
 
-/// The receive buffer of our own transport and of FAST multihoming, if nobody says: 1.3 Gbit/s at 100 ms.
+/// The default receive buffer of our own transport and of FAST multihoming: 1.3 Gbit/s at 100 ms.
 const RBUF: u64 = 16 << 20;
 
-/// Agents remember something of each packet in flight: this is five seconds of 10 Gbit/s, and some hundred million bytes.
+/// The limit of a window: five seconds of 10 Gbit/s. Agents keep a record of each packet in flight, so this takes some hundred million bytes.
 const WINDOW_MAX: u32 = 1 << 22;
 
-/// What leaves at once, before anything is known of the path; RFC 6928 has ten.
+/// The limit of an initial window; RFC 6928 has ten segments.
 const INITIAL_WINDOW_MAX: u32 = 1 << 16;
 
 /// The longest IPv4 packet.

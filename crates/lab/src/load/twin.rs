@@ -1,7 +1,7 @@
-//! The same experiment on our own transport: what a flow of ns-2 is set to, as the keys of a flow of `anabranch`.
+//! Makes the twin of a flow: the same experiment with our own transport in place of an agent of ns-2.
 //!
 //! A twin has the law and its parameters, the packets, the streams, the paths, the window and the data of its flow. It does not
-//! have what belongs to ns-2's agents alone: their clock of 10 ms, their quirks.
+//! have the peculiarities of ns-2's agents: their clock of 10 ms, their `options`.
 
 use std::collections::BTreeMap;
 
@@ -18,11 +18,11 @@ use super::values::{Count, LawKeys, Setting, Text};
 use crate::scenario::transport::RBUF_MAX;
 
 impl FlowKeys {
-    /// The same flow on our own transport; `None` if its protocol is none of those that our transport has in it: FAST, MFast
-    /// and EMFast, FAST multihoming, Composite TCP, RRFast.
+    /// The same flow on our own transport. `None` if our transport does not implement its protocol; it implements FAST, MFast, EMFast, FAST
+    /// multihoming, Composite TCP and RRFast.
     pub(crate) fn twin(&self) -> Option<Self> {
         let keys = match &self.transport {
-            // Plain TCP, as they are.
+            // These agents are plain TCP, so the twin is plain TCP, too.
             TransportKeys::Fast(keys) => self.one_way(keys, 0, fast_law(keys.cc.as_ref(), keys.initial_window)),
             TransportKeys::Composite(keys) => self.one_way(keys, 0, composite_law(keys)?),
             TransportKeys::MFast(keys) => {
@@ -39,7 +39,7 @@ impl FlowKeys {
     fn one_way<O>(&self, keys: &AgentKeys<O>, streams: u8, law: LawKeys) -> EngineKeys {
         let header = if streams > 0 { StreamHeader::LEN } else { 0 };
         let payload = self.packet.0.count().saturating_sub(u64::from(HEADERS + header));
-        // ns-2's receivers have room for the largest window that is allowed.
+        // ns-2's receivers have room for the largest allowed window.
         let window = keys.window.map_or(SenderConfig::new(Agent::Reno).window as u32, |window| window.0);
         let room = u64::from(window) * (payload + u64::from(header));
         EngineKeys {
@@ -56,8 +56,8 @@ impl FlowKeys {
 fn multihomed(keys: &MultihomedKeys) -> EngineKeys {
     let has_paths = keys.paths.as_ref().is_some_and(|paths| paths.len() > 1);
     let path = |it: &MultihomedPathKeys| PathKeys { first: it.first.clone(), last: it.last.clone(), weight: None };
-    // Others take over from a silent path if they do so in the flow. When is up to our transport: its own two probe timeouts are
-    // not the time that ns-2's agent is told.
+    // Other paths take over from a silent path if they do so in the flow. The time differs: our transport waits for two probe timeouts,
+    // not for the time of `reinject`.
     let failover = match keys.options.as_ref().and_then(MultihomedOptionKeys::reinject) {
         Some(_) => FailoverKeys::OnSilence,
         None => FailoverKeys::Never,
@@ -67,7 +67,7 @@ fn multihomed(keys: &MultihomedKeys) -> EngineKeys {
         rto_min: keys.rto_min,
         workload: keys.workload.clone(),
         paths: keys.paths.as_ref().map(|paths| paths.iter().map(path).collect()),
-        // Several paths take the framing of streams.
+        // Several paths need the framing of streams.
         streams: Some(u8::from(has_paths)),
         scheduler: has_paths.then_some(SchedulerKeys::Window),
         rbuf: keys.rbuf,
@@ -76,7 +76,7 @@ fn multihomed(keys: &MultihomedKeys) -> EngineKeys {
     }
 }
 
-/// The law with the first window of ns-2's agent, and the round trips and steps of ns-2's module and its baseRTT.
+/// The law with the initial window of ns-2's agent and the clockwork of ns-2's module.
 fn fast_law(cc: Option<&LawKeys>, initial_window: Option<Count>) -> LawKeys {
     let mut law = cc.map_or_else(BTreeMap::new, |law| law.0.clone());
     law.entry("name".to_owned()).or_insert_with(|| Setting("fast".to_owned()));
@@ -84,7 +84,7 @@ fn fast_law(cc: Option<&LawKeys>, initial_window: Option<Count>) -> LawKeys {
     with_first_window(law, initial_window)
 }
 
-/// The law with the first window of ns-2's agent; `None` for readings of Composite TCP, which our classifier does not have.
+/// The law with the initial window of ns-2's agent; `None` for readings of Composite TCP that our classifier does not have.
 fn composite_law(keys: &AgentKeys) -> Option<LawKeys> {
     let mut law = keys.cc.as_ref().map_or_else(BTreeMap::new, |law| law.0.clone());
     if law.keys().any(|key| key != "name") {

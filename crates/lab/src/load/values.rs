@@ -1,5 +1,4 @@
-//! How values are written in a scenario file: quantities with their units, names, counts, and settings whose meaning another one
-//! knows.
+//! The types of values in a scenario file: quantities with units, names, counts, and settings of laws.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -17,7 +16,7 @@ use crate::document::COUNT_MAX as REPEATED_MAX;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Text<T>(pub(crate) T);
 
-/// What a quantity is called where it is asked for.
+/// The words and units of a quantity for messages and the schema.
 pub(crate) trait Quantity: FromStr<Err = ParseError> {
     const NAME: &'static str;
     const EXPECTED: &'static str;
@@ -77,7 +76,7 @@ impl<T: Quantity> JsonSchema for Text<T> {
     }
 }
 
-/// What nodes, links and flows are called.
+/// The name of a node, a link or a flow.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Name(pub(crate) String);
 
@@ -85,7 +84,7 @@ impl<'de> Deserialize<'de> for Name {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = String::deserialize(deserializer)?;
         let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-        // Names become file names (`flow.<id>.csv`) and parts of paths (`flow.<id>.window`).
+        // A name becomes a part of a file name (`flow.<id>.csv`) and of a path (`flow.<id>.window`).
         match (1..=NAME_LENGTH_MAX).contains(&name.len()) && name.chars().all(fits) {
             true => Ok(Self(name)),
             false => Err(de::Error::custom(format!(
@@ -117,7 +116,7 @@ impl JsonSchema for Name {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Count(pub(crate) u32);
 
-/// A window or queue beyond this cannot be told from "no limit", and sums of such numbers stay within 32 bits.
+/// The limit of a window or a queue: a larger one is the same as no limit, and sums of such numbers stay within 32 bits.
 pub(crate) const COUNT_MAX: u32 = 1_000_000_000;
 
 impl<'de> Deserialize<'de> for Count {
@@ -215,8 +214,8 @@ impl JsonSchema for Probability {
     }
 }
 
-/// `{ name = "fast", alpha = 8, refill = { kind = "ccafr", ipd_weight = 0.125 } }`: the name of a law and its parameters. Those of a part are
-/// named after it and a dot: `refill.kind`, for which `refill = "ccafr"` is as good if nothing else is set of it.
+/// The name of a law and its parameters: `{ name = "fast", alpha = 8, refill = { kind = "ccafr", ipd_weight = 0.125 } }`. The key of a part's
+/// parameter has the part and a dot before it: `refill.ipd_weight`. `refill = "ccafr"` is short for `refill = { kind = "ccafr" }`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct LawKeys(pub(crate) BTreeMap<String, Setting>);
 
@@ -256,7 +255,7 @@ impl JsonSchema for LawKeys {
     }
 }
 
-/// A key without a dot, which would look like one of a part.
+/// A key without a dot; with a dot it would be the key of a part's parameter.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Plain(String);
 
@@ -272,7 +271,7 @@ impl<'de> Deserialize<'de> for Plain {
     }
 }
 
-/// A parameter of a law, or those of one of its parts.
+/// A parameter of a law, or the parameters of one of its parts.
 enum SettingOrTable {
     Setting(Setting),
     Table(BTreeMap<Plain, Setting>),
@@ -332,7 +331,7 @@ impl JsonSchema for Setting {
     }
 }
 
-/// The value of a parameter of a law, as it would be typed.
+/// The value of a parameter of a law, as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Setting(pub(crate) String);
 
@@ -372,7 +371,7 @@ impl Visitor<'_> for SettingVisitor {
     }
 }
 
-/// A count, which stands in the file only: the element is written out before anything is read.
+/// A `count`, which exists only in the file: elements are written out before keys are read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum WrittenOut {}
 

@@ -1,18 +1,18 @@
-//! Which variants the claims, the notes and the figures of an experiment ask for.
+//! The variants that the claims, the notes and the figures of an experiment need.
 
 use std::collections::BTreeSet;
 
 use crate::experiment::{Claim, CountsAs, Experiment, Piece, Variant};
 use crate::expression::Expression;
 
-/// A variant that something is asked of.
+/// A variant that is needed.
 pub(super) struct Asked {
     pub(super) variant: Variant,
-    /// Positions of the measures of its series that claims and notes ask for; none if only figures show it.
+    /// Positions of the measures with series that claims and notes use; `None` if only figures show the variant.
     pub(super) judged: Option<BTreeSet<usize>>,
-    /// Those by which our own transport is compared with ns-2's agents, if it is compared.
+    /// Positions of the measures by which our own transport is compared with ns-2's agents; `None` without a comparison.
     pub(super) compared: Option<BTreeSet<usize>>,
-    /// The series that figures show of it, if any shows it.
+    /// The series that figures show; `None` if no figure shows the variant.
     pub(super) shown: Option<Vec<String>>,
 }
 
@@ -42,13 +42,13 @@ pub(super) fn asked(experiment: &Experiment) -> Vec<Asked> {
     asked
 }
 
-/// The variants that these claims of an experiment ask for, each once.
+/// The variants that these claims of an experiment need, each once.
 pub(super) fn asked_by<'a>(experiment: &Experiment, claims: impl Iterator<Item = &'a Claim>) -> Vec<Asked> {
     needed(experiment, claims.flat_map(|claim| claim.statistic.expressions()).map(|expression| (expression, false)))
 }
 
-/// The variants that some expressions need, found by evaluating them with a stand-in for every value. Beside each expression is whether our own
-/// transport is compared by it.
+/// The variants that some expressions need, found by evaluating them with a stand-in for every value. The flag of an expression tells whether our
+/// own transport is compared by it.
 fn needed<'a>(experiment: &Experiment, expressions: impl Iterator<Item = (&'a Expression, bool)>) -> Vec<Asked> {
     let mut needed = Vec::new();
     for (expression, is_compared) in expressions {
@@ -66,7 +66,7 @@ fn needed<'a>(experiment: &Experiment, expressions: impl Iterator<Item = (&'a Ex
     needed
 }
 
-/// The entry of a variant, which is made if there is none.
+/// The entry of a variant, which is added if there is none.
 fn of<'a>(asked: &'a mut Vec<Asked>, variant: &Variant) -> &'a mut Asked {
     let position = asked.iter().position(|known| known.variant == *variant).unwrap_or(asked.len());
     if position == asked.len() {

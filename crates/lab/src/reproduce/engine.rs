@@ -26,7 +26,7 @@ pub(super) fn beside(
         Err(error) => Some(error.to_string()),
         Ok(_) => claim.engine_because.clone(),
     };
-    // Our transport need not keep what ns-2's agents do not keep.
+    // Our transport need not fulfil a claim that ns-2's agents do not fulfil.
     let is_held_to = claim.kind == ClaimKind::Number || verdict == Verdict::Reproduced;
     let is_missed = !agrees && is_held_to && (claim.engine_because.is_none() || engine.is_err());
     BesideEngine { agrees, because, is_missed }

@@ -1,4 +1,4 @@
-//! The points of figures, from the runs that are judged where there is one.
+//! The points of figures, from a judged run if there is one.
 
 use std::collections::BTreeMap;
 
@@ -20,10 +20,10 @@ fn variants(experiment: &Experiment) -> Vec<Variant> {
     variants
 }
 
-/// What one variant adds to each panel of each figure.
+/// The curves of one variant for each panel of each figure.
 pub(super) type Drawn = Vec<Vec<Vec<Series>>>;
 
-/// By the position of the run.
+/// The curves by the position of the run.
 pub(super) type Drawings = BTreeMap<usize, Drawn>;
 
 /// Draws the curves of a variant from a run that has recorded their series.
@@ -48,7 +48,7 @@ pub(super) fn draw(experiment: &Experiment, variant: &Variant, trace: &Trace<'_>
                 let (t, v) = points.into_iter().map(|(time, value)| (time, value * curve.scale)).unzip();
                 Series { name, style, t, v }
             }
-            // Not every transport has every variable; that is no reason to have no figure.
+            // Not every transport has every variable; the figure shows the others.
             Err(_) => Series { name: format!("{name} (not measured)"), style: Style::Steps, t: vec![], v: vec![] },
         }
     };

@@ -1,4 +1,4 @@
-//! Experiments in folders, one a paper.
+//! Loads experiments from folders, one folder for each paper.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::sensitivity::{self, Sensitivity};
 /// as [`Document::read`] does.
 ///
 /// # Errors
-/// If the folder or a file of it cannot be read, something is wrong with a file, there is no such paper, or there is nothing.
+/// If the folder or a file in it cannot be read, a file is invalid, there is no such paper, or there is no experiment.
 pub fn load<E: From<Diagnostic>>(
     folder: &Path,
     papers: &[String],
@@ -25,7 +25,7 @@ pub fn load<E: From<Diagnostic>>(
         for file in entries(paper)?.iter().filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
         {
             let experiment = Experiment::parse(read(file)?)?;
-            // A folder may hold scenarios that claim nothing, as those of the benchmark.
+            // A folder may contain scenarios without claims, as that of the benchmark.
             if !experiment.paper.is_empty() {
                 experiments.push(experiment);
             }

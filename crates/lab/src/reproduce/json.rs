@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{JudgedClaim, Outcome, Paper, Total, Under};
 
-/// What is written: the outcome, its totals by source, and all its claims in one list for those who look for a number.
+/// The document: the outcome, its totals by source, and all its claims in one list.
 #[derive(Serialize)]
 struct Document<'a> {
     #[serde(flatten)]

@@ -1,4 +1,4 @@
-//! From runs to verdicts: the sample of a claim, a value for each seed, and whether its band admits it.
+//! Judges claims: computes the sample of a claim, with a value for each seed, and compares it with the band.
 
 use super::engine;
 use super::outcome::{
@@ -21,7 +21,7 @@ pub(super) struct Results<'a> {
 }
 
 impl Results<'_> {
-    /// Everything but its figures.
+    /// The outcome without its figures.
     pub(super) fn outcome(&self, seeds: Option<u32>, command: String) -> ExperimentOutcome {
         let experiment = self.experiment;
         let first = experiment.first();
@@ -58,7 +58,7 @@ impl Results<'_> {
     pub(super) fn judge(&self, claim: &Claim) -> JudgedClaim {
         let sample = self.statistic(claim, Column::Own);
         let published = claim.published.number();
-        // Without a measured gauge there is no agreement.
+        // A claim without a measured value is not reproduced.
         let admitted = sample.as_ref().is_ok_and(|sample| claim.band.admits(published, sample));
         let under = Under::of(claim.source, claim.counts_as);
         let verdict = match (claim.not_reproducible, admitted) {
@@ -113,7 +113,7 @@ impl Results<'_> {
         }
     }
 
-    /// Whether our own transport has run a part of the claim, and could have given another value.
+    /// Whether our own transport has run a part of the claim, and could give another value.
     fn has_engine(&self, claim: &Claim) -> bool {
         claim.counts_as == CountsAs::Result && self.has_column(claim, Column::Engine)
     }

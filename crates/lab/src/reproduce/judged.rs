@@ -1,4 +1,4 @@
-//! The papers: each experiment is judged when its last run is done.
+//! Collects the runs, and judges each experiment when its last run is done.
 
 use super::command::command;
 use super::judge::Results;
@@ -8,20 +8,20 @@ use crate::papers;
 use crate::report::combined_hash;
 use crate::run::Run;
 
-/// The papers as far as they are judged.
+/// The papers that are judged so far.
 pub(super) struct Judged<'a> {
     plan: &'a Plan<'a>,
     seeds: Option<u32>,
     runs: Vec<Option<Run>>,
-    /// How many runs are done without a gap, from the first on.
+    /// The number of runs that are done without a gap, from the first on.
     runs_done: usize,
-    /// How many experiments are judged.
+    /// The number of judged experiments.
     experiments: usize,
     pub(super) papers: Vec<Paper>,
 }
 
 impl<'a> Judged<'a> {
-    /// Nothing is judged yet.
+    /// The state before the first run.
     pub(super) fn new(plan: &'a Plan<'a>, seeds: Option<u32>) -> Self {
         let runs = plan.jobs.iter().map(|_| None).collect();
         Self { plan, seeds, runs, runs_done: 0, experiments: 0, papers: Vec::new() }
@@ -35,7 +35,7 @@ impl<'a> Judged<'a> {
         }
     }
 
-    /// Judges the experiments whose runs are done, and tells `watch` of each paper that is complete.
+    /// Judges the experiments whose runs are done, and passes each complete paper to `watch`.
     pub(super) fn judge(&mut self, watch: &mut impl Watch) {
         let Plan { experiments, ends, .. } = self.plan;
         while let Some(experiment) =

@@ -100,7 +100,7 @@ pub struct VariedAxis {
 pub struct Topology {
     /// The names of the nodes, in the order of the file.
     pub nodes: Vec<String>,
-    /// The links, in the order of the file. A way back that differs from the default follows its link.
+    /// The links, in the order of the file. A reverse direction that differs from the default follows its link.
     pub links: Vec<TopologyLink>,
     /// The flows, in the order of the file.
     pub flows: Vec<TopologyFlow>,

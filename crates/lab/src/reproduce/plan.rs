@@ -1,4 +1,4 @@
-//! Which runs claims, notes and figures ask for, each once.
+//! The plan of the runs that claims, notes and figures need, each once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -13,43 +13,43 @@ use crate::scenario::change::Change;
 /// The runs that are needed, each once.
 #[derive(Default)]
 pub(super) struct Plan<'a> {
-    /// The experiments that ask for them.
+    /// The experiments that need them.
     pub(super) experiments: Vec<&'a Experiment>,
-    /// Those that are judged, then those that are only shown.
+    /// The judged runs, then the runs for figures alone.
     pub(super) jobs: Vec<Job>,
-    /// For each experiment, the number of jobs up to its last one that is judged.
+    /// For each experiment, the number of jobs up to its last judged one.
     pub(super) ends: Vec<usize>,
-    /// The positions of the runs of a variant in a column: one a seed.
+    /// The positions of the runs of a variant in a column, one for each seed.
     pub(super) variants: BTreeMap<Place, Range<usize>>,
 }
 
-/// The position of an experiment, a variant of it, and what runs it.
+/// The position of an experiment, its variant, and the implementation.
 pub(super) type Place = (usize, Variant, Column);
 
 /// The implementation that runs an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Column {
-    /// The one in its file.
+    /// The transports of its file.
     Own,
     /// Our own transport in place of ns-2's agents.
     Engine,
-    /// The one in its file, with a changed input.
+    /// The transports of its file, with a changed input.
     Changed(Change),
 }
 
 /// One run.
 #[derive(Clone)]
 pub(super) struct Job {
-    /// Position of its experiment.
+    /// The position of its experiment.
     pub(super) experiment: usize,
     pub(super) scenario: Scenario,
-    /// Positions of the measures that ask for its series.
+    /// The positions of the measures that use its series.
     pub(super) measures: BTreeSet<usize>,
-    /// What figures show of it, if they do.
+    /// The series for figures; `None` if no figure shows the run.
     pub(super) shown: Option<Shown>,
 }
 
-/// What figures show of a run.
+/// The series of a run for figures.
 #[derive(Clone)]
 pub(super) struct Shown {
     pub(super) variant: Variant,
@@ -58,7 +58,7 @@ pub(super) struct Shown {
 }
 
 impl<'a> Plan<'a> {
-    /// What claims, notes and figures of the experiments ask for.
+    /// The plan of the runs that claims, notes and figures of the experiments need.
     pub(super) fn of_claims(experiments: Vec<&'a Experiment>, seeds: Option<u32>) -> Result<Self, Diagnostic> {
         let mut plan = Self::default();
         let mut drawn = Vec::new();
@@ -71,8 +71,8 @@ impl<'a> Plan<'a> {
         Ok(Self { experiments, ..plan })
     }
 
-    /// Adds the runs of an experiment that are judged. A figure shows such a run if there is one; else, of a variant that involves chance, the
-    /// first seed, which is added to `drawn`.
+    /// Adds the judged runs of an experiment. A figure shows such a run if there is one. Otherwise a run for the figure is added to `drawn`, with
+    /// the first seed if the variant involves chance.
     fn add_experiment(
         &mut self,
         index: usize,
@@ -98,7 +98,7 @@ impl<'a> Plan<'a> {
         Ok(())
     }
 
-    /// Adds the runs of a variant in a column, from the first seed on. Figures show the first one.
+    /// Adds the runs of a variant in a column, from the first seed on. Figures show the first run.
     pub(super) fn add(&mut self, place: Place, job: Job, (first, count): (u64, u32)) {
         let begin = self.jobs.len();
         for offset in 0..u64::from(count) {

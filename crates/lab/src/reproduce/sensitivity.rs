@@ -27,21 +27,21 @@ pub struct Shaken<'a> {
     pub changed: Interval,
     /// The changes that affect the claim's runs.
     pub tried: Vec<Change>,
-    /// Those of them that flip it: its number leaves the band, or can no longer be measured.
+    /// The changes that flip the verdict: the number leaves the band, or can no longer be measured.
     pub flips: Vec<Change>,
 }
 
 impl Shaken<'_> {
-    /// Whether changes could have flipped it, and none did.
+    /// Whether there were changes, and none flipped the verdict.
     pub fn is_coarse(&self) -> bool {
         !self.tried.is_empty() && self.flips.is_empty()
     }
 }
 
-/// Judges every claim that a paper prints as a result, and each that is reproduced again with every [`Change`]: in the order of
-/// `experiments`. `on_run` is told how many runs are done, of how many.
+/// Judges every claim that a paper prints as a result, and every reproduced one again with each [`Change`], in the order of
+/// `experiments`. `on_run` receives the number of finished runs and of all runs.
 ///
-/// Seeds are those of the experiments, or the prediction intervals would be others than those that reproduce the claims.
+/// The seeds are those of the experiments, so that the prediction intervals are the same as in `reproduce`.
 ///
 /// # Errors
 /// If a variant is no scenario, which is found before anything runs; or a controller of a flow's own fails.
@@ -78,7 +78,7 @@ fn claims(experiment: &Experiment) -> impl Iterator<Item = &Claim> {
         .filter(|claim| Under::of(claim.source, claim.counts_as) == Under::Paper && !claim.not_reproducible)
 }
 
-/// What the papers' claims ask for, and the same with every change that changes it.
+/// The plan of the runs that the papers' claims need, and of the same runs with every change that affects them.
 fn plan(experiments: &[Experiment], seeds: Option<u32>) -> Result<Plan<'_>, Diagnostic> {
     let mut plan = Plan { experiments: experiments.iter().collect(), ..Plan::default() };
     for (index, experiment) in experiments.iter().enumerate() {
@@ -97,7 +97,7 @@ fn plan(experiments: &[Experiment], seeds: Option<u32>) -> Result<Plan<'_>, Diag
 }
 
 impl Results<'_> {
-    /// What changes make of a claim of the experiment; nothing if it is not reproduced as it is.
+    /// The effect of the changes on a claim of the experiment; `None` if the claim is not reproduced without a change.
     fn shaken<'a>(&self, experiment: &'a Experiment, claim: &'a Claim) -> Option<Shaken<'a>> {
         let judge = |column| {
             let sample = self.statistic(claim, column).ok()?;
@@ -129,7 +129,7 @@ mod tests {
     use crate::document::Document;
     use crate::scenario::change::{Input, Way};
 
-    /// A window of 10 packets through a path of 200.8 ms, that no queue and no error is in the way of: 49.8 packets a second.
+    /// A window of 10 packets on a path of 200.8 ms, without a queue or errors: 49.8 packets a second.
     const WINDOW_LIMITED: &str = r#"# What limits it?
 duration = "100s"
 [[link]]
@@ -194,14 +194,14 @@ because = "it does not lose any"
         let shaken = shake(&experiments, options, |_, _| {}).unwrap();
         let change = |input, way| Change { input, way };
         let [less, more] = [Way::Less, Way::More].map(|way| change(Input::Window, way));
-        // It has a queue and a window. What is not reproduced as it is cannot be flipped.
+        // The scenario has a queue and a window. A claim that is not reproduced cannot be flipped.
         let tried = vec![change(Input::Queues, Way::Less), change(Input::Queues, Way::More), less, more];
         let of = |row: &str| shaken.iter().find(|it| it.claim.row == row).unwrap();
         assert_eq!(shaken.len(), 3);
         assert!(shaken.iter().all(|it| it.tried == tried));
         assert_eq!((&of("within a tenth").flips, of("within a tenth").is_coarse()), (&vec![less, more], false));
         assert_eq!((&of("within two fifths").flips, of("within two fifths").is_coarse()), (&vec![], true));
-        // A window of 8 is never 10: what cannot be measured any more is not reproduced.
+        // A window of 8 is never 10: a number that can no longer be measured is not reproduced.
         assert_eq!(of("opens").flips, [less]);
         let Interval { low, high } = of("within a tenth").changed;
         assert!((low / 3976.0 - 1.0).abs() < 0.01 && (high / 5964.0 - 1.0).abs() < 0.01, "{low} to {high}");

@@ -1,4 +1,4 @@
-//! A claim's numbers in words, as every report shows them.
+//! A claim's numbers as text, as all reports show them.
 
 use std::fmt;
 
@@ -22,8 +22,8 @@ impl PublishedValue {
 }
 
 impl JudgedClaim {
-    /// Decimals of our numbers: one more than the paper prints, unless it prints thousands; and as many more as it takes to see
-    /// on which side of an end of the band a number lies, and that what is not zero is not.
+    /// The decimals of our numbers: one more than the paper prints, unless it prints thousands. There are more if they are needed to show
+    /// on which side of the band's end a number lies, or that it is not zero.
     pub fn decimals(&self) -> usize {
         let ours = self.measured.ours.as_ref().map(|ours| ours.value);
         let least = match &self.published {
@@ -38,7 +38,7 @@ impl JudgedClaim {
             ("prediction", PublishedValue::Number(published)) => Some(*published),
             _ => ours,
         };
-        // What is held to a band: of our transport, an order, a time or a shape.
+        // The numbers that are compared with a band; our transport's only for an order, a time or a shape.
         let held = [judged, engine.filter(|_| self.kind != ClaimKind::Number)];
         let ends = [self.band.low, self.band.high];
         let is_told = |decimals: usize| {
@@ -55,7 +55,7 @@ impl JudgedClaim {
     pub fn number_shown(&self, value: f64) -> String {
         let decimals = self.decimals();
         let shown = format!("{value:.decimals$}");
-        // A rounded `-0` says nothing.
+        // A rounded `-0` is printed as `0`.
         if shown.trim_start_matches(['-', '0', '.']).is_empty() { shown.replace('-', "") } else { shown }
     }
 
@@ -69,13 +69,13 @@ impl JudgedClaim {
         self.measured.ours.as_ref().filter(|ours| ours.seeds > 1).map(|ours| self.number_shown(ours.sd))
     }
 
-    /// What our own transport gives in the place of ns-2's agents, if it has a part in the claim.
+    /// The value of our own transport in place of ns-2's agents, if it has a part in the claim.
     pub fn engine_shown(&self) -> Option<String> {
         self.engine.as_ref()?;
         Some(self.measured.engine.as_ref().map_or_else(|| "–".to_owned(), |engine| self.number_shown(engine.value)))
     }
 
-    /// How that stands to ns-2's agents: `+1.2 %` of a number, `holds` of an order, a time or a shape.
+    /// The relation of this value to that of ns-2's agents: `+1.2 %` for a number, `holds` for an order, a time or a shape.
     pub fn engine_stand_shown(&self) -> Option<String> {
         let engine = self.engine.as_ref()?;
         if self.kind != ClaimKind::Number {
@@ -92,7 +92,7 @@ impl JudgedClaim {
         })
     }
 
-    /// How far our mean is from the published number: `-120 (-0.5 %)`; nothing if there are not both.
+    /// The difference of our mean from the published number: `-120 (-0.5 %)`; `None` unless there are both.
     pub fn difference_shown(&self) -> Option<String> {
         let (PublishedValue::Number(published), Some(ours)) = (&self.published, &self.measured.ours) else {
             return None;
@@ -103,16 +103,16 @@ impl JudgedClaim {
         if shown.trim_start_matches(['+', '-', '0', '.']).is_empty() {
             return Some("0".to_owned());
         }
-        // Of a percentage, a percentage says nothing.
+        // A percentage of a percentage would be confusing.
         let has_share = self.unit != "%" && published.abs() > f64::EPSILON;
         Some(if has_share { format!("{shown} ({:+.1} %)", 100.0 * difference / published) } else { shown })
     }
 
-    /// What must lie where: `published in 2..3`, `ours >= 2`; nothing if it must be exact.
+    /// The condition of the band: `published in 2..3`, `ours >= 2`; `None` if the numbers must be equal.
     pub fn band_shown(&self) -> Option<String> {
         let show = |value: f64| self.number_shown(value);
         let interval = match (self.band.low, self.band.high) {
-            // What is cut off is below the upper end.
+            // Truncated numbers are below the upper end.
             (Some(low), Some(high)) if self.band.kind == "truncated" => format!(">= {}, < {}", show(low), show(high)),
             (Some(low), Some(high)) => format!("in {}..{}", show(low), show(high)),
             (Some(low), None) if self.band.kind == "above" => format!("> {}", show(low)),
@@ -128,9 +128,9 @@ impl JudgedClaim {
     }
 }
 
-/// No number is shown with more.
+/// The limit of decimals.
 const DECIMALS_MAX: usize = 6;
-/// What differs by less is the same to everybody who reads six decimals.
+/// Numbers that differ by less look equal with six decimals.
 const SAME: f64 = 1e-6;
 
 /// `Table 2` of `table2`, `Figure 5` of `fig5`; anything else is its own name.
@@ -145,7 +145,7 @@ pub fn item_name(item: &str) -> String {
     })
 }
 
-/// Where an item stands among others: tables, then figures, then the rest. Table 10 comes after Table 9: the shorter name first.
+/// The rank of an item for sorting: tables, then figures, then the rest. Shorter names are first, so Table 10 comes after Table 9.
 pub fn item_rank(item: &str) -> (bool, bool, usize, &str) {
     (!item.starts_with("table"), !item.starts_with("fig"), item.len(), item)
 }

@@ -6,7 +6,7 @@ use super::{JudgedClaim, Outcome, Total};
 use crate::sweep::quoted;
 
 impl Outcome {
-    /// Writes one row a claim as CSV (RFC 4180). Numbers are in the claim's unit; an end that is not bounded is empty.
+    /// Writes a row for each claim as CSV (RFC 4180). Numbers are in the claim's unit; the cell of an unbounded end is empty.
     ///
     /// # Errors
     /// If `out` cannot be written.
@@ -26,7 +26,7 @@ impl Outcome {
         Ok(())
     }
 
-    /// Writes a table for each group of claims as Markdown, with what deviates and why.
+    /// Writes a table for each group of claims as Markdown, followed by the deviations with their reasons.
     ///
     /// # Errors
     /// If `out` cannot be written.
@@ -124,7 +124,7 @@ fn markdown_row(claim: &JudgedClaim) -> String {
     format!("| {} |", cells.iter().map(|cell| escaped(cell)).collect::<Vec<_>>().join(" | "))
 }
 
-/// A bar would end the cell.
+/// The text of a cell with escaped bars, as a bar would end the cell.
 fn escaped(cell: &str) -> String {
     cell.replace('|', "\\|")
 }

@@ -39,7 +39,7 @@ fn options() -> Options {
     Options { jobs: NonZeroUsize::MIN, seeds: None }
 }
 
-/// What was heard, in its order.
+/// The calls of a watch, in their order.
 #[derive(Default)]
 struct Heard(Vec<String>);
 
@@ -110,7 +110,7 @@ fn what_to_type_names_the_folder_of_the_experiments() {
     assert_eq!(typed("it's mine/k/e.toml", None), of(&format!("k {quoted}"), quoted));
 }
 
-/// Three windows, of which a claim asks for the first two and a figure shows the last two.
+/// Three windows: a claim uses the first two, and a figure shows the last two.
 const WINDOWS: &str = r#"# Are runs shared?
 duration = "5s"
 
@@ -171,7 +171,7 @@ fn outcome(text: &str) -> (Outcome, usize) {
     (reproduce(&[experiment], options(), |_, all| total = all).unwrap(), total)
 }
 
-/// Four seeds of two windows are judged. The figure adds a run of the third window, and takes the second as it was judged.
+/// Four seeds of two windows are judged. The figure needs one more run for the third window, and uses the judged run of the second.
 #[test]
 fn a_run_that_is_judged_is_the_one_that_is_drawn() {
     let (plain, judged) = outcome(WINDOWS);
@@ -185,7 +185,7 @@ fn a_run_that_is_judged_is_the_one_that_is_drawn() {
     assert_eq!((most(&series[0].v), most(&series[1].v)), (4.0, 8.0));
 }
 
-/// A claim asks for what came out of the link alone: nobody remembers windows, and nothing else changes.
+/// A claim that needs only the arrivals: windows are not recorded, and the numbers stay the same.
 #[test]
 fn only_what_is_asked_for_is_measured() {
     let experiment = Experiment::parse(Document::parse("test-2000/fig1.toml", WINDOWS).unwrap()).unwrap();
@@ -194,7 +194,7 @@ fn only_what_is_asked_for_is_measured() {
     assert_eq!(plan.jobs.iter().map(names).collect::<Vec<_>>(), [["received"], ["received"]]);
 }
 
-/// A note shows what ns-2's agents give, so that a variant that notes alone ask for is not run on our transport.
+/// A note shows the values of ns-2's agents, so a variant that only notes need is not run on our transport.
 #[test]
 fn our_transport_runs_what_is_compared_and_nothing_else() {
     let text = WINDOWS.replace("ns2/sack", "ns2/fast");

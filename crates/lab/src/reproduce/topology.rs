@@ -29,7 +29,7 @@ impl Topology {
                     .then(|| shown.errors.iter().map(error).collect::<Vec<_>>().join("; ")),
                 is_duplex,
             };
-            // What `[[link]]` makes by itself.
+            // The default of a reverse direction.
             let is_plain = |back: &Link| {
                 let plain = Link { queue: QueueSpec::Packets(50), errors: outages(link), hold: None, ..link.clone() };
                 *back == Link { id: back.id.clone(), from: link.to, to: link.from, ..plain }
@@ -49,7 +49,7 @@ impl Topology {
     }
 }
 
-/// What a link has in common with its way back.
+/// The outages, which a link has in both directions.
 fn outages(link: &Link) -> Vec<ErrorSpec> {
     link.errors
         .iter()
@@ -58,7 +58,7 @@ fn outages(link: &Link) -> Vec<ErrorSpec> {
         .collect()
 }
 
-/// How long a packet is under way, and when it comes out.
+/// The delay of a link, with its hold.
 fn delay(link: &Link) -> String {
     let mtu = link.mtu.map_or_else(String::new, |mtu| format!(", packets of up to {mtu} B"));
     let delay = format!("{}{mtu}", link.delay);
@@ -133,5 +133,5 @@ fn error(spec: &ErrorSpec) -> String {
     }
 }
 
-/// More numbers than this are no description.
+/// The limit of numbers in a description.
 const LISTED_MAX: usize = 8;

@@ -22,11 +22,11 @@ pub enum Under {
     Real,
     /// Aims for our own law.
     Aim,
-    /// What others have published of their laws and queues.
+    /// Publications of others about their laws and queues.
     Published,
     /// Criteria for any congestion law.
     Criterion,
-    /// Derivations, which no simulation can fail.
+    /// Derivations, which a simulation cannot fail.
     Derivation,
     /// Inputs of the experiments.
     Input,
@@ -98,7 +98,7 @@ impl Under {
             Self::Criterion => "what congestion control is to do alone, beside others and on difficult paths",
             Self::Derivation => "arithmetic on printed numbers, or so by construction: no simulation can fail them",
             Self::Input => "what the experiments were given",
-            Self::Regression => "our own earlier runs: a change is to be noticed, nobody else says so",
+            Self::Regression => "our own earlier runs, to detect changes; no other source has these numbers",
         }
     }
 }

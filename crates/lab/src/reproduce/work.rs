@@ -11,8 +11,8 @@ use crate::experiment::Experiment;
 use crate::parallel;
 use crate::run::{ControllerFailed, Run, run_recorded};
 
-/// Runs the jobs of a plan in parallel, begun in their order. `on_run` is given each as it is done, with what figures show of it. If it breaks,
-/// what runs goes on to its end, unheard, and nothing more begins.
+/// Runs the jobs of a plan in parallel, begun in their order. `on_run` receives each finished run with its curves for figures. If it breaks, the
+/// present runs are finished without a call, and no other begins.
 ///
 /// # Errors
 /// If a controller of a flow's own fails.
@@ -49,7 +49,7 @@ pub(super) fn work(
     }
 }
 
-/// Nothing is recorded that nobody asks for.
+/// Runs a job, and records only the series that are needed.
 fn run(job: &Job, experiment: &Experiment) -> Result<(Run, Option<Drawn>), ControllerFailed> {
     let measures = || job.measures.iter().map(|&measure| &experiment.measures()[measure]);
     let measured = measures().flat_map(|(_, expression)| expression.series());

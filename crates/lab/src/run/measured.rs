@@ -7,11 +7,11 @@ use crate::experiment::Experiment;
 use crate::expression::{Expression, ExpressionError, Found};
 use crate::report::Report;
 
-/// A run, and what some measures of it are.
+/// A run with the values of some measures.
 #[derive(Clone, Debug)]
 pub(crate) struct Run {
     pub(crate) report: Report,
-    /// Those that ask for series; the others follow from the report.
+    /// The measures that use series; the others follow from the report.
     measures: BTreeMap<String, Result<f64, ExpressionError>>,
 }
 
@@ -22,7 +22,7 @@ impl Run {
         trace: &Trace<'_>,
         measures: impl Iterator<Item = &'a (String, Expression)>,
     ) -> Self {
-        // Measures often ask the same series, which takes longer to put together than to copy.
+        // Measures often use the same series, and a copy is faster than a new evaluation.
         let mut known: BTreeMap<String, Found> = BTreeMap::new();
         let mut lookup = |name: &str| match known.get(name) {
             Some(found) => Ok(found.clone()),
@@ -46,7 +46,7 @@ impl Run {
         }
         let gauge = |name: &str| self.report.gauge(name).map_err(ExpressionError);
         match experiment.measures().iter().find(|(known, _)| known == name) {
-            // A measure is made of gauges alone: it has no labels, and cannot name itself.
+            // A measure consists of gauges only: it has no labels, and cannot use itself.
             Some((_, expression)) => expression.evaluate(&mut |name, _| gauge(name)),
             None => gauge(name),
         }

@@ -1,13 +1,13 @@
 //! A scenario with one input a fifth smaller or larger, for a sensitivity run.
 //!
-//! | input | what is changed, of all flows or links at once |
+//! | input | the changed settings, of all flows or links at once |
 //! | --- | --- |
 //! | alpha | `alpha` and `beta` of the laws that have them, so that a dead band keeps its shape |
-//! | queues | the limits of queues; thresholds of RED and the target of CoDel with them |
-//! | window | what may be in flight: `window`, or the receive buffer |
-//! | error rate | probabilities of loss; of a burst model that of turning bad, of a periodic one the period |
+//! | queues | the limits of queues; also the thresholds of RED and the target of CoDel |
+//! | window | the limit of data in flight: `window`, or the receive buffer |
+//! | error rate | loss probabilities; for a burst model the probability of turning bad, for a periodic one the period |
 //!
-//! Counts are rounded, and move by one at least: a queue of 10 packets becomes 8 or 12, one of 3 becomes 2 or 4. Losses at given times
+//! Counts are rounded, and change by at least one: a queue of 10 packets becomes 8 or 12, one of 3 becomes 2 or 4. Losses at given times
 //! or of given packets have no rate.
 
 use std::fmt;
@@ -93,7 +93,7 @@ impl Scenario {
     }
 }
 
-/// Changes numbers, and knows whether it did.
+/// Changes numbers, and records whether there was a change.
 struct Scale {
     way: Way,
     has_changed: bool,
@@ -110,7 +110,7 @@ impl Scale {
         changed
     }
 
-    /// In whole steps, one at least, but not below `least`.
+    /// Changes a count by at least one, but not below `least`.
     fn count(&mut self, count: u64, least: u64) -> u64 {
         let step = (count as f64 / 5.0).round().max(1.0) as u64;
         let changed = match self.way {
@@ -121,7 +121,7 @@ impl Scale {
         changed
     }
 
-    /// [`Scale::count`] of what has fewer bits. What does not fit stays as it is, which no scenario comes near.
+    /// [`Scale::count`] for smaller types. A result that does not fit leaves the count as it is; no scenario comes near that.
     fn small<T: TryFrom<u64> + Into<u64> + Copy>(&mut self, count: T, least: u64) -> T {
         T::try_from(self.count(count.into(), least)).unwrap_or(count)
     }
@@ -149,7 +149,7 @@ impl Scale {
                 fast.beta = self.number(fast.beta);
             }
             Agent::Vegas(vegas) => {
-                // Whole packets from 0 on.
+                // Whole packets, at least 0.
                 let mut whole = |count: i32| self.count(count.unsigned_abs().into(), 0) as i32;
                 (vegas.alpha, vegas.beta) = (whole(vegas.alpha), whole(vegas.beta));
             }
@@ -177,7 +177,7 @@ impl Scale {
     fn queue(&mut self, queue: &mut QueueSpec) {
         match queue {
             QueueSpec::Unlimited => {}
-            // One passes nothing: ns-2 counts the packet in service.
+            // A limit of one passes nothing: ns-2 counts the packet in service.
             QueueSpec::Packets(limit) => *limit = self.small(*limit, 2),
             QueueSpec::Bytes(limit) => *limit = self.count(*limit, 1),
             QueueSpec::Red(red) => {
@@ -220,7 +220,7 @@ impl Scale {
         match transport {
             Transport::Ns2 { sender, .. } => sender.window = self.count(sender.window as u64, 1) as f64,
             Transport::Multihomed { config, .. } => {
-                // A packet for each path.
+                // At least a packet for each path.
                 config.agent.window = self.count(config.agent.window as u64, config.paths as u64) as f64;
             }
             Transport::Sctp { config, .. } => {
@@ -238,7 +238,7 @@ impl Scale {
             ErrorSpec::PerPacket(p) | ErrorSpec::PerByte(p) => *p = self.probability(*p),
             ErrorSpec::GilbertElliott(model) => model.to_bad = self.probability(model.to_bad),
             ErrorSpec::Periodic { period, burst, .. } => {
-                // More losses are a shorter period.
+                // A shorter period means more losses.
                 let mut inverse = Self { way: self.way.opposite(), has_changed: false };
                 *period = inverse.count(*period, *burst);
                 self.has_changed |= inverse.has_changed;
@@ -300,7 +300,7 @@ rbuf = "100kB"
         Scenario::parse(&document).unwrap()
     }
 
-    /// What a scenario and its change differ in must be what the same scenario written with the changed numbers is.
+    /// A changed scenario must equal the scenario that is written with the changed numbers.
     #[track_caller]
     fn is_written_as(sets: &[&str], input: Input, way: Way, written: &[&str]) {
         let changed = scenario(sets).changed(Change { input, way }).unwrap();

@@ -1,4 +1,4 @@
-//! Classes of flows: what they have in common is when they arrive, and that their messages are judged together.
+//! Classes of flows: the flows of a class have common arrivals, and their messages are counted together.
 
 use anabranch_sim::Spacing;
 use anabranch_units::{Rate, SimSpan};
@@ -9,7 +9,7 @@ use super::Flow;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Class {
     pub(crate) name: String,
-    /// From one flow of the class to the next.
+    /// The time from one flow of the class to the next.
     pub(crate) spacing: Spacing,
     pub(crate) empty_path: EmptyPath,
 }
@@ -17,17 +17,17 @@ pub(crate) struct Class {
 /// The shortest route of a flow without any other traffic.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct EmptyPath {
-    /// The propagation delay there.
+    /// The propagation delay to the destination.
     pub(crate) delay: SimSpan,
-    /// The same of the way back, for those who ask first.
+    /// The propagation delay of the reverse direction, for requests.
     pub(crate) delay_back: SimSpan,
     /// The rate of its slowest link.
     pub(crate) rate: Rate,
 }
 
 impl EmptyPath {
-    /// The time of a message on it: its payload at the rate of the slowest link, and the propagation delay; for a message that was
-    /// asked for, that of both ways. Headers, handshakes and windows take no time.
+    /// The time of a message on the empty path: its payload at the rate of the slowest link, and the propagation delay; with a request, the
+    /// propagation delay of both directions. Headers, handshakes and windows take no time.
     pub(crate) fn time_of(&self, bytes: u64, is_asked: bool) -> SimSpan {
         let sending = SimSpan::from_secs_f64(bytes as f64 * 8.0 / self.rate.bits_per_second() as f64);
         let back = if is_asked { self.delay_back } else { SimSpan::ZERO };
@@ -35,8 +35,8 @@ impl EmptyPath {
     }
 }
 
-/// The ranges of sizes in which messages of a class are judged, each with its suffix: short, medium and long messages are limited by
-/// other things.
+/// The ranges of sizes in which messages of a class are counted, each with its suffix: small, medium and large messages have different
+/// limits.
 pub(crate) const RANGES: [(&str, std::ops::Range<u64>); 4] =
     [("", 0..u64::MAX), (".small", 0..100_001), (".medium", 100_001..1_000_001), (".large", 1_000_001..u64::MAX)];
 
@@ -51,7 +51,7 @@ pub(crate) fn names(flows: &[Flow]) -> Vec<&str> {
     names
 }
 
-/// The ids of what is reported of them: each class, and its ranges of sizes.
+/// The ids in reports: each class, and its ranges of sizes.
 pub(crate) fn ids(flows: &[Flow]) -> Vec<String> {
     let names = names(flows).into_iter();
     names.flat_map(|name| RANGES.map(|(suffix, _)| format!("{name}{suffix}"))).collect()

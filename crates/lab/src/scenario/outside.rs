@@ -1,4 +1,4 @@
-//! Questions that a program may ask of a scenario that it holds, and changes that it may make, besides running it.
+//! Queries and changes of a scenario for other programs.
 
 use anabranch_cc::Settings;
 
@@ -13,8 +13,8 @@ impl Scenario {
         self.flows.iter().map(|flow| flow.id.as_str())
     }
 
-    /// Names of the series that a run of it may have: of each flow, of its streams if there are several, of its paths if there are
-    /// several, of each link. Which of them a transport knows is told by [`Trace::lookup`](crate::run::Trace::lookup).
+    /// The names of the series that a run may have: of each flow, of its streams if there are several, of its paths if there are
+    /// several, and of each link. Not every transport has every series; [`Trace::lookup`](crate::run::Trace::lookup) fails for the others.
     pub fn series_names(&self) -> Vec<String> {
         let mut names = Vec::new();
         for flow in &self.flows {
@@ -36,10 +36,10 @@ impl Scenario {
         names
     }
 
-    /// Lets a law drive a flow of our own transport in the place of the one that the scenario names; reports call it `name`.
+    /// Replaces the law of a flow of our own transport; reports call the new law `name`.
     ///
     /// # Errors
-    /// If there is no such flow, or one of ns-2's agents drives it, which have their own laws.
+    /// If there is no such flow, or it has an agent of ns-2, which has its own law.
     pub fn set_law(&mut self, flow: &str, name: &str, law: Settings) -> Result<(), String> {
         let known: Vec<String> = self.flow_names().map(str::to_owned).collect();
         let Some(found) = self.flows.iter_mut().find(|other| other.id == flow) else {

@@ -10,25 +10,25 @@ use anabranch_proto::Config;
 use anabranch_sim::traffic::{Cbr, OnOffParameters};
 use anabranch_sim::{Dialogue, Drawn, Messages, Spacing, Workload};
 
-/// What drives a flow.
+/// The transport of a flow with its settings.
 #[derive(Clone, Debug)]
 pub(crate) enum Transport {
-    /// A one-way agent of ns-2, its sink, the streams of MFast's receiver, and what it is to send.
+    /// A one-way agent of ns-2, its sink, the streams of MFast's receiver, and its workload.
     Ns2 { sender: Box<SenderConfig>, sink: SinkConfig, streams: Option<NonZeroU8>, workload: Workload },
-    /// FAST's agent of ns-2 on each of several paths, and what it is to send.
+    /// FAST's agent of ns-2 on each of several paths, and its workload.
     Multihomed { config: Box<multihome::Config>, workload: Workload },
-    /// ns-2's SCTP, both ends alike, the path to begin with, and what it is to send.
+    /// ns-2's SCTP with the same settings at both ends, its primary path, and its workload.
     Sctp { config: Box<EndpointConfig>, primary: usize, workload: Workload },
-    /// Our own transport, both ends of which are set alike.
+    /// Our own transport with the same settings at both ends, and its workload.
     Engine { config: Box<Config>, workload: Workload },
-    /// Packets at a constant rate, which nothing acknowledges.
+    /// Packets at a constant rate, without acknowledgements.
     Cbr(Cbr),
-    /// Bursts between silences, which nothing acknowledges.
+    /// Bursts between silences, without acknowledgements.
     OnOff(OnOffParameters),
 }
 
 impl Transport {
-    /// Bytes of payload in a packet of an agent; of what only fills links, none.
+    /// The bytes of payload in a packet; 0 for `cbr` and `on_off`.
     pub(crate) fn payload(&self) -> u32 {
         match self {
             Self::Ns2 { sender, streams: None, .. } => sender.payload,
@@ -50,7 +50,7 @@ impl Transport {
         }
     }
 
-    /// What it is to send; what only fills links always has packets.
+    /// The workload; endless for `cbr` and `on_off`.
     pub(crate) fn workload(&self) -> Workload {
         match self {
             Self::Ns2 { workload, .. }
@@ -61,18 +61,18 @@ impl Transport {
         }
     }
 
-    /// Bytes that its application wants to have sent, if they end.
+    /// The bytes of the workload, if it ends.
     pub(crate) fn offered(&self) -> Option<u64> {
         match self.workload() {
             Workload::Bulk => None,
             Workload::Fixed { bytes } => Some(bytes),
             Workload::Messages(messages) => Some(messages.count?.saturating_mul(messages.bytes)),
-            // Chance decides.
+            // These are random.
             Workload::Drawn(_) | Workload::Dialogue(_) => None,
         }
     }
 
-    /// Whether it sends by chance.
+    /// Whether its sending times or sizes are random.
     pub(crate) fn is_random(&self) -> bool {
         match self {
             Self::Ns2 { workload, .. } | Self::Multihomed { workload, .. } | Self::Engine { workload, .. } => {

@@ -1,13 +1,13 @@
-//! Endpoints in a room with a hostile network: everything is sealed and made of bytes, both ends of each connection open, write, finish, reset
-//! and stop streams, add, remove and lose paths, and somebody replays, truncates, changes, forges and floods.
+//! Endpoints in a room with a hostile network. All datagrams are sealed and carry real bytes. Both ends of each connection open, write, finish,
+//! reset and stop streams, and add, remove and lose paths; an attacker replays, truncates, changes, forges and floods.
 //!
-//! A seed draws the hosts, the wires and what everybody does. Faults and attacks end after [`FAULTS_END`]; then the applications finish what
-//! they have begun and close. It is checked that
+//! A seed draws the hosts, the wires and all actions. Faults and attacks end after [`FAULTS_END`]; then the applications finish their
+//! streams and close. The invariants:
 //!
-//! * what is read of a stream is what was written to it, in its order, and no more;
+//! * the bytes read from a stream are those written to it, in their order, and no more;
 //! * a stream that was finished, and neither reset nor stopped, is read to its end;
-//! * no connection ends but by its applications, whoever else sends whatever;
-//! * a server has no more connections than it may;
+//! * only its applications end a connection, for any datagrams of others;
+//! * a server has no more connections than its limit;
 //! * a second run of the same seed is the same to the bit.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -22,19 +22,19 @@ use bytes::{Bytes, BytesMut};
 
 use super::Draw;
 
-/// What came of a room.
+/// The outcome of a room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Outcome {
     /// Bytes that were read.
     pub(super) bytes: u64,
-    /// Datagrams that were delivered, honest or not.
+    /// Delivered datagrams, the attacker's included.
     pub(super) datagrams: u64,
     /// Datagrams of the attacker.
     pub(super) attacks: u64,
-    /// Paths that were validated, and that were given up or removed.
+    /// Validated paths; below, abandoned and removed ones.
     pub(super) paths_validated: u64,
     pub(super) paths_gone: u64,
-    /// When all was over.
+    /// When the last connection was over.
     pub(super) done: Time,
 }
 
@@ -60,14 +60,14 @@ struct Room {
     /// Datagrams that the attacker has seen.
     seen: VecDeque<(FourTuple, Vec<u8>)>,
     attacks_per_step: f64,
-    /// Ports of clients, and until when nothing gets there or comes from there.
+    /// Ports of clients with an outage, and its end.
     cut: BTreeMap<u16, Time>,
     next_attack: Time,
     next_act: Time,
     outcome: Outcome,
 }
 
-/// How the network treats datagrams until the faults end.
+/// The faults of the network until they end.
 struct Network {
     delay: Span,
     jitter: Span,
@@ -78,7 +78,7 @@ struct Network {
 struct Host {
     endpoint: Endpoint,
     name: PublicKey,
-    /// What its connections are called, and how their applications stand.
+    /// The connections by their ids, with their applications.
     ends: BTreeMap<ConnectionId, End>,
 }
 
@@ -90,9 +90,9 @@ struct Delivery {
 /// One end of a connection and its application.
 #[derive(Default)]
 struct End {
-    /// What is written, by the stream's name now.
+    /// The written streams by their present names.
     writing: BTreeMap<Sid, Story>,
-    /// Streams whose names may be used again.
+    /// The read streams by their names, which may be reused.
     reading: BTreeMap<Sid, Reading>,
     is_established: bool,
     is_closing: bool,
@@ -100,14 +100,14 @@ struct End {
     closed: Option<CloseReason>,
 }
 
-/// A stream as its writer knows it.
+/// The writer's record of a stream.
 struct Story {
     tag: u64,
     written: u64,
     is_finished: bool,
 }
 
-/// A stream as its reader knows it: the first eight bytes are its tag.
+/// The reader's record of a stream, whose first eight bytes are its tag.
 #[derive(Default)]
 struct Reading {
     head: Vec<u8>,
@@ -184,7 +184,7 @@ impl Room {
         ends.insert(id, End::default());
     }
 
-    /// The next thing that happens, and what follows from it.
+    /// Handles the next event and its consequences.
     fn step(&mut self) -> Result<(), String> {
         let timers = self.hosts.iter().map(|host| host.endpoint.poll_timeout()).fold(Time::NEVER, Time::min);
         let arrival = self.flying.first_key_value().map_or(Time::NEVER, |((time, _), _)| *time);
@@ -221,7 +221,7 @@ impl Room {
         }
     }
 
-    /// Sends what there is to send, and hears what there is to hear.
+    /// Sends all pending datagrams, and takes all pending events.
     fn drain(&mut self) -> Result<(), String> {
         for host in 0..self.hosts.len() {
             let mut out = vec![];
@@ -289,7 +289,7 @@ impl Room {
         Ok(())
     }
 
-    /// Every application does something.
+    /// Lets every application act once.
     fn act(&mut self) -> Result<(), String> {
         let is_late = self.now >= FAULTS_END;
         for host in 0..self.hosts.len() {
@@ -305,7 +305,7 @@ impl Room {
         Ok(())
     }
 
-    /// Sometimes a client adds a path, either end removes one, or one is cut for a while: the port of a client is its path.
+    /// Sometimes a client adds a path, either end removes one, or one has an outage. The port of a client identifies its path.
     fn change_paths(&mut self, host: usize, id: ConnectionId) {
         let Self { hosts, draw, cut, now, .. } = self;
         let Host { endpoint, ends, .. } = &mut hosts[host];
@@ -314,15 +314,15 @@ impl Room {
             return;
         }
         if host > 0 && draw.happens(0.05) {
-            // Some four-tuples come again, and some are another connection's as well.
+            // Some four-tuples are used again, and some are used by another connection, too.
             let local = Address { address: host as u128 + 1, port: 1000 + draw.below(6) as u16 };
-            // There may be as many as may be, or this one.
+            // It may fail, as the path exists or there are too many.
             _ = connection.paths().add(*now, FourTuple { local, remote: address(0) });
         }
         if draw.happens(0.03) {
             let paths: Vec<_> = connection.path_reports().map(|(path, _)| path).collect();
             let path = paths[draw.below(paths.len() as u64) as usize];
-            // The last one stays.
+            // The last path cannot be removed.
             _ = connection.paths().remove(*now, path);
         }
         if draw.happens(0.01) {
@@ -360,7 +360,7 @@ impl Room {
                 let mut payload = Bytes::from(content(story.tag, story.written, len));
                 story.written += u64::from(streams.write(sid, &mut payload).unwrap_or(0));
             }
-            // A stream has a tag at least.
+            // A stream has at least a tag.
             let has_head = story.written >= HEAD;
             if (is_late || draw.happens(0.1)) && has_head {
                 story.is_finished = streams.finish(sid).is_ok();
@@ -410,7 +410,7 @@ impl Room {
         Ok(())
     }
 
-    /// Somebody who sees everything and has no keys does something.
+    /// Lets the attacker act once. It sees all datagrams and has no keys.
     fn attack(&mut self) {
         self.outcome.attacks += 1;
         let count = self.seen.len() as u64;
@@ -420,13 +420,13 @@ impl Room {
         let (tuple, mut bytes) = self.seen[self.draw.below(count) as usize].clone();
         let mut tuple = tuple;
         if self.draw.happens(0.3) {
-            // From an address of its own, or a forged one.
+            // From the attacker's own address, or a forged one.
             tuple.remote =
                 Address { address: u128::from(200 + self.draw.below(3)), port: self.draw.below(60_000) as u16 };
         }
         let len = bytes.len() as u64;
         match self.draw.below(6) {
-            // As it was.
+            // Unchanged.
             0 => {}
             1 => bytes.truncate(self.draw.below(len) as usize),
             2 => {
@@ -434,7 +434,7 @@ impl Room {
                 bytes[at] ^= 1 << self.draw.below(8);
             }
             3 => bytes.extend((0..1 + self.draw.below(40)).map(|byte| byte as u8)),
-            // A guess: the header of one, and anything behind it.
+            // The header of a datagram with random bytes behind it.
             4 => {
                 let mut guess = vec![0; 16 + self.draw.below(1400) as usize];
                 guess.iter_mut().for_each(|byte| *byte = self.draw.below(256) as u8);
@@ -443,12 +443,12 @@ impl Room {
                 guess[head.saturating_sub(1)] ^= self.draw.below(256) as u8;
                 bytes = guess;
             }
-            // Two, of which the second begins where the first one should have.
+            // The bytes of a datagram, rotated.
             _ => bytes.rotate_left(self.draw.below(len) as usize),
         }
         if !bytes.is_empty() {
             let size = if self.draw.happens(0.1) { 1 + self.draw.below(len) as usize } else { bytes.len() };
-            // Whoever can forge addresses can mark as well.
+            // An attacker that can forge addresses can also mark packets.
             self.deliver(&Arrival { at: self.now, tuple, size, ecn: Some(EcnCodepoint::Ce) }, &bytes);
         }
     }
@@ -474,7 +474,7 @@ impl Room {
 }
 
 impl Reading {
-    /// The next bytes of a stream: its tag, then what follows from it.
+    /// Checks the next bytes of a stream: its tag, then the content that the tag determines.
     fn take(&mut self, data: &[u8]) -> Result<(), String> {
         for &byte in data {
             if self.head.len() < HEAD as usize {
@@ -508,7 +508,7 @@ fn address(host: usize) -> Address {
     Address { address: host as u128 + 1, port: 7 }
 }
 
-/// Any law, any buffer.
+/// A configuration with a random law and random buffers.
 fn connection(draw: &mut Draw) -> Config {
     let rows = registry::rows();
     let law = Settings::default_for(&rows[draw.below(rows.len() as u64) as usize]);
@@ -523,28 +523,28 @@ fn connection(draw: &mut Draw) -> Config {
     }
 }
 
-/// Streams of each connection in each direction.
+/// The streams of each connection in each direction.
 const STREAMS: u16 = 6;
 
-/// A segment and what is around it fill a datagram of 1200 bytes.
+/// With its headers, a segment fills a datagram of 1200 bytes.
 const MSS: u16 = 1100;
 
-/// Bytes of a stream's tag.
+/// The bytes of a stream's tag.
 const HEAD: u64 = 8;
 
-/// Those of all hosts are fewer, so that an attacker finds room for some.
+/// The limit of connections: the hosts need fewer, so that the attacker finds room for some.
 const CONNECTIONS_MAX: usize = 20;
 
-/// How often applications and the attacker act.
+/// The time between actions of applications and the attacker.
 const ACT_EACH: Span = Span::from_millis(50);
 
-/// What an attacker remembers.
+/// The number of datagrams that the attacker remembers.
 const SEEN_MAX: usize = 2000;
 
-/// Nothing is lost or forged from here on, and no stream is opened.
+/// From here on nothing is lost or forged, and no stream is opened.
 const FAULTS_END: Time = Time::ZERO.saturating_add(Span::from_secs(8));
 
-/// Losses back the retransmission timer off, and who closed first remembers the connection for a minute.
+/// The limit of a run: losses back the retransmission timer off, and the end that closes first remembers the connection for a minute.
 const DURATION: Time = Time::ZERO.saturating_add(Span::from_secs(400));
 
 #[cfg(test)]
@@ -566,7 +566,7 @@ mod tests {
         assert!(total.paths_validated > 100 && total.paths_gone > 100, "{total:?}");
     }
 
-    /// A byte that is not what was written is seen.
+    /// A wrong byte is detected.
     #[test]
     fn a_wrong_byte_is_seen() {
         let mut bytes = content(7, 0, 100);

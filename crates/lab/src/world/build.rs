@@ -1,4 +1,4 @@
-//! From a scenario to the simulator's builder: everything in its place.
+//! Puts the nodes, links, hosts and observers of a scenario into the simulator's builder.
 
 use anabranch_plugin::Faults;
 use anabranch_sim::{BuildError, Builder, Capture, Control, LinkId, NodeId, Observed, Port, Workload};
@@ -10,27 +10,27 @@ use super::{Ends, Output, Simulation};
 use crate::scenario::{Clock, Flow, Scenario};
 use crate::trace::{ArrivalTrace, LinkTrace};
 
-/// What a [`Simulation`] is made of.
+/// The parts of a [`Simulation`].
 pub(super) struct Parts<'a> {
     scenario: &'a Scenario,
     faults: Faults,
     pub(super) builder: Builder,
     pub(super) links: Vec<LinkId>,
     flows: Vec<Ends>,
-    /// By position, of those that are recorded.
+    /// The traces of recorded links, by position.
     traces: Vec<Option<Observed<LinkTrace>>>,
     arrivals: Vec<Option<Observed<ArrivalTrace>>>,
     pub(super) capture: Option<Observed<Capture<Output>>>,
 }
 
 impl<'a> Parts<'a> {
-    /// Sets the world going.
+    /// Builds the world.
     pub(super) fn build(self) -> Result<Simulation<'a>, BuildError> {
         let Self { scenario, faults, builder, links, flows, traces, arrivals, capture } = self;
         Ok(Simulation { scenario, faults, world: builder.build()?, links, flows, traces, arrivals, capture })
     }
 
-    /// Everything of a scenario in its place.
+    /// Assembles the parts of a scenario.
     pub(super) fn assemble(scenario: &'a Scenario, recording: Recording<'_>) -> Result<Self, BuildError> {
         let mut builder = Builder::new(scenario.seed);
         if scenario.clock == Clock::Ns2 {
@@ -69,7 +69,7 @@ impl<'a> Parts<'a> {
             let messages = if flow.class.is_some() { messages } else { Vec::new() };
             flows.push(Ends { source, sink, flow: builder.flow(source, sink)?, start, messages });
         }
-        // Before the flows: of what happens at one time the route comes first, so that it holds for what is sent just then.
+        // Before the flows: at equal times the route changes first, so that it holds for packets that are sent at that time.
         for route in &scenario.routes {
             let to = builder.address(nodes[route.to])?;
             builder.at(route.at, Control::Route { node: nodes[route.node], to, via: Some(links[route.via]) })?;
@@ -104,7 +104,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// The sizes of the messages of a flow, if both its ends must know them beforehand.
+/// The sizes of the messages of a flow, if both ends must know them before the run; else empty.
 fn messages(flow: &Flow, builder: &Builder) -> Vec<u64> {
     let workload = flow.transport.workload();
     match flow.class.is_some() || matches!(workload, Workload::Dialogue(_)) {

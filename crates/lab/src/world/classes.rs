@@ -1,4 +1,4 @@
-//! The reports of classes of flows: how long their messages took.
+//! The reports of classes of flows: the completion times of their messages.
 
 use super::Simulation;
 use crate::report::ClassReport;
@@ -7,7 +7,7 @@ use crate::scenario::class::{self, RANGES};
 /// A message of a class.
 struct Message {
     bytes: u64,
-    /// How long it took, and how often as long as on an empty path; `None` if it has not arrived.
+    /// The completion time in seconds and the slowdown against the empty path; `None` if it has not arrived.
     took: Option<(f64, f64)>,
 }
 
@@ -27,7 +27,7 @@ impl Simulation<'_> {
             .collect()
     }
 
-    /// The messages of a class that were offered or asked for.
+    /// The messages of a class that were offered or requested.
     fn messages(&self, name: &str) -> Vec<Message> {
         let mut messages = Vec::new();
         for (flow, ends) in self.scenario.flows.iter().zip(&self.flows) {
@@ -78,7 +78,7 @@ fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// The least value that so many in a hundred do not exceed, of values in their order.
+/// The percentile of sorted values: the least value that `percent` per cent do not exceed.
 fn percentile(values: &[f64], percent: usize) -> Option<f64> {
     let rank = (values.len() * percent).div_ceil(100);
     values.get(rank.checked_sub(1)?).copied()

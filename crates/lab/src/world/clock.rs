@@ -1,4 +1,4 @@
-//! When the clocks of ns-2's agents tick, and when flows start.
+//! The phases of the clocks of ns-2's agents, and the starts of flows.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,13 @@ use anabranch_units::{SimSpan, SimTime};
 use crate::scenario::transport::Transport;
 use crate::scenario::{Clock, Flow, Scenario};
 
-/// The times that chance decides before a run.
+/// The random times that are drawn before a run.
 pub(super) struct Clocks {
-    /// When each flow starts.
+    /// The start of each flow.
     pub(super) starts: Vec<SimTime>,
     /// The phase of each agent's clock.
     pub(super) phases: Vec<SimSpan>,
-    /// The stream that ns-2's hosts share, if they do.
+    /// The random stream that ns-2's hosts share, with ns-2's clock.
     pub(super) random: Option<Mrg32k3a>,
 }
 
@@ -32,12 +32,12 @@ pub(super) fn clocks(scenario: &Scenario, builder: &Builder) -> Clocks {
 /// The arrivals of flows, in the order of the file.
 #[derive(Default)]
 struct Arrivals<'a> {
-    /// How long after its own start the last flow of each class came, and what draws the times between.
+    /// The time from its own start to the arrival of the last flow of each class, and the stream for the times between.
     classes: BTreeMap<&'a str, (Option<SimSpan>, Stream)>,
 }
 
 impl<'a> Arrivals<'a> {
-    /// When the next flow starts. One that has no choice draws nothing.
+    /// The start of the next flow. A flow without jitter and random arrivals draws nothing.
     fn start(&mut self, flow: &'a Flow, builder: &Builder) -> SimTime {
         let mut start = flow.start;
         if let Some(class) = &flow.class {
@@ -45,7 +45,7 @@ impl<'a> Arrivals<'a> {
             let (after, stream) = self.classes.entry(&class.name).or_insert_with(first);
             let span = match class.spacing {
                 Spacing::Together => SimSpan::ZERO,
-                // The first one comes at once.
+                // The first flow arrives at once.
                 Spacing::Every(span) => after.map_or(SimSpan::ZERO, |_| span),
                 Spacing::Exponential(mean) => stream.exponential_span(mean),
             };
@@ -61,9 +61,9 @@ impl<'a> Arrivals<'a> {
     }
 }
 
-/// The phases of the agents' clocks, and the stream that their hosts share. With ns-2's clock both are ns-2's: each agent resets
-/// its clock when it is made, and all do once more when the simulation starts, in the order in which they were made, all from
-/// one stream; what is left of it SCTP draws from. Otherwise each flow has streams of its own, so that a new flow changes none.
+/// The phases of the agents' clocks, and the stream that their hosts share. With ns-2's clock both are ns-2's: each agent draws a phase
+/// when it is created, and all draw again at the start of the simulation, in the order of creation and from one stream; SCTP draws
+/// from the rest of this stream. Otherwise each flow has streams of its own, so that a new flow does not change those of others.
 fn phases(scenario: &Scenario, builder: &Builder) -> (Vec<SimSpan>, Option<Mrg32k3a>) {
     let agents: Vec<(&Flow, Agent)> = scenario
         .flows

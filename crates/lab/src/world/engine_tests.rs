@@ -5,7 +5,7 @@ use crate::document::Document;
 use crate::report::Report;
 use crate::run;
 
-/// 10 Mbit/s and 60 ms of round trip: with packets of 1040 B, 72 of them.
+/// 10 Mbit/s and a round trip of 60 ms: 72 packets of 1040 B.
 const CHAIN: &str = r#"
 duration = "100s"
 
@@ -25,7 +25,7 @@ transport = "anabranch"
 packet = "1040B"
 "#;
 
-/// What a full link carries: 996 of 1040 bytes are payload.
+/// The goodput of a full link: 996 of 1040 bytes are payload.
 const FULL: f64 = 10e6 * 996.0 / 1040.0;
 
 #[track_caller]
@@ -112,14 +112,14 @@ fn messages_arrive_whole() {
     assert_within(report.flows[0].goodput_bps * 20.0 / 8.0, 800_000.0..=800_000.0);
 }
 
-/// A message of one full segment takes 30 ms and 1040 B at 10 Mbit/s, 30.832 ms. One segment is lost: the next one on its
-/// connection waits until it has come again, those on another stream do not.
+/// A message of one full segment takes 30 ms and the transmission of 1040 B at 10 Mbit/s: 30.832 ms. One segment is lost: the next message
+/// on its stream waits for the retransmission, messages on other streams do not.
 #[test]
 fn a_message_is_delayed_until_it_is_whole() {
     let delays = |streams: u8| {
         let mut document = Document::parse("chain.toml", CHAIN).unwrap();
         let workload = "flow.f.workload={ kind = \"messages\", bytes = \"996B\", count = 50, every = \"20ms\" }";
-        // The handshake is of two packets in this direction.
+        // The handshake has two packets in this direction.
         let error = "link.a.error={ kind = \"list\", packets = [22] }";
         for argument in [workload, error, &format!("flow.f.streams={streams}"), "duration=3s"] {
             document.set(argument).unwrap();
@@ -132,7 +132,7 @@ fn a_message_is_delayed_until_it_is_whole() {
     };
     for (streams, late) in [(1, 3..=10), (2, 1..=2)] {
         let delays = delays(streams);
-        // The first ones wait for the handshake.
+        // The first messages wait for the handshake.
         let count = delays.count(None, 0.25, 3.0) as i32;
         assert_within(delays.quantile(0.5, 0.25, 3.0).unwrap(), 0.03083..=0.03084);
         let most = delays.quantile(1.0, 0.25, 3.0).unwrap();
@@ -142,7 +142,7 @@ fn a_message_is_delayed_until_it_is_whole() {
     }
 }
 
-/// A setting that means nothing is refused.
+/// A setting without a meaning is refused.
 #[test]
 fn what_the_transport_does_not_have_is_refused() {
     let refused = |argument: &str| {
@@ -157,13 +157,13 @@ fn what_the_transport_does_not_have_is_refused() {
     assert!(refused("flow.f.delayed_acks=0s").contains("above 0s and below 500ms"));
     assert!(refused("flow.f.keep_alive=0s").contains("use a time above 0s"));
     assert!(refused("flow.f.loss_detection=fack").contains("rack"));
-    assert!(refused("flow.f.repair=any_path").contains("on an only path"));
-    assert!(refused("flow.f.failover=never").contains("nobody takes over from an only path"));
+    assert!(refused("flow.f.repair=any_path").contains("retransmits there"));
+    assert!(refused("flow.f.failover=never").contains("no other path to take over"));
     assert!(refused("flow.f.cc={ name = \"fsat\" }").contains("fast"));
     assert!(refused("flow.f.cc={ name = \"fast\", alpa = 3 }").contains("alpha"));
 }
 
-/// 50 Mbit/s and 20 ms of round trip, 10 Mbit/s and 200 ms.
+/// Two paths: 50 Mbit/s with a round trip of 20 ms, and 10 Mbit/s with 200 ms.
 const TWO: &str = r#"
 duration = "30s"
 link = [
@@ -193,8 +193,8 @@ fn report_of(text: &str, overrides: &[&str]) -> Report {
 
 const BETTER_ALONE: &str = "flow.f.paths=[{ first = \"a0\", last = \"b0\" }]";
 
-/// The receive buffer is two products of the sum of the rates and the longer RTT, as RFC 6182 sec. 5.3 advises. In 30 s the slow path
-/// takes some 2 s to be found.
+/// The receive buffer is twice the product of the summed rates and the longer RTT, as RFC 6182 sec. 5.3 advises. About 2 of the 30 s pass before
+/// the slow path is full.
 #[test]
 fn two_unequal_paths_are_full_whoever_chooses_between_them() {
     let payload = 1456.0 / 1500.0;
@@ -210,7 +210,7 @@ fn two_unequal_paths_are_full_whoever_chooses_between_them() {
     }
 }
 
-/// Loss-based laws fill buffers and lose what does not fit; the sum is still there, and never less than the better path.
+/// Loss-based laws fill buffers and cause losses; both paths are still used, and the sum is never less than the better path.
 #[test]
 fn every_law_uses_both_paths() {
     for law in ["reno", "cubic", "vegas", "anabranch"] {
@@ -223,7 +223,7 @@ fn every_law_uses_both_paths() {
     }
 }
 
-/// A buffer that cannot hold what the slow path blocks: that is left alone, and the other one loses little by it.
+/// The receive buffer is too small for the data that the slow path blocks: the slow path is not used, and the fast one is hardly slower.
 #[test]
 fn a_small_buffer_costs_the_slow_path_and_not_the_fast_one() {
     for rbuf in ["flow.f.rbuf=300kB", "flow.f.rbuf=500kB", "flow.f.rbuf=750kB"] {
@@ -238,8 +238,8 @@ fn a_small_buffer_costs_the_slow_path_and_not_the_fast_one() {
     }
 }
 
-/// Two paths of 20 Mbit/s, 40 and 60 ms; the second one is cut for good after 10 s. Nothing reaches the reader for as long as it takes
-/// to see that and to send again what was lost; before and after that, links are full.
+/// Two paths of 20 Mbit/s, 40 and 60 ms; the second one is cut for ever after 10 s. The reader gets no data until this is detected
+/// and the lost data is retransmitted; before and after that, the links are full.
 #[test]
 fn a_path_that_dies_costs_less_than_300_ms() {
     let text = TWO
@@ -257,7 +257,7 @@ fn a_path_that_dies_costs_less_than_300_ms() {
         let after = |start: f64| events.iter().filter(move |(at, _)| *at > start);
         let gap = after(9.9).zip(after(9.9).skip(1)).map(|(a, b)| b.0 - a.0).fold(0.0, f64::max);
         assert!(gap <= 0.3, "{law}: nothing for {gap} s");
-        // What the better path carries alone in the 20 s after the cut, less 300 ms of it.
+        // The data that the better path carries alone in the 20 s after the cut, less 300 ms.
         let carried: f64 = after(10.0).map(|(_, bits)| bits).sum();
         let full = 20e6 * 1456.0 / 1500.0;
         assert!(
@@ -274,7 +274,7 @@ fn a_path_that_dies_costs_less_than_300_ms() {
     }
 }
 
-/// The weights decide, though both could carry more.
+/// The weights decide, although both paths could carry more.
 #[test]
 fn weights_and_backups_are_heeded() {
     let shares = |overrides: &[&str]| {
@@ -287,7 +287,7 @@ fn weights_and_backups_are_heeded() {
     assert_within(shares(&["flow.f.scheduler=backup"]), 1.0..=1.0);
 }
 
-/// Two ways of an association of one host with two interfaces to one with a single one.
+/// Two paths from a host with two interfaces to a host with one.
 #[test]
 fn one_end_may_have_a_single_interface() {
     let report = report_of(
@@ -310,7 +310,7 @@ paths = [{ first = "a0", last = "b" }, { first = "a1", last = "b" }]
     assert_within(report.flows[0].throughput_bps / 15e6, 0.9..=1.0);
 }
 
-/// A setting that means nothing is refused, for paths as well.
+/// A setting of paths without a meaning is refused, too.
 #[test]
 fn what_paths_do_not_have_is_refused() {
     let refused = |argument: &str| {
@@ -326,14 +326,14 @@ fn what_paths_do_not_have_is_refused() {
     assert!(refused("flow.f.failover=soon").contains("never"), "{}", refused("flow.f.failover=soon"));
     let mut document = Document::parse("two.toml", TWO).unwrap();
     ["flow.f.scheduler=backup", "flow.f.failover=never"].into_iter().for_each(|key| document.set(key).unwrap());
-    assert!(Scenario::parse(&document).unwrap_err().to_string().contains("wait for a failure that never comes"));
+    assert!(Scenario::parse(&document).unwrap_err().to_string().contains("failover is off"));
     let mut document = Document::parse("chain.toml", CHAIN).unwrap();
     document.set("flow.f.scheduler=window").unwrap();
     assert!(Scenario::parse(&document).unwrap_err().to_string().contains("one path needs no scheduler"));
 }
 
-/// One segment of 1040 B takes 0.832 ms to send and 30 ms to arrive. Of 50 that are far apart the one that is lost arrives later,
-/// and its delay counts from its first departure; all others stay what they are.
+/// One segment of 1040 B takes 0.832 ms to send and 30 ms to arrive. One of 50 separate segments is lost and arrives later; its delay
+/// counts from its first departure, and the others have the same delay as before.
 #[test]
 fn a_delay_counts_from_the_first_departure() {
     let workload = "flow.f.workload={ kind = \"messages\", bytes = \"996B\", count = 50, every = \"300ms\" }";
@@ -342,18 +342,18 @@ fn a_delay_counts_from_the_first_departure() {
     let error = "link.a.error={ kind = \"list\", packets = [22] }";
     let lossy = &report(&[workload, error]).flows[0];
     assert_eq!((lossy.retransmitted_packets, lossy.max_seq, lossy.acked_seq), (1, Some(50), Some(50)));
-    // Nothing follows it for 300 ms, so a probe or the timer sends it again: not before a round trip, and within a second.
+    // Nothing follows it for 300 ms, so a probe or the timer retransmits it: after a round trip, and within a second.
     let late = (lossy.one_way_delay_mean_s.unwrap() - clean) * 50.0;
     assert_within(late, 0.06..=1.0);
 }
 
-/// The last two of twenty packets are lost at once. Two round trips after the last ACK a probe leaves, whose answer reports the loss of the other one: 60 ms
-/// to be sure that the answer is the probe's, though it meets less of a queue than all data did, and all is there within 350 ms.
+/// The last two of twenty packets are lost. Two round trips after the last ACK a probe leaves, and its ACK reveals the loss of the other packet. The
+/// probe meets a shorter queue than all data before, so it takes 60 ms to be sure that the ACK is for the probe. All data arrives within 350 ms.
 #[test]
 fn the_answer_to_a_probe_that_meets_no_queue_counts() {
     let probed = |detection: &str| {
         let mut document = Document::parse("chain.toml", CHAIN).unwrap();
-        // The handshake is of two packets in this direction.
+        // The handshake has two packets in this direction.
         let error = "link.a.error={ kind = \"list\", packets = [20, 21] }";
         let law = "flow.f.cc={ name = \"reno\", initial_window = 20 }";
         let workload = "flow.f.workload={ kind = \"fixed\", bytes = \"20000B\" }";
@@ -368,8 +368,8 @@ fn the_answer_to_a_probe_that_meets_no_queue_counts() {
     assert_within(probed("flow.f.loss_detection=rack"), 0.2..=0.4);
 }
 
-/// A transfer with one packet lost: what came after it waits until it has come again. With five streams only the lost packet's own
-/// waits, a fifth of them.
+/// A transfer with one lost packet: later packets wait for the retransmission. With five streams only those of the lost packet's stream
+/// wait, a fifth of them.
 #[test]
 fn what_waits_for_a_lost_packet_is_held() {
     let held = |streams: u8| {
@@ -397,7 +397,7 @@ fn what_waits_for_a_lost_packet_is_held() {
     assert_within(one / five, 4.0..=6.0);
 }
 
-/// 12 of 1040 bytes say when the packet left.
+/// 12 of 1040 bytes are the timestamp option.
 #[test]
 fn timestamps_cost_12_bytes_of_each_packet() {
     for (timestamps, payload) in [(false, 996.0), (true, 984.0)] {
@@ -408,7 +408,8 @@ fn timestamps_cost_12_bytes_of_each_packet() {
     }
 }
 
-/// A hundred messages of 100 B, one each 10 ms and so one and more in a round trip of 60 ms: each has a packet, or those of a round trip share one.
+/// A hundred messages of 100 B, one every 10 ms, so several in a round trip of 60 ms: without Nagle each has a packet, with Nagle those of a round
+/// trip share one.
 #[test]
 fn nagle_puts_the_messages_of_a_round_trip_into_a_packet() {
     let sent = |nagle: bool| {
@@ -417,12 +418,12 @@ fn nagle_puts_the_messages_of_a_round_trip_into_a_packet() {
         assert_within(flow.goodput_bps * 10.0 / 8.0, 9999.9..=10_000.1);
         flow.sent_packets
     };
-    // Those of the first 60 ms wait for the handshake.
+    // The messages of the first 60 ms wait for the handshake.
     assert_within(sent(false), 90..=100);
     assert_within(sent(true), 16..=18);
 }
 
-/// A connection that has nothing to say from the first second of 100 on: each end asks eleven times, and is answered.
+/// A connection that is idle from the first second of 100 on: each end sends eleven keep-alive probes, and gets an answer to each.
 #[test]
 fn an_idle_connection_is_kept_alive() {
     let packets = |more: &[&str]| {
@@ -434,8 +435,8 @@ fn an_idle_connection_is_kept_alive() {
     assert_eq!(asking, silent.map(|packets| packets + 22));
 }
 
-/// The last two of 20 packets are lost. Two round trips after the last answer a probe brings one of them back, three and four round trips late
-/// in all; or the timer does, 200 ms and a round trip after it.
+/// The last two of 20 packets are lost. Two round trips after the last ACK a probe repeats one of them: they arrive three and four round trips
+/// late. Without probes the timer does, 200 ms and a round trip after the last ACK.
 #[test]
 fn losses_are_found_as_the_scenario_says() {
     let mean = |more: &[&str]| {
@@ -452,7 +453,7 @@ fn losses_are_found_as_the_scenario_says() {
     assert_within(late("dup_acks"), 0.4 + 4.5 * rtt..=0.4 + 5.5 * rtt);
 }
 
-/// Every other packet is answered, but for a few at the end of a burst, which wait no longer than 40 ms.
+/// Every other packet is acknowledged; at the end of a burst an ACK waits no longer than 40 ms.
 #[test]
 fn acknowledgements_are_delayed_as_the_scenario_says() {
     let packets = |more: &[&str]| {
@@ -475,8 +476,8 @@ fn a_repair_takes_the_path_that_the_scenario_says() {
     assert_eq!((again("same_path"), again("any_path")), ((0, 1), (1, 0)));
 }
 
-/// The slow path is cut for five seconds while it carries something. By then the other one has sent that, or nothing that came after it is
-/// read before the path is back.
+/// The slow path is cut for five seconds while it carries data. With failover the other path retransmits the data; without it, later data is
+/// not read before the path is back.
 #[test]
 fn a_silent_path_is_waited_for_if_the_scenario_says_so() {
     let read = |failover: &str| {
@@ -494,17 +495,17 @@ fn a_silent_path_is_waited_for_if_the_scenario_says_so() {
     };
     let ((while_cut, afterwards), (taken_over, _)) = (read("never"), read("on_silence"));
     assert!(while_cut < 1.0 && taken_over > 1000.0, "read {while_cut} and {taken_over} times");
-    // A timeout of some 0.4 s has doubled to 3.2 s: the path is asked again after six seconds, and then all moves.
+    // A timeout of about 0.4 s has doubled to 3.2 s: the path is probed again after six seconds, and then data moves again.
     assert_within(afterwards, 30.0..=60.0);
 }
 
-/// A link of 10 Mbit/s whose ACKs are read every 4 ms, by drivers at both ends: Reno, which needs no clock, fills it all the same.
+/// A link of 10 Mbit/s with drivers at both ends that read every 4 ms: Reno still fills it, as it does not measure delay.
 #[test]
 fn programs_with_drivers_move_data_and_lose_nothing() {
     let batch = "arrivals = { kind = \"grid\", every = \"4ms\" }, reads = \"batch\", timer = \"1ms\"";
     let hosts = format!("host=[{{ node = \"n0\", {batch} }}, {{ node = \"n1\", {batch} }}]");
     let report = report(&[&hosts, "flow.f.cc={ name = \"reno\" }", "duration=30s"]);
     assert_within(report.flows[0].goodput_bps / FULL, 0.97..=1.0);
-    // Read in batches, a segment is on its way for up to 8 ms more.
+    // With reads in batches, an RTT is up to 8 ms longer.
     assert_within(report.flows[0].rtt_p50_s.unwrap(), 0.064..=0.16);
 }

@@ -1,4 +1,4 @@
-//! The hosts of a flow, whatever drives it.
+//! The hosts of a flow, for each transport.
 
 use anabranch_ns2::random::Mrg32k3a;
 use anabranch_ns2::sctp::{DestinationConfig, Endpoint, EndpointConfig};
@@ -15,16 +15,16 @@ use anabranch_units::SimSpan;
 use crate::scenario::transport::Transport;
 use crate::scenario::{Clock, Flow, NodeIndex, Scenario};
 
-/// A flow that gets its hosts.
+/// A flow whose hosts are built.
 pub(super) struct Hosts<'a> {
     pub(super) scenario: &'a Scenario,
     pub(super) nodes: &'a [NodeId],
     pub(super) links: &'a [LinkId],
     pub(super) flow: &'a Flow,
     pub(super) faults: &'a Faults,
-    /// The sizes of its messages, if its ends know them beforehand.
+    /// The sizes of its messages, if its ends know them before the run.
     pub(super) messages: &'a [u64],
-    /// In which detail its source remembers its variables, if it does, and its sink what arrives.
+    /// The detail in which the source records its variables; below, in which the sink records arrivals. `None`: not at all.
     pub(super) source_detail: Option<Detail>,
     pub(super) sink_detail: Option<Detail>,
 }
@@ -48,7 +48,7 @@ impl Hosts<'_> {
                 let sink = Ns2Sink::new(Sink::new(*sink)).carrying(self.flow.transport.payload());
                 let sink = match *streams {
                     None => sink,
-                    // The window that a receiver advertises is the room in its buffer. It is a whole number of packets.
+                    // The advertised window is the free room of the receive buffer, in whole packets.
                     Some(streams) => sink.with_streams(Streams::new(streams, sender.window as u32)),
                 };
                 let sink = self.sink_detail.into_iter().fold(sink, Ns2Sink::traced_in);
@@ -91,7 +91,7 @@ impl Hosts<'_> {
             Transport::OnOff(parameters) => {
                 let source = match self.scenario.clock {
                     Clock::Exact => OnOff::new(*parameters, builder.stream(&format!("flow.{}", self.flow.id))),
-                    // The world lends it ns-2's stream.
+                    // The world replaces this stream by ns-2's shared one.
                     Clock::Ns2 => OnOff::ns2(*parameters, Mrg32k3a::new(Mrg32k3a::DEFAULT_SEED)),
                 };
                 Ok((builder.host(from, source)?, builder.host(to, traffic::Sink::default())?))
@@ -124,7 +124,7 @@ impl Hosts<'_> {
         Ok((source.remembering_offers(detail.bytes_max), sink.traced_in(detail)))
     }
 
-    /// An end of a flow at its node, with a driver around it if the scenario has one there.
+    /// Adds an end of a flow at its node, with a driver around it if the scenario has one there.
     fn station(&self, index: NodeIndex, host: impl Host, builder: &mut Builder) -> Result<HostId, BuildError> {
         let node = self.nodes[index];
         let Some(&driver) = self.scenario.drivers.get(&index) else { return builder.host(node, host) };
@@ -146,7 +146,7 @@ impl Hosts<'_> {
         if destinations.is_empty() {
             destinations.push(DestinationConfig::default());
         }
-        // Where the world lends ns-2's stream to its hosts, it takes the place of these.
+        // With ns-2's clock, the world replaces these by ns-2's shared stream.
         let mut seeds = builder.stream(&format!("flow.{}.sctp", self.flow.id));
         let mut endpoint = || {
             let seed = (seeds.uniform() * f64::from(i32::MAX)) as u32;
@@ -154,7 +154,7 @@ impl Hosts<'_> {
         };
         let (mut source, mut sink) = (endpoint(), endpoint());
         source.set_primary(primary);
-        // ns-2 takes the last destination unless it is told another, and scripts tell the source.
+        // ns-2's default primary destination is the last one; scripts change it only at the source.
         sink.set_primary(destinations.len() - 1);
         let (source, sink) = (Ns2Sctp::new(source), Ns2Sctp::new(sink));
         if self.flow.paths.is_empty() {
@@ -183,7 +183,7 @@ impl Hosts<'_> {
         Ok((source.multihomed(of(there)), sink.multihomed(of(back))))
     }
 
-    /// The paths of a flow as its source and its sink see them; none where packets go the shortest way.
+    /// The paths of a flow for its source and its sink; empty if packets take the shortest route.
     fn ways(&self, builder: &mut Builder) -> Result<Vec<(Way, Way)>, BuildError> {
         let mut ways = vec![];
         for path in &self.flow.paths {

@@ -1,4 +1,4 @@
-//! What a reader of a run's numbers should know and might not see in them.
+//! Remarks on a run that its numbers alone do not show.
 
 use anabranch_sim::{Counts, Direction, DropReason, ErrorSpec, QueueSpec, WindowLimit, Workload};
 use anabranch_units::SimTime;
@@ -9,7 +9,7 @@ use crate::scenario::transport::Transport;
 use crate::scenario::{Flow, Link};
 
 impl Simulation<'_> {
-    /// Flows without traffic and why, and windows that are the limit.
+    /// Remarks on flows without traffic, with the reason, and on windows that limit a flow.
     pub(super) fn notes(&self, flows: &[FlowReport], links: &[LinkReport]) -> Vec<String> {
         let scenario = self.scenario.flows.iter().zip(&self.flows).zip(flows);
         scenario
@@ -64,7 +64,7 @@ impl Simulation<'_> {
         format!("the run ends at {} before its first data arrives", self.scenario.duration)
     }
 
-    /// Where ns-2's default window, and nothing in the network, is what limits a flow.
+    /// The remark on a flow that ns-2's default window limits, and not the network.
     fn window_limit(&self, flow: &Flow, ends: &Ends, links: &[LinkReport]) -> Option<String> {
         let Transport::Ns2 { workload: Workload::Bulk, .. } = flow.transport else { return None };
         let limit = self.world.account(ends.source).report().sent.window_limit.filter(|_| flow.is_window_default)?;
@@ -74,7 +74,7 @@ impl Simulation<'_> {
         let on_way = |&(index, _): &(usize, &LinkReport)| {
             self.world.link_leg(self.links[index], ends.flow, Direction::Forward).offered > 0
         };
-        // A link that never rests limits it as well.
+        // A link that is always busy limits the flow as well.
         let run = self.scenario.duration.as_secs_f64();
         let busiest = links.iter().enumerate().filter(on_way).map(|(_, link)| link.utilisation).fold(0.0, f64::max)
             * run
@@ -91,9 +91,9 @@ impl Simulation<'_> {
     }
 }
 
-/// From this share of the acknowledgements on, the window is what limits a flow: most of the time.
+/// The share of ACKs from which on the window counts as the limit of a flow.
 const LIMITED_SHARE: f64 = 0.5;
-/// A link that sends for this share of the time leaves nothing to a larger window but a longer queue.
+/// A link that sends for this share of the time is busy: a larger window would only make a longer queue.
 const BUSY_SHARE: f64 = 0.95;
 
 /// Why a link loses everything of a flow.

@@ -1,4 +1,4 @@
-//! The transport on links that do not carry what others do, or mark what they would drop.
+//! The transport on links with a small MTU or with ECN marks.
 
 use anabranch_sim::EngineSource;
 use anabranch_units::SimSpan;
@@ -6,7 +6,7 @@ use anabranch_units::SimSpan;
 use super::*;
 use crate::document::Document;
 
-/// 10 Mbit/s and 40 ms of round trip; its packets are shorter from 10 s on.
+/// 10 Mbit/s and a round trip of 40 ms; the MTU is smaller from 10 s on.
 const CHAIN: &str = r#"
 duration = "30s"
 
@@ -34,7 +34,7 @@ form = "sealed"
 packet = "1500B"
 "#;
 
-/// A second path beside it, as fast and as wide as the first was.
+/// A second path with the rate and the initial MTU of the first.
 const SECOND: &str = r#"
 [[link]]
 id = "c"
@@ -52,7 +52,7 @@ rate = "100Mbit/s"
 delay = "10ms"
 "#;
 
-/// The path of the second link takes packets of `before` bytes, and from 10 s on of `after`.
+/// The MTU of the link: `before` bytes, and from 10 s on `after`.
 fn narrows(before: u64, after: u64) -> [String; 2] {
     [format!("link.b.mtu={before}B"), format!("link.b.mtu_changes=[{{ at = \"10s\", mtu = \"{after}B\" }}]")]
 }
@@ -75,18 +75,18 @@ fn seconds(simulation: &mut Simulation<'_>) -> Vec<u64> {
     (1..=30).map(&mut second).collect()
 }
 
-/// What a link carries in a second of 1,500-byte packets.
+/// The bytes that a link carries in a second.
 const FULL: u64 = 10_000_000 / 8;
 
-/// The least that such packets leave for bytes of a stream: less a thirty-second, which is not looked for, 100 bytes of
-/// headers, and 6 % for a law that drains its queue now and then.
+/// The least goodput with packets of `mtu` bytes: less a thirty-second, the resolution of the search, 100 bytes of headers, and 6 % for
+/// the drains of the law.
 fn least(mtu: u64) -> u64 {
     FULL * (mtu - mtu / 32 - 100) / mtu * 94 / 100
 }
 
-/// The path's packets get shorter in the middle of a transfer. What is lost for that is a window, and probes: three of each
-/// length that is tried, and in the first second three of what had been found. Two seconds later the link is as full as shorter
-/// packets fill it: the window begins with two segments, and alpha by the rate is short then.
+/// The MTU of the path falls in the middle of a transfer. A window is lost, and probes: three of each length that is tried, and in the
+/// first second three of the length found before. Two seconds later the link is as full as with shorter packets. It takes this
+/// time because the window begins with two segments, and alpha is small at a low rate.
 #[test]
 fn a_path_that_narrows_carries_on() {
     for (before, after) in [(1500, 1280), (1500, 1400), (1400, 1280)] {
@@ -106,8 +106,8 @@ fn a_path_that_narrows_carries_on() {
     }
 }
 
-/// The same of one of two paths: the other one is not slower for it, and the first carries its part again, without a failure
-/// but, perhaps, the one when nothing got through.
+/// The same on one of two paths: the other one is not slower, and the first one carries its share again. The path fails at most once,
+/// when nothing gets through.
 #[test]
 fn one_of_two_paths_that_narrows_carries_on() {
     for after in [1280, 1400] {
@@ -126,7 +126,7 @@ fn one_of_two_paths_that_narrows_carries_on() {
     }
 }
 
-/// [rfc-3168] sec. 5: where routers mark, nothing is lost, and a law that halves its window for either is as fast.
+/// [rfc-3168] sec. 5: if routers mark, nothing is lost, and a law that halves for marks as for losses is as fast.
 #[test]
 fn what_is_marked_is_not_lost_and_costs_as_much() {
     for (queue, marked) in [

@@ -1,4 +1,4 @@
-//! What is recorded of a run beside its counters, and in how much memory.
+//! The records of a run besides its counters, and their memory.
 
 use anabranch_sim::Detail;
 
@@ -6,7 +6,7 @@ use crate::names::SeriesPlace;
 use crate::scenario::Scenario;
 use crate::scenario::transport::Transport;
 
-/// What to record beside the counters.
+/// The records besides the counters.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Recording<'a> {
     /// Nothing.
@@ -14,13 +14,13 @@ pub(crate) enum Recording<'a> {
     /// Everything.
     #[cfg(test)]
     Trace,
-    /// What these series are made of, by their names.
+    /// The data for these series, by their names.
     Series(&'a [String]),
-    /// The same, and every flow's and link's variables.
+    /// The data for these series, and the variables of every flow and link.
     Tables(&'a [String]),
 }
 
-/// Which flows' variables and arrivals and which links' variables are recorded, by position.
+/// The flows whose variables and arrivals, and the links whose variables are recorded, by position.
 pub(super) struct Wanted {
     pub(super) flows: Vec<bool>,
     pub(super) arrivals: Vec<bool>,
@@ -39,7 +39,7 @@ impl Wanted {
         let (flows, links) = (vec![tables; scenario.flows.len()], vec![tables; scenario.links.len()]);
         let mut wanted = Self { arrivals: vec![arrivals; scenario.flows.len()], flows, links };
         for name in names {
-            // A name that is none is refused where it is looked up.
+            // An unknown name is refused when it is looked up.
             for (place, index) in scenario.series_places(name).unwrap_or_default() {
                 let is_of_arrivals = ARRIVAL_SERIES.iter().any(|series| name.ends_with(series));
                 match place {
@@ -52,12 +52,12 @@ impl Wanted {
         wanted
     }
 
-    /// How much each history may keep: an equal part of [`HISTORIES_BYTES_MAX`].
+    /// The detail of each history, which may take an equal part of [`HISTORIES_BYTES_MAX`].
     pub(super) fn detail(&self, scenario: &Scenario) -> Detail {
         let mut histories = self.links.iter().filter(|wanted| **wanted).count();
         for (index, flow) in scenario.flows.iter().enumerate() {
-            // Rows of each path and acknowledgements, of SCTP three more; what is offered, delivered and held, what arrives,
-            // and what comes back.
+            // The histories of a flow: rows of each path, and acknowledgements, with SCTP three more; offers, deliveries, held packets, arrivals,
+            // and returning ACKs.
             let others = if matches!(flow.transport, Transport::Sctp { .. }) { 4 } else { 1 };
             let of_source = if self.flows[index] { flow.paths.len().max(1) + others } else { 0 };
             histories += of_source + if self.arrivals[index] { 5 } else { 0 };
@@ -66,8 +66,8 @@ impl Wanted {
     }
 }
 
-/// Memory for all that is recorded of a run. A vector that grows takes twice as much for a moment.
+/// The memory for all records of a run. A growing vector takes twice as much for a moment.
 const HISTORIES_BYTES_MAX: usize = 128 << 20;
 
-/// What is made of the packets that come to a flow's ends, and not of its source's variables.
+/// The series that are computed from arrivals at a flow's ends, not from the source's variables.
 const ARRIVAL_SERIES: [&str; 5] = [".goodput", ".throughput", ".held", ".ipd", ".delay"];

@@ -122,7 +122,7 @@ fn path_report(path: &SenderPath, active: SimSpan) -> PathReport {
     }
 }
 
-/// Jain's index of how equal some goodputs are; `None` where there are none.
+/// Jain's fairness index of the goodputs; `None` without goodput.
 fn jain_index(flows: &[FlowReport]) -> Option<f64> {
     let sum = |of: fn(f64) -> f64| flows.iter().map(|flow| of(flow.goodput_bps)).sum::<f64>();
     let (sum, squares) = (sum(|x| x), sum(|x| x * x));

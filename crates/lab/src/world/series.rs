@@ -93,7 +93,7 @@ impl Simulation<'_> {
         match variable {
             "goodput" => match sink.delivered() {
                 Some(delivered) => Some(bits(delivered)),
-                // A flow that only fills links has no order.
+                // `cbr` and `on_off` have no order.
                 None => Some(Series::events(arrivals()?.bits())),
             },
             "throughput" => Some(Series::events(arrivals()?.bits())),

@@ -13,7 +13,7 @@ mod classes;
 mod sctp;
 mod series;
 
-/// 1000 B in 8 ms over a link that two packets fill.
+/// A chain whose link takes 8 ms for a packet of 1000 B and holds two packets.
 const CHAIN: &str = r#"
 duration = "20s"
 
@@ -39,8 +39,8 @@ fn scenario(overrides: &[&str]) -> Result<Scenario, Diagnostic> {
     Scenario::parse(&document)
 }
 
-/// What a scenario says of its size is what the simulator counts: two nodes, an address at each end of the flow, and with two
-/// paths four more.
+/// The size of a scenario is the one that the simulator counts: two nodes, an address at each end of the flow, and four more with two
+/// paths.
 #[test]
 fn a_scenario_knows_how_large_its_world_is() {
     let size = |overrides: &[&str]| {
@@ -114,8 +114,8 @@ to = "b"
 transport = "ns2/fast"
 "#;
 
-/// What a flow that starts at `at` sends by `direct`, and the least round trip that it knows of in the end. The route is there
-/// from then on, too.
+/// The packets that a flow sends by `direct` if flow and route both start at `at`, and the least RTT that it has measured in the
+/// end.
 fn detour(at: &str) -> (u64, f64) {
     let mut document = Document::parse("detour.toml", DETOUR).unwrap();
     for key in ["flow.f.start", "route.0.at"] {
@@ -156,7 +156,7 @@ fn lost_acknowledgements_are_no_dropped_packets() {
     assert_eq!((report.flows[0].dropped_packets, report.links[1].dropped_packets), (2, 0));
 }
 
-/// Packets 300 to 302 and 310 are lost, and five that follow the last of them come before they are sent again: four come late.
+/// Packets 300 to 302 and 310 are lost and arrive late, after later packets: four are reordered.
 #[test]
 fn losses_in_a_row_and_late_packets_are_counted() {
     let lost = "link.a.error={ kind = \"list\", packets = [300, 301, 302, 310] }";
@@ -164,13 +164,13 @@ fn losses_in_a_row_and_late_packets_are_counted() {
     let (flow, link) = (&report.flows[0], &report.links[0]);
     assert_eq!((flow.dropped_packets, flow.dropped_in_row_max, flow.reordered_packets), (4, 3, Some(4)));
     assert_eq!((link.dropped_packets, link.error_packets), (4, 4));
-    // The queue of one packet refuses others: they are no errors.
+    // Drops of a full queue are no errors.
     let report = run::run(&scenario(&[lost, "link.a.queue={ kind = \"drop_tail\", packets = 5 }"]).unwrap());
     let link = &report.links[0];
     assert!(link.error_packets == 4 && link.dropped_packets > 4, "{link:?}");
 }
 
-/// What was lost and sent again comes late, whoever sends it; here nothing else does.
+/// With every agent, exactly the retransmitted packets are reordered.
 #[test]
 fn what_was_sent_again_comes_late() {
     let late = |transport: &str| {
@@ -185,7 +185,7 @@ fn what_was_sent_again_comes_late() {
     assert!(late == lost && lost >= 4, "{late} late of {lost} that were lost");
 }
 
-/// ctcp-2019, section 3: one hole is a random loss; of two in one window, seen at the third duplicate, the cause is congestion.
+/// ctcp-2019, section 3: one hole is a random loss; two holes in one window at the third duplicate ACK are congestion.
 #[test]
 fn random_losses_are_counted() {
     for transport in
@@ -205,8 +205,8 @@ fn random_losses_are_counted() {
     }
 }
 
-/// The two packets that begin an association's data are lost, and so is what is sent again: nothing else was acknowledged, so all timeouts are
-/// in one row. A hundred packets that are lost later, with thousands acknowledged before, are another row.
+/// The first two data packets of an association are lost, and so are their retransmissions. Nothing else was acknowledged, so all timeouts are
+/// consecutive. A hundred losses later, after thousands of ACKs, begin a new count.
 #[test]
 fn timeouts_in_a_row_are_counted() {
     let flow = |packets: &str| {
@@ -223,7 +223,7 @@ fn timeouts_in_a_row_are_counted() {
     assert!(in_row >= 4 && all > in_row, "{in_row} of {all} in a row");
 }
 
-/// Starts lie within the jitter, and each flow's is its own.
+/// Starts are within the jitter, and each flow has its own.
 #[test]
 fn flows_start_at_random_within_their_jitter() {
     let start = |seed: &str| {
@@ -235,8 +235,8 @@ fn flows_start_at_random_within_their_jitter() {
     assert!(starts.iter().all(|start| start.since(SimTime::ZERO) < SimSpan::from_millis(500)), "{starts:?}");
 }
 
-/// Two flows that meet nowhere: whether the second is there makes no difference to the first, whose coarse clock decides which
-/// losses it takes for random. With ns-2's clock it does, as in ns-2.
+/// Two flows without a common link: a second flow does not change the first, whose coarse clock decides which losses count as random.
+/// With ns-2's clock it does, as in ns-2.
 #[test]
 fn a_flow_keeps_its_draws_when_another_is_added() {
     let both = r#"
@@ -277,8 +277,8 @@ fn a_flow_keeps_its_draws_when_another_is_added() {
     assert_ne!(max_seq(&alone, "ns2").to_bits(), max_seq(both, "ns2").to_bits());
 }
 
-/// ns-2.35's `Application/Traffic/Exponential` with its default seed: how many packets of two sources come to the other end,
-/// and when the first and the last do. Both draw from one stream, so each depends on the other.
+/// ns-2.35's `Application/Traffic/Exponential` with its default seed: the number of packets of two sources that arrive, and the
+/// times of the first and the last. Both sources draw from one stream, so each depends on the other.
 #[test]
 fn bursts_with_ns2s_clock_are_those_of_ns2() {
     let text = r#"
@@ -309,8 +309,8 @@ start = ["0s", "100ms"]
     assert_eq!(summary("flow.u1.throughput"), "45 packets from 1.415514 s to 11.527913 s");
 }
 
-/// So many `ns` sends from 1 s on, every 8/3 ms and every 1 ms, until it stops on the 3000th and on the 8000th interval after that:
-/// its sum of 3000 doubles is a little less than 9, and so one packet more leaves; that of 8000 is a little more.
+/// The packets that `ns` sends from 1 s on, every 8/3 ms and every 1 ms, until a stop at the 3000th and the 8000th interval: its sum of 3000
+/// doubles is a little less than 9, so one packet more leaves; the sum of 8000 is a little more.
 #[test]
 fn a_source_with_ns2s_clock_stops_as_that_of_ns2() {
     let sent = |clock: &str, rate: &str| {
@@ -383,7 +383,7 @@ fn fast_uses_all_paths_and_one_receive_buffer() {
     assert!((10.0..=30.0).contains(&in_flight), "{in_flight} packets in flight");
 }
 
-/// Four packets of 8.32 ms each go round one behind the other: all RTTs but the first few are 4 · 8.32 = 33.28 ms.
+/// A window of four packets of 8.32 ms each: all RTTs but the first few are 4 · 8.32 = 33.28 ms.
 #[test]
 fn percentiles_of_the_rtt_are_those_of_its_samples() {
     let flow = flow(&["flow.f.window=4"]);
@@ -392,8 +392,9 @@ fn percentiles_of_the_rtt_are_those_of_its_samples() {
     }
 }
 
-/// FAST rests with alpha segments queued if they take 4 `mi_threshold`, 3 ms, to send. With alpha 10 at 40 Mbit/s and 50 ms it swings:
-/// ns-2's module has 60.9 segments queued on average. With 15, 3.1 ms, it rests, and with 3, less than the threshold, it cannot.
+/// FAST is in equilibrium with alpha segments queued if their transmission takes 4 thresholds of multiplicative increase, 3 ms. With alpha 10 at
+/// 40 Mbit/s and 50 ms it oscillates: ns-2's module has 60.9 segments queued on average. With 15, 3.1 ms, it is in equilibrium; with 3, below the
+/// threshold, there is none.
 #[test]
 fn fast_rests_if_alpha_is_worth_three_milliseconds() {
     let queue = |alpha: u32| {

@@ -1,4 +1,4 @@
-//! A headless Chromium, driven by its DevTools protocol over a pipe: messages are JSON that ends with a NUL.
+//! A headless Chromium, controlled by its DevTools protocol over a pipe: messages are JSON that ends with a NUL.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-/// A machine that runs four other builds is slow; a browser that does not answer for so long never will.
+/// The longest wait for an answer: a machine with several other builds is slow.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The browser with one page. It is gone when this is dropped, however a test ends.
+/// The browser with one page. It ends when this is dropped, also after a panic.
 pub(crate) struct Browser {
     child: Child,
-    /// Nothing once the browser was told to go.
+    /// `None` once the browser is told to end.
     input: Option<ChildStdin>,
     messages: Receiver<Value>,
     next: u64,
@@ -26,7 +26,7 @@ pub(crate) struct Browser {
 }
 
 impl Browser {
-    /// Starts the browser that is installed. Nothing if there is none, which is said, unless `ANABRANCH_REQUIRE_BROWSER` is 1.
+    /// Starts the installed browser. If there is none, prints so and returns `None`, or panics if `ANABRANCH_REQUIRE_BROWSER` is 1.
     #[expect(clippy::print_stdout, reason = "whoever runs the tests shall know what was not tested")]
     pub(crate) fn start(name: &str) -> Option<Self> {
         let is_there = |program: &&str| {
@@ -47,7 +47,7 @@ impl Browser {
         let mut child = Command::new("sh")
             .args(["-c", "exec \"$0\" \"$@\" 3<&0 4>&1 0</dev/null 1>/dev/null 2>&1", program])
             .args(["--headless", "--remote-debugging-pipe", "--no-first-run", "--disable-background-networking"])
-            // Tests run as root in containers, whose /dev/shm is small and which have no graphics.
+            // Tests run as root in containers, which have a small /dev/shm and no graphics.
             .args(["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--force-color-profile=srgb"])
             .arg(format!("--user-data-dir={}", profile.display()))
             .env("HOME", &profile)
@@ -125,7 +125,7 @@ impl Browser {
         }
     }
 
-    /// A window of this size, in CSS pixels.
+    /// Sets the size of the window, in CSS pixels.
     pub(crate) fn resize(&mut self, width: u32, height: u32, is_phone: bool) {
         let scale = if is_phone { 2 } else { 1 };
         self.call(
@@ -134,7 +134,7 @@ impl Browser {
         );
     }
 
-    /// What the system prefers: `light` or `dark`.
+    /// Sets the preferred colour scheme: `light` or `dark`.
     pub(crate) fn prefer(&mut self, scheme: &str) {
         let feature = json!({ "name": "prefers-color-scheme", "value": scheme });
         self.call("Emulation.setEmulatedMedia", json!({ "features": [feature] }));
@@ -167,7 +167,7 @@ impl Browser {
         self.call("Input.dispatchMouseEvent", json!({ "type": "mouseMoved", "x": x, "y": y, "button": "none" }));
     }
 
-    /// Pictures are for people: they are taken only if `ANABRANCH_SCREENSHOTS` names a folder.
+    /// Takes a screenshot, if `ANABRANCH_SCREENSHOTS` names a folder.
     pub(crate) fn screenshot(&mut self, name: &str) {
         let Ok(folder) = std::env::var("ANABRANCH_SCREENSHOTS") else { return };
         let answer = self.call("Page.captureScreenshot", json!({ "format": "png" }));
@@ -184,7 +184,7 @@ impl Browser {
         decoded(answer["data"].as_str().unwrap())
     }
 
-    /// Errors and warnings on the page's console, and what it threw.
+    /// Errors, warnings and exceptions of the page.
     pub(crate) fn complaints(&self) -> Vec<&Value> {
         let is_bad = |event: &&Value| match event["method"].as_str().unwrap_or_default() {
             "Runtime.exceptionThrown" => true,
@@ -197,7 +197,7 @@ impl Browser {
         self.events.iter().filter(is_bad).collect()
     }
 
-    /// What the page asked for, itself included.
+    /// The URLs that the page requested, itself included.
     pub(crate) fn requests(&self) -> Vec<&str> {
         let sent = self.events.iter().filter(|event| event["method"] == "Network.requestWillBeSent");
         sent.filter_map(|event| event["params"]["request"]["url"].as_str()).collect()
@@ -206,7 +206,7 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // A browser whose pipe is closed goes by itself, with all its processes. One that hangs is killed.
+        // A browser whose pipe is closed ends by itself, with all its processes. One that hangs is killed.
         drop(self.input.take());
         let deadline = Instant::now() + Duration::from_secs(10);
         while Instant::now() < deadline && matches!(self.child.try_wait(), Ok(None)) {

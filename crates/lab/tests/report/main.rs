@@ -1,5 +1,5 @@
-//! The report as people meet it: in a real browser. Without one (Debian's package `chromium`) the tests say so and pass, unless
-//! `ANABRANCH_REQUIRE_BROWSER` is 1. `ANABRANCH_SCREENSHOTS=FOLDER` keeps pictures for the eye.
+//! Tests of the report in a real browser. Without one (Debian's package `chromium`) the tests say so and pass, unless
+//! `ANABRANCH_REQUIRE_BROWSER` is 1. `ANABRANCH_SCREENSHOTS=FOLDER` keeps screenshots.
 #![expect(clippy::unwrap_used, reason = "a test that cannot set its stage shall stop there")]
 
 mod browser;
@@ -25,7 +25,7 @@ fn report(name: &str, experiments: &[Experiment], seeds: u32) -> PathBuf {
     file
 }
 
-/// The report of an experiment that has everything: tables, statements, figures, what deviates, and text that is up to no good.
+/// The report of an experiment with tables, statements, figures, deviations, and text that tries to break out of its place.
 static FIXTURE: LazyLock<PathBuf> = LazyLock::new(|| {
     let document = Document::parse("experiments/test-2000/table1.toml", include_str!("fixture.toml")).unwrap();
     report("fixture", &[Experiment::parse(document).unwrap()], 4)
@@ -65,7 +65,7 @@ fn draw_all(browser: &mut Browser) {
     }
 }
 
-/// How many colours each chart has, one of them the bare canvas.
+/// The number of colours in each chart, the empty canvas included.
 const COLOURS: &str = "new Promise((done) => requestAnimationFrame(() => done(anabranchCharts.flatMap((chart) => chart.plots.map((plot) => {
     const { width, height } = plot.ctx.canvas;
     const copy = new OffscreenCanvas(width, height).getContext('2d', { willReadFrequently: true });
@@ -103,14 +103,14 @@ fn assert_fits(browser: &mut Browser, width: u32) {
     assert!(widest.as_u64().unwrap() <= u64::from(width), "a page of {width} pixels is {widest} wide");
 }
 
-/// Tables that are wider than their place, by how much: what is cut on the right is the verdict.
+/// Tables that are wider than their place, and by how much: on the right side the verdict would be cut off.
 const CUT: &str = "[...document.querySelectorAll('.scroll')].filter((place) => place.querySelector('table.claims, table.checklist'))
     .map((place) => [place.scrollWidth - place.clientWidth, place.getAttribute('aria-label')]).filter(([cut]) => cut > 0)";
 
 /// A4 less its margins, in pixels.
 const PAPER: u32 = 688;
 
-/// The time that each panel of the first figure shows.
+/// The range of time of each panel of the first figure.
 const TIMES: &str = "anabranchCharts[0].plots.map((plot) => [plot.scales.x.min, plot.scales.x.max])";
 
 /// A point of a panel of the first figure, in parts of its width and height.
@@ -158,11 +158,11 @@ fn charts_draw_zoom_together_and_reset() {
     assert_quiet(&browser);
 }
 
-/// A thousand squares would be a thousand stops on the way to the tables.
+/// A thousand squares must not be a thousand stops of the tab key.
 #[test]
 fn squares_are_one_stop_of_the_tab_key() {
     let Some(mut browser) = Browser::start("squares") else { return };
-    // So narrow that squares stand on several lines.
+    // So narrow that the squares need several lines.
     browser.resize(200, 780, false);
     browser.open(&FIXTURE);
     let stops = "[...document.querySelectorAll('.matrix a.cell')].filter((cell) => cell.tabIndex === 0).length";
@@ -193,7 +193,7 @@ fn squares_are_one_stop_of_the_tab_key() {
     assert_quiet(&browser);
 }
 
-/// A series of thousands of points shows its extremes wherever it was thinned out, and steps hold their value.
+/// A series of thousands of points keeps its extremes when it is thinned out, and steps hold their value.
 #[test]
 fn legends_tell_what_the_series_were() {
     let Some(mut browser) = Browser::start("legends") else { return };
@@ -247,7 +247,7 @@ fn it_reads_on_a_phone_in_the_dark_and_on_paper() {
     assert_quiet(&browser);
 }
 
-/// The report that `reproduce` writes. The test command has just done that, and names the folder; else it is one of few seeds.
+/// The report of `reproduce`. The test command has just written it and names the folder; else it is one with few seeds.
 #[test]
 fn all_experiments_make_a_report() {
     let Some(mut browser) = Browser::start("all") else { return };

@@ -1,6 +1,6 @@
 use super::super::{Document, tests};
 
-/// What a document is, as its tree prints it without places.
+/// The tree of a document, printed without places.
 fn shown(text: &str) -> Result<String, String> {
     let document = Document::parse("e.toml", text).map_err(|error| error.to_string())?;
     Ok(tests::shown(&document))
@@ -28,7 +28,7 @@ fn names_stand_for_what_an_entry_or_a_text_says() {
     assert_eq!(shown(short), shown(long));
 }
 
-/// A key that nothing asks for is the element's, where an unknown one is found with its line.
+/// A key that no `$` uses belongs to the element; if it is unknown there, the error has its line.
 #[test]
 fn a_misspelt_key_is_no_name() {
     let text = "[[claim]]\nrow = \"$law\"\neach = [{ law = \"FAST\", becuase = \"x\" }]\n";
@@ -58,7 +58,7 @@ fn what_cannot_be_written_out_is_refused_where_it_stands() {
     assert_refused("[text]\n\"a b\" = \"x\"\n", &format!("e.toml:2:9: [text] holds names and strings; {remedy}"));
 }
 
-/// A file of some kilobytes cannot stand for gigabytes: names within a text, entries in an element with a long list.
+/// A file of some kilobytes cannot expand to gigabytes, by names within a text, or by entries of an element with a long list.
 #[test]
 fn what_would_fill_the_memory_is_refused() {
     let names = "$x".repeat(20_000);

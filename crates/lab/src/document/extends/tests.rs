@@ -42,7 +42,7 @@ fn tables_merge_by_key_and_elements_by_id() {
     );
 }
 
-/// Half of a RED queue over a drop-tail one would be neither; a queue of the same kind is told one thing more.
+/// A RED queue replaces a drop-tail one; a queue of the same kind gets one key more.
 #[test]
 fn a_table_of_another_kind_replaces() {
     let base = ("b.toml", "[[link]]\nid = \"a\"\nqueue = { kind = \"drop_tail\", packets = 5 }\n");
@@ -54,7 +54,7 @@ fn a_table_of_another_kind_replaces() {
     assert_same(&[("a.toml", &more), base], whole);
 }
 
-/// Claims, axes and plain lists are the file's own, or the base's.
+/// Claims, axes and plain lists are either the file's own or the base's.
 #[test]
 fn other_lists_replace() {
     let base =
@@ -64,7 +64,7 @@ fn other_lists_replace() {
     assert_same(&[("a.toml", own), base], whole);
 }
 
-/// What has a count is merged before it is written out, so that the count can be another.
+/// An element with a count is merged before it is written out, so that a file can change the count.
 #[test]
 fn a_count_can_be_another() {
     let base = ("b.toml", "[[flow]]\nid = \"f#\"\ncount = 2\nwindow = 7\n");
@@ -72,7 +72,7 @@ fn a_count_can_be_another() {
     assert_same(&[("a.toml", "extends = \"b.toml\"\n[[flow]]\nid = \"f#\"\ncount = 3\n"), base], whole);
 }
 
-/// The second of two links with one name is no change of the first.
+/// Of two links with one name in a file, the second does not change the first.
 #[test]
 fn a_name_that_comes_twice_in_a_file_stays_twice() {
     let own = "extends = \"b.toml\"\n[[link]]\nid = \"a\"\nfrom = \"x\"\n[[link]]\nid = \"a\"\nfrom = \"y\"\n";
@@ -138,7 +138,7 @@ fn circles_depth_and_missing_files_are_errors() {
     assert!(read(&[&files[..8], &[("8.toml", "")]].concat()).is_ok());
 }
 
-/// A name means the same wherever it is read, and nothing but a TOML file below where somebody looks for it.
+/// A name means the same on every machine, and only a TOML file below the current folder.
 #[test]
 fn only_relative_paths_of_toml_files_are_followed() {
     for path in ["", "/etc/a.toml", "a/../../b", "./a.toml", "a//b.toml", "..\\a.toml", "c:/a.toml", "../etc/passwd"] {

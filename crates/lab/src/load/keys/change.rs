@@ -1,4 +1,4 @@
-//! The keys of a link that changes: its rate, its delay, the order of what it carries.
+//! The keys of a varying link: changes of its rate and delay, reordering, and traces.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,40 +10,40 @@ use serde::de::{self, Deserialize, Deserializer, SeqAccess, Visitor};
 use super::hold::DelayKeys;
 use crate::load::values::{Probability, Text};
 
-/// From some time on, a link has another rate.
+/// A change of a link's rate.
 #[derive(Clone, Copy, Debug, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "rate_change")]
 pub(crate) struct RateChangeKeys {
-    /// From when on: later than the one before it.
+    /// The time of the change, later than the change before.
     pub(crate) at: Text<SimSpan>,
-    /// Its rate then; `0bit/s` keeps what waits.
+    /// The new rate; at `0bit/s` packets wait.
     pub(crate) rate: Text<Rate>,
 }
 
-/// From some time on, a link has another delay.
+/// A change of a link's delay.
 #[derive(Clone, Copy, Debug, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "delay_change")]
 pub(crate) struct DelayChangeKeys {
-    /// From when on: later than the one before it.
+    /// The time of the change, later than the change before.
     pub(crate) at: Text<SimSpan>,
-    /// Its propagation delay then.
+    /// The new propagation delay.
     pub(crate) delay: Text<SimSpan>,
 }
 
-/// Packets that take longer than the others, by chance.
+/// Reordering: random packets that take longer than the others.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "reorder")]
 pub(crate) struct ReorderKeys {
-    /// Which share of all.
+    /// The share of these packets.
     pub(crate) share: Probability,
-    /// How much longer.
+    /// Their additional delay.
     pub(crate) extra: DelayKeys,
 }
 
-/// Opportunities of delivery, in milliseconds. The name of a file is replaced by them before keys are read.
+/// Delivery opportunities, in milliseconds. They replace the name of a file before keys are read.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TraceKeys(pub(crate) Vec<u64>);
 

@@ -44,11 +44,11 @@ pub(crate) struct EngineKeys {
     /// Failover from a silent path. Only with `paths`; `on_silence` if absent.
     #[serde(default)]
     pub(crate) failover: Option<FailoverKeys>,
-    /// The pacing; `by_law` if absent, as for the agents that it is compared with. Outside of scenarios the default is `always`.
+    /// The pacing; `by_law` if absent, as with the agents of ns-2. Outside of scenarios the default is `always`.
     #[serde(default)]
     pub(crate) pacing: Option<PacingKeys>,
-    /// The longest delay of an ACK, which waits for a second packet to acknowledge both: less than `500ms`. If absent each packet
-    /// is acknowledged at once.
+    /// The longest delay of an ACK, less than `500ms`: it waits for a second packet, to acknowledge both. If absent each packet is
+    /// acknowledged at once.
     #[serde(default)]
     pub(crate) delayed_acks: Option<Text<SimSpan>>,
     /// Nagle's algorithm: whether a packet that is not full waits while data is unacknowledged; false if absent.
@@ -60,7 +60,7 @@ pub(crate) struct EngineKeys {
     /// Whether packets carry timestamps (RFC 7323), which take 12 bytes each; false if absent.
     #[serde(default)]
     pub(crate) timestamps: Option<bool>,
-    /// The silence before the first keep-alive probe; then there is one every 75 s, nine in all. No probes if absent.
+    /// The silence before the first keep-alive probe; further ones follow every 75 s, nine in all. No probes if absent.
     #[serde(default)]
     pub(crate) keep_alive: Option<Text<SimSpan>>,
 }
@@ -87,7 +87,7 @@ pub(crate) enum FormKeys {
     /// TCP, in packets of at most `packet` on every path.
     Tcp,
     /// Sealed datagrams over UDP and IPv6, as on a real network: path MTU discovery finds the size of each path's packets, up to
-    /// `packet`, and routers may mark them. The simulator does not encrypt, and keys take no time.
+    /// `packet`, and routers may mark them. The simulator does not encrypt, and the key exchange takes no time.
     Sealed,
 }
 
@@ -117,14 +117,14 @@ pub(crate) enum StreamBufferKeys {
     Shared,
 }
 
-/// The loss detection. Without SACK, duplicate ACKs in either case.
+/// The loss detection. Without SACK it is by duplicate ACKs in both cases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "loss_detection")]
 pub(crate) enum LossDetectionKeys {
     /// By time, with an adaptive reordering window and tail loss probes (RFC 8985).
     Rack,
-    /// By three arrivals that left later (RFC 6675).
+    /// By three segments that left later and arrived (RFC 6675).
     DupAcks,
 }
 
@@ -155,10 +155,10 @@ pub(crate) enum RepairKeys {
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "failover")]
 pub(crate) enum FailoverKeys {
-    /// After about two probe timeouts without an answer others retransmit its flight, until it answers again. They also retransmit
-    /// what blocks the receiver's window on a much slower path.
+    /// After about two probe timeouts without an ACK, other paths retransmit the path's flight, until it has an ACK again. They also
+    /// retransmit data that blocks the receiver's window on a much slower path.
     OnSilence,
-    /// Never, as in multihoming-2010: data in flight on a silent path waits for it. A path that stays dead stops the connection,
-    /// which is given up after five minutes without progress. Not with the scheduler `backup`.
+    /// Never, as in multihoming-2010: data in flight on a silent path waits for that path. A path that stays silent stops the connection,
+    /// which is closed after five minutes without progress. Not with the scheduler `backup`.
     Never,
 }

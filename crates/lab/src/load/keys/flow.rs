@@ -1,5 +1,5 @@
-//! The keys of a flow: those of all flows, and in an enum by `transport` those of each transport. A key that a transport does not
-//! have is not in its struct, so using it is an error.
+//! The keys of a flow: the keys of all flows, and an enum with the keys of each transport. A key that a transport does not have is
+//! not in its struct, so its use is an error.
 
 use anabranch_units::{Bytes, SimSpan};
 use schemars::JsonSchema;
@@ -91,7 +91,7 @@ transports! {
     "ns2/composite" => Composite(AgentKeys),
     /// FAST TCP: the CUBIN module for ns-2.
     "ns2/fast" => Fast(AgentKeys),
-    /// FAST with MFast's receiver: streams that are sent in turn, and 4 bytes of stream header in each packet.
+    /// FAST with MFast's receiver: several streams in turn, with a stream header of 4 bytes in each packet.
     "ns2/mfast" => MFast(AgentKeys<MFastOptionKeys>),
     /// FAST multihoming: FAST on each of several paths at once.
     "ns2/fast-mh" => Multihomed(MultihomedKeys),
@@ -99,8 +99,8 @@ transports! {
     "ns2/sctp" => Sctp(SctpKeys<SctpOptionKeys>),
     /// Its concurrent multipath transfer.
     "ns2/sctp-cmt" => SctpCmt(SctpKeys<CmtOptionKeys>),
-    /// Packets at a constant rate, which nothing acknowledges.
+    /// Packets at a constant rate, without acknowledgements.
     "cbr" => Cbr(CbrKeys),
-    /// Exponential bursts between exponential silences, which nothing acknowledges.
+    /// Exponential bursts between exponential silences, without acknowledgements.
     "on_off" => OnOff(OnOffKeys),
 }

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use super::hold::{DelayKeys, HoldKeys};
 use crate::load::values::{Name, Text, WrittenOut};
 
-/// The delays of the programs at a node. If absent, each is told of packets and deadlines at once. Only for flows of `anabranch`;
-/// each end of a flow is a program of its own.
+/// The delays of the programs at a node. If absent, packets and deadlines are handled at once. Only for flows of `anabranch`; each
+/// end of a flow is a program of its own.
 #[derive(Clone, Debug, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "host")]
@@ -21,7 +21,7 @@ pub(crate) struct HostKeys {
     /// Timers fire at multiples of this; when they are due if absent.
     #[serde(default)]
     pub(crate) timer: Text<SimSpan>,
-    /// How the network card batches arrivals; not at all if absent.
+    /// The batches of arrivals by the network card; none if absent.
     #[serde(default)]
     pub(crate) arrivals: Option<HoldKeys>,
     /// The scheduler's delay of each wake-up; none if absent.

@@ -10,9 +10,9 @@ use super::queue::QueueKeys;
 use crate::load::outages::OutageKeys;
 use crate::load::values::{Name, Probability, Text, WrittenOut};
 
-/// A link joins two nodes; naming a node creates it. It is duplex unless `duplex = false`: the way back has the same rate and
-/// delay, a drop-tail queue of 50 packets and no errors, unless `reverse` says otherwise. In reports the way back of the link `a`
-/// is `a.reverse`.
+/// A link between two nodes; a node exists if a link names it. The link is duplex unless `duplex = false`: the reverse direction has the
+/// same rate and delay, a drop-tail queue of 50 packets and no errors, unless `reverse` has other keys. In reports the reverse direction
+/// of the link `a` is `a.reverse`.
 #[derive(Clone, Debug, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "link")]
@@ -30,34 +30,34 @@ pub(crate) struct LinkKeys {
     /// The rate in bits per second; needed unless there is a `trace`.
     #[serde(default)]
     pub(crate) rate: Option<Text<Rate>>,
-    /// When it has another rate, counted from the start or, with a `rate_period`, from the beginning of each. A rate of
-    /// `0bit/s` keeps what waits. The way back keeps its rate.
+    /// Changes of the rate. Times count from the start or, with a `rate_period`, from the beginning of each period. At a rate of `0bit/s`
+    /// packets wait. The reverse direction keeps its rate.
     #[serde(default)]
     pub(crate) rate_changes: Vec<RateChangeKeys>,
-    /// After how long `rate` and its changes begin anew; never if absent.
+    /// The period after which `rate` and its changes repeat; never if absent.
     #[serde(default)]
     pub(crate) rate_period: Option<Text<SimSpan>>,
-    /// Opportunities of delivery in place of `rate`, as Mahimahi has recorded them: the name of a file beside this one, with a
-    /// line for each, or their list. Each is a number of milliseconds from the start, and carries 1504 bytes, of which a packet
-    /// takes 4 besides its own; what nobody uses is lost. After the last one they begin anew. The way back has their mean rate.
+    /// Delivery opportunities in place of `rate`, in Mahimahi's format: the name of a file relative to this one, with a line for each, or
+    /// their list. Each is a number of milliseconds from the start, and carries 1504 bytes; a packet needs 4 bytes more than its size. Unused
+    /// bytes are lost. After the last opportunity they repeat. The reverse direction has their mean rate.
     #[serde(default)]
     pub(crate) trace: Option<TraceKeys>,
     /// The propagation delay.
     pub(crate) delay: Text<SimSpan>,
-    /// When it has another delay, both ways, counted from the start or, with a `delay_period`, from the beginning of each. A
-    /// packet takes the delay of the time at which it has left its queue, so that a shorter one lets it overtake.
+    /// Changes of the delay in both directions. Times count from the start or, with a `delay_period`, from the beginning of each period. A
+    /// packet has the delay of the time when it leaves its queue, so after a change to a shorter delay it may overtake others.
     #[serde(default)]
     pub(crate) delay_changes: Vec<DelayChangeKeys>,
-    /// After how long `delay` and its changes begin anew; never if absent.
+    /// The period after which `delay` and its changes repeat; never if absent.
     #[serde(default)]
     pub(crate) delay_period: Option<Text<SimSpan>>,
-    /// Packets that take longer than the others and are overtaken; none if absent.
+    /// Random packets that take longer than the others and are overtaken; none if absent.
     #[serde(default)]
     pub(crate) reorder: Option<ReorderKeys>,
-    /// The share of packets that come twice; 0 if absent.
+    /// The share of packets that are duplicated; 0 if absent.
     #[serde(default)]
     pub(crate) duplicate: Option<Probability>,
-    /// Whether packets can go back.
+    /// Whether there is a reverse direction.
     #[serde(default = "yes")]
     pub(crate) duplex: bool,
     /// The queue; a `drop_tail` of 50 packets if absent.
@@ -72,19 +72,19 @@ pub(crate) struct LinkKeys {
     /// Changes of the MTU, in both directions: a route inside the link has changed.
     #[serde(default)]
     pub(crate) mtu_changes: Vec<MtuChangeKeys>,
-    /// The release of packets at the far end; at once if absent. Not with a queue that decides at its head (`codel`,
-    /// `fq_codel`, `dualpi2`), `reorder`, `duplicate`, `delay_changes` or `clock = "ns2"`.
+    /// The release of packets in batches at the far end; at once if absent. Not with a queue that drops at its head (`codel`, `fq_codel`,
+    /// `dualpi2`), `reorder`, `duplicate`, `delay_changes` or `clock = "ns2"`.
     #[serde(default)]
     pub(crate) hold: Option<HoldKeys>,
-    /// Outages of the link, in both directions: packets that arrive then are lost.
+    /// Outages of the link, in both directions: packets that arrive during an outage are lost.
     #[serde(default)]
     pub(crate) outages: Vec<OutageKeys>,
-    /// Differences of the way back.
+    /// The differences of the reverse direction.
     #[serde(default)]
     pub(crate) reverse: Option<ReverseKeys>,
 }
 
-/// Differences of the way back of a duplex link.
+/// The differences of the reverse direction of a duplex link.
 #[derive(Clone, Debug, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "reverse")]
@@ -92,19 +92,19 @@ pub(crate) struct ReverseKeys {
     /// The rate; that of the link if absent.
     #[serde(default)]
     pub(crate) rate: Option<Text<Rate>>,
-    /// When it has another rate.
+    /// Changes of the rate.
     #[serde(default)]
     pub(crate) rate_changes: Vec<RateChangeKeys>,
-    /// After how long its rate and the changes begin anew; never if absent.
+    /// The period after which the rate and its changes repeat; never if absent.
     #[serde(default)]
     pub(crate) rate_period: Option<Text<SimSpan>>,
-    /// Opportunities of delivery in place of a rate.
+    /// Delivery opportunities in place of a rate.
     #[serde(default)]
     pub(crate) trace: Option<TraceKeys>,
-    /// Packets that take longer than the others; none if absent.
+    /// Random packets that take longer than the others; none if absent.
     #[serde(default)]
     pub(crate) reorder: Option<ReorderKeys>,
-    /// The share of packets that come twice; 0 if absent.
+    /// The share of packets that are duplicated; 0 if absent.
     #[serde(default)]
     pub(crate) duplicate: Option<Probability>,
     /// The propagation delay; that of the link if absent.

@@ -1,5 +1,5 @@
-//! The keys of the table `options`: what an ns-2 script sets on an agent beside its window and its timeout. What several agents
-//! have is written once, in a macro: `serde` knows a table's keys, and so finds a typo, only if one struct has them all.
+//! The keys of the table `options`: the settings of an ns-2 agent besides its window and its timeout. A macro adds the keys that several
+//! agents have in common, because `serde` needs all keys of a table in one struct to find a typo.
 
 use std::num::{NonZeroU8, NonZeroU16};
 
@@ -10,15 +10,15 @@ use schemars::JsonSchema;
 
 use crate::load::values::{Text, Whole};
 
-/// What every one-way TCP of ns-2 has among its options.
+/// The options that every one-way TCP of ns-2 has.
 pub(crate) trait AgentOptions: Default {
-    /// Sets it.
+    /// Sets them.
     fn apply(&self, sender: &mut SenderConfig);
 }
 
-/// What every SCTP of ns-2 has among its options.
+/// The options that every SCTP of ns-2 has.
 pub(crate) trait EndpointOptions: Default {
-    /// Sets it, but for the primary path.
+    /// Sets them, except the primary path.
     fn apply(&self, endpoint: &mut EndpointConfig);
 
     /// The primary path, counted from 1.

@@ -54,79 +54,79 @@ pub(crate) enum QueueKeys {
         #[serde(default)]
         ecn: bool,
     },
-    /// First in, first out, and what finds more than a threshold waiting is marked, or dropped if its sender does not
-    /// understand marks: what DCTCP wants of a switch (RFC 8257). The first packet of a connection may not be marked either, so
-    /// one that comes while the queue stands may not get through (section 3.5). One of the three thresholds.
+    /// First in, first out with a marking threshold, as DCTCP needs it (RFC 8257): a packet that arrives at a longer queue is marked, or
+    /// dropped if it is not ECN-capable. A SYN is not ECN-capable, so it may not get through while there is a standing queue (section
+    /// 3.5). One of the three thresholds.
     Step {
-        /// How many packets it holds, as with `drop_tail`.
+        /// The limit in packets, as with `drop_tail`.
         packets: Count,
-        /// More than so many packets wait.
+        /// The threshold in waiting packets.
         #[serde(default)]
         mark_packets: Option<Count>,
-        /// More than so many bytes wait.
+        /// The threshold in waiting bytes.
         #[serde(default)]
         mark_bytes: Option<Text<Bytes>>,
-        /// What waits takes longer than this at the rate of the link.
+        /// The threshold as the transmission time of the waiting bytes at the rate of the link.
         #[serde(default)]
         mark_delay: Option<Text<SimSpan>>,
     },
     /// A queue for each flow, served in turn, and controlled delay in each (RFC 8290).
     #[serde(rename = "fq_codel")]
     FqCoDel {
-        /// How many packets may wait in all together; 10240 if absent.
+        /// The limit of waiting packets in all queues together; 10240 if absent.
         #[serde(default)]
         packets: Option<Count>,
-        /// The standing delay that is acceptable; 5 ms if absent.
+        /// The acceptable standing delay; 5 ms if absent.
         #[serde(default)]
         target: Option<Text<SimSpan>>,
         /// About the longest round trip; 100 ms if absent.
         #[serde(default)]
         interval: Option<Text<SimSpan>>,
-        /// How much a flow sends in its turn; `1514B` if absent.
+        /// The bytes that a flow sends in its turn; `1514B` if absent.
         #[serde(default)]
         quantum: Option<Text<Bytes>>,
-        /// How many queues flows are hashed into, up to 65536; 1024 if absent.
+        /// The number of queues that flows are hashed into, up to 65536; 1024 if absent.
         #[serde(default)]
         queues: Option<Count>,
-        /// Whether packets whose sender understands marks are marked where others are dropped; true if absent.
+        /// Whether ECN-capable packets are marked instead of dropped; true if absent.
         #[serde(default)]
         ecn: Option<bool>,
     },
-    /// Proportional integral controller enhanced (RFC 8033): it drops at its entrance with a probability that follows the delay.
+    /// Proportional integral controller enhanced (RFC 8033): drops arriving packets with a probability that follows the delay.
     Pie {
-        /// How many packets may wait; 1000 if absent.
+        /// The limit of waiting packets; 1000 if absent.
         #[serde(default)]
         packets: Option<Count>,
-        /// The delay that it aims at; 15 ms if absent.
+        /// The target delay; 15 ms if absent.
         #[serde(default)]
         target: Option<Text<SimSpan>>,
-        /// From one update of the probability to the next; 15 ms if absent.
+        /// The time between updates of the probability; 15 ms if absent.
         #[serde(default)]
         update: Option<Text<SimSpan>>,
-        /// Whether packets whose sender understands marks are marked while the probability is below 0.1; false if absent.
+        /// Whether ECN-capable packets are marked while the probability is below 0.1; false if absent.
         #[serde(default)]
         ecn: bool,
     },
-    /// A short queue for packets of scalable senders (ECT(1)) beside one for all others, coupled so that flows of both get
-    /// about the same (RFC 9332).
+    /// A short queue for packets of scalable senders (ECT(1)) beside a classic queue for all others; the coupling gives flows of both about
+    /// the same rate (RFC 9332).
     #[serde(rename = "dualpi2")]
     DualPi2 {
-        /// How many packets may wait in both together; 10000 if absent.
+        /// The limit of waiting packets in both queues together; 10000 if absent.
         #[serde(default)]
         packets: Option<Count>,
-        /// The delay that the queue of the others aims at; 15 ms if absent.
+        /// The target delay of the classic queue; 15 ms if absent.
         #[serde(default)]
         target: Option<Text<SimSpan>>,
-        /// From one update of the probability to the next; 15 ms if absent.
+        /// The time between updates of the probability; 15 ms if absent.
         #[serde(default)]
         update: Option<Text<SimSpan>>,
         /// The coupling factor; 2 if absent.
         #[serde(default)]
         coupling: Option<f64>,
-        /// From which delay on all of the short queue is marked; marking begins at two thirds of it. 1.2 ms if absent.
+        /// The delay above which every packet of the short queue is marked; marking begins at two thirds of it. 1.2 ms if absent.
         #[serde(default)]
         mark_delay: Option<Text<SimSpan>>,
-        /// Whether other packets whose sender understands marks are marked and not dropped; true if absent.
+        /// Whether ECN-capable packets of the classic queue are marked instead of dropped; true if absent.
         #[serde(default)]
         ecn: Option<bool>,
     },

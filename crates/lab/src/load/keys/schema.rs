@@ -3,7 +3,7 @@
 use schemars::Schema;
 use serde_json::json;
 
-/// The schema of a flow: the word `transport` selects the table of `transport` that the other keys form.
+/// The schema of a flow: the key `transport` selects the schema of the transport's keys in the same table.
 pub(super) fn one_table(schema: &mut Schema) {
     if let Some(transport) = schema.pointer_mut("/properties/transport") {
         let description = transport["description"].take();
@@ -14,7 +14,7 @@ pub(super) fn one_table(schema: &mut Schema) {
     schema.insert("unevaluatedProperties".to_owned(), json!(false));
 }
 
-/// The schema of a transport's keys: the flow's schema has the other keys of the table, and refuses unknown ones.
+/// The schema of a transport's keys: the flow's schema has the other keys of the table, and refuses unknown keys.
 pub(super) fn part(schema: &mut Schema) {
     schema.remove("additionalProperties");
 }

@@ -7,8 +7,8 @@ use serde::de::{self, Deserialize, Deserializer};
 
 use crate::document::{PORTS_MAX, SIZE_MAX};
 
-/// Links of a network of a known shape. What all links of a sort have is a table with the keys of a link, but for `id`, `from`,
-/// `to` and `count`: `access = { rate = "1Gbit/s", delay = "1ms" }`.
+/// Links of a network of a known shape. The common keys of all links of one kind are a table with the keys of a link, except `id`,
+/// `from`, `to` and `count`: `access = { rate = "1Gbit/s", delay = "1ms" }`.
 #[derive(Clone, Debug, serde::Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[schemars(rename = "topology", tag = "kind")]
@@ -17,21 +17,21 @@ pub(crate) enum TopologyKeys {
     /// Sources `s0`, `s1`, ... and destinations `d0`, `d1`, ... with the link `bottleneck` between them, from `left` to
     /// `right`. Sources are linked by `access0`, ..., destinations by `exit0`, ...
     Dumbbell {
-        /// How many sources there are, and as many destinations.
+        /// The number of sources, and of destinations.
         pairs: Size,
         /// The link in the middle.
         bottleneck: Template,
-        /// All others.
+        /// The other links.
         access: Template,
     },
     /// Routers `r0`, `r1`, ... in a row, with a link `hop0`, `hop1`, ... from each to the next. `s` and `d` are at both ends of
     /// the row, `a0` and `b0` at both ends of `hop0`, and so on.
     ParkingLot {
-        /// How many links there are in the row.
+        /// The number of links in the row.
         hops: Size,
-        /// Each of them.
+        /// The keys of each of them.
         hop: Template,
-        /// All others: `access` and `exit` of `s` and `d`, `access0` and `exit0`, ...
+        /// The other links: `access` and `exit` of `s` and `d`, `access0` and `exit0`, ...
         access: Template,
     },
     /// From `s` over `a` (the links `first0`, `last0`) or over `b` (`first1`, `last1`) to `d`.
@@ -48,10 +48,10 @@ pub(crate) enum TopologyKeys {
     FatTree {
         /// Ports of a switch: an even number, up to 26.
         k: Size,
-        /// Each link.
+        /// The keys of each link.
         link: Template,
-        /// With it there is a flow `f<i>` from each host `h<i>` to the host that is so many further, and behind the last to the
-        /// first.
+        /// If present, there is a flow `f<i>` from each host `h<i>` to the host whose number is larger by this, modulo the number of
+        /// hosts.
         #[serde(default)]
         stride: Option<Size>,
         /// The keys of these flows.
@@ -60,15 +60,15 @@ pub(crate) enum TopologyKeys {
     },
 }
 
-/// A number of things, whose limit its topology knows.
+/// A number of elements; its limit depends on the shape.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Size;
 
-/// A table that is read where it is used.
+/// A table that is read when the topology is written out.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Template;
 
-/// Never asked: see the head of this file.
+/// Types that are never decoded: see the head of this file.
 macro_rules! written_out {
     ($type:ident, $name:literal, $schema:tt) => {
         impl<'de> Deserialize<'de> for $type {

@@ -1,4 +1,4 @@
-//! The additional keys of flows that only fill links, and the keys of applications.
+//! The additional keys of `cbr` and `on_off`, and the keys of applications.
 
 use anabranch_units::{Bytes, Rate, SimSpan};
 use schemars::JsonSchema;
@@ -27,8 +27,8 @@ pub(crate) struct OnOffKeys {
     pub(crate) off: Text<SimSpan>,
 }
 
-/// The data of an application, from the start of its flow on. Agents of ns-2 send whole packets: the last one of a message is
-/// padded. With streams, message m goes on stream m modulo their number.
+/// The data of an application, from the start of its flow on. Agents of ns-2 send whole packets: the last packet of a message is
+/// padded. With several streams, message m is sent on stream m modulo their number.
 #[derive(Clone, Debug, PartialEq, serde::Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[schemars(rename = "workload", tag = "kind")]
@@ -54,8 +54,8 @@ pub(crate) enum WorkloadKeys {
         #[serde(default)]
         every_mean: Option<Text<SimSpan>>,
     },
-    /// Messages of drawn sizes, one after the other on one stream: chunks of a video, or with a `count` of 1, which is the default,
-    /// the size of a flow that comes and goes.
+    /// Messages of random sizes, one after the other on one stream, as chunks of a video. With a `count` of 1, the default, it is one
+    /// flow of a random size.
     Drawn {
         /// The sizes.
         sizes: SizesKeys,
@@ -89,14 +89,14 @@ pub(crate) enum WorkloadKeys {
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[schemars(rename = "sizes", tag = "kind")]
 pub(crate) enum SizesKeys {
-    /// All alike.
+    /// The same size for all.
     Constant {
         /// The bytes of each.
         bytes: Text<Bytes>,
     },
     /// A Pareto distribution between two bounds: heavy-tailed.
     Pareto {
-        /// The power by which the share of larger messages falls, such as 1.2: the smaller, the heavier the tail.
+        /// The shape, the exponent of the tail, such as 1.2: the smaller, the heavier the tail.
         shape: f64,
         /// The least size.
         least: Text<Bytes>,
@@ -105,8 +105,8 @@ pub(crate) enum SizesKeys {
     },
 }
 
-/// The class of a flow: its flows arrive one after the other, and their messages are judged together by the gauges of
-/// `class.<name>`. Only of `anabranch`, for workloads that end, on at most one stream.
+/// The class of a flow: its flows arrive one after the other, and the gauges of `class.<name>` count their messages together. Only
+/// with `anabranch`, for workloads that end, on at most one stream.
 #[derive(Clone, Debug, PartialEq, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "class")]
@@ -116,7 +116,7 @@ pub(crate) struct ClassKeys {
     /// The time from one flow of the class to the next, in the order of the file, from `start` on; all at once if absent.
     #[serde(default)]
     pub(crate) every: Option<Text<SimSpan>>,
-    /// The mean of that time if it is random: Poisson arrivals. It counts from `start` on for the first flow, too.
+    /// The mean of that time if it is random: Poisson arrivals. The first flow, too, arrives such a time after `start`.
     #[serde(default)]
     pub(crate) every_mean: Option<Text<SimSpan>>,
 }

@@ -1,4 +1,4 @@
-//! Queues of today, and links that change.
+//! Modern queues, and varying links.
 
 use anabranch_sim::{
     CoDelParameters, DeliveryTrace, DualPi2Parameters, ErrorSpec, FqCoDelParameters, PieParameters, QueueSpec,

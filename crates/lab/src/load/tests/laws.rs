@@ -1,11 +1,11 @@
-//! What `cc` sets.
+//! The key `cc`.
 
 use anabranch_cc::law::fast::{base_rtt, refill};
 use anabranch_ns2::config::{Agent, Average, BaseRtt, LossPolicy, Refill};
 
 use super::*;
 
-/// FAST's family is chosen by the name of a law, and set by its parameters.
+/// The name of a law selects the member of FAST's family; its parameters set it.
 #[test]
 fn fast_is_set_as_its_law_is() {
     let flow = |law: &str| {
@@ -32,7 +32,7 @@ fn fast_is_set_as_its_law_is() {
     assert!(matches!(options("cc = { name = \"fast\", loss = \"composite\" }").loss, LossPolicy::Composite(_)));
 }
 
-/// Settings of a part stand in a table, and a mistake in them is shown there.
+/// The settings of a part are a table, and an error in them is shown there.
 #[test]
 fn a_part_of_a_law_is_a_table() {
     let with = |law: &str| CHAIN.replacen("window = 50", law, 1).replace("ns2/sack", "anabranch");

@@ -1,4 +1,4 @@
-//! What a link can be.
+//! The keys of a link.
 
 use super::*;
 
@@ -91,7 +91,7 @@ fn no_link_is_faster_than_the_clock_can_tell() {
 fn what_holds_packets_takes_time_and_keeps_its_own() {
     let with = |hold: &str| CHAIN.replacen("queue =", &format!("hold = {{ {hold} }}\nqueue ="), 1);
     let scenario = parse(&with("kind = \"grid\", every = \"4ms\"")).unwrap();
-    // The way back has a hold of its own, or none.
+    // The reverse direction has its own hold, or none.
     let holds: Vec<_> = scenario.links.iter().map(|link| link.hold).collect();
     assert_eq!(holds, [Some(HoldSpec::Grid(SimSpan::from_millis(4))), None]);
     assert!(!scenario.is_random() && parse(&with("kind = \"uniform\", most = \"4ms\"")).unwrap().is_random());

@@ -21,14 +21,14 @@ use crate::scenario::transport::Transport;
 pub(super) struct Chosen {
     agent: Agent,
     law_name: &'static str,
-    /// Those of MFast's receiver.
+    /// The number of streams of MFast's receiver.
     streams: Option<NonZeroU8>,
 }
 
 /// Takes the settings of an agent's law, and chooses the agent.
 type Choose<O> = fn(&mut Settings, &O) -> Checked<Chosen>;
 
-/// What drives a flow of the agent that `choose` chooses.
+/// The transport of a flow with the agent that `choose` returns.
 pub(super) fn drive<'a, O: AgentOptions>(
     keys: &AgentKeys<O>,
     packet: Bytes,
@@ -62,7 +62,7 @@ pub(super) fn drive<'a, O: AgentOptions>(
     Ok(Drive { law_name, is_window_default: keys.window.is_none(), ..Drive::new(transport) })
 }
 
-/// An agent with one law, of which nothing can be set here.
+/// An agent whose law has no more settings.
 pub(super) fn law(agent: Agent, law_name: &'static str) -> Checked<Chosen> {
     Ok(Chosen { agent, law_name, streams: None })
 }
@@ -105,8 +105,8 @@ pub(super) fn composite(settings: &mut Settings) -> Checked<Chosen> {
     law(Agent::Composite(options), "composite")
 }
 
-/// Bytes of TCP's payload, a stream header among them, such that a packet has its size on the wire; what each agent adds is its
-/// own knowledge.
+/// The bytes of TCP's payload, a stream header included, such that a packet has the size `packet` on the wire. The headers depend on the
+/// agent.
 pub(super) fn payload(packet: Bytes, sender: &SenderConfig, stream_header: u32, path: &Path) -> Checked<u32> {
     let header = sender.packet_size() - sender.payload + stream_header;
     let size = u32::try_from(packet.count()).ok().filter(|&size| size <= PACKET_MAX);

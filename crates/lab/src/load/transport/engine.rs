@@ -24,7 +24,7 @@ use crate::load::keys::{
 use crate::load::values::{LawKeys, Setting, Text};
 use crate::scenario::transport::{RBUF_MAX, Transport};
 
-/// What drives a flow of our own transport.
+/// The transport of a flow of `anabranch`.
 pub(super) fn drive<'a>(keys: &'a EngineKeys, packet: Bytes, plugins: &Plugins, path: &Path) -> Checked<Drive<'a>> {
     let Chosen { name, law, plugin } = law(keys.cc.as_ref(), plugins, path.key("cc"))?;
     let streams = u16::from(keys.streams.unwrap_or(1));
@@ -63,7 +63,7 @@ pub(super) fn drive<'a>(keys: &'a EngineKeys, packet: Bytes, plugins: &Plugins, 
             None | Some(StreamBufferKeys::Whole) => StreamBuffer::Bytes(u64::MAX),
             Some(StreamBufferKeys::Shared) => StreamBuffer::Shared,
         },
-        // So little that a flow that is told to stop does stop.
+        // A small buffer, so that a flow stops soon after its `stop`.
         send_buffer: SEND_BUFFER_SEGMENTS * u64::from(mss),
         ..Config::new(law)
     };
@@ -85,12 +85,12 @@ pub(super) fn drive<'a>(keys: &'a EngineKeys, packet: Bytes, plugins: &Plugins, 
             Some(PacingKeys::Always) => Pacing::Always,
             None | Some(PacingKeys::ByLaw) => Pacing::ByLaw,
         },
-        // What drives the host says how late its timers are.
+        // The driver of the host determines how late its timers are.
         timer: Span::ZERO,
         acks: acks(keys.delayed_acks, &path.key("delayed_acks"))?,
         nagle: keys.nagle.unwrap_or(config.nagle),
         timestamps: keys.timestamps.unwrap_or(config.timestamps),
-        // A flow of a scenario may pause for as long as it likes.
+        // A flow of a scenario may pause for any time.
         idle_timeout: None,
         keep_alive: keep_alive(keys.keep_alive, &path.key("keep_alive"))?,
         ..config
@@ -160,7 +160,7 @@ fn of_plugin(mut given: Settings, plugins: &Plugins) -> Checked<Chosen> {
     Ok(Chosen { name, law: law.settings("", &nobody), plugin: Some(law) })
 }
 
-/// In which form it travels, and how long packets may be.
+/// The form of segments, and the search for the path MTU.
 fn form(keys: &EngineKeys, packet: Bytes, path: &Path) -> Checked<(Form, PathMtu)> {
     if keys.form != Some(FormKeys::Sealed) {
         return Ok((Form::Tcp, PathMtu::USUAL));
@@ -173,7 +173,7 @@ fn form(keys: &EngineKeys, packet: Bytes, path: &Path) -> Checked<(Form, PathMtu
     Ok((Form::Sealed, PathMtu::Searched { packet_max }))
 }
 
-/// When our own transport acknowledges.
+/// The policy of acknowledgements.
 fn acks(delay: Option<Text<SimSpan>>, path: &Path) -> Checked<AckPolicy> {
     let Some(Text(delay)) = delay else { return Ok(AckPolicy::EACH) };
     if delay.is_zero() || delay >= ACK_DELAY_MAX {
@@ -186,19 +186,19 @@ fn acks(delay: Option<Text<SimSpan>>, path: &Path) -> Checked<AckPolicy> {
 fn keep_alive(idle: Option<Text<SimSpan>>, path: &Path) -> Checked<Option<KeepAlive>> {
     let Some(Text(idle)) = idle else { return Ok(None) };
     if idle.is_zero() {
-        let fault = Fault::new("nobody can be asked without end");
+        let fault = Fault::new("a keep-alive probe cannot be sent all the time");
         return Err((path.clone(), fault.remedy("use a time above 0s")));
     }
     Ok(Some(KeepAlive { idle: idle.rescale(), ..KeepAlive::USUAL }))
 }
 
-/// How many paths a connection has.
+/// The number of paths of a connection.
 fn paths(keys: &EngineKeys, streams: u16, scheduling: Scheduling, path: &Path) -> Checked<u8> {
     let Some(paths) = &keys.paths else {
         let pointless = [
             ("scheduler", keys.scheduler.is_some(), "one path needs no scheduler"),
-            ("repair", keys.repair.is_some(), "what is lost on an only path is sent again there"),
-            ("failover", keys.failover.is_some(), "nobody takes over from an only path"),
+            ("repair", keys.repair.is_some(), "a connection with one path retransmits there"),
+            ("failover", keys.failover.is_some(), "a connection with one path has no other path to take over"),
         ];
         return match pointless.into_iter().find(|(_, is_present, _)| *is_present) {
             Some((key, _, fault)) => Err((path.key(key), Fault::new(fault).remedy("add `paths`, or remove it"))),
@@ -206,7 +206,7 @@ fn paths(keys: &EngineKeys, streams: u16, scheduling: Scheduling, path: &Path) -
         };
     };
     if scheduling == Scheduling::Backup && keys.failover == Some(FailoverKeys::Never) {
-        let fault = Fault::new("the paths in reserve wait for a failure that never comes");
+        let fault = Fault::new("backup paths are used only after a failure, and failover is off");
         return Err((path.key("failover"), fault.remedy("remove it, or choose another scheduler")));
     }
     let path = path.key("paths");
@@ -228,5 +228,5 @@ fn paths(keys: &EngineKeys, streams: u16, scheduling: Scheduling, path: &Path) -
     Ok(paths.len() as u8)
 }
 
-/// Segments that wait on each stream.
+/// The send buffer in segments.
 const SEND_BUFFER_SEGMENTS: u64 = 4;

@@ -1,4 +1,4 @@
-//! What FAST's agent of ns-2 takes from `cc`.
+//! The settings of `cc` that FAST's agent of ns-2 has.
 
 use anabranch_cc::law::fast::FastSettings;
 use anabranch_cc::law::fast::loss::Policy;
@@ -9,10 +9,10 @@ use super::settings::Settings;
 use crate::diagnostic::{Fault, suggestion};
 use crate::load::Checked;
 
-/// How the key for the kind of a part ends.
+/// The ending of the key for the kind of a part.
 pub(super) const KIND: &str = ".kind";
 
-/// What FAST's agent is set to, and which law of the family its defaults are from.
+/// The options of FAST's agent, and the law of the family that gives the defaults.
 pub(super) fn options(law: &mut Settings) -> Checked<(FastOptions, &'static str)> {
     let name = law.rest.get("name").map_or("fast", |name| name.0.as_str());
     let row = FAST_LAWS.iter().find(|known| **known == name).and_then(|known| registry::find(known).ok());
@@ -37,7 +37,7 @@ pub(super) fn options(law: &mut Settings) -> Checked<(FastOptions, &'static str)
     Ok((FastOptions::from_settings(settings), row.name))
 }
 
-/// The laws that `ns2/fast`, `ns2/mfast` and `ns2/fast-mh` can have: FAST, and what differs from it in parts that ns-2's agent has.
+/// The laws that `ns2/fast`, `ns2/mfast` and `ns2/fast-mh` can have: FAST, and laws whose additional parts ns-2's agent has, too.
 pub fn fast_laws() -> &'static [&'static str] {
     &FAST_LAWS
 }

@@ -14,7 +14,7 @@ use crate::load::Checked;
 use crate::load::keys::{AgentOptions, MultihomedKeys, MultihomedOptionKeys, MultihomedPathKeys};
 use crate::scenario::transport::Transport;
 
-/// What drives a flow of FAST multihoming.
+/// The transport of a flow of FAST multihoming.
 pub(super) fn drive<'a>(keys: &'a MultihomedKeys, packet: Bytes, path: &Path) -> Checked<Drive<'a>> {
     let mut law = Settings::of_law(keys.cc.as_ref(), path.key("cc"))?;
     let (options, law_name) = fast::options(&mut law)?;

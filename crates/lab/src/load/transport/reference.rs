@@ -1,11 +1,11 @@
-//! What `cc` can set, for the reference.
+//! The settings of `cc`, for the reference.
 
 use anabranch_ns2::config::{FastOptions, VegasOptions};
 
 use super::agent::{HOLES, RTTS, SENDS};
 use super::fast::FAST_LAWS;
 
-/// What `cc` can set, transport by transport, as a table for the reference.
+/// The settings of `cc` for each transport, as a table for the reference.
 pub(crate) fn laws_markdown() -> String {
     let words = |words: &[&str]| words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
     let VegasOptions { alpha, beta, gamma } = VegasOptions::default();

@@ -14,7 +14,7 @@ use crate::load::keys::{
 };
 use crate::scenario::transport::Transport;
 
-/// What drives an association of plain SCTP.
+/// The transport of an association of plain SCTP.
 pub(super) fn plain<'a>(keys: &'a SctpKeys<SctpOptionKeys>, packet: Bytes, path: &Path) -> Checked<Drive<'a>> {
     let mut config = EndpointConfig::new(Variant::Plain);
     let alternate = keys.options.as_ref().and_then(|options| options.alternate);
@@ -26,7 +26,7 @@ pub(super) fn plain<'a>(keys: &'a SctpKeys<SctpOptionKeys>, packet: Bytes, path:
     drive(keys, config, packet, path)
 }
 
-/// What drives an association of CMT.
+/// The transport of an association of CMT.
 pub(super) fn cmt<'a>(keys: &'a SctpKeys<CmtOptionKeys>, packet: Bytes, path: &Path) -> Checked<Drive<'a>> {
     let (default, options) = (CmtOptions::default(), keys.options.clone().unwrap_or_default());
     let variant = CmtOptions {
@@ -44,7 +44,7 @@ pub(super) fn cmt<'a>(keys: &'a SctpKeys<CmtOptionKeys>, packet: Bytes, path: &P
     drive(keys, EndpointConfig::new(Variant::Cmt(variant)), packet, path)
 }
 
-/// What drives an association of this endpoint, of which the keys set the rest.
+/// The transport of an association of `config`, which the other keys complete.
 fn drive<'a, O: EndpointOptions>(
     keys: &'a SctpKeys<O>,
     mut config: EndpointConfig,
@@ -90,7 +90,7 @@ fn drive<'a, O: EndpointOptions>(
     Ok(Drive { paths, ..Drive::new(Transport::Sctp { config: Box::new(config), primary, workload }) })
 }
 
-/// ns-2 sends what is offered to an idle association never: a workload must be there from the start.
+/// Checks a workload. ns-2 never sends data that is offered to an idle association, so all data must be offered at the start.
 fn in_time(workload: Workload, streams: u16, path: &Path) -> Checked<Workload> {
     match workload {
         Workload::Messages(Messages { spacing: Spacing::Every(_) | Spacing::Exponential(_), .. })
@@ -103,7 +103,7 @@ fn in_time(workload: Workload, streams: u16, path: &Path) -> Checked<Workload> {
     }
 }
 
-/// A SACK with a block, and a chunk of four bytes, fit.
+/// The least MTU: a SACK with a block, or a chunk of four bytes, fits.
 const MTU_MIN: u32 = 64;
-/// More interfaces than a host has.
+/// The limit of paths: more than the interfaces of any host.
 const PATHS_MAX: usize = 16;

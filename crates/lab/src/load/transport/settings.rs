@@ -1,4 +1,4 @@
-//! The settings of a law that an agent of ns-2 takes one by one, and what they can be.
+//! The settings of an agent's law, which its function takes one by one.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use crate::document::Path;
 use crate::load::Checked;
 use crate::load::values::{LawKeys, Setting};
 
-/// The settings of a law that an agent takes one by one. What is left in the end is unknown.
+/// The settings of a law in a file. A function takes the settings that the law has; the rest is unknown.
 pub(super) struct Settings {
     pub(super) rest: BTreeMap<String, Setting>,
-    /// What was asked for: what there is.
+    /// The keys that the law has, for error messages.
     pub(super) known: Vec<&'static str>,
     pub(super) path: Path,
 }
@@ -26,7 +26,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Where a setting stands: that of a part is in a table of its own.
+    /// The place of a setting: the settings of a part are in a table of their own.
     pub(super) fn place(&self, key: &str) -> Path {
         match key.split_once('.') {
             Some((part, key)) => self.path.key(part).key(key),

@@ -1,4 +1,4 @@
-//! `cbr` and `on_off`: packets that only fill links.
+//! `cbr` and `on_off`: traffic without acknowledgements.
 
 use anabranch_sim::traffic::{Cbr, OnOffParameters};
 use anabranch_units::{Bytes, Rate};
@@ -18,7 +18,7 @@ pub(super) fn cbr(keys: &CbrKeys, packet: Bytes, path: &Path) -> Checked<Transpo
 pub(super) fn on_off(keys: &OnOffKeys, packet: Bytes, path: &Path) -> Checked<Transport> {
     let (rate, size, on, off) = (rate(keys.rate.0, path)?, size(packet, path)?, keys.on.0, keys.off.0);
     if on.is_zero() && off.is_zero() {
-        // A burst has one packet at least, so this would send without end.
+        // A burst has at least one packet, so this would send without end.
         let fault = Fault::new("bursts and silences of no length are a constant rate");
         let remedy = "make one of them longer than 0s, or use transport = \"cbr\"";
         return Err((path.key("off"), fault.remedy(remedy)));

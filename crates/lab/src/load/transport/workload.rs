@@ -1,4 +1,4 @@
-//! What an application wants to have sent.
+//! The workload of an application.
 
 use anabranch_sim::{Dialogue, Drawn, Messages, Sizes, Spacing, Workload};
 use anabranch_units::{Bytes, SimSpan};
@@ -9,7 +9,7 @@ use crate::load::Checked;
 use crate::load::keys::{SizesKeys, WorkloadKeys};
 use crate::load::values::{Count, Text};
 
-/// What the application of a flow with so many streams wants to have sent. Of other transports than ours: nobody asks for it.
+/// The workload of a flow with `streams` streams, for other transports than ours: these have no requests.
 pub(super) fn offered(keys: Option<&WorkloadKeys>, streams: u32, path: &Path) -> Checked<Workload> {
     match workload(keys, streams, path)? {
         Workload::Dialogue(_) => {
@@ -20,7 +20,7 @@ pub(super) fn offered(keys: Option<&WorkloadKeys>, streams: u32, path: &Path) ->
     }
 }
 
-/// What the application of a flow with so many streams wants to have sent.
+/// The workload of a flow with `streams` streams.
 pub(super) fn workload(keys: Option<&WorkloadKeys>, streams: u32, path: &Path) -> Checked<Workload> {
     match keys {
         None | Some(WorkloadKeys::Bulk) => Ok(Workload::Bulk),
@@ -48,13 +48,13 @@ pub(super) fn workload(keys: Option<&WorkloadKeys>, streams: u32, path: &Path) -
     }
 }
 
-/// A GET of HTTP.
+/// The default size of a request: a GET of HTTP.
 const REQUEST: u64 = 200;
 
-/// A request is written at once, into any send buffer.
+/// The limit of a request: it fits into any send buffer.
 const REQUEST_MAX: u64 = 10_000;
 
-/// The limit of messages whose sizes are drawn: they are known before the run.
+/// The limit of messages of random sizes, which are drawn before the run.
 const DRAWN_MAX: u32 = 100_000;
 
 fn few(count: u32, path: &Path) -> Checked<u32> {
@@ -91,7 +91,7 @@ fn drawn(keys: SizesKeys, path: &Path) -> Checked<Sizes> {
     ))
 }
 
-/// A spacing in which a series moves, or ends.
+/// Checks that a series of messages has a time in between, or ends.
 fn moving(
     count: Option<Count>,
     every: Option<Text<SimSpan>>,
@@ -110,7 +110,7 @@ fn moving(
     Ok(spacing)
 }
 
-/// The time between things that come `every` so often, or in the mean.
+/// The spacing by the keys `every` and `every_mean`.
 pub(in crate::load) fn spacing(
     every: Option<Text<SimSpan>>,
     every_mean: Option<Text<SimSpan>>,

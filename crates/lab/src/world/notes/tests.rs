@@ -17,7 +17,7 @@ to = "n1"
 transport = "ns2/sack"
 "#;
 
-/// The notes of the chain, changed so.
+/// The notes of the chain with these changes.
 fn notes(changes: &[&str]) -> Vec<String> {
     let mut document = Document::parse("chain.toml", CHAIN).unwrap();
     changes.iter().for_each(|change| document.set(change).unwrap());
@@ -30,15 +30,15 @@ fn assert_note(changes: &[&str], expected: &str) {
     assert!(notes.len() == 1 && notes[0].contains(expected), "expected `{expected}` in {notes:?}");
 }
 
-/// 20 packets of 1040 B in 40 ms are 4.2 Mbit/s: the link rests for more than half of the time. 200 packets are more than it and
-/// its queue hold, and 20 that somebody has chosen are what he wants.
+/// 20 packets of 1040 B in 40 ms are 4.2 Mbit/s: the link is idle for more than half of the time. 200 packets are more than the link and
+/// its queue hold. A window of 20 in the file is intended and causes no note.
 #[test]
 fn a_default_window_that_is_the_limit_is_said() {
     assert_note(&[], "flow `f` is limited by its window of 20 packets, ns-2's default, at ");
     for window in ["flow.f.window=200", "flow.f.window=20"] {
         assert_eq!(notes(&[window]), Vec::<String>::new());
     }
-    // At a tenth of the rate 20 packets are more than the path holds: a larger window only waits.
+    // At a tenth of the rate 20 packets are more than the path holds: a larger window only makes a longer queue.
     assert_eq!(notes(&["link.a.rate=1Mbit/s"]), Vec::<String>::new());
 }
 
@@ -77,7 +77,7 @@ fn a_flow_without_traffic_says_why() {
     }
 }
 
-/// From `n0` by way of `n2`, which sends what is for `n1` back.
+/// A route from `n0` over `n2`, which sends packets for `n1` back.
 #[test]
 fn a_loop_of_routes_is_said() {
     let looped = "[[link]]\nid = \"b\"\nfrom = \"n0\"\nto = \"n2\"\nrate = \"1Mbit/s\"\ndelay = \"1ms\"\n[[route]]\nnode = \

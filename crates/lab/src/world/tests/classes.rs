@@ -1,4 +1,4 @@
-//! Flows that arrive and leave, and how long their messages take.
+//! Flows that arrive and leave, and the completion times of their messages.
 
 use super::*;
 use crate::report::{ClassReport, Report};
@@ -17,8 +17,8 @@ fn class<'a>(report: &'a Report, id: &str) -> &'a ClassReport {
     report.classes.iter().find(|class| class.id == id).unwrap()
 }
 
-/// A message of 1 kB opens its connection: a round trip of 20 ms for that, then 10 ms and 0.8 ms to send it, and some headers. On an
-/// empty path it would take 10.8 ms.
+/// A message of 1 kB on a new connection: a round trip of 20 ms for the handshake, then 10 ms, 0.8 ms of transmission, and some headers. On
+/// the empty path it takes 10.8 ms.
 #[test]
 fn a_flow_takes_its_handshake_and_its_bytes() {
     let flow = "id = \"f#\"\ncount = 3\nclass = { name = \"web\", every = \"1s\" }\nworkload = { kind = \"fixed\", bytes = \"1kB\" }";
@@ -35,8 +35,8 @@ fn a_flow_takes_its_handshake_and_its_bytes() {
     assert!(report.gauge("class.wed.messages").unwrap_err().contains("`web`"));
 }
 
-/// An answer of 1 kB takes 10 ms for the request, 10 ms and 0.8 ms to send it, and 0.2 ms for the request and headers. With 100 ms
-/// to think in the mean there are about eight a second.
+/// An answer of 1 kB takes 10 ms for the request, 10 ms and 0.8 ms for itself, and 0.2 ms for the request's bytes and headers. With a mean
+/// think time of 100 ms there are about eight a second.
 #[test]
 fn requests_are_answered_one_after_the_other() {
     let sizes = "sizes = { kind = \"constant\", bytes = \"1kB\" }";
@@ -56,7 +56,7 @@ fn requests_are_answered_one_after_the_other() {
     assert!(rpc.messages - rpc.finished <= 1, "{rpc:?}");
 }
 
-/// One each 20 ms in the mean: 500 in 10 s, and five times the root of that. Another seed has others, the same seed the same.
+/// One arrival every 20 ms on average: 500 in 10 s, within five times the root of that. Another seed gives other arrivals, the same seed the same.
 #[test]
 fn arrivals_are_those_of_poisson() {
     let web = |seed: u64| {

@@ -1,11 +1,11 @@
-//! What happened over time, as series.
+//! Series of runs.
 
 use anabranch_sim::QueueArea;
 
 use super::*;
 
-/// A trace's last row is what the simulator itself says at the end, and the mean of its queue is the simulator's, with the
-/// packet in service added: the link is busy for as long as its packets take to send.
+/// The last row of a trace has the simulator's counts, and the mean of its queue is the simulator's plus the packet in service: the link
+/// is busy for the transmission time of its packets.
 #[track_caller]
 fn assert_traced(queue: &str) {
     let scenario = scenario(&[queue]).unwrap();
@@ -23,7 +23,7 @@ fn assert_traced(queue: &str) {
         rows.iter().zip(ends).map(|(row, next)| row.queue as f64 * next.since(row.time).as_secs_f64()).sum();
     let sent = report.delivered_bytes as f64 * 8.0 / 1e6;
     let expected = simulation.world.queue_area(link).mean_since(QueueArea::START) * end.as_secs_f64() + sent;
-    // What is on the wire at the end has been in service and has not been delivered: at most 12 ms of it.
+    // Packets on the wire at the end were in service but are not delivered: at most 12 ms of them.
     assert!((0.0..0.02).contains(&(area - expected)), "{queue}: {area} packet seconds, expected {expected}");
 }
 
@@ -35,8 +35,8 @@ fn traces_of_queues_agree_with_the_simulator() {
     assert_traced("link.a.queue={ kind = \"codel\", packets = 8, target = \"20ms\" }");
 }
 
-/// What is delivered in order is what was delivered, and a hole holds back what lies above it: what
-/// had come in the meantime is released at once when a lost packet comes again.
+/// The sum of the goodput is the delivered data. A hole holds later data back, which is released at once when the lost packet
+/// arrives.
 #[test]
 fn goodput_is_in_order() {
     let scenario = scenario(&["link.a.error={ kind = \"list\", packets = [30] }"]).unwrap();
@@ -55,7 +55,7 @@ fn goodput_is_in_order() {
     assert_eq!(forwarded.points.len() as u64, report.links[0].forwarded_packets);
 }
 
-/// FAST and MFast on the same wire: what differs is what the application has while packet 300 is missing.
+/// FAST and MFast send the same packets; they differ in the data that the application gets while packet 300 is missing.
 #[test]
 fn streams_do_not_wait_for_each_other() {
     let lost = "link.a.error={ kind = \"list\", packets = [300] }";
@@ -101,7 +101,7 @@ fn series_of_nothing_are_refused() {
     assert!(scenario.check_series("link.a.reverse.queue").is_ok());
 }
 
-/// Within a second only the last change is kept; nothing is lost but the times.
+/// Only the last change within a second is kept; only the times are lost.
 #[test]
 fn a_coarse_trace_counts_the_same() {
     let traced = |overrides: &[&str]| {
@@ -119,7 +119,7 @@ fn a_coarse_trace_counts_the_same() {
     assert_eq!((fine[2].2, fine[3].2), (coarse[2].2, coarse[3].2));
 }
 
-/// What is recorded is what was asked for, and `*` adds up.
+/// Only the requested series are recorded; `*` is the sum.
 #[test]
 fn series_are_recorded_on_request() {
     let scenario = scenario(&[]).unwrap();
@@ -139,8 +139,8 @@ fn series_are_recorded_on_request() {
     );
 }
 
-/// Packet 22, after one to three of a handshake, is lost and comes again. Each answer is about one packet, at SCTP about two, until the one that fills the hole: it is about all
-/// that came in the meantime, and the hole has been there for a round trip of 60 ms and for what it took to see it.
+/// Packet 22, after one to three packets of a handshake, is lost and retransmitted. Each ACK covers one packet, with SCTP two, except the ACK for the
+/// retransmission: it covers all packets since the hole, which lasted for a round trip of 60 ms and the time of the loss detection.
 #[test]
 fn what_is_acknowledged_rests_while_one_is_missing() {
     let text = r#"
@@ -167,8 +167,8 @@ transport = "TRANSPORT"
     }
 }
 
-/// The gauges of a queue are what its series says, whatever kind of queue it is and whichever clock: two accounts that know nothing
-/// of each other. A link sends for as long as its queue is not empty.
+/// The gauges of a queue agree with its series for every kind of queue and both clocks; they are computed independently. A link sends as
+/// long as its queue is not empty.
 #[test]
 fn a_queue_is_one_thing_in_gauges_and_series() {
     let kinds = [
