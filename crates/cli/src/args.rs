@@ -24,12 +24,12 @@ pub(crate) struct Anabranch {
 pub(crate) enum Command {
     /// Run the papers' experiments, all or some, and compare with the published numbers.
     Reproduce(Reproduce),
-    /// Put a congestion law through what RFC 9743 asks of one: alone, beside others, and on difficult paths.
+    /// Evaluate a congestion law by the criteria of RFC 9743: alone, beside other laws, and on difficult paths.
     Eval(Eval),
     /// Simulate scenarios.
     #[command(subcommand)]
     Sim(Sim),
-    /// Run scenarios, and lay their numbers, distributions and curves beside each other in one report.
+    /// Run scenarios, and compare their numbers, distributions and curves in one report.
     Compare(Compare),
     /// Pack experiments and their outcome into one file, for others to verify.
     #[command(subcommand)]
@@ -45,7 +45,7 @@ pub(crate) enum Command {
     Bench(network::Bench),
     /// Forward TCP ports, as `ssh -L`, `-R` and `-D` do. Each TCP connection is an independent stream.
     Tunnel(network::Tunnel),
-    /// Watch a running transfer, measurement or tunnel: rate, RTT, window and queue of each path, and what limits it.
+    /// Watch a running transfer, measurement or tunnel: rate, RTT, window, queue and limit of each path.
     Watch(network::Watch),
     /// Test which features this machine has for the transport and the emulator, and print remedies.
     Doctor(Doctor),
@@ -100,10 +100,10 @@ pub(crate) struct Eval {
     /// The law under test: any of `anabranch cc list`.
     #[arg(long, value_name = "NAME")]
     pub(crate) cc: String,
-    /// What it is put beside, with commas between; cubic, bbr and reno if absent.
+    /// The rival laws, separated by commas; cubic, bbr and reno if absent.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) against: Option<Vec<String>>,
-    /// A part of the suite, with one run of each: enough to see whether something is badly wrong.
+    /// Run a part of the suite, each scenario once: enough to find gross errors.
     #[arg(long)]
     pub(crate) quick: bool,
     /// Print one JSON document.
@@ -114,7 +114,7 @@ pub(crate) struct Eval {
     /// Without it, evaluation/report.html is written, and nothing with --json.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Seeds of each variant with chance in it, instead of the suite's own number.
+    /// Seeds of each variant that involves chance, instead of the suite's own number.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) seeds: Option<u32>,
     #[command(flatten)]
@@ -257,8 +257,8 @@ pub(crate) struct Sweep {
     /// Write the table into this file instead of printing it.
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
-    /// Keep the numbers of each run in this file (CSV), and run only what is missing there. A sweep that was stopped goes on, and
-    /// shards may use one file, one after the other. Runs of another version of the simulator are not used.
+    /// Keep the numbers of each run in this file (CSV), and run only what is missing there. So a stopped sweep can be resumed, and
+    /// shards can use one file, one after the other. Runs of another version of the simulator are not used.
     #[arg(long, value_name = "FILE")]
     pub(crate) rows: Option<PathBuf>,
     /// Write a report with a small picture for each measure, or for each gauge that changes (HTML).
@@ -273,7 +273,7 @@ pub(crate) struct Compare {
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) overrides: Overrides,
-    /// Where the report goes (HTML).
+    /// The file of the report (HTML).
     #[arg(long, value_name = "FILE", default_value = "comparison.html")]
     pub(crate) report: PathBuf,
 }

@@ -43,7 +43,7 @@ pub(crate) fn compare(args: &Compare) -> Outcome {
     Ok(())
 }
 
-/// A line a flow and a run.
+/// A line for each flow and run.
 fn text(runs: &[Pictured]) -> String {
     let heads = [
         ("flow", Align::Left),

@@ -1,4 +1,4 @@
-//! `anabranch eval`: a congestion law before the criteria of RFC 9743.
+//! `anabranch eval`: evaluates a congestion law by the criteria of RFC 9743.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -55,7 +55,7 @@ fn write_json(evaluation: &Evaluation, out: &mut dyn std::io::Write) -> std::io:
     writeln!(out)
 }
 
-/// A line for each criterion; then the worst figure of each that is missed.
+/// A line for each criterion, then the worst number of each missed one.
 fn text(evaluation: &Evaluation) -> String {
     let Evaluation { law, against, criteria, outcome, .. } = evaluation;
     let beside = if against.is_empty() { String::new() } else { format!(" beside {}", against.join(", ")) };
@@ -79,7 +79,7 @@ fn text(evaluation: &Evaluation) -> String {
     text + &format!("\n{DIM}{} runs in {:.1} s, hash {}{DIM:#}\n", outcome.runs, outcome.wall_seconds, outcome.hash)
 }
 
-/// Where the report goes unless somebody says otherwise.
+/// The default folder of the report.
 const FOLDER: &str = "evaluation";
 const REPORT: &str = "report.html";
 const JSON: &str = "evaluation.json";

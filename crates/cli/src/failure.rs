@@ -10,7 +10,7 @@ use anabranch_lab::run::ControllerFailed;
 pub(crate) struct Failure {
     pub(crate) code: u8,
     pub(crate) message: String,
-    /// The line of a file that it is about.
+    /// The line of the file with the error.
     pub(crate) excerpt: Option<Box<Excerpt>>,
 }
 

@@ -1,4 +1,4 @@
-//! The `anabranch` command: thin. It reads arguments, asks the library, and prints.
+//! The `anabranch` command. It is thin: it reads arguments, calls the libraries, and prints.
 
 mod args;
 mod artifact;

@@ -26,12 +26,12 @@ pub(crate) fn complain(message: &str) {
     let _ = writeln!(anstream::stderr(), "{BAD}error{BAD:#}: {}", shown(message));
 }
 
-/// Shows on stderr the line that is wrong.
+/// Shows the wrong line on stderr.
 pub(crate) fn show(excerpt: &Excerpt) {
     let _ = writeln!(anstream::stderr(), "{}", drawn(excerpt));
 }
 
-/// The line with its number, and a mark under what is meant. Of a long line it is the part around that.
+/// The line with its number, and a mark under the key or value. A long line is cut around it.
 fn drawn(Excerpt { number, line, span }: &Excerpt) -> String {
     let (before, meant, after) = (&line[..span.start], &line[span.clone()], &line[span.end..]);
     let [before, meant, after] = [before, meant, after].map(shown);
@@ -59,7 +59,7 @@ pub(crate) fn paragraph(bullet: &str, text: &str) -> String {
         .initial_indent(bullet)
         .subsequent_indent(&indent)
         .word_separator(WordSeparator::AsciiSpace)
-        // A name that is broken cannot be copied.
+        // A hyphenated name could not be copied.
         .word_splitter(WordSplitter::NoHyphenation)
         .break_words(false);
     textwrap::fill(&words, options) + "\n"
@@ -247,7 +247,7 @@ mod tests {
         assert_eq!(text, "  name    n  last\n  a       1  x\n  µµµµµ  10\n");
     }
 
-    /// A character of Chinese takes two places, and an accent that stands by itself none.
+    /// A Chinese character takes two columns, and a combining accent none.
     #[test]
     fn columns_are_as_wide_as_they_look() {
         let mut table = Table::new(&[("name", Align::Left), ("n", Align::Right)]);

@@ -6,7 +6,7 @@ use anstyle::{AnsiColor, Color, Style};
 use qrcode::render::unicode::Dense1x2;
 use qrcode::{EcLevel, QrCode};
 
-/// Dark on light, whatever the terminal's colours are.
+/// Dark on light, for any colours of the terminal.
 const PAPER: Style =
     Style::new().fg_color(Some(Color::Ansi(AnsiColor::Black))).bg_color(Some(Color::Ansi(AnsiColor::BrightWhite)));
 

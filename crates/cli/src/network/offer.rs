@@ -1,8 +1,8 @@
 //! The Unix socket of a running command, on which it writes its state to `anabranch watch`: a line of JSON ten times a second.
 //!
 //! The socket is `anabranch-PID.sock` in `XDG_RUNTIME_DIR`, else in the folder for temporary files, and only its owner may connect.
-//! It is created in a private folder, and moved when its mode is set. A file of another user at that place stays, and then nothing
-//! is offered; so it is on systems without Unix sockets. Sockets that killed commands of this user have left are removed.
+//! It is created in a private folder, and moved when its mode is set. If another user has a file at that place, it stays, and the command
+//! cannot be watched; the same on systems without Unix sockets. Sockets of killed commands of this user are removed.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -77,7 +77,7 @@ mod unix {
         pids
     }
 
-    /// Checks that this is a socket of this user. A link is none, wherever it leads.
+    /// Checks that this is a socket of this user. A symbolic link is none.
     fn check(place: &Path) -> io::Result<()> {
         let found = fs::symlink_metadata(place)?;
         if found.uid() != own() {
@@ -114,7 +114,7 @@ mod unix {
             folder
         }
 
-        /// One listens, one was killed; beside them are a file, a link to a socket, and names of others.
+        /// One process listens, one was killed; there are also a file, a link to a socket, and other names.
         #[test]
         fn sockets_of_dead_processes_go_and_nothing_else_does() {
             let folder = folder("dead");
@@ -139,7 +139,7 @@ mod unix {
             fs::remove_dir_all(&folder).unwrap();
         }
 
-        /// Another user's socket may lead anywhere.
+        /// A socket of another user is not used, as anything may be behind it.
         #[test]
         fn what_another_user_has_put_there_is_left_alone() {
             let folder = folder("foreign");

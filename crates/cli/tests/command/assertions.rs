@@ -1,4 +1,4 @@
-//! What `--assert` can ask.
+//! The conditions of `--assert`.
 
 use std::fs;
 
@@ -37,7 +37,7 @@ fn measures_of_the_file_can_be_asserted() {
     assert_exit(&unknown, 2);
 }
 
-/// What others call by another name, and what is misspelt.
+/// A synonym and a misspelt name.
 #[test]
 fn a_wrong_name_suggests_the_nearest_series() {
     let folder = folder("assert-nearest");

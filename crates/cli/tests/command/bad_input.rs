@@ -1,4 +1,4 @@
-//! What is wrong with an input is said with its place and a remedy.
+//! Errors in an input are reported with their place and a remedy.
 
 use std::fs;
 
@@ -57,7 +57,7 @@ fn bad_inputs_name_file_line_and_remedy() {
     }
 }
 
-/// What is expected is called as in the reference, not by the names of types in the program.
+/// Messages use the words of the reference, not the types of the program.
 #[test]
 fn messages_speak_the_words_of_the_reference() {
     let window = "transport = \"ns2/sack\"\nwindow = 8";
@@ -102,7 +102,7 @@ fn messages_speak_the_words_of_the_reference() {
     assert_refused("long-id", &CHAIN.replace("id = \"f0\"", &format!("id = \"{long}\"")), &[], &message);
 }
 
-/// 1000 times a list of 10,000 numbers.
+/// A list of 10,000 numbers, a thousand times.
 #[test]
 fn what_is_written_out_has_a_limit() {
     let list = format!("packets = [{}]", "0, ".repeat(10_000));
@@ -112,7 +112,7 @@ fn what_is_written_out_has_a_limit() {
     assert_refused("written-out", &text, &[], message);
 }
 
-/// The name of a file comes from somewhere, too.
+/// The name of a file may contain escape sequences, too.
 #[test]
 fn no_escape_sequence_reaches_the_terminal() {
     let output = anabranch(&folder("escape"), &["sim", "run", "absent\u{1b}[2J.toml"]);

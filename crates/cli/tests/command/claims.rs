@@ -39,7 +39,7 @@ fn a_wrong_number_deviates_and_is_missed_unless_explained() {
     assert_eq!(verdict(&given_up), "not reproducible");
 }
 
-/// What nobody else says, and what no simulation can fail, is no result.
+/// A regression, and a claim that a simulation cannot fail, is no result.
 #[test]
 fn totals_tell_results_from_what_is_none() {
     let folder = folder("totals");
@@ -98,7 +98,7 @@ fn totals_tell_results_from_what_is_none() {
     );
 }
 
-/// The 100th packet of ns-2's agent is lost, and of our transport, which loses by the clock, none: its run ends before.
+/// ns-2's agent loses its 100th packet. Our transport, whose losses are set by time, loses none, as its run ends before.
 #[test]
 fn what_our_transport_gives_stands_beside_it_and_is_missed_unless_explained() {
     let folder = folder("engine");
@@ -193,7 +193,7 @@ fn unknown_papers_and_absent_experiments_are_usage() {
 #[test]
 fn ctcp_2019_is_reproduced() {
     let judgement = match std::env::var_os("ANABRANCH_REPRODUCTION") {
-        // The test command has run all experiments, and names the folder with what came out.
+        // The test command has run all experiments, and names the folder with the outcome.
         Some(reproduction) => {
             serde_json::from_slice(&fs::read(PathBuf::from(reproduction).join("outcome.json")).unwrap()).unwrap()
         }
@@ -212,7 +212,7 @@ fn ctcp_2019_is_reproduced() {
     assert_eq!(select("table2", "paper", "prediction").len(), 16);
     assert_eq!(select("fig5", "paper", "prediction").len(), 8);
     for claim in claims {
-        // CTCP is SACK in Table 3, in either reading; and "same window" gains less over Linux than Figure 5 says.
+        // In Table 3 CTCP equals SACK in both readings; and "same window" gains less over Linux than in Figure 5.
         let is_ctcp =
             claim["item"] == "table3" && claim["column"].as_str().is_some_and(|column| column.starts_with("CTCP"));
         let is_figure_5 = claim["row"] == "CTCP, same window, over Linux" && claim["column"] == "error=0.01";
@@ -223,7 +223,7 @@ fn ctcp_2019_is_reproduced() {
     }
 }
 
-/// Thirty seeds on ns-2's agent and as many on our transport, whose order nobody knows who looks at three threads.
+/// Thirty seeds on ns-2's agent and on our transport; with three threads they finish in any order.
 #[test]
 fn a_judgement_does_not_depend_on_the_number_of_threads() {
     let folder = folder("threads");
@@ -239,7 +239,7 @@ fn a_judgement_does_not_depend_on_the_number_of_threads() {
     assert_eq!(judge("1"), judge("3"));
 }
 
-/// A claim about a time is a number in seconds that some measure finds in a series.
+/// A claim about a time is a number in seconds, by a measure of a series.
 #[test]
 fn claims_are_made_of_series() {
     let folder = folder("time");
@@ -264,7 +264,7 @@ fn claims_are_made_of_series() {
     assert_eq!(never["because"], "`link.a.drops`: it never happens from 4 s on");
 }
 
-/// Two variants, and of each the window and the goodput in bins: five seconds are ten bins of 0.5 s.
+/// Two variants, each with the window, and the goodput in bins: five seconds are ten bins of 0.5 s.
 #[test]
 fn figures_have_their_points() {
     let folder = folder("figure");

@@ -1,4 +1,4 @@
-//! `anabranch eval`: what it refuses. What it judges is tested in the laboratory, where a part of the suite can be run.
+//! `anabranch eval`: refused arguments. The verdicts are tested in the laboratory, where a part of the suite can be run.
 
 use crate::support::{anabranch, assert_exit, folder, stderr, stdout};
 

@@ -16,7 +16,7 @@ fn a_file_runs_as_if_its_base_stood_in_it() {
     let run = |file: &str| document(&anabranch(&folder, &["sim", "run", file, "--json"]))["hash"].clone();
     assert_eq!(run("mine/s.toml"), run("whole.toml"));
     assert_ne!(run("mine/s.toml"), run("common/chain.toml"));
-    // An override comes last.
+    // An override is applied last.
     let set = anabranch(&folder, &["sim", "run", "mine/s.toml", "--json", "--set", "flow.f0.window=8"]);
     assert_eq!(document(&set)["hash"], run("common/chain.toml"));
 }
@@ -42,7 +42,7 @@ fn a_mistake_in_a_base_is_shown_there() {
     );
 }
 
-/// A base is an input like any other, and what has no end is not read for one.
+/// A base is an input like any other, and a device or a pipe is not read.
 #[test]
 #[cfg(unix)]
 fn bases_are_not_written_over_and_devices_not_read() {
@@ -64,7 +64,7 @@ fn bases_are_not_written_over_and_devices_not_read() {
     }
 }
 
-/// What several experiments share lies in `experiments/common`: it is no experiment, and an artifact holds it.
+/// A file in `experiments/common` is no experiment, and an artifact contains it.
 #[test]
 fn common_files_are_no_experiments_and_are_packed() {
     let folder = folder("extends-artifact");

@@ -1,10 +1,10 @@
-//! Where results go.
+//! The files of results.
 
 use std::fs;
 
 use crate::support::{CHAIN, anabranch, assert_exit, experiment, folder, repository, stderr, stdout};
 
-/// A folder below a file cannot be made by anybody. It is found before the simulation runs.
+/// A folder below a file cannot be created. This is found before the simulation runs.
 #[test]
 fn unwritable_folders_are_refused_and_nothing_is_half_written() {
     let folder = folder("unwritable");
@@ -55,7 +55,7 @@ fn a_link_is_followed_and_a_device_left_alone() {
     assert!(!fs::metadata("/dev/full").unwrap().is_file());
 }
 
-/// Whatever it is called: by another way, by a symbolic link, by a hard link.
+/// An input is recognised under another path, as a symbolic link and as a hard link.
 #[test]
 #[cfg(unix)]
 fn nothing_is_written_over_what_is_read() {
@@ -98,7 +98,7 @@ fn nothing_is_written_over_what_is_read() {
     assert_eq!(left.len(), 5, "{left:?}");
 }
 
-/// `anabranch sim run s.toml --json >> s.toml`: what is behind the arrow is known to the shell alone.
+/// `anabranch sim run s.toml --json >> s.toml`: only the shell knows the name of the output.
 #[test]
 #[cfg(unix)]
 fn nothing_is_printed_into_what_is_read() {

@@ -1,4 +1,4 @@
-//! What the machine does not have, and what a file has too much of.
+//! Limits of the machine and of files.
 
 use std::process::Command;
 use std::time::Duration;
@@ -6,11 +6,11 @@ use std::{fs, thread};
 
 use crate::support::{CHAIN, anabranch, assert_exit, document, folder, stderr, stdout};
 
-/// No thread can have a stack of a petabyte: the system refuses every one of them.
+/// With stacks of a petabyte the system refuses every thread.
 #[test]
 fn without_threads_the_work_is_done_all_the_same() {
     let folder = folder("threads");
-    // With chance in it, as a point without is run once.
+    // A random scenario, as a point without chance runs once.
     let random = CHAIN.replace("{ kind = \"list\", packets = [100] }", "{ kind = \"uniform\", rate = 0.05 }");
     fs::write(folder.join("s.toml"), random).unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_anabranch"))
@@ -31,7 +31,7 @@ fn a_file_without_an_end_is_refused_before_it_is_parsed() {
     let device = anabranch(&folder, &["sim", "run", "/dev/zero"]);
     assert_exit(&device, 2);
     assert_eq!(stderr(&device), format!("error: /dev/zero: {refused}\n"));
-    // A pipe that somebody fills as long as it is read.
+    // A pipe without an end.
     let endless = Command::new("sh")
         .args(["-c", "yes '# nothing' | \"$0\" sim sweep /dev/stdin", env!("CARGO_BIN_EXE_anabranch")])
         .output()
@@ -45,7 +45,7 @@ fn a_file_without_an_end_is_refused_before_it_is_parsed() {
     assert_exit(&piped, 0);
 }
 
-/// Ctrl-C, as soon as the file is there. The run would take minutes.
+/// Ctrl-C as soon as the file exists. The run would take minutes.
 #[test]
 #[cfg(unix)]
 fn an_interrupted_run_leaves_nothing_half_written() {
@@ -72,7 +72,7 @@ fn is_part(entry: Result<&fs::DirEntry, &std::io::Error>) -> bool {
     entry.is_ok_and(|entry| entry.file_name().to_string_lossy().ends_with(".part"))
 }
 
-/// 100 Mbit/s for ten minutes are ten million changes. What is recorded of them has its limit, and the user hears of it.
+/// 100 Mbit/s for ten minutes are ten million changes. The records have a limit, and a message says so.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_long_run_is_traced_in_little_memory() {

@@ -1,4 +1,4 @@
-//! The command as people and programs meet it: exit codes, messages, documents.
+//! Tests of the command: exit codes, messages, documents.
 #![expect(clippy::unwrap_used, reason = "a test that cannot set its stage shall stop there")]
 
 mod artifacts;

@@ -1,4 +1,4 @@
-//! Bytes from one process to another.
+//! Commands that use a network, between processes.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::support::{anabranch, assert_exit, document, folder, stderr, stdout};
 
-/// A process that waits for others, and is stopped at the end.
+/// A listening process, which is stopped at the end.
 struct Server {
     child: Child,
     lines: BufReader<ChildStdout>,
@@ -91,7 +91,7 @@ fn a_folder_goes_from_one_shell_to_another() {
     assert!(files(&here.join("pictures")) == files(&here.join("there/pictures")));
 }
 
-/// Who has said that all has arrived ends, and lets the receiver know that it has heard it.
+/// The sender ends after the receiver's confirmation, and confirms it.
 #[test]
 fn both_ends_of_a_transfer_end_at_once() {
     let here = folder("network-end");
@@ -107,14 +107,14 @@ fn both_ends_of_a_transfer_end_at_once() {
     let sender_after = said.elapsed();
     server.ends_with(0);
     let both_after = said.elapsed();
-    // A round trip is nothing here; who closes first would answer for two seconds whoever has not heard it, and as long the receiver would wait.
+    // The RTT is nearly zero. Without the confirmation the end that closes first would wait for two seconds, and the receiver as long.
     assert!(
         both_after < Duration::from_secs(1),
         "the sender ended {sender_after:?} after its line, both {both_after:?}"
     );
 }
 
-/// Each of the two is killed with SIGKILL in the middle, and started again.
+/// Both processes are killed with SIGKILL in the middle, one after the other, and started again.
 #[test]
 fn a_transfer_that_was_killed_goes_on() {
     const SIZE: usize = 60 << 20;
@@ -145,7 +145,7 @@ fn a_transfer_that_was_killed_goes_on() {
     let before = arrived();
     let mut sender = begin(&server.ticket);
     wait_for(before + (10 << 20));
-    // The receiver is killed, and the sender told by nobody.
+    // The receiver is killed, and the sender gets no message.
     drop(server);
     sender.kill().unwrap();
     sender.wait().unwrap();
@@ -158,7 +158,7 @@ fn a_transfer_that_was_killed_goes_on() {
     assert_eq!(fs::read_dir(here.join("there")).unwrap().count(), 1);
 }
 
-/// Root reads everything: there the file is none.
+/// A file that cannot be read is named. Root can read every file, so for root it does not exist.
 #[cfg(unix)]
 #[test]
 fn what_cannot_be_read_is_named() {
@@ -175,7 +175,7 @@ fn what_cannot_be_read_is_named() {
     assert_eq!(fs::read(here.join("there/f/good")).unwrap(), b"good");
 }
 
-/// The folder is a file, or may not be written: both ends say so.
+/// The folder is a file, or not writable: both ends report it.
 #[test]
 fn a_folder_that_cannot_be_written_is_told() {
     let here = folder("network-folder-is-file");
@@ -221,7 +221,7 @@ fn keys_are_made_shown_and_used() {
     let name = stdout(&made).trim().to_owned();
     assert_eq!(stdout(&anabranch(&here, &["key", "show", "mine"])).trim(), name);
     refused(&anabranch(&here, &["key", "new", "mine"]), 2, "nothing is written over a key");
-    // Who is on the list is let in, and nobody else.
+    // Only keys on the list are admitted.
     let server = Server::start(&here, &["recv", "--to", "there", "--allow", &name]);
     document(&anabranch(&here, &["send", "f", &server.ticket, "--key", "mine", "--json"]));
     refused(&anabranch(&here, &["send", "f", &server.ticket]), 1, "nobody with the ticket's key answers");
@@ -245,7 +245,7 @@ fn a_network_is_measured() {
     assert!(stdout(&measured).contains("\nlimited by: "), "{}", stdout(&measured));
 }
 
-/// Both ends send, each at 8 Mbit/s at most, which loopback carries at any time: so neither has anything to send for most of it.
+/// Both ends send at most 8 Mbit/s each, far less than loopback carries: so both are limited by the application for most of the time.
 #[test]
 fn a_network_is_measured_both_ways_at_a_rate() {
     let here = folder("network-bench-bidir");
@@ -256,13 +256,13 @@ fn a_network_is_measured_both_ways_at_a_rate() {
     let lines: Vec<Value> = stdout(&measured).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let (end, intervals) = lines.split_last().unwrap();
     assert!(intervals.len() >= 2 && intervals.iter().all(|line| line["event"] == "interval"), "{lines:?}");
-    // All of it is in some interval, but for an end of less than half a second.
+    // The intervals cover the whole time, except an end of less than half a second.
     let (last, whole) = (intervals.last().unwrap()["seconds"].as_f64().unwrap(), end["seconds"].as_f64().unwrap());
     assert!(whole - last < 0.5, "the last interval ended at {last} s of {whole}");
     assert_eq!((&end["event"], &end["direction"]), (&"end".into(), &"both".into()));
     for direction in ["bytes_sent", "bytes_received"] {
         let bytes = end[direction].as_f64().unwrap();
-        // 3 MB in three seconds, headers, and what a piece at the end adds.
+        // 3 MB in three seconds, headers, and a piece at the end.
         assert!((1e6..3.3e6).contains(&bytes), "{direction}: {end}");
     }
     assert!(end["limits"]["application"].as_f64().unwrap() > 0.5, "{end}");
@@ -273,7 +273,7 @@ fn a_network_is_measured_both_ways_at_a_rate() {
     refused(&anabranch(&here, &["bench", &server.ticket, "--bidir", "--reverse"]), 2, "cannot be used with");
 }
 
-/// A disk of 8 MB: both ends say that it is full, and when there is room the transfer goes on.
+/// A disk of 8 MB: both ends report that it is full, and when there is room the transfer goes on.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_told() {
@@ -302,7 +302,7 @@ fn a_full_disk_is_told() {
     assert!(stderr(&received).contains("No space left on device"), "{}", stderr(&received));
 }
 
-/// Both ends write a log of a transfer; where none can be written, nothing is sent.
+/// Both ends write a log of a transfer. If the log cannot be written, nothing is sent.
 #[test]
 fn transfers_are_logged() {
     let here = folder("network-qlog");
@@ -320,7 +320,7 @@ fn transfers_are_logged() {
     }
 }
 
-/// Standard error says when a connection begins and ends, with whom and where; standard output is as it is without.
+/// Standard error reports the begin and end of a connection, with the peer and its address. Standard output is the same as without.
 #[test]
 fn what_becomes_of_connections_is_told() {
     let here = folder("network-told");
@@ -338,7 +338,7 @@ fn what_becomes_of_connections_is_told() {
     refused(&anabranch(&here, &["send", "f", &ticket, "--log", "all"]), 2, "invalid value 'all' for '--log <LEVEL>'");
 }
 
-/// The log has 64 kB of disk: that is said in a line, and everything arrives.
+/// The disk for the log has 64 kB: one line reports it, and everything arrives.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_disk_that_is_full_of_logs_stops_no_transfer() {
@@ -360,13 +360,13 @@ fn a_disk_that_is_full_of_logs_stops_no_transfer() {
     assert!(fs::read(here.join("there/big")).unwrap() == noise(6, 20 << 20));
 }
 
-/// A measurement is watched from beside it: named, listed, and alone when the other one was killed.
+/// A measurement is watched by its process id, in a list of two, and as the only one after the other was killed.
 #[cfg(unix)]
 #[test]
 fn what_runs_can_be_watched() {
     use std::os::unix::fs::PermissionsExt as _;
     let here = folder("network-watch");
-    // Names of sockets are short.
+    // Names of sockets must be short.
     let runtime = std::env::temp_dir().join(format!("ab-watch-{}", std::process::id()));
     _ = fs::remove_dir_all(&runtime);
     fs::create_dir(&runtime).unwrap();
@@ -413,7 +413,7 @@ fn what_runs_can_be_watched() {
     fs::remove_dir_all(&runtime).unwrap();
 }
 
-/// Numbers for Prometheus, at a port of this computer alone unless one says otherwise; a port that is taken is told.
+/// Prometheus metrics, on loopback by default; a port in use is reported.
 #[test]
 fn a_server_tells_prometheus() {
     let folder = folder("network-metrics");
@@ -439,7 +439,7 @@ fn a_server_tells_prometheus() {
     refused(&anabranch(&folder, &["recv", "--metrics", "x"]), 2, "the port");
 }
 
-/// What another user shows is not looked at, even where his socket was given to this one; it is neither listed nor removed.
+/// Sockets of another user's processes are not used, even if this user owns the file; they are neither listed nor removed.
 #[cfg(target_os = "linux")]
 #[test]
 fn what_another_user_runs_is_not_watched() {
@@ -482,7 +482,7 @@ fn what_another_user_runs_is_not_watched() {
     fs::remove_dir_all(&runtime).unwrap();
 }
 
-/// A port that leads through a tunnel to a server which says its name.
+/// A server that sends its name.
 fn named_server(name: &'static [u8]) -> u16 {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -501,7 +501,7 @@ fn said_at(port: u64) -> Option<Vec<u8>> {
     std::io::Read::read_to_end(&mut tcp, &mut said).ok().map(|_| said)
 }
 
-/// Ports there and back, and a server that is started again under the same name: the client calls it again by itself.
+/// Ports in both directions, and a server that is restarted with the same key: the client reconnects by itself.
 #[test]
 fn a_tunnel_leads_there_and_back() {
     let folder = folder("tunnel");

@@ -1,4 +1,4 @@
-//! How an outcome is written, and the report.
+//! The formats of an outcome, and the report.
 
 use std::fs;
 
@@ -25,7 +25,7 @@ fn outcomes_are_written_in_every_format() {
     assert_exit(&anabranch(&folder, &["reproduce", "--format", "html"]), 2);
 }
 
-/// The text is for people, who get the report as well; a program gets what it asks for.
+/// The text format, for people, also writes the report; the other formats write only what is requested.
 #[test]
 fn reports_are_written_for_people() {
     let folder = folder("report");

@@ -18,7 +18,7 @@ fn a_run_has_a_report_that_needs_nothing_else() {
     assert_exit(&anabranch(&folder, &["sim", "run", "s.toml", "--report", "s.toml"]), 2);
 }
 
-/// What a file says is text, in every report.
+/// All content of a file is text, in every report.
 #[test]
 fn no_file_can_add_an_element_to_a_report() {
     let folder = folder("run-report-text");
@@ -51,7 +51,7 @@ fn runs_are_compared_in_one_report() {
     assert_exit(&anabranch(&folder, &["compare", "a.toml", "missing.toml"]), 2);
 }
 
-/// A point without chance is run once; a sweep that has rows runs what is missing; the table is the same as without.
+/// A point without chance runs once. A sweep with rows runs only the missing points, and its table is the same.
 #[test]
 fn a_sweep_goes_on_where_it_stopped() {
     let folder = folder("sweep-rows");

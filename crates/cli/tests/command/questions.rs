@@ -1,11 +1,11 @@
-//! Questions that no run can answer.
+//! Conditions and measures that a run cannot have.
 
 use std::fs;
 
 use crate::bad_input::assert_refused;
 use crate::support::{CHAIN, anabranch, assert_exit, folder, stderr, stdout};
 
-/// Neither as an assertion, nor as a measure, whoever would compute it.
+/// They are refused as an assertion and as a measure, by every command.
 #[test]
 fn what_cannot_be_asked_of_a_run_is_refused_before_it() {
     let refusals = [
@@ -40,7 +40,7 @@ fn what_cannot_be_asked_of_a_run_is_refused_before_it() {
     }
 }
 
-/// A value of an axis may make the run shorter than what is measured.
+/// A value of an axis may make the run shorter than the time of a measure.
 #[test]
 fn no_variant_is_shorter_than_what_is_measured() {
     let folder = folder("short-variant");

@@ -1,4 +1,4 @@
-//! One run, as a document and as files.
+//! A single run, as a document and as files.
 
 use std::fs;
 
@@ -71,7 +71,7 @@ fn a_run_is_one_document() {
     assert!(flow["delivered_packets"].as_u64().unwrap() > 500, "{flow}");
 }
 
-/// The file asks for measures, which are computed; for axes and claims, whose commands are named.
+/// The measures of the file are computed; for its axes and claims the commands are named.
 #[test]
 fn what_the_file_asks_for_is_computed_or_named() {
     let folder = folder("asked");
@@ -136,7 +136,7 @@ fn a_capture_has_every_packet_that_enters_a_link() {
         packets += u64::from(word(at) == 6 && word(at + 8) == 0);
         at += word(at + 4) as usize;
     }
-    // One of them was lost in front of the queue.
+    // One of them was lost before the queue.
     assert_eq!((at, packets), (capture.len(), sent - 1));
     let output = anabranch(&folder, &["sim", "run", "s.toml", "--pcap", "out"]);
     assert_exit(&output, 2);

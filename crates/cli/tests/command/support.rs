@@ -1,4 +1,4 @@
-//! What tests of the command share: a scenario, a folder of their own, the command and its answers.
+//! Common parts of the tests: a scenario, a folder for each test, the command and its output.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ transport = "ns2/sack"
 window = 8
 "#;
 
-/// An experiment that claims what the chain gives, and one that claims something else.
+/// An experiment with a claim about the chain, whose published number and reason are given.
 pub(crate) fn experiment(published: u32, because: &str) -> String {
     format!(
         "{CHAIN}\n[experiment]\npaper = \"test-2000\"\n[measure]\ndropped = \"flow.f0.dropped_packets\"\n[[claim]]\nitem = \
@@ -36,14 +36,14 @@ pub(crate) fn experiment(published: u32, because: &str) -> String {
     .replace("('x')", "")
 }
 
-/// The same with chance in it, on an agent that our transport can take the place of: 30 seeds of each.
+/// The same with random losses, on an agent that our transport can replace: 30 seeds of each.
 pub(crate) fn random_experiment() -> String {
     experiment(1, "engine = \"it is a test\"\nbecause = \"it is a test\"\n")
         .replace("{ kind = \"list\", packets = [100] }", "{ kind = \"uniform\", rate = 0.05 }")
         .replace("ns2/sack", "ns2/fast")
 }
 
-/// A folder of its own for each test, empty.
+/// An empty folder for each test.
 pub(crate) fn folder(test: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
     if folder.exists() {

@@ -1,5 +1,5 @@
-//! Links between namespaces, as programs in them see them. Where they cannot be made, this says so and tests nothing. Apart from the other tests of
-//! the command: what these measure are times, and whoever runs beside them costs some.
+//! Emulated links between namespaces, as programs see them. Where links cannot be emulated, the tests say so and pass. They are separate from the
+//! other tests of the command because they measure times, which other load would change.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot set its stage shall stop there")]
 
@@ -24,7 +24,7 @@ use crate::support::{anabranch, assert_exit, document, folder, stderr, stdout};
 /// Bytes of the headers of IPv4 and UDP.
 const HEADERS: usize = 28;
 
-/// Links that are up, until the end of the test. One test at a time has some: they measure times.
+/// Links that are up until the end of the test. Only one test at a time has links, as they measure times.
 struct Links {
     folder: PathBuf,
     name: String,
@@ -32,7 +32,7 @@ struct Links {
 }
 
 impl Links {
-    /// Nothing, with a message, where links cannot be emulated.
+    /// Creates links; `None`, with a message, where links cannot be emulated.
     fn up(name: &str, links: &str) -> Option<Self> {
         Self::up_with(name, links, &[])
     }
@@ -45,10 +45,10 @@ impl Links {
             println!("skipped: {missing}");
             return None;
         }
-        // A test that has failed leaves nothing that the next one could meet.
+        // A failed test leaves nothing for the next one.
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = folder(&format!("link-{name}"));
-        // Two test runs at once have links of their own.
+        // Parallel test runs have different names of links.
         let name = format!("{name}-{}", std::process::id());
         let flow = "[[flow]]\nid = \"f\"\nfrom = \"h0\"\nto = \"h1\"\ntransport = \"anabranch\"\n";
         fs::write(folder.join(format!("{name}.toml")), format!("duration = \"1s\"\n{links}{flow}")).unwrap();
@@ -107,7 +107,7 @@ impl Links {
         (trips[0], trips[4])
     }
 
-    /// Sends packets of `size` bytes at once from h0 to h1, on links without other traffic; says when each came.
+    /// Sends a burst of packets of `size` bytes from h0 to h1, on links without other traffic. Returns their arrival times.
     fn burst(&self, count: usize, size: usize) -> Vec<Instant> {
         let (here, there) = (self.socket("h0", "10.77.1.1:0"), self.socket("h1", "10.77.2.1:7"));
         (0..count).for_each(|_| _ = here.send_to(&vec![0; size - HEADERS], there.local_addr().unwrap()).unwrap());
@@ -121,7 +121,7 @@ impl Drop for Links {
     }
 }
 
-/// When each packet came, until none comes for a while.
+/// The arrival time of each packet, until none arrives for a while.
 fn arrivals(socket: &UdpSocket) -> Vec<Instant> {
     let (mut times, mut buffer) = (vec![], [0; 2000]);
     while socket.recv(&mut buffer).is_ok() {
@@ -139,8 +139,8 @@ fn assert_within(value: f64, from: f64, to: f64) {
     assert!(from <= value && value <= to, "{value} is not from {from} to {to}");
 }
 
-/// Each way is 10 ms on the first link and 40 ms on the second. Nothing is early; how late it is depends on what else this machine does, so the median
-/// has room.
+/// The delay is 10 ms on the first link and 40 ms on the second, one way. No packet is early; how late it is depends on the load of the machine, so
+/// the median has a tolerance.
 #[test]
 fn each_path_has_its_delay_in_both_families() {
     let first = wire("a", "rate = \"100Mbit/s\"\ndelay = \"10ms\"");
@@ -150,14 +150,14 @@ fn each_path_has_its_delay_in_both_families() {
     let cases = [
         ("10.77.1.1:0", "10.77.2.1:7", 20.0),
         ("10.77.1.2:0", "10.77.2.2:7", 80.0),
-        // Whoever has bound the second address leaves by the second link, whatever he calls; the answer has the first address.
+        // A socket bound to the second address sends by the second link to any destination; the answer goes to the first address.
         ("10.77.1.2:0", "10.77.2.1:7", 80.0),
         ("[fd77::1:1]:0", "[fd77::2:1]:7", 20.0),
         ("[fd77::1:2]:0", "[fd77::2:2]:7", 80.0),
     ];
     for (from, to, expected) in cases {
         let (least, median) = links.round_trips(from, to);
-        // The answer to the third leaves by the first link: its address chooses.
+        // The answer to the third leaves by the first link, by its source address.
         let expected = if (from, to) == ("10.77.1.2:0", "10.77.2.1:7") { 50.0 } else { expected };
         assert_within(least, expected, expected + 3.0);
         assert_within(median, expected, expected + 10.0);
@@ -179,8 +179,8 @@ fn a_burst_comes_out_at_the_rate() {
     assert_within(299.0 * 0.6e-3 / span, 0.98, 1.02);
 }
 
-/// What a link holds comes out at one moment: the device hands it over as one packet if it joins, and as so many if it does not. A socket that has not asked for
-/// joined ones has each by itself in either case, with what is in it.
+/// A link with a hold releases packets at one moment. A device with receive offload passes them on as one packet, another one as several. A socket
+/// without GRO gets each packet by itself in both cases, with its content.
 #[test]
 fn what_comes_at_once_is_one_packet_of_a_device_that_joins() {
     const COUNT: u8 = 20;
@@ -204,8 +204,8 @@ fn what_comes_at_once_is_one_packet_of_a_device_that_joins() {
     }
 }
 
-/// At 1 Mbit/s a packet of 1500 bytes takes 12 ms, much longer than a burst: what is left of it has waited, but for the one in service. A second packet
-/// may have been sent before the last one came.
+/// At 1 Mbit/s a packet of 1500 bytes takes 12 ms, much longer than the burst: all packets that get through have waited, except the one in service. A
+/// second one may have left before the last packet arrived.
 #[test]
 fn a_queue_holds_so_many_packets_or_bytes() {
     let cases = [("packets", "packets = 20", 20), ("bytes", "bytes = \"30000B\"", 21)];
@@ -218,13 +218,13 @@ fn a_queue_holds_so_many_packets_or_bytes() {
     }
 }
 
-/// 10,000 packets, each lost with 1 %: a standard deviation is 10, and this is five of them.
+/// 10,000 packets with a loss of 1 %: the standard deviation is 10, and the tolerance is five of them.
 #[test]
 fn so_many_are_lost_as_chance_says() {
     let more = "rate = \"1Gbit/s\"\ndelay = \"1ms\"\nerror = { kind = \"uniform\", rate = 0.01 }";
     let Some(links) = Links::up("loss", &wire("a", more)) else { return };
     let (here, to) = (links.socket("h0", "10.77.1.1:0"), SocketAddr::from(([10, 77, 2, 1], 7)));
-    // Without it the other host answers each.
+    // Without a socket the other host would answer each packet.
     let _there = links.socket("h1", "10.77.2.1:7");
     for number in 0..10_000 {
         here.send_to(&[0; 20], to).unwrap();
@@ -237,11 +237,11 @@ fn so_many_are_lost_as_chance_says() {
     let (link, count) = (&status["links"][0], |what: &str| status["links"][0][what].as_u64().unwrap());
     assert_eq!((count("sent_packets"), &status["unread_packets"]), (10_000, &0.into()), "{link}");
     assert_within(count("lost_packets") as f64, 50.0, 150.0);
-    // The default queue drops what comes at once after a pause of this thread.
+    // The default queue drops a part of a burst after a pause of this thread.
     assert_eq!(count("delivered_packets") + count("dropped_packets") + count("lost_packets"), 10_000, "{link}");
 }
 
-/// From 0.3 to 0.6 s after the restart nothing gets through, both ways.
+/// From 0.3 to 0.6 s after the restart nothing gets through, in both directions.
 #[test]
 fn an_outage_is_an_outage_from_the_restart_on() {
     let more = "rate = \"10Mbit/s\"\ndelay = \"5ms\"\noutages = [{ from = \"300ms\", until = \"600ms\" }]";
@@ -252,7 +252,7 @@ fn an_outage_is_an_outage_from_the_restart_on() {
     links.restart();
     let begin = Instant::now();
     let clock = links.status()["clock_seconds"].as_f64().unwrap();
-    // How far the scenario's clock is ahead of ours, at most.
+    // The largest lead of the scenario's clock over ours.
     let ahead = clock - begin.elapsed().as_secs_f64();
     let mut sent = vec![];
     while begin.elapsed() < Duration::from_millis(900) {
@@ -264,7 +264,7 @@ fn an_outage_is_an_outage_from_the_restart_on() {
     while there.recv(&mut buffer).is_ok() {
         came[usize::from(buffer[0])] = true;
     }
-    // A thread that pauses between the clock and the packet is off by so much, on a busy machine by some tens of milliseconds.
+    // A pause of this thread between the reading of the clock and the packet is an error, on a busy machine some tens of milliseconds.
     for (at, came) in sent.iter().map(|at| at + ahead).zip(came) {
         match at {
             _ if (0.4..0.5).contains(&at) => assert!(!came, "{at}: came"),
@@ -275,7 +275,7 @@ fn an_outage_is_an_outage_from_the_restart_on() {
     assert_within(links.count(0, "lost_packets") as f64, 20.0, 65.0);
 }
 
-/// A router in between is in the emulator and nowhere else; both links count.
+/// A router between the hosts exists only in the emulator; both links count.
 #[test]
 fn a_router_has_no_namespace() {
     let links = "[[link]]\nid = \"a\"\nfrom = \"h0\"\nto = \"r\"\nrate = \"10Mbit/s\"\ndelay = \"5ms\"\n[[link]]\nid = \"b\"\nfrom = \"r\"\nto = \
@@ -324,7 +324,7 @@ fn down_leaves_nothing() {
 fn who_is_not_root_is_told_what_to_do() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_anabranch"));
     let command = command.args(["link", "status"]).stdin(Stdio::null());
-    // Nobody, where this is root.
+    // The user nobody, if this is root.
     let output = match fs::metadata("/proc/self").map(|own| std::os::unix::fs::MetadataExt::uid(&own)) {
         Ok(0) => command.uid(65_534).output(),
         _ => command.output(),
@@ -334,7 +334,7 @@ fn who_is_not_root_is_told_what_to_do() {
             assert_exit(&output, 2);
             assert!(stderr(&output).contains("type sudo in front"), "{}", stderr(&output));
         }
-        // The folder of this program may be closed to others.
+        // The folder of this program may not be accessible to others.
         Err(error) => assert_eq!(error.kind(), io::ErrorKind::PermissionDenied),
     }
 }

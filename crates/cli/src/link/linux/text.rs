@@ -72,7 +72,7 @@ pub(super) fn status(name: &str, status: &Status, unread: u64) -> String {
         }
     }
     if status.stray_packets > 0 {
-        _ = writeln!(text, "{} packets were for nobody here", status.stray_packets);
+        _ = writeln!(text, "{} packets were for no address of the hosts", status.stray_packets);
     }
     text
 }

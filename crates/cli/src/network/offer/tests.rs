@@ -11,7 +11,7 @@ fn folder(test: &str) -> PathBuf {
     folder
 }
 
-/// One that a process of this number has left is replaced, and one of another number is removed.
+/// The socket of a killed process with this number is replaced, and one with another number is removed.
 #[tokio::test]
 async fn what_was_left_by_the_dead_is_replaced() {
     let folder = folder("left");
@@ -35,7 +35,7 @@ async fn what_was_left_by_the_dead_is_replaced() {
     fs::remove_dir_all(&folder).unwrap();
 }
 
-/// A file, a link to one, and what is another user's stay as they are; nothing is offered then.
+/// A file, a link to one, and a file of another user are not changed; then there is no socket.
 #[tokio::test]
 async fn nothing_is_written_over() {
     let folder = folder("taken");

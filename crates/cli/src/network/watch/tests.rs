@@ -5,7 +5,7 @@ const PATH: &str = r#"{"id":0,"local":"192.0.2.1:7","remote":"192.0.2.2:9","is_l
     "rtt_latest_ms":null,"rtt_base_ms":null,"delivery_bits_per_second":null,"pacing_bits_per_second":null,"datagram_bytes_max":1452,"limited_by":null,
     "limits":{}}"#;
 
-/// A line with so many connections of so many paths.
+/// A line with `connections` connections of `paths` paths.
 fn line(connections: usize, paths: usize) -> String {
     let paths = vec![PATH.replace('\n', ""); paths].join(",");
     let connection = format!(
@@ -25,7 +25,7 @@ fn a_line_is_a_frame() {
     assert!(read(&mut lines).is_none());
 }
 
-/// However much somebody sends, so much is kept: of a line its limit, of a frame as many connections and paths as a command shows.
+/// A line has a limit of length, and a frame has at most as many connections and paths as a command shows.
 #[test]
 fn a_frame_has_a_length() {
     let frame = read(&mut line(40, 20).as_bytes()).unwrap();

@@ -4,7 +4,7 @@ use ratatui::backend::TestBackend;
 use super::*;
 use crate::network::observe::Seen;
 
-/// A path that delivers a megabyte a second, so far for so many tenths of a second.
+/// A path that has delivered a megabyte a second for `tenths` tenths of a second.
 fn path(tenths: u64) -> PathSeen {
     PathSeen {
         id: 1,
@@ -75,7 +75,7 @@ fn a_path_is_drawn_with_its_numbers_and_what_limits_it() {
     }
 }
 
-/// However small a terminal is, nothing fails.
+/// Drawing works on a terminal of any size.
 #[test]
 fn any_terminal_is_large_enough() {
     let mut view = View::default();
@@ -88,7 +88,7 @@ fn any_terminal_is_large_enough() {
     }
 }
 
-/// As text there is the same; a path that is gone is forgotten, and what comes from elsewhere commands no terminal.
+/// The text shows the same. A path that is gone is not shown, and text from elsewhere contains no control sequences.
 #[test]
 fn text_says_the_same() {
     let mut view = View::default();
@@ -102,7 +102,7 @@ fn text_says_the_same() {
     assert_eq!(view.text(), "anabranch a\u{fffd}[2J (process 4711), 3.1 s, 0 connections\nno connection\n");
 }
 
-/// Names of limits are text from elsewhere, too, on either screen.
+/// Names of limits are text from elsewhere, too, drawn and as text.
 #[test]
 fn limits_command_no_terminal() {
     let mut frame = frame(1);
@@ -123,7 +123,7 @@ fn limits_command_no_terminal() {
     }
 }
 
-/// What is kept is bounded, however long one looks.
+/// The history has a limit.
 #[test]
 fn a_history_has_a_length() {
     let mut view = View::default();
