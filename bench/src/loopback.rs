@@ -1,4 +1,4 @@
-//! Both ends on this machine, each a thread with a runtime of its own; and one end by itself.
+//! Runs both ends on this machine, each in a thread with its own runtime; and a single end.
 
 use std::future::Future;
 use std::net::{SocketAddr, ToSocketAddrs as _};
@@ -16,7 +16,7 @@ use crate::transport::{Failed, Transport};
 use crate::udp;
 use crate::work::{self, Measured, Work};
 
-/// A connection of a rival, and the work on it; none if the rival does not do that.
+/// Makes a connection of a rival and does the work on it; `None` if the rival does not support the work.
 pub fn measure(rival: Rival, work: Work) -> Result<Option<Measured>, Failed> {
     let measured = match (rival, work) {
         (Rival::Anabranch, _) => pair(&Ours, work),
@@ -30,7 +30,7 @@ pub fn measure(rival: Rival, work: Work) -> Result<Option<Measured>, Failed> {
     measured.map(Some).map_err(|error| format!("{}: {error}", rival.name()).into())
 }
 
-/// One end: without a `hello` that which is called, at this address, which tells its own.
+/// Runs one end. Without a `hello` it listens at this address, and prints its own hello; else it connects.
 pub fn run_end(
     rival: Rival,
     work: Work,
@@ -92,14 +92,14 @@ fn pair<T: Transport + Sync>(transport: &T, work: Work) -> Result<Measured, Fail
     let of = |ended: thread::Result<_>| ended.unwrap_or_else(|_| Err("an end has panicked".into()));
     let (answered, called) = (of(answered), of(called));
     match (answered, called) {
-        // What became of the other end then does not matter.
+        // The result of the other end does not matter then.
         (Ok(Some(measured)), _) | (_, Ok(Some(measured))) => Ok(measured),
         (Err(error), _) | (_, Err(error)) => Err(error),
         (Ok(None), Ok(None)) => Err("nobody has measured".into()),
     }
 }
 
-/// Runs an end until it has measured or failed, or the other one has.
+/// Runs an end until it or the other end has measured or failed.
 fn run(
     work: impl Future<Output = Result<Option<Measured>, Failed>>,
     over: &watch::Sender<bool>,
@@ -117,5 +117,5 @@ fn run(
     })
 }
 
-/// A round is over by then, or something hangs.
+/// The limit of a round: longer, and something hangs.
 const PATIENCE: Duration = Duration::from_secs(180);

@@ -1,7 +1,7 @@
-//! anabranch beside other transports: `cargo run --release -- loopback | messages | cpu | wan`, in this folder.
+//! Compares anabranch with other transports: `cargo run --release -- loopback | messages | cpu | wan`, in this folder.
 //!
-//! Rounds take turns, so that a busy machine is busy for all; the tables have medians and ranges. On loopback both ends are in one process, each a
-//! thread with a runtime of its own; processor time is that of both. `wan` has emulated links between processes.
+//! The rivals take turns in each round, so that other load affects all of them; the tables have medians and ranges. On loopback both ends are in one
+//! process, each in a thread with its own runtime, and the processor time is that of both. `wan` has emulated links between processes.
 
 mod loopback;
 mod rivals;
@@ -30,39 +30,39 @@ struct Command {
 
 #[derive(Args)]
 struct Rounds {
-    /// Rounds of each; on loopback there is one before that fills caches and does not count
+    /// Rounds of each rival; on loopback one more round before fills caches and does not count
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
-    /// Only these, separated by commas
+    /// Only these rivals, separated by commas
     #[arg(long, value_delimiter = ',')]
     only: Vec<Rival>,
 }
 
 #[derive(Subcommand)]
 enum What {
-    /// How fast large transfers are, and what they cost the processor
+    /// Goodput and processor time of large transfers
     Loopback {
         #[command(flatten)]
         rounds: Rounds,
-        /// Streams at a time
+        /// Concurrent streams
         #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
         streams: u32,
         /// Seconds of a round, after one more to begin
         #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
         seconds: u32,
     },
-    /// How long a message takes there and back, one after the other
+    /// Round-trip times of messages, one after the other
     Messages {
         #[command(flatten)]
         rounds: Rounds,
-        /// How many
+        /// The number of messages
         #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(100..=10_000_000))]
         count: u32,
-        /// Bytes of each
+        /// Bytes of each message
         #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
         bytes: u32,
     },
-    /// What the same bytes cost the processor, at rates that each can do
+    /// Processor time for the same bytes, at rates that each rival can reach
     Cpu {
         #[command(flatten)]
         rounds: Rounds,
@@ -73,17 +73,17 @@ enum What {
         #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
         seconds: u32,
     },
-    /// Goodput and messages over an emulated link of 100 Mbit/s and 100 ms that loses packets; Linux, as root
+    /// Goodput and messages over an emulated link of 100 Mbit/s and 100 ms with losses; Linux, as root
     Wan {
         #[command(flatten)]
         rounds: Rounds,
         /// Seconds of each transfer, its start included
         #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=120))]
         seconds: u32,
-        /// Only what has this in its name: "goodput", "1 %"
+        /// Only cells with this text in their names: "goodput", "1 %"
         #[arg(long, default_value = "")]
         cell: String,
-        /// The command, whose `link` makes the links
+        /// The `anabranch` command, which emulates the links
         #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/release/anabranch"))]
         anabranch: PathBuf,
     },
@@ -145,11 +145,11 @@ fn on_loopback(rounds: &Rounds, work: Work, columns: &[Column]) -> Result<(), Fa
     Ok(())
 }
 
-/// Of what is measured of bulk.
+/// The columns of bulk transfers.
 const BULK: [Column; 2] = [Column::new("Gbit/s", 2), Column::new("CPU s/GB", 2)];
 
 impl Measured {
-    /// As the columns are.
+    /// The numbers in the order of the columns.
     fn numbers(&self) -> Vec<f64> {
         match self {
             Self::Bulk { gigabits, cpu } => vec![*gigabits, *cpu],

@@ -1,4 +1,4 @@
-//! Who is measured.
+//! The transports that are measured.
 
 pub mod ours;
 pub mod quic;
@@ -19,7 +19,7 @@ pub enum Rival {
 }
 
 impl Rival {
-    /// As one types it.
+    /// The name on the command line.
     pub fn word(self) -> Option<String> {
         Some(self.to_possible_value()?.get_name().to_owned())
     }
@@ -36,12 +36,12 @@ impl Rival {
     }
 }
 
-/// Credit of a stream and of a connection. `anabranch` begins with less and may grow to more.
+/// The flow-control credit of a stream and of a connection. `anabranch` begins with less and may grow to more.
 pub const WINDOW: u64 = 64 << 20;
 
-/// The same of quinn's BBR over the emulated link: twice its bandwidth-delay product. With `WINDOW` it lost so much that quinn's receiver, which allows
-/// 1,024 gaps in a stream, ended the connection each time. CUBIC was faster with `WINDOW`.
+/// The same for quinn's BBR over the emulated link: twice its bandwidth-delay product. With `WINDOW` there were so many losses that quinn's receiver,
+/// which allows 1,024 gaps in a stream, ended the connection each time. CUBIC was faster with `WINDOW`.
 pub const WINDOW_OF_BBR: u64 = 2_500_000;
 
-/// Streams at a time.
+/// The limit of concurrent streams.
 const STREAMS_MAX: u32 = 4096;

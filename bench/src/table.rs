@@ -1,8 +1,8 @@
-//! Medians and ranges of what was measured.
+//! Tables with medians and ranges of the measurements.
 
 use crate::rivals::Rival;
 
-/// A number of each round.
+/// A column, with a number of each round.
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
     name: &'static str,
@@ -24,7 +24,7 @@ impl Column {
     }
 }
 
-/// A Markdown table: a row each, of each round the columns' numbers. Who was not measured has no row.
+/// Prints a Markdown table with a row for each rival. A rival that was not measured has no row.
 pub fn print(rows: &[(Rival, Vec<Vec<f64>>)], columns: &[Column]) {
     let head: Vec<&str> = columns.iter().map(|column| column.name).collect();
     println!("| | {} |", head.join(" | "));

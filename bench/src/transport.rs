@@ -1,4 +1,4 @@
-//! What a transport must do to be measured.
+//! The interface of a transport that is measured.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -16,30 +16,30 @@ pub trait Transport: Sized + 'static {
     /// Waits for connections at this address.
     fn listen(&self, at: SocketAddr) -> impl Future<Output = Result<Listening<Self::Link>, Failed>>;
 
-    /// Connects to who has said this [`Listening::hello`].
+    /// Connects to the end with this [`Listening::hello`].
     fn connect(&self, hello: &str) -> impl Future<Output = Result<Self::Link, Failed>>;
 }
 
-/// The end that waits.
+/// The listening end.
 pub struct Listening<L> {
-    /// Where it is and how it is known, in a line.
+    /// Its address and identity, in a line.
     pub hello: String,
     /// Its first connection.
     pub link: std::pin::Pin<Box<dyn Future<Output = Result<L, Failed>>>>,
 }
 
-/// A connection. What it hands out is encrypted, reliable and in order.
+/// A connection, whose streams are encrypted, reliable and in order.
 pub trait Link: Clone + Send + Sync + 'static {
     type Send: SendSide;
     type Receive: ReceiveSide;
 
-    /// A stream to the other end, which hears of it with the first byte.
+    /// Opens a stream to the other end, which learns of it with the first byte.
     fn open(&self) -> impl Future<Output = Result<Self::Send, Failed>> + Send;
 
-    /// A stream of the other end.
+    /// Accepts a stream of the other end.
     fn accept(&self) -> impl Future<Output = Result<Self::Receive, Failed>> + Send;
 
-    /// A stream each way, with which the other one [answers](Link::answer).
+    /// Opens a stream in each direction; the other end [answers](Link::answer).
     fn call(&self) -> impl Future<Output = Result<(Self::Send, Self::Receive), Failed>> + Send;
 
     /// The other end's part of [`Link::call`].
@@ -57,10 +57,10 @@ pub trait SendSide: Send + 'static {
 
 /// A stream that is read.
 pub trait ReceiveSide: Send + 'static {
-    /// The next bytes, as the transport has them; none at the end.
+    /// The next bytes, in pieces of the transport's choice; `None` at the end.
     fn read(&mut self) -> impl Future<Output = Result<Option<Bytes>, Failed>> + Send;
 
-    /// Reads so many bytes.
+    /// Reads `count` bytes.
     fn read_all(&mut self, count: usize) -> impl Future<Output = Result<(), Failed>> + Send {
         async move {
             let mut read = 0;
@@ -72,5 +72,5 @@ pub trait ReceiveSide: Send + 'static {
     }
 }
 
-/// What is written at once.
+/// The bytes of one write.
 pub const BLOCK: usize = 256 << 10;

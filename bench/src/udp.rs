@@ -1,4 +1,4 @@
-//! What the kernel carries at most: datagrams of 1,452 bytes in batches, not encrypted, not acknowledged. What the receiver gets is counted.
+//! The upper limit by the kernel: datagrams of 1,452 bytes in batches, without encryption and acknowledgements. Received bytes are counted.
 
 use std::io::{self, IoSliceMut};
 use std::net::UdpSocket;
@@ -42,7 +42,7 @@ fn send(from: &UdpSocket, to: &UdpSocket, is_over: &AtomicBool) -> io::Result<()
         src_ip: None,
     };
     while !is_over.load(Ordering::Relaxed) {
-        // What the other end has no room for is lost.
+        // Datagrams without room at the other end are lost.
         state.try_send(from.into(), &transmit)?;
     }
     Ok(())

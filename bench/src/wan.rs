@@ -1,5 +1,5 @@
-//! Both ends at the hosts of an emulated link, each a process of its own: 100 Mbit/s, 100 ms there and back, a queue of one bandwidth-delay product, and
-//! packets lost at random on the way there. Linux, as root.
+//! Both ends as processes at the hosts of an emulated link: 100 Mbit/s, an RTT of 100 ms, a queue of one bandwidth-delay product, and random losses in
+//! the forward direction. Linux, as root.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::table::{self, Column};
 use crate::transport::Failed;
 use crate::work::{Measured, Work};
 
-/// What is measured, at which loss.
+/// The measurements and their loss rates.
 const CELLS: &[(&str, &str, Kind)] = &[
     ("goodput", "0", Kind::Bulk),
     ("goodput", "0.001", Kind::Bulk),
@@ -66,7 +66,7 @@ pub fn run(rivals: &[Rival], rounds: u32, seconds: u32, cell: &str, anabranch: &
     Ok(())
 }
 
-/// One end, in a process of its own: says its hello, or hears it in its argument, and what it measures.
+/// Runs one end in its own process. It prints its hello or has it as argument, and prints its measurement.
 pub fn end(rival: Rival, work: Work, hello: Option<&str>) -> Result<(), Failed> {
     let say = |line: &str| -> std::io::Result<()> {
         let mut out = std::io::stdout().lock();
@@ -81,7 +81,7 @@ pub fn end(rival: Rival, work: Work, hello: Option<&str>) -> Result<(), Failed> 
     Ok(())
 }
 
-/// Emulated links, which are taken down at the end, whatever happens.
+/// Emulated links, which are removed at the end in any case.
 struct Links<'a> {
     anabranch: &'a Path,
 }
@@ -89,14 +89,14 @@ struct Links<'a> {
 impl<'a> Links<'a> {
     fn up(anabranch: &'a Path, loss: &str, seed: u32) -> Result<Self, Failed> {
         let links = Self { anabranch };
-        // What an earlier run has left.
+        // Removes the links of an earlier run.
         links.output(&["link", "down", NAME])?;
         let (loss, seed) = (format!("link.there.error.rate={loss}"), format!("seed={seed}"));
         links.output(&["link", "up", SCENARIO, "--name", NAME, "--set", &loss, "--set", &seed])?;
         Ok(links)
     }
 
-    /// What the end that measures has measured, or why it has not.
+    /// The measurement, or the reason of its failure.
     fn measure(&self, rival: Rival, work: Work) -> Result<Result<Measured, Failed>, Failed> {
         let mut here = End::start(self.anabranch, "b", rival, work, None)?;
         let hello = here.line()?;
@@ -135,7 +135,7 @@ impl Drop for Links<'_> {
     }
 }
 
-/// Packets that devices threw away, wherever they are told.
+/// Packets dropped by devices, anywhere in the status.
 fn unread(status: &serde_json::Value) -> f64 {
     use serde_json::Value;
 
@@ -149,7 +149,7 @@ fn unread(status: &serde_json::Value) -> f64 {
     }
 }
 
-/// A process of this program, which is stopped at the end.
+/// A process of this program, which is killed at the end.
 struct End {
     child: Child,
     lines: BufReader<std::process::ChildStdout>,
@@ -180,10 +180,10 @@ impl Drop for End {
     }
 }
 
-/// What the links are called.
+/// The name of the emulator.
 const NAME: &str = "side-by-side";
 
-/// The host that is called, as its own /etc/hosts names it.
+/// The listening host, by the name in its own /etc/hosts.
 const HOST: &str = "b:0";
 
 const SCENARIO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../experiments/reality/one-path.toml");

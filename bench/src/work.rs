@@ -1,4 +1,4 @@
-//! What both ends do while it is measured. One of them measures; it ends the work, and the other one goes on until then.
+//! The work of both ends during a measurement. One end measures and ends the work; the other one goes on until then.
 
 use std::fmt;
 use std::future::{Future, pending};
@@ -14,25 +14,25 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::transport::{BLOCK, Failed, Link, ReceiveSide as _, SendSide as _};
 
-/// What is done.
+/// The kinds of work.
 #[derive(Clone, Copy, Debug)]
 pub enum Work {
-    /// As many bytes as there is room for, on so many streams. Measured by who receives, after `warm` and for `time`.
+    /// As many bytes as possible on `streams` streams. The receiver measures, after `warm` and for `time`.
     Bulk { streams: u32, warm: Duration, time: Duration },
-    /// So many megabits a second on one stream, a block at a time. Measured as `Bulk` is.
+    /// `megabits` Mbit/s on one stream, block by block. Measured like `Bulk`.
     Steady { megabits: u32, warm: Duration, time: Duration },
-    /// A message there and back, one after the other. Measured by who calls; the first ones, a tenth of all and not of the numbers, warm up.
+    /// Messages and answers, one after the other. The calling end measures; a tenth of all messages comes first as warm-up and does not count.
     Ping { count: u32, bytes: usize },
-    /// Messages one way, each a stream of its own, every so often. Measured by who receives.
+    /// Messages in one direction, each on its own stream, one every `every`. The receiver measures.
     Messages { count: u32, bytes: usize, every: Duration },
 }
 
-/// What was measured.
+/// A measurement.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Measured {
-    /// Gigabits a second, and seconds of this process' processor time for a gigabyte.
+    /// Gbit/s, and seconds of this process's processor time for a gigabyte.
     Bulk { gigabits: f64, cpu: f64 },
-    /// How long each took in seconds, sorted; and processor seconds of this process for each.
+    /// The sorted times of the messages in seconds, and processor seconds of this process for each message.
     Times { times: Vec<f64>, cpu: f64 },
 }
 
@@ -101,7 +101,7 @@ impl FromStr for Measured {
 }
 
 impl Measured {
-    /// A quantile of the times: the least that so large a part of all does not exceed.
+    /// A quantile of the times: the least time that the share `part` does not exceed.
     pub fn quantile(&self, part: f64) -> f64 {
         let Self::Times { times, .. } = self else { return f64::NAN };
         let place = (times.len() as f64 * part).ceil() as usize;
@@ -153,7 +153,7 @@ async fn fill<L: Link>(link: L, streams: u32) -> Result<(), Failed> {
     }
 }
 
-/// As a program that makes its data at a rate; late blocks are not left out.
+/// Writes at a rate, like a program that produces its data at this rate; late blocks are not skipped.
 async fn trickle<L: Link>(link: L, megabits: u32) -> Result<(), Failed> {
     let mut stream = link.open().await?;
     let block = Bytes::from(vec![0x5a; BLOCK]);
@@ -217,7 +217,7 @@ async fn echo<L: Link>(link: L, bytes: usize) -> Result<(), Failed> {
     }
 }
 
-/// Each message begins with when it was written.
+/// Writes messages; each begins with the time of its writing.
 async fn tell<L: Link>(link: L, count: u32, bytes: usize, every: Duration) -> Result<(), Failed> {
     let begin = Instant::now();
     let mut writing = JoinSet::<Result<(), Failed>>::new();
@@ -239,7 +239,7 @@ async fn tell<L: Link>(link: L, count: u32, bytes: usize, every: Duration) -> Re
     pending().await
 }
 
-/// The clock is that of the machine, which both ends share.
+/// Reads messages and their times. Both ends share the clock of the machine.
 async fn hear<L: Link>(link: L, count: u32, bytes: usize) -> Result<Measured, Failed> {
     let cpu = cpu_seconds();
     let mut reading = JoinSet::<Result<f64, Failed>>::new();
@@ -266,7 +266,7 @@ async fn hear<L: Link>(link: L, count: u32, bytes: usize) -> Result<Measured, Fa
     Ok(Measured::Times { times, cpu: (cpu_seconds() - cpu) / f64::from(count) })
 }
 
-/// The work, while none of the tasks ends.
+/// Does the work until one of the tasks ends.
 async fn unless_it_fails<T>(
     tasks: &mut JoinSet<Result<(), Failed>>,
     work: impl Future<Output = T>,
@@ -277,7 +277,7 @@ async fn unless_it_fails<T>(
     }
 }
 
-/// Of all threads of this process, the kernel's work for it included.
+/// The processor time of all threads of this process in seconds, the kernel's work for it included.
 pub fn cpu_seconds() -> f64 {
     seconds(ClockId::ProcessCPUTime)
 }
@@ -291,7 +291,7 @@ fn seconds(clock: ClockId) -> f64 {
 mod tests {
     use super::*;
 
-    /// Processes tell each other by lines.
+    /// The lines between processes keep their values.
     #[test]
     fn lines_say_what_was_meant() {
         let work = Work::Messages { count: 3, bytes: 1000, every: Duration::from_millis(20) };
@@ -307,7 +307,7 @@ mod tests {
         }
     }
 
-    /// Of a hundred sorted numbers the 50th and the 99th, of three the second and the last.
+    /// Quantiles of a hundred sorted numbers are the 50th and the 99th, of three the second and the last.
     #[test]
     fn quantiles_are_of_the_numbers() {
         let of = |count: u32| Measured::Times { times: (1..=count).map(f64::from).collect(), cpu: 0.0 };

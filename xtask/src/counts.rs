@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::run;
 
-/// What is counted, and what shortens it to some seconds under callgrind. The counts hold for exactly these commands.
+/// The counted programs, with arguments that shorten them to some seconds under callgrind. The counts hold for exactly these commands.
 const MEASURED: &[(&str, Program, &[&str])] = &[
     (
         "highspeed",
@@ -16,13 +16,13 @@ const MEASURED: &[(&str, Program, &[&str])] = &[
     ("engine, 1 stream", Program::Engine, &["1", "200000"]),
     ("engine, 200 streams", Program::Engine, &["200", "200000"]),
     ("engine, 200 streams, 2 paths", Program::Engine, &["200", "200000", "2"]),
-    // As the library has it.
+    // With the ACK policy of the library.
     ("engine, 1 stream, an ACK for two", Program::Engine, &["1", "200000", "1", "0", "2"]),
     ("engine, 200 streams, 0.1 % lost", Program::Engine, &["200", "200000", "1", "1000"]),
     ("sealed, 1 stream, an ACK for two", Program::Sealed, &["aes128", "1", "200", "2"]),
 ];
 
-/// What is run.
+/// The program to run.
 #[derive(Clone, Copy)]
 enum Program {
     /// The command.
@@ -37,7 +37,7 @@ enum Program {
 const ENGINE: &str = "back_to_back";
 const SEALED: &str = "sealed_back_to_back";
 
-/// How far a count may lie from the recorded one, in percent. Inlining differs a little between builds.
+/// The allowed difference from the recorded count, in percent. Inlining differs a little between builds.
 const MARGIN_PERCENT: f64 = 5.0;
 
 pub(crate) fn run(write: bool) -> Result<(), String> {

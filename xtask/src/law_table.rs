@@ -1,4 +1,4 @@
-//! `cargo xtask law-table REPORT`: writes what `anabranch reproduce law --json` measured into the table of docs/law.md.
+//! `cargo xtask law-table REPORT`: writes the outcome of `anabranch reproduce law --json` into the table of docs/law.md.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,12 +9,12 @@ use serde_json::Value;
 
 use crate::run::{self, say};
 
-/// Whose figures to write.
+/// The reports to write.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// What `anabranch reproduce law --json` printed.
+    /// The output of `anabranch reproduce law --json`.
     report: PathBuf,
-    /// The same of an earlier law, for the column `before`; without it that column stays.
+    /// The same output for an earlier law, for the column `before`; without it that column stays.
     #[arg(long)]
     before: Option<PathBuf>,
 }
@@ -60,7 +60,7 @@ impl Row {
     }
 }
 
-/// The column `before` of a table, by what it is of.
+/// The column `before` of a table, by the name of the row.
 fn kept(table: &str) -> BTreeMap<String, String> {
     let cells = table.lines().map(|line| line.split('|').map(str::trim).collect::<Vec<_>>());
     cells.filter(|cells| cells.len() > 4).map(|cells| (cells[1].to_owned(), cells[3].to_owned())).collect()
@@ -102,7 +102,7 @@ fn row(claim: &Value) -> Option<Row> {
     })
 }
 
-/// Three figures.
+/// A number with three digits.
 fn rounded(value: f64) -> String {
     match value.abs() {
         size if size >= 100.0 => format!("{value:.0}"),

@@ -1,4 +1,4 @@
-//! Emulated links, made by the command's own `anabranch link`, and programs that run in them.
+//! Emulated links by `anabranch link`, and programs in their namespaces.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -7,14 +7,14 @@ use serde_json::Value;
 
 use crate::run::{self, say};
 
-/// Emulated links, which are taken down at the end, whatever happens.
+/// Emulated links, which are removed at the end in any case.
 pub(crate) struct Links<'a> {
     anabranch: &'a str,
     name: &'a str,
 }
 
 impl<'a> Links<'a> {
-    /// Those of a scenario, in which this is set.
+    /// Creates the links of a scenario with these overrides.
     pub(crate) fn up(anabranch: &'a str, name: &'a str, file: &str, set: &[&str]) -> Result<Self, String> {
         Self::up_with(anabranch, name, file, set, &[])
     }
@@ -30,18 +30,18 @@ impl<'a> Links<'a> {
         let mut arguments = [&["link", "up", file, "--name", name], more].concat();
         set.iter().for_each(|set| arguments.extend(["--set", *set]));
         let links = Self { anabranch, name };
-        // What an earlier run has left.
+        // Removes the links of an earlier run.
         output(anabranch, &["link", "down", name])?;
         output(anabranch, &arguments)?;
         Ok(links)
     }
 
-    /// What has happened on them: `anabranch link status --json`.
+    /// The counters of the links: `anabranch link status --json`.
     pub(crate) fn status(&self) -> Result<Value, String> {
         json(&output(self.anabranch, &["link", "status", self.name, "--json"])?)
     }
 
-    /// Takes them down, and says so if the machine was too slow for them.
+    /// Removes them; an error says if the machine was too slow for them.
     pub(crate) fn down(self) -> Result<(), String> {
         let unread: f64 = unread(&self.status()?);
         if unread > 0.0 {
@@ -57,7 +57,7 @@ impl Drop for Links<'_> {
     }
 }
 
-/// Packets that devices threw away, wherever they are told.
+/// Packets dropped by devices, anywhere in the status.
 fn unread(status: &Value) -> f64 {
     match status {
         Value::Object(members) => members
@@ -71,7 +71,7 @@ fn unread(status: &Value) -> f64 {
     }
 }
 
-/// A program that runs beside another one, and is stopped at the end.
+/// A background program, which is stopped at the end.
 pub(crate) struct Server {
     child: Child,
     lines: BufReader<std::process::ChildStdout>,
@@ -103,7 +103,7 @@ impl Drop for Server {
     }
 }
 
-/// What a program prints, which must succeed.
+/// The output of a program, which must succeed.
 pub(crate) fn output(program: &str, arguments: &[&str]) -> Result<String, String> {
     let line = || format!("{program} {}", arguments.join(" "));
     let output = Command::new(program)

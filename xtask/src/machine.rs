@@ -1,11 +1,11 @@
-//! The load of the machine during a measurement. On a busy machine timings measure the other load too.
+//! The load of the machine during a measurement: on a busy machine, times depend on the other load, too.
 
 use std::fs;
 
-/// A machine that is looked at again and again.
+/// The sampled load of the machine.
 #[derive(Debug, Default)]
 pub(crate) struct Machine {
-    /// Ticks of all processors so far: those that the host of this virtual machine took, and all.
+    /// Ticks of all processors so far: those stolen by the host of this virtual machine, and all.
     before: Option<(u64, u64)>,
     /// The last message.
     told: Option<String>,
@@ -16,8 +16,8 @@ impl Machine {
         Self { before: ticks(&read("/proc/stat")), told: None }
     }
 
-    /// The system's mean load of the last minute, and the per cent of the processors' time since this was asked last, or since the beginning, that the
-    /// host gave to others: `0.94, 12 %`. If that was just now, what was told then.
+    /// The load average of the last minute, and the share of processor time stolen by the host since the last call or the start: `0.94, 12 %`. If the
+    /// last call was just now, the same text again.
     pub(crate) fn load_and_stolen(&mut self) -> String {
         let now = ticks(&read("/proc/stat"));
         let passed = self.before.zip(now);
@@ -33,20 +33,21 @@ impl Machine {
     }
 }
 
-/// Half a second of two processors.
+/// The least number of ticks between two samples: half a second of two processors.
 const TICKS_LEAST: u64 = 100;
 
 fn read(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default()
 }
 
-/// The part that was stolen between two looks, if there was any time.
+/// The stolen share between two samples, if time has passed.
 fn stolen(before: (u64, u64), now: (u64, u64)) -> Option<f64> {
     let (stolen, all) = (now.0.checked_sub(before.0)?, now.1.checked_sub(before.1)?);
     (all > 0).then(|| stolen as f64 / all as f64)
 }
 
-/// The eighth number of the line of all processors is what was stolen; the first eight are all there is, as those of guests are in the first two.
+/// Stolen and all ticks. The eighth number of the line of all processors is the stolen time; the first eight are the total, as guest time is in the
+/// first two.
 fn ticks(stat: &str) -> Option<(u64, u64)> {
     let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
     let numbers: Vec<u64> = line.split_whitespace().take(8).map(|number| number.parse().ok()).collect::<Option<_>>()?;

@@ -34,7 +34,7 @@ struct Cli {
 enum Task {
     /// Everything that CI runs, in order; stops at the first failure.
     Test,
-    /// The crate graph: who may depend on whom, and which crates stay pure.
+    /// Checks the crate graph, the purity of crates, circles of modules, lengths of files and docs of public items.
     Tidy,
     /// Writes the generated documents, or checks that they are up to date.
     Generate {
@@ -44,21 +44,21 @@ enum Task {
     },
     /// Compares every packet of random small topologies with ns-2 (Debian's package `ns2`).
     Oracle(oracle::Options),
-    /// Changes each input of the papers' experiments by a fifth, and writes which claims that does not flip; 20 minutes.
+    /// Changes each input of the papers' experiments by a fifth, and writes the claims that no change flips; 20 minutes.
     Sensitivity(sensitivity::Options),
-    /// Simulates ten transfers and makes them real over emulated links, and prints both side by side (Linux, root); 5 minutes.
+    /// Compares ten simulated transfers with real ones over emulated links (Linux, root); 5 minutes.
     Reality(reality::Options),
-    /// Holds what is promised of the transport against real transfers, faults and attacks over emulated links (Linux, root).
+    /// Measures the promises of the transport by real transfers, faults and attacks over emulated links (Linux, root).
     Proofs(proofs::Options),
-    /// Lets everything that the library does happen at once for half an hour, over links that lose packets, and looks whether anything grows (Linux, root).
+    /// Runs all functions of the library at once for half an hour, over links with losses, and checks that no resource grows (Linux, root).
     Soak(soak::Options),
-    /// Builds the Python module, installs it in a virtual environment of its own, and runs its tests, the code of docs/python.md and the examples.
+    /// Builds the Python module, installs it in a virtual environment, and runs its tests, the code of docs/python.md and the examples.
     Python(python::Options),
-    /// Builds the wheel of the Python module that is released.
+    /// Builds the wheel of the Python module for a release.
     Wheel,
     /// Checks whether the library and the command compile for Windows and macOS (rustup, mingw, zig).
     Platforms,
-    /// Writes what `anabranch reproduce law --json` measured into the table of docs/law.md.
+    /// Writes the outcome of `anabranch reproduce law --json` into the table of docs/law.md.
     LawTable(law_table::Options),
     /// Counts the instructions of the benchmark scenarios under callgrind and compares with CONTRIBUTING.md.
     Counts {

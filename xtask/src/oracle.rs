@@ -17,7 +17,7 @@ use crate::run;
 use case::{AGENTS, Case, Clock};
 use trace::Trace;
 
-/// What to compare.
+/// The cases to compare.
 #[derive(Args)]
 pub(crate) struct Options {
     /// Cases per agent.
@@ -29,13 +29,13 @@ pub(crate) struct Options {
     /// Only this agent.
     #[arg(long, value_parser = agent_names())]
     agent: Option<String>,
-    /// Break our side on purpose, to see that a difference is found: the bottleneck's queue is one packet longer.
+    /// Make an error on our side, to see that a difference is found: the bottleneck's queue is one packet longer.
     #[arg(long, hide = true)]
     sabotage: bool,
 }
 
 impl Options {
-    /// What the test command compares: ten cases an agent, always the same.
+    /// The cases of the test command: ten for each agent, always the same.
     pub(crate) fn quick() -> Self {
         Self { cases: 10, seed: Some(1), agent: None, sabotage: false }
     }
@@ -69,7 +69,7 @@ impl Drawn {
     fn clock(&self) -> Clock {
         match self {
             Self::Tcp(case) => case.clock,
-            // Its timeouts are sums of measured times: they leave any lattice.
+            // Its timeouts are sums of measured times, so they are on no lattice.
             Self::Sctp(_) => Clock::Floats,
         }
     }
@@ -119,12 +119,12 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
     }
 }
 
-/// Runs one case on both sides. The inner result is how many events agree, or what differs first.
+/// Runs one case on both sides. The inner result is the number of equal events, or the first difference.
 fn compare(case: &Drawn, stem: &str, folder: &Path, sabotage: bool) -> Result<Result<usize, String>, String> {
     let (script, output) = (folder.join(format!("{stem}.tcl")), folder.join(format!("{stem}.tr")));
     let fail = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
     fs::write(&script, case.script(&output.to_string_lossy())).map_err(|error| fail(&script, error))?;
-    // A mistake of ours in a script, or one of ns-2's own, makes it trace for ever at one point of time.
+    // With an error in a script, or one in ns-2, it may write a trace for ever at one time.
     let guarded = format!("ulimit -f {TRACE_BLOCKS_MAX} && exec timeout {SECONDS_MAX} ns \"$0\"");
     let ns = Command::new("sh").arg("-c").arg(guarded).arg(&script).output();
     let ns = ns.map_err(|error| format!("cannot start `ns`: {error}"))?;
@@ -143,16 +143,16 @@ fn compare(case: &Drawn, stem: &str, folder: &Path, sabotage: bool) -> Result<Re
     Ok(Ok(theirs.values().map(Vec::len).sum()))
 }
 
-/// Blocks of 512 bytes that a trace may have: some hundred times what a case needs.
+/// The limit of a trace in blocks of 512 bytes: some hundred times the need of a case.
 const TRACE_BLOCKS_MAX: u32 = 2_000_000;
-/// Seconds that ns-2 may take: a case needs less than one.
+/// The limit of ns-2's run time in seconds: a case needs less than one.
 const SECONDS_MAX: u32 = 60;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// A comparison that never fails compares nothing.
+    /// A difference makes the comparison fail.
     #[test]
     fn a_changed_packet_is_found() {
         let line = "+ 1.5 0 1 tcp 1040 ------- 0 0.0 2.0 7 9\n";

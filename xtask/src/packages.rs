@@ -5,9 +5,9 @@ use crate::run;
 /// A package of Debian and of Ubuntu.
 struct Package {
     name: &'static str,
-    /// It is there if one of these can be started.
+    /// The package is installed if one of these programs can be started.
     programs: &'static [&'static str],
-    /// What it is for.
+    /// Its purpose.
     purpose: &'static str,
 }
 
@@ -26,7 +26,7 @@ const PACKAGES: &[Package] = &[
     Package { name: "valgrind", programs: &["valgrind"], purpose: "callgrind counts instructions" },
 ];
 
-/// Installs what is missing if that needs nobody's word: for root, with apt. Else says what to type.
+/// Installs missing packages if this is root and there is apt; else the error has the command to type.
 pub(crate) fn install() -> Result<(), String> {
     let missing = missing(run::is_installed);
     if missing.is_empty() {
@@ -40,7 +40,7 @@ pub(crate) fn install() -> Result<(), String> {
         run::say(&format!("installing {name}: {purpose}"));
     }
     let quiet = [("DEBIAN_FRONTEND", "noninteractive")];
-    // A mirror that does not answer at once may do so the next time. Lists that are old may still be good enough.
+    // A mirror that does not answer at once may do so the next time, and old lists may still be sufficient.
     let update = run::run("apt-get", &["update", "-qq", "-o", RETRIES], &quiet);
     let names = missing.iter().map(|package| package.name);
     let arguments: Vec<&str> = INSTALL.into_iter().chain(names).collect();
@@ -62,7 +62,7 @@ fn names(packages: &[&Package]) -> String {
     packages.iter().map(|package| package.name).collect::<Vec<_>>().join(" ")
 }
 
-/// What to type where this program may not install anything.
+/// The command to type if this program may not install anything.
 fn remedy(missing: &[&Package], has_apt: bool) -> String {
     let what: Vec<String> = missing.iter().map(|Package { name, purpose, .. }| format!("{name} ({purpose})")).collect();
     let what = what.join(", ");
@@ -76,7 +76,7 @@ fn remedy(missing: &[&Package], has_apt: bool) -> String {
     }
 }
 
-/// What to do when apt did not do it. `problem` is the first command that failed.
+/// The message after a failure of apt. `problem` is the first command that failed.
 fn failure(missing: &[&Package], problem: Option<&str>) -> String {
     format!(
         "apt-get did not install {}{}; nothing is wrong with the project: a package mirror may be out of reach. Try again, or \

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use crate::run::{self, say};
 
-/// A system, and what compiles C for it.
+/// A system, and its C compiler.
 struct Target {
     name: &'static str,
     c: Compiler,
@@ -59,7 +59,7 @@ fn check(target: &Target, folder: &Path) -> Result<(), String> {
     }
 }
 
-/// A program that compiles C by zig, which has names of its own for targets.
+/// A program that compiles C by zig, which has different names for targets.
 fn zig(target: &str, folder: &Path) -> Result<String, String> {
     let by_python = || Command::new("python3").args(["-m", "ziglang", "version"]).output();
     let zig = if run::is_installed("zig") {
@@ -87,7 +87,7 @@ fn make_executable(path: &Path) -> std::io::Result<()> {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755))
 }
 
-/// Elsewhere there is nothing to set.
+/// Other systems need no mode.
 #[cfg(not(unix))]
 fn make_executable(_: &Path) -> std::io::Result<()> {
     Ok(())

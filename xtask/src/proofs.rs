@@ -1,7 +1,7 @@
 //! `cargo xtask proofs`: measures each promise of the transport on real sockets and prints the target beside the result.
 //!
-//! Programs of the release run in network namespaces, joined by `anabranch link`, or on loopback. Each proof prints rows of a table; one that does not run to
-//! its end is missed, and the others go on.
+//! Programs of the release run in network namespaces, connected by `anabranch link`, or on loopback. Each proof prints rows of a table. A proof that does
+//! not run to its end is missed, and the others go on.
 
 mod arrivals;
 mod attacks;
@@ -22,15 +22,15 @@ use clap::Args;
 use crate::machine::Machine;
 use crate::run::{self, say};
 
-/// Which to run.
+/// The proofs to run.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Those whose names begin with one of these; all if there is none.
+    /// Run the proofs whose names begin with one of these; all if absent.
     names: Vec<String>,
     /// The folder `release` of a target, with the command and the examples. Without it they are built here.
     #[arg(long, value_name = "DIR")]
     release: Option<PathBuf>,
-    /// Where files are made, which take 4 GB at most; a folder of the system's for such things if absent.
+    /// The folder for temporary files of at most 4 GB; the system's if absent.
     #[arg(long, value_name = "DIR")]
     folder: Option<PathBuf>,
     /// Only print the names.
@@ -79,11 +79,11 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
         }
     }
     table.verdict()?;
-    // Who asks for a proof by its name is not to take it for one that holds.
+    // A proof that was selected by name must not seem to hold if it could not run.
     if table.not_run > 0 && !options.names.is_empty() { Err("not all of it could run".into()) } else { Ok(()) }
 }
 
-/// Whether the machine and the user are such that proofs run.
+/// Checks that proofs can run on this machine by this user.
 pub(crate) fn can_run() -> Result<(), String> {
     match cfg!(target_os = "linux") && run::is_root() {
         true => Ok(()),
@@ -91,7 +91,7 @@ pub(crate) fn can_run() -> Result<(), String> {
     }
 }
 
-/// What proofs work with.
+/// The programs and folders of proofs.
 pub(crate) struct Bench {
     pub(crate) anabranch: String,
     release: PathBuf,
@@ -99,7 +99,7 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    /// With what is in the folder `release`, or is built now, and with files in a new folder within `folder`.
+    /// With the programs in the folder `release`, or built now, and with files in a new folder within `folder`.
     pub(crate) fn new(release: Option<&Path>, folder: Option<&Path>) -> Result<Self, String> {
         let release = match release {
             Some(release) => {
@@ -131,7 +131,7 @@ impl Bench {
         Ok(path)
     }
 
-    /// A file of so many random bytes.
+    /// A file of `bytes` random bytes.
     pub(crate) fn payload(&self, name: &str, bytes: u64) -> Result<PathBuf, String> {
         use std::io::Read as _;
         let path = self.folder.join(name);
@@ -164,7 +164,7 @@ impl Drop for Bench {
     }
 }
 
-/// What was found so far; rows are printed when they come.
+/// The results of a proof; rows are printed at once.
 #[derive(Default)]
 pub(crate) struct Table {
     proof: &'static str,
@@ -175,13 +175,13 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// An empty one of this proof, whose head is printed.
+    /// An empty table of this proof, whose head is printed.
     pub(crate) fn begin(proof: &'static str) -> Self {
         say(&line("proof", "aim", "measured", "load, stolen", "verdict"));
         Self { proof, machine: Machine::new(), ..Self::default() }
     }
 
-    /// Whether all aims were reached.
+    /// Whether all targets were reached.
     pub(crate) fn verdict(&self) -> Result<(), String> {
         match self.missed {
             0 => Ok(()),
@@ -197,14 +197,14 @@ impl Table {
         say(&line(&name, aim, measured, &load, if holds { "holds" } else { "MISSED" }));
     }
 
-    /// The proof needs what is not here.
+    /// Notes that the proof cannot run on this machine.
     pub(crate) fn not_run(&mut self, remedy: &str) {
         self.not_run += 1;
         let load = self.machine.load_and_stolen();
         say(&line(self.proof, "-", remedy, &load, "not run"));
     }
 
-    /// Something that is measured and has no aim.
+    /// Adds a measurement without a target.
     pub(crate) fn note(&mut self, what: &str, measured: &str) {
         let load = self.machine.load_and_stolen();
         say(&line(&format!("{}: {what}", self.proof), "-", measured, &load, "-"));
@@ -235,9 +235,9 @@ pub(crate) fn is_equal(one: &Path, other: &Path) -> Result<bool, String> {
     }
 }
 
-/// What the links are called.
+/// The name of the emulator.
 pub(crate) const NAME: &str = "proofs";
 /// One path of 100 Mbit/s and 100 ms.
 pub(crate) use crate::reality::ONE;
-/// How long a program may take that should answer at once.
+/// The limit for a program that should answer at once.
 pub(crate) const SOON: Duration = Duration::from_secs(30);

@@ -1,4 +1,4 @@
-//! `cargo xtask python` and `cargo xtask wheel`: the Python module, built as who installs it builds it, in an environment of its own.
+//! `cargo xtask python` and `cargo xtask wheel`: the Python module, built as users build it, in a virtual environment.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,19 +12,19 @@ pub(crate) struct Options {
     /// Make the virtual environment anew.
     #[arg(long)]
     fresh: bool,
-    /// What pytest is told, such as `-k series`.
+    /// Arguments of pytest, such as `-k series`.
     #[arg(last = true)]
     pytest: Vec<String>,
 }
 
-/// What builds and tests it; users need none of it.
+/// The packages that build and test it; users do not need them.
 const TOOLS: [&str; 3] = ["maturin>=1.9,<2", "mypy", "pytest"];
 
-/// Who reads its tables, draws its plots and learns in it, each of which is left out of the tests where it cannot be installed.
+/// The packages that read its tables, draw its plots and learn in it. Tests are skipped for those that cannot be installed.
 const READERS: [&str; 6] = ["duckdb", "gymnasium", "matplotlib", "pandas", "polars", "pyarrow"];
 
-/// Builds the wheel with a profile that builds fast, installs it in a virtual environment, and runs all of its tests: those of the module, the
-/// code of `docs/python.md`, the examples, and whether the stubs are those of the module.
+/// Builds the wheel with a profile that builds fast, installs it in a virtual environment, and runs all tests: those of the module, the code of
+/// `docs/python.md`, the examples, and the comparison of the stubs with the module.
 pub(crate) fn test(options: &Options) -> Result<(), String> {
     let folder = run::target()?.join("python");
     let python = environment(&folder, options.fresh)?;
@@ -36,7 +36,7 @@ pub(crate) fn test(options: &Options) -> Result<(), String> {
     run::run(&python, &arguments, &[])
 }
 
-/// Builds the wheel that is released.
+/// Builds the wheel for a release.
 pub(crate) fn wheel() -> Result<(), String> {
     let folder = run::target()?.join("python");
     let python = environment(&folder, false)?;
@@ -45,12 +45,12 @@ pub(crate) fn wheel() -> Result<(), String> {
     Ok(())
 }
 
-/// The interpreter of a virtual environment with all that is needed.
+/// The interpreter of a virtual environment with all needed packages.
 fn environment(folder: &Path, fresh: bool) -> Result<String, String> {
     let venv = folder.join("venv");
     let python =
         venv.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" }).to_string_lossy().into_owned();
-    // What an interrupted installation has left is no environment.
+    // An interrupted installation leaves an incomplete environment.
     let ready = venv.join("ready");
     if ready.exists() && !fresh {
         return Ok(python);
@@ -74,16 +74,16 @@ fn pip(python: &str, arguments: &[&str]) -> Result<(), String> {
     run::run(python, &[&["-m", "pip"], arguments].concat(), &quiet)
 }
 
-/// Builds the wheel and returns where it is.
+/// Builds the wheel and returns its path.
 fn build(folder: &Path, python: &str, profile: &str) -> Result<PathBuf, String> {
     let out = folder.join("wheels").join(profile);
-    // Of wheels of earlier versions none must pass for this one's.
+    // The wheel of an earlier version must not be taken for this one.
     if out.exists() {
         fs::remove_dir_all(&out).map_err(|error| format!("{}: {error}", out.display()))?;
     }
     let text = out.to_string_lossy();
     let arguments = ["-m", "maturin", "build", "--quiet", "--locked", "--profile", profile, "--out", &text];
-    // The interpreter for which it is built; a wheel for the stable ABI is for all of them.
+    // The interpreter for the build; a wheel for the stable ABI works with all of them.
     run::run(python, &[&arguments[..], &["--interpreter", python]].concat(), &[])?;
     let wheels = fs::read_dir(&out).map_err(|error| format!("{text}: {error}"))?.flatten();
     let wheel =

@@ -1,9 +1,9 @@
-//! `cargo xtask reality`: one scenario simulated and, by `anabranch link`, real, side by side.
+//! `cargo xtask reality`: compares a simulated scenario with the same scenario over emulated links (`anabranch link`).
 //!
-//! The transport runs in both: in the simulator as a flow, in network namespaces as `anabranch bench` over UDP. What is compared is the goodput, the mean
-//! delay by queues (the mean RTT less that of the empty path), and the segments taken for lost. With `--kernel` the kernel's own Reno, CUBIC and BBR
-//! run over the same links by iperf3, so that one sees what they do. With `--write` what was real is written into the experiments, whose report shows it
-//! beside what is simulated.
+//! The transport runs in both: in the simulator as a flow, in network namespaces as `anabranch bench` over UDP. The comparison has the goodput, the mean
+//! queueing delay (the mean RTT less that of the empty path), and the lost segments. With `--kernel` the kernel's Reno, CUBIC and BBR run over the
+//! same links by iperf3, for comparison. With `--write` the real values are written into the experiments, whose report shows them beside the simulated
+//! ones.
 
 mod cells;
 mod record;
@@ -71,10 +71,10 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether it is as near as it should be.
+/// Prints a cell; returns whether the difference is small enough.
 fn print(cell: &Cell, simulated: Came, real: Came, load: &str) -> bool {
     let goodput = real.megabits / simulated.megabits - 1.0;
-    // The simulator tells one RTT of all paths, bench that of the first: they are no measure of the same.
+    // The simulator reports one RTT for all paths, bench that of the first: these cannot be compared.
     let rtt = |came: Came| came.rtt.filter(|_| !cell.paths);
     let queueing = rtt(real).zip(rtt(simulated)).map(|(real, simulated)| real - simulated);
     let is_near =
@@ -115,7 +115,7 @@ fn real(anabranch: &str, cell: &Cell, seconds: u32) -> Result<Came, String> {
     let time = seconds.to_string();
     let bench = ["--", anabranch, "bench", &ticket, "--time", &time, "--json"];
     let several = if cell.paths { &["--multipath"][..] } else { &[] };
-    // From the beginning of what changes with time.
+    // Restarts the scenario's clock, for changes over time.
     let arguments = [&["link", "exec", "a", "--name", NAME, "--restart"], &bench[..], several].concat();
     let measured = json(&output(anabranch, &arguments)?)?;
     let number = |key: &str| measured[key].as_f64().ok_or_else(|| format!("{}: bench does not tell {key}", cell.name));

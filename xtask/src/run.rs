@@ -5,7 +5,7 @@ use std::process::Command;
 
 use cargo_metadata::{Metadata, MetadataCommand};
 
-/// Prints a line for the person or the log that watches.
+/// Prints a line of progress.
 #[expect(clippy::print_stdout, reason = "a build tool talks to its terminal")]
 pub(crate) fn say(line: &str) {
     println!("{line}");
@@ -17,28 +17,28 @@ pub(crate) fn root() -> PathBuf {
     manifest.parent().expect("xtask lies in the root of the workspace").to_owned()
 }
 
-/// What cargo knows of the workspace.
+/// Cargo's metadata of the workspace.
 pub(crate) fn metadata() -> Result<Metadata, String> {
     let found = MetadataCommand::new().no_deps().current_dir(root()).exec();
     found.map_err(|error| format!("cargo metadata: {error}"))
 }
 
-/// Where cargo puts what it builds: people move it by `CARGO_TARGET_DIR` or in their cargo configuration.
+/// Cargo's target folder, which `CARGO_TARGET_DIR` or a cargo configuration can move.
 pub(crate) fn target() -> Result<PathBuf, String> {
     metadata().map(|metadata| metadata.target_directory.into())
 }
 
-/// The released program.
+/// Builds the release of the command; returns its path.
 pub(crate) fn anabranch() -> Result<String, String> {
     target().map(|target| target.join("release/anabranch").to_string_lossy().into_owned())
 }
 
-/// A released example.
+/// Builds the release of an example; returns its path.
 pub(crate) fn example(name: &str) -> Result<String, String> {
     target().map(|target| target.join("release/examples").join(name).to_string_lossy().into_owned())
 }
 
-/// Runs `program` in the root and fails with its command line if it does.
+/// Runs `program` in the root. If it fails, the error has its command line.
 pub(crate) fn run(program: &str, arguments: &[&str], environment: &[(&str, &str)]) -> Result<(), String> {
     say(&format!("$ {program} {}", arguments.join(" ")));
     let status = Command::new(program)

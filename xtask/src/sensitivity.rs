@@ -17,7 +17,7 @@ use crate::run::{self, say};
 /// What to print.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Print each claim: what flips it, or how far its number moves.
+    /// Print each claim: the changes that flip it, or the range of its number.
     #[arg(long)]
     list: bool,
 }
@@ -27,7 +27,7 @@ const EXPERIMENTS: &str = "experiments";
 
 pub(crate) fn run(options: &Options) -> Result<(), String> {
     if cfg!(debug_assertions) {
-        // Ten thousand runs, which take a quarter of the time when they are optimised.
+        // An optimised build, with which the ten thousand runs take a quarter of the time.
         let list = if options.list { &["--list"][..] } else { &[] };
         let again = ["run", "--release", "--quiet", "--locked", "--package", "xtask", "--", "sensitivity"];
         return run::run("cargo", &[&again, list].concat(), &[]);
@@ -51,7 +51,7 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
     fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// The experiments of all papers, called as the program calls them.
+/// The experiments of all papers, named as by the program.
 fn load() -> Result<Vec<Experiment>, String> {
     let mut experiments = vec![];
     let is_paper = |path: &&PathBuf| path.is_dir() && !path.ends_with(COMMON);
@@ -74,7 +74,7 @@ fn entries(folder: &PathBuf) -> Result<Vec<PathBuf>, String> {
     Ok(paths)
 }
 
-/// Where several claims have one name, they are coarse if all are: their name is all that the file has.
+/// The coarse claims. Several claims with one name are coarse only if all are, as the file has only the name.
 fn coarse<'a, 'b>(shaken: &'b [Shaken<'a>]) -> Vec<&'b Shaken<'a>> {
     let sharp: BTreeSet<Entry> = shaken.iter().filter(|it| !it.is_coarse()).map(entry).collect();
     shaken.iter().filter(|it| !sharp.contains(&entry(it))).collect()
@@ -84,7 +84,7 @@ fn entry(shaken: &Shaken<'_>) -> Entry {
     Entry::of(shaken.experiment, shaken.claim)
 }
 
-/// By paper, how many claims are reproduced, and how many of them no change flips; then what flips how many.
+/// For each paper, the number of reproduced and of coarse claims; then for each change, the number of claims that it flips.
 fn summary(shaken: &[Shaken<'_>]) -> Vec<String> {
     let names: BTreeSet<Entry> = coarse(shaken).into_iter().map(entry).collect();
     let mut papers: BTreeMap<&str, [usize; 3]> = BTreeMap::new();
@@ -110,7 +110,7 @@ fn summary(shaken: &[Shaken<'_>]) -> Vec<String> {
     lines
 }
 
-/// A claim, and what became of it.
+/// A claim and its result.
 fn line(shaken: &Shaken<'_>) -> String {
     let Entry { experiment, title, row, column } = entry(shaken);
     let flips: Vec<String> = shaken.flips.iter().map(Change::to_string).collect();

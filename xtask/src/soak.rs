@@ -62,7 +62,7 @@ struct Watched {
     name: &'static str,
     program: Program,
     samples: Vec<Sample>,
-    /// The latest that it told, if it tells.
+    /// Its latest report, if it reports.
     told: Value,
 }
 
@@ -70,7 +70,7 @@ struct Watched {
 struct Sample {
     at: Duration,
     resident: u64,
-    /// What it says that it has allocated and not freed.
+    /// The bytes allocated and not freed, by its own report.
     heap: Option<u64>,
     files: u64,
     tasks: Option<u64>,
@@ -79,7 +79,7 @@ struct Sample {
 struct Soaked {
     watched: Vec<Watched>,
     time: Duration,
-    /// When nothing was to be done any more.
+    /// The samples after the end of all work.
     after: Vec<Sample>,
     files_sent: u32,
     files_wrong: u32,
@@ -111,7 +111,7 @@ fn soak(bench: &Bench, time: Duration) -> Result<Soaked, String> {
             one.look(begin.elapsed())?;
             complaints.extend(one.complaints());
         }
-        // As soon as one has ended, the next begins.
+        // The next transfer begins as soon as one has ended.
         let running = match &mut sender {
             Some(running) => running,
             none => none.insert(Program::start(anabranch, &at("a", &[anabranch, "send", &file, &at_receiver]))?),
@@ -133,7 +133,7 @@ fn soak(bench: &Bench, time: Duration) -> Result<Soaked, String> {
     }
     watched[1].program.succeed(MOST)?;
     watched[1].hear();
-    // Longer than connections that have ended are remembered, and than one whose peer is gone: idle timeout.
+    // Longer than ended connections are remembered, and than the idle timeout of a connection whose peer is gone.
     sleep(Duration::from_secs(40));
     watched[0].hear();
     let after = [0, 2].map(|place| watched[place].sample(begin.elapsed()));
@@ -142,10 +142,10 @@ fn soak(bench: &Bench, time: Duration) -> Result<Soaked, String> {
     Ok(Soaked { watched: watched.into(), time, after, files_sent, files_wrong, complaints })
 }
 
-/// Longer than anything takes that was begun.
+/// The limit for the end of all begun work.
 const MOST: Duration = Duration::from_secs(200);
 
-/// Removes what is in a folder, which stays.
+/// Removes the content of a folder.
 fn empty(folder: &Path) -> Result<(), String> {
     let remove = || {
         for entry in fs::read_dir(folder)? {
@@ -158,14 +158,14 @@ fn empty(folder: &Path) -> Result<(), String> {
 }
 
 impl Watched {
-    /// Reads what it has printed: the last line counts.
+    /// Reads its output; the last line counts.
     fn hear(&mut self) {
         while let Some(line) = self.program.line_there() {
             self.told = json(&line).unwrap_or(Value::Null);
         }
     }
 
-    /// What it has complained about since this was asked, with its name.
+    /// Its new complaints, with its name.
     fn complaints(&mut self) -> impl Iterator<Item = String> + use<> {
         let (name, complaint) = (self.name, self.program.complaint());
         (!complaint.is_empty()).then(|| format!("{name}: {complaint}")).into_iter()
@@ -173,7 +173,7 @@ impl Watched {
 
     fn look(&mut self, at: Duration) -> Result<(), String> {
         self.hear();
-        // Who has nothing left to do may end a little early.
+        // A program without work may end a little early.
         if !self.program.has_ended() {
             let sample = self.sample(at)?;
             self.samples.push(sample);
@@ -219,14 +219,14 @@ impl Soaked {
                 first.resident as f64 / 1e6,
                 first.files
             );
-            // The endpoint, the accepting and the telling are tasks of the server that stay.
+            // The tasks of the endpoint, of accepting and of reporting stay.
             let holds = after.files <= first.files && count(&one.told, "tasks") <= TASKS_LEFT;
             table.row(&format!("{} when all is over", one.name), "no file, no task more", &measured, holds);
         }
     }
 
-    /// Whether anything has grown from the second third to the last. Memory is the heap where it is told: what a process has from the system it keeps, and how
-    /// much that is says what it once had at the most.
+    /// Checks that nothing has grown from the second third to the last. Memory is the heap if it is reported: a process does not return memory to the
+    /// system, so its resident memory only shows the largest use.
     fn growth(&self, table: &mut Table, one: &Watched) {
         let third = |from: u32| {
             let [from, until] = [from, from + 1].map(|third| self.time * third / 3);
@@ -260,20 +260,20 @@ impl Soaked {
     }
 }
 
-/// Medians of a third of the time.
+/// The medians of a third of the time.
 struct Third {
     resident: u64,
-    /// Zero where it is not told.
+    /// Zero if it is not reported.
     heap: u64,
     files: u64,
     tasks: u64,
 }
 
-/// What is on the heap of a process that works varies with what it is at.
+/// The allowed growth of the heap, which varies with the work.
 const MEMORY_MORE: u64 = 4_000_000;
-/// A quarter of what is there is chance, and of so many where there is less.
+/// The allowed growth is a quarter of the number, or of this number if there are fewer.
 const MORE: u64 = 8;
-/// The endpoint's driver, and what tells.
+/// The endpoint's driver, and the reporting task.
 const TASKS_LEFT: u64 = 2;
 const WORK: [&str; 8] =
     ["connections", "streams", "messages", "resets", "stops", "aborts", "paths_added", "paths_removed"];

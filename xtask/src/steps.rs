@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::run;
 
-/// What was done so far.
+/// The finished steps.
 #[derive(Default)]
 pub(crate) struct Steps {
     done: Vec<Step>,
@@ -14,7 +14,7 @@ pub(crate) struct Steps {
 struct Step {
     name: &'static str,
     wall: Duration,
-    /// Of all processors; nothing where the system does not tell.
+    /// The time of all processors; `None` if the system does not report it.
     cpu: Option<Duration>,
 }
 
@@ -41,28 +41,28 @@ impl Steps {
     }
 }
 
-/// What this process, and what it has started and waited for, have had of the processors. Only Linux tells.
+/// The processor time of this process and of the finished processes that it started. Only on Linux.
 fn processor_time() -> Option<Duration> {
     spent(&fs::read_to_string("/proc/self/stat").ok()?)
 }
 
 /// The sum of `utime`, `stime`, `cutime` and `cstime`, fields 14 to 17 of proc(5)'s `stat`.
 fn spent(stat: &str) -> Option<Duration> {
-    // The second field is a name in parentheses, which may hold anything.
+    // The second field is a name in parentheses, which may contain any character.
     let (_, fields) = stat.rsplit_once(')')?;
     let ticks =
         fields.split_whitespace().skip(11).take(4).map(str::parse::<u64>).collect::<Result<Vec<_>, _>>().ok()?;
     (ticks.len() == 4).then(|| Duration::from_millis(ticks.iter().sum::<u64>() * TICK_MS))
 }
 
-/// Linux counts in hundredths of a second, whatever its clock does inside.
+/// Linux reports hundredths of a second, for any internal clock.
 const TICK_MS: u64 = 10;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// 150, 50, 2000 and 300 hundredths of a second, of a program whose name is no help.
+    /// 150, 50, 2000 and 300 hundredths of a second, of a program whose name contains parentheses and spaces.
     #[test]
     fn the_processors_time_is_that_of_the_children_too() {
         let stat = "4711 (a) S (b) R 1 4711 1 0 -1 4194304 9 0 0 0 150 50 2000 300 20 0 1 0 12345 678 90";

@@ -42,7 +42,7 @@ fn check(steps: &mut Steps) -> Result<(), String> {
     let reproduction = steps.run("experiments", reproduce)?;
     steps.run("test build", || run::run("cargo", &["test", "--workspace", "--locked", "--quiet", "--no-run"], &[]))?;
     steps.run("tests", || {
-        // Elsewhere the tests of the report are skipped without a browser, and simulate what they show.
+        // Outside of this command the tests of the report are skipped without a browser, and run their own experiments.
         let environment = [("ANABRANCH_REQUIRE_BROWSER", "1"), ("ANABRANCH_REPRODUCTION", reproduction.as_str())];
         run::run("cargo", &["test", "--workspace", "--locked", "--quiet"], &environment)
     })?;
@@ -53,17 +53,17 @@ fn check(steps: &mut Steps) -> Result<(), String> {
 
 fn formatting() -> Result<(), String> {
     run::run("cargo", &["fmt", "--all", "--check"], &[])?;
-    // The laws are declared by a macro, through which cargo fmt does not see them.
+    // A macro declares the laws, so cargo fmt does not find their files.
     let laws = files_below("crates/cc/src/law")?;
     let arguments: Vec<&str> =
         ["--edition", "2024", "--check"].into_iter().chain(laws.iter().map(String::as_str)).collect();
     run::run("rustfmt", &arguments, &[])
 }
 
-/// Runs every experiment, whose claims must hold, and returns the folder with the outcome.
+/// Runs all experiments, whose claims must hold, and returns the folder with the outcome.
 fn reproduce() -> Result<String, String> {
     let folder = run::target()?.join(REPRODUCTION);
-    // An outcome of an earlier run must not pass for this run's.
+    // The outcome of an earlier run must not be taken for this one.
     if folder.exists() {
         fs::remove_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     }
@@ -89,14 +89,14 @@ fn files_below(folder: &str) -> Result<Vec<String>, String> {
     Ok(files)
 }
 
-/// Licences, sources and bans. Advisories change from day to day, so that they would fail a change that is not to blame for
-/// them: `cargo deny check advisories` asks for them. The checker is installed beside what is built the first time.
+/// Checks licences, sources and bans. Advisories change from day to day, so they could fail an unrelated change: `cargo deny check
+/// advisories` checks them. The checker is installed in the target folder at the first call.
 fn deny() -> Result<(), String> {
     let tools = run::target()?.join("tools");
     let program = tools.join("bin/cargo-deny");
     if !program.exists() {
         let version = format!("cargo-deny@{DENY_VERSION}");
-        // It runs for a second: the optimiser would cost more than it ever gives back.
+        // It runs for a second, so an optimised build would cost more time than it saves.
         let install = ["install", "--debug", "--quiet", "--locked", "--root"];
         run::run("cargo", &[&install[..], &[&tools.to_string_lossy(), &version]].concat(), &[])?;
     }

@@ -1,4 +1,4 @@
-//! `cargo xtask tidy`: checks the layering of ARCHITECTURE.md over the crate graph, circles of modules, and the docs of public items.
+//! `cargo xtask tidy`: checks the layering of ARCHITECTURE.md in the crate graph, circles of modules, lengths of files, and docs of public items.
 
 mod circles;
 mod docs;
@@ -12,11 +12,11 @@ use cargo_metadata::DependencyKind;
 
 use crate::run;
 
-/// Which of our crates a crate may use, and which others. A crate that is not listed fails.
+/// The dependencies that a crate may have, on our crates and on others. A crate that is not listed fails.
 struct Layer {
     name: &'static str,
     ours: &'static [&'static str],
-    /// Dependencies from outside that a pure crate is granted; `None` leaves them free.
+    /// The allowed external dependencies of a pure crate; `None` allows all.
     others: Option<&'static [&'static str]>,
 }
 
@@ -155,7 +155,7 @@ pub(crate) fn run() -> Result<(), String> {
     }
 }
 
-/// Looks for impure names in the sources below `folder`, tests left out.
+/// Searches for impure names in the sources below `folder`, without tests.
 fn purity(folder: &Path, problems: &mut Vec<String>) -> Result<(), String> {
     let entries = fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     for entry in entries {

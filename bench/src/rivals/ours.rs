@@ -21,7 +21,7 @@ impl Transport for Ours {
 
     async fn connect(&self, hello: &str) -> Result<Connection, Failed> {
         let ticket: Ticket = hello.parse()?;
-        // A socket of IPv4 as the others', not of both kinds as `Endpoint::client` has: for the kernel that is less work.
+        // An IPv4 socket as the others have, not a dual-stack socket as of `Endpoint::client`: it is less work for the kernel.
         let client = Endpoint::bind("0.0.0.0:0".parse()?, &SecretKey::generate()?, Config::default())?;
         Ok(client.connect(&ticket).await?)
     }

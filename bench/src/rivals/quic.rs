@@ -1,4 +1,4 @@
-//! quinn, with datagrams of 1,452 bytes from the start and windows that neither loopback nor the emulated link fills.
+//! quinn, with datagrams of 1,452 bytes from the start, and with windows that neither loopback nor the emulated link fills.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::STREAMS_MAX;
 use super::tls::{Identity, read_hello};
 use crate::transport::{BLOCK, Failed, Link, Listening, ReceiveSide, SendSide, Transport};
 
-/// quinn with one of its congestion controllers, and credit of a stream and of a connection.
+/// quinn with one of its congestion controllers, and with this credit of a stream and of a connection.
 pub struct Quinn {
     pub law: Law,
     pub window: u64,

@@ -19,7 +19,7 @@ use crate::transport::{Failed, Link, Listening, ReceiveSide, SendSide, Transport
 
 pub struct S2n;
 
-/// A connection, and the end that lives as long as it.
+/// A connection, and the endpoint that lives as long as it.
 #[derive(Clone)]
 pub struct Connection {
     handle: Handle,
@@ -46,7 +46,7 @@ impl Connection {
     }
 }
 
-/// Its lengths are those of IP packets: with the headers of IPv4 and UDP.
+/// The socket. s2n-quic counts the lengths of IP packets, with the headers of IPv4 and UDP.
 fn socket(at: SocketAddr) -> Result<io::Provider, Failed> {
     const MTU: u16 = 1452 + 28;
     let io = io::Builder::default().with_receive_address(at)?;

@@ -1,4 +1,4 @@
-//! TLS 1.3 by rustls on the kernel's TCP: a connection for each stream. And who TLS says one is, for all that have TLS.
+//! TLS 1.3 by rustls over the kernel's TCP, with a connection for each stream; and the certificates for all rivals with TLS.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ impl Identity {
         self.0.signing_key.serialize_der()
     }
 
-    /// What the other end must know.
+    /// The line that the other end needs.
     pub fn hello(&self, address: SocketAddr) -> String {
         let hex: String = self.certificate().iter().map(|byte| format!("{byte:02x}")).collect();
         format!("{address} {hex}")
@@ -46,14 +46,14 @@ impl Identity {
     }
 }
 
-/// Where the other end is, and its certificate.
+/// The address and the certificate of the other end.
 pub fn read_certificate(hello: &str) -> Result<(SocketAddr, Vec<u8>), Failed> {
     let (address, hex) = hello.split_once(' ').ok_or("the other end has not said who it is")?;
     let digits: Vec<u8> = hex.chars().map(|digit| digit.to_digit(16).unwrap_or(0) as u8).collect();
     Ok((address.parse()?, digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect()))
 }
 
-/// The same as settings that trust it.
+/// The address, and client settings that trust the certificate.
 pub fn read_hello(hello: &str) -> Result<(SocketAddr, ClientConfig), Failed> {
     let (address, certificate) = read_certificate(hello)?;
     let mut roots = RootCertStore::empty();
@@ -65,7 +65,7 @@ pub fn read_hello(hello: &str) -> Result<(SocketAddr, ClientConfig), Failed> {
     Ok((address, settings))
 }
 
-/// Only the cipher that the others have, too.
+/// Only the cipher that all rivals have.
 fn provider() -> Arc<CryptoProvider> {
     let cipher_suites = vec![TLS13_AES_128_GCM_SHA256];
     Arc::new(CryptoProvider { cipher_suites, ..rustls::crypto::ring::default_provider() })
@@ -73,14 +73,14 @@ fn provider() -> Arc<CryptoProvider> {
 
 pub struct Tls;
 
-/// Makes connections of TCP.
+/// Makes TCP connections.
 #[derive(Clone)]
 pub enum Connection {
     Server(Arc<(TcpListener, TlsAcceptor)>),
     Client(SocketAddr, TlsConnector),
 }
 
-/// Any stream of TLS.
+/// A TLS stream of either role.
 pub trait Both: AsyncRead + AsyncWrite + Unpin + Send {}
 
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Both for T {}
@@ -143,10 +143,10 @@ impl Link for Connection {
     }
 }
 
-/// The half that is written.
+/// The writing half.
 pub struct Writing(WriteHalf<Box<dyn Both>>);
 
-/// The half that is read.
+/// The reading half.
 pub struct Reading {
     stream: ReadHalf<Box<dyn Both>>,
     buffer: BytesMut,
@@ -164,7 +164,7 @@ impl SendSide for Writing {
 }
 
 impl ReceiveSide for Reading {
-    /// Into memory that is used again, as a program would.
+    /// Reads into a reused buffer, as a program would.
     async fn read(&mut self) -> Result<Option<Bytes>, Failed> {
         self.buffer.reserve(BLOCK);
         let count = self.stream.read_buf(&mut self.buffer).await?;

@@ -1,15 +1,15 @@
-//! A random small topology with flows and traffic beside them, and the ns-2 script that runs it.
+//! A random small topology with flows and other traffic, and the ns-2 script that runs it.
 //!
-//! ns-2's clock is a float. Where two sums of delays are equal on paper, as a packet's arrival and the departure of the one
-//! in service are all through slow start, it is the last bit that decides which comes first, and with it who is dropped.
-//! There are two ways to compare all the same, and the cases take turns:
+//! ns-2's clock is a float. Two sums of delays may be equal on paper, as the arrival of a packet and the departure of the one
+//! in service during slow start. Then the last bit decides which event is first, and so which packet is dropped.
+//! There are two ways to compare in spite of this, and the cases take turns:
 //!
 //! * On a *lattice* ns-2's floats are exact: every time is a whole number of *steps* of 625 ps, every rate is [`RATE_LEAST`]
-//!   times a power of two (a byte then takes 2^n steps), and ns-2's second is 2^16 steps. What is equal on paper is then
-//!   equal in ns-2, and the order of insertion decides, as it does here. ns-2's traces round to a microsecond, which is less
-//!   than a step of the world slowed down in this way.
-//! * With *floats*, our world keeps time as ns-2 does, sum by sum. Rates, delays and starts are then any numbers, round ones
-//!   too, and times agree to the microsecond that ns-2's traces print.
+//!   times a power of two (a byte then takes 2^n steps), and ns-2's second is 2^16 steps. Times that are equal on paper are
+//!   then equal in ns-2, and the order of insertion decides, as in our simulator. ns-2's traces round to a microsecond, which is
+//!   less than a step of the world slowed down in this way.
+//! * With *floats*, our world keeps time as ns-2 does, sum by sum. Rates, delays and starts can then be any numbers, also round
+//!   ones, and times agree to the microsecond that ns-2's traces print.
 
 use std::fmt::Write as _;
 
@@ -21,29 +21,29 @@ use anabranch_units::{PICO, Rate, SimSpan};
 pub(crate) struct Case {
     pub(crate) agent: &'static str,
     pub(crate) clock: Clock,
-    /// How long it runs, in steps of the clock.
+    /// The duration in steps of the clock.
     pub(crate) steps: u64,
     access: Vec<Link>,
     bottleneck: Link,
-    /// Links behind the bottleneck; empty if the sinks sit at its end.
+    /// Links behind the bottleneck; empty if the sinks are at its end.
     exits: Vec<Link>,
-    /// Packets that the error model in front of the bottleneck drops, counted from 0.
+    /// Packets that the error model before the bottleneck drops, counted from 0.
     pub(crate) losses: Vec<u64>,
     pub(crate) flows: Vec<Flow>,
-    /// What nothing acknowledges. Their numbers follow those of the flows.
+    /// Traffic without acknowledgements. Its flow numbers follow those of the flows.
     pub(crate) traffic: Vec<Traffic>,
 }
 
-/// How ns-2's clock is met.
+/// The clock of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Clock {
-    /// Steps of 625 ps in a world slowed down.
+    /// Steps of 625 ps in a slowed-down world.
     Lattice,
     /// Steps of a microsecond, which scripts write as milliseconds, and ns-2's own time.
     Floats,
 }
 
-/// A duplex link. The way back has ns-2's default queue.
+/// A duplex link. The reverse direction has ns-2's default queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Link {
     pub(crate) rate: Rate,
@@ -59,24 +59,24 @@ pub(crate) struct Flow {
     pub(crate) delayed: bool,
 }
 
-/// A source that only fills links, beside a flow.
+/// A source of traffic without acknowledgements, beside a flow.
 #[derive(Clone, Debug)]
 pub(crate) struct Traffic {
     pub(crate) kind: TrafficKind,
-    /// Whose ends it has.
+    /// The flow whose ends it has.
     beside: usize,
-    /// Whether it goes the other way.
+    /// Whether it goes in the reverse direction.
     is_backward: bool,
     pub(crate) rate: Rate,
     pub(crate) size: u32,
-    /// When it starts and stops, in steps; several times perhaps.
+    /// The times of its starts and stops, in steps.
     pub(crate) times: Vec<(u64, u64)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TrafficKind {
     Cbr,
-    /// With these means.
+    /// Bursts and silences with these means.
     OnOff {
         on: SimSpan,
         off: SimSpan,
@@ -98,7 +98,7 @@ pub(crate) const AGENTS: &[(&str, &str)] = &[
 const RATE_LEAST: u64 = 390_625;
 
 impl Clock {
-    /// The step in which the case's times are written.
+    /// The step of the case's times.
     pub(crate) const fn step(self) -> SimSpan {
         match self {
             Self::Lattice => SimSpan::from_ticks(625),
@@ -114,7 +114,7 @@ impl Clock {
         }
     }
 
-    /// By how many steps two times may differ: the trace of floats is rounded, on both sides.
+    /// The allowed difference of two times in steps: traces of floats are rounded, on both sides.
     pub(crate) const fn tolerance(self) -> u64 {
         match self {
             Self::Lattice => 0,
@@ -126,14 +126,14 @@ impl Clock {
         SimSpan::from_millis(ms).ticks() / self.step().ticks()
     }
 
-    /// The time of so many packets of traffic in steps, rounded down.
+    /// The time of `packets` packets of traffic in steps, rounded down.
     fn packets(self, traffic: &Traffic, packets: u64) -> u64 {
         let bits = u128::from(packets) * u128::from(traffic.size) * 8;
         let ticks = bits * u128::from(PICO) / u128::from(traffic.rate.bits_per_second());
         (ticks / u128::from(self.step().ticks())) as u64
     }
 
-    /// Steps as the seconds of ns-2; 16 decimals say a 65536th exactly.
+    /// Steps as seconds of ns-2; 16 decimals are exact for a 65536th.
     fn seconds(self, steps: u64) -> String {
         match self {
             Self::Lattice => format!("{:.16}", steps as f64 / self.steps_per_second()),
@@ -141,7 +141,7 @@ impl Clock {
         }
     }
 
-    /// A delay as scripts write it.
+    /// A delay in the notation of scripts.
     fn delay(self, steps: u64) -> String {
         match self {
             Self::Lattice => self.seconds(steps),
@@ -163,7 +163,7 @@ impl Case {
     /// Draws a case.
     pub(crate) fn draw(agent: &'static str, clock: Clock, random: &mut Stream) -> Self {
         let count = 1 + below(random, 3);
-        // Of the floats every other case has round numbers, in which ties abound.
+        // Every other case with floats has round numbers, with many ties.
         let is_round = clock == Clock::Floats && below(random, 2) == 0;
         let rate = match clock {
             Clock::Lattice => RATE_LEAST << below(random, 5),
@@ -213,9 +213,9 @@ impl Case {
         let steps = clock.milliseconds(20_000);
         let losses = draw_losses(random);
         let mut case = Self { agent, clock, steps, access, bottleneck, exits, losses, flows, traffic: vec![] };
-        // On a lattice, traffic is slower than every link. A source as fast as a link sends in step with it: its next packet and
-        // the departure of the one in service are due at one time and were inserted at one time, and integer time does not keep
-        // which of the two was inserted first.
+        // On a lattice, traffic is slower than every link. A source with the rate of a link sends in step with it: its next packet and
+        // the departure of the one in service are due at the same time and were inserted at the same time, and integer time does not
+        // record which of the two was inserted first.
         let has_room = clock == Clock::Floats || case.bottleneck.rate.bits_per_second() > RATE_LEAST;
         for _ in 0..if has_room { below(random, 4) } else { 0 } {
             let traffic = case.draw_traffic(random);
@@ -224,7 +224,7 @@ impl Case {
         case
     }
 
-    /// Traffic that starts and stops at any time, or just when a packet of it or of other traffic is due, or a flow starts.
+    /// Traffic that starts and stops at random times, or exactly when a packet of any traffic is due or a flow starts.
     fn draw_traffic(&self, random: &mut Stream) -> Traffic {
         let is_round = below(random, 4) > 0;
         let (rate, size) = match self.clock {
@@ -232,12 +232,12 @@ impl Case {
                 let doublings = (self.bottleneck.rate.bits_per_second() / RATE_LEAST).ilog2();
                 (RATE_LEAST << below(random, doublings.into()), 40 + below(random, 1400))
             }
-            // Most of these intervals are no exact double, and many are no whole number of microseconds.
+            // Most of these intervals are not exact as doubles, and many are no whole number of microseconds.
             Clock::Floats if is_round => (100_000 * (1 + below(random, 20)), 100 * (1 + below(random, 14))),
             Clock::Floats => (50_000 + below(random, 2_000_000), 40 + below(random, 1400)),
         };
         let kind = match self.clock {
-            // Draws from ns-2's stream lie on no lattice.
+            // Draws from ns-2's stream are on no lattice.
             Clock::Floats if below(random, 3) == 0 => {
                 let mean = |random: &mut Stream| SimSpan::from_millis(10 + below(random, 1000));
                 TrafficKind::OnOff { on: mean(random), off: mean(random) }
@@ -262,14 +262,14 @@ impl Case {
             },
         };
         for _ in 0..1 + below(random, 3) {
-            // Forty-two of these intervals are a whole number of microseconds wherever a few are.
+            // Forty-two of these intervals are a whole number of microseconds if a few of them are.
             let stop = start + self.clock.packets(&traffic, 42 * (1 + below(random, 20)));
             let stop = if is_round { stop } else { stop + 1 + below(random, 10_000) };
             if stop >= self.steps {
                 break;
             }
             traffic.times.push((start, stop));
-            // At once, or later.
+            // The next start is at once or later.
             start = stop + self.clock.packets(&traffic, below(random, 3) * below(random, 100));
         }
         if traffic.times.is_empty() {
@@ -291,7 +291,7 @@ impl Case {
         sources.chain(["r".to_owned(), "q".to_owned()]).chain(exits).collect()
     }
 
-    /// Where flow `flow` ends.
+    /// The sink's node of flow `flow`.
     pub(crate) fn sink_node(&self, flow: usize) -> String {
         if self.exits.is_empty() { "q".to_owned() } else { format!("d{flow}") }
     }
@@ -303,7 +303,7 @@ impl Case {
         access.chain([("r".to_owned(), "q".to_owned(), self.bottleneck)]).chain(exits).collect()
     }
 
-    /// The script that runs it in ns-2 and writes a trace of all links to `trace`.
+    /// The script that runs the case in ns-2 and writes a trace of all links to `trace`.
     pub(crate) fn script(&self, trace: &str) -> String {
         let agent = AGENTS.iter().find(|(ours, _)| *ours == self.agent).map_or("", |(_, theirs)| *theirs);
         let mut text = String::new();
@@ -396,7 +396,7 @@ pub(crate) fn below(random: &mut Stream, bound: u64) -> u64 {
 
 fn draw_losses(random: &mut Stream) -> Vec<u64> {
     let mut losses: Vec<u64> = (0..below(random, 12)).map(|_| below(random, 600)).collect();
-    // Now and then several in a row, or one of the first, the SYN among them.
+    // Sometimes several in a row, or one of the first packets, the SYN included.
     if below(random, 3) == 0 {
         let first = below(random, 300);
         losses.extend(first..first + below(random, 6));

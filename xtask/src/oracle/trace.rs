@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::case::Clock;
 
-/// What happened to a packet at a link.
+/// The kind of an event of a packet at a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     Enqueued,
@@ -12,7 +12,7 @@ pub(crate) enum Kind {
     Received,
 }
 
-/// One packet's fate, at a time in steps of the case's clock.
+/// An event of a packet, at a time in steps of the case's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Event {
     pub(crate) at_steps: u64,
@@ -20,11 +20,11 @@ pub(crate) struct Event {
     pub(crate) flow: u32,
     pub(crate) seq: i64,
     pub(crate) size: u32,
-    /// Of SCTP, which has an event for each chunk.
+    /// The chunk, for SCTP, which has an event for each chunk.
     pub(crate) chunk: Option<Chunk>,
 }
 
-/// What ns-2 traces of a chunk: the letter of its kind, and its stream and number in it, 65535 if it is not data.
+/// A chunk in ns-2's trace: the letter of its kind, its stream and its number there; 65535 if it is not data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Chunk {
     pub(crate) kind: char,
@@ -73,7 +73,7 @@ pub(crate) fn parse(text: &str, clock: Clock) -> Result<Trace, String> {
     Ok(trace)
 }
 
-/// The earliest event in which the two differ, told for a person; `None` if there is none.
+/// A description of the earliest event in which the two differ; `None` if they are equal.
 pub(crate) fn first_difference(theirs: &Trace, ours: &Trace, clock: Clock) -> Option<String> {
     let mut found: Option<(u64, String)> = None;
     let mut keys: Vec<_> = theirs.keys().chain(ours.keys()).collect();

@@ -68,7 +68,7 @@ pub(crate) fn run(case: &Case, sabotage: bool) -> Result<Trace, BuildError> {
             TrafficKind::Cbr => builder.host(from, Cbr::new(traffic.rate, traffic.size))?,
             TrafficKind::OnOff { on, off } => {
                 let parameters = OnOffParameters { on, off, rate: traffic.rate, size: traffic.size };
-                // The world lends it ns-2's stream.
+                // The world replaces this stream by ns-2's shared one.
                 builder.host(from, OnOff::ns2(parameters, Mrg32k3a::new(Mrg32k3a::DEFAULT_SEED)))?
             }
         };
@@ -81,7 +81,7 @@ pub(crate) fn run(case: &Case, sabotage: bool) -> Result<Trace, BuildError> {
     }
     let recorder = builder.observe(&links, Recorder { ends, step: case.clock.step(), trace: Trace::new() })?;
     let mut world = builder.build()?;
-    // ns-2's script was told of its end before anything else, so it ends before what happens just then.
+    // ns-2's script schedules its end before anything else, so it ends before other events at that time.
     world.run_until(SimTime::ZERO + span(case.steps) - SimSpan::from_ticks(1));
     world.assert_conserved();
     Ok(recorder.borrow().trace.clone())
@@ -101,7 +101,7 @@ fn agent(name: &str) -> Agent {
 }
 
 struct Recorder {
-    /// By link: the numbers of its nodes.
+    /// The numbers of the nodes of each link.
     ends: Vec<(u32, u32)>,
     step: SimSpan,
     trace: Trace,
@@ -116,7 +116,7 @@ impl Observer for Recorder {
         };
         let (from, to) = self.ends[event.link.index()];
         let record = Event {
-            // To the nearest, as ns-2 rounds.
+            // Rounded to the nearest, as in ns-2.
             at_steps: (event.time.ticks() + self.step.ticks() / 2) / self.step.ticks(),
             ack: is_ack,
             flow: event.flow.index() as u32,
@@ -130,7 +130,7 @@ impl Observer for Recorder {
     }
 }
 
-/// What ns-2 traces of a happening: what a full queue drops as enqueued first, what an error model takes only as dropped.
+/// The events that ns-2 traces: a drop of a full queue is first enqueued, a loss of an error model only dropped.
 pub(crate) fn kinds(happening: Happening) -> &'static [Kind] {
     match happening {
         Happening::Enqueued => &[Kind::Enqueued],

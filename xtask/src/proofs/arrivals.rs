@@ -7,9 +7,9 @@ use serde_json::Value;
 use super::program::Program;
 use super::{Bench, SOON};
 
-/// When bytes came on a connection, and whether they were the right ones.
+/// The arrivals of bytes on a connection, and whether they were correct.
 pub(super) struct Arrivals {
-    /// Bytes that the sender wrote, and what the receiver has acknowledged for them, headers of streams included.
+    /// Bytes that the sender wrote; below, acknowledged bytes, stream headers included.
     sent: u64,
     acknowledged: u64,
     came: u64,
@@ -17,9 +17,9 @@ pub(super) struct Arrivals {
     is_whole: bool,
     begin_unix: f64,
     hundredths: Vec<u64>,
-    /// Since when nothing came, in seconds from the begin, and how long.
+    /// The gaps without arrivals: their begin in seconds, and their length.
     gaps: Vec<(f64, f64)>,
-    /// Of the first path, when all was written.
+    /// The baseRTT of the first path, when all was written.
     pub(super) rtt_base_ms: Option<f64>,
     pub(super) rtt_mean_ms: Option<f64>,
     /// The limits of the first path until then, by name, as shares of the time.
@@ -28,7 +28,7 @@ pub(super) struct Arrivals {
     pub(super) segments: Vec<u64>,
 }
 
-/// A transfer that is under way, from host `a` to `b`.
+/// A running transfer from host `a` to `b`.
 pub(super) struct Running {
     server: Program,
     client: Program,
@@ -36,7 +36,7 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Begins one of so many seconds and streams.
+    /// Begins a transfer of `seconds` seconds on `streams` streams.
     pub(super) fn begin(bench: &Bench, seconds: u32, streams: u32, multipath: bool) -> Result<Self, String> {
         let arrivals = bench.example("arrivals")?;
         let mut server = Program::start(&bench.anabranch, &bench.at("b", &[&arrivals, "serve"]))?;
@@ -44,14 +44,14 @@ impl Running {
         Self::call(bench, server, &ticket, seconds, streams, multipath)
     }
 
-    /// The same on one stream, whose segments leave at a rate of so many Mbit/s.
+    /// The same on one stream, paced at `megabits` Mbit/s.
     pub(super) fn paced(bench: &Bench, seconds: u32, megabits: u32) -> Result<Self, String> {
         let mut server = Program::start(&bench.anabranch, &bench.at("b", &[&bench.example("arrivals")?, "serve"]))?;
         let ticket = server.line(SOON)?;
         Self::with(bench, server, &ticket, seconds, 1, Some(&megabits.to_string()))
     }
 
-    /// The same, with a server that is there and this ticket.
+    /// The same, with a running server and its ticket.
     pub(super) fn call(
         bench: &Bench,
         server: Program,
@@ -113,41 +113,41 @@ impl Arrivals {
         })
     }
 
-    /// Whether all came as it was sent, and a sentence.
+    /// Whether all bytes arrived unchanged, and a sentence about it.
     pub(super) fn content(&self) -> (bool, String) {
         let holds = self.is_whole && self.wrong == 0 && self.came == self.sent;
         let Self { sent, came, wrong, .. } = self;
         (holds, format!("sent {sent} B, came {came}, wrong {wrong}"))
     }
 
-    /// Bytes that were acknowledged for each that was written.
+    /// Acknowledged bytes for each written byte.
     pub(super) fn acknowledged_share(&self) -> f64 {
         self.acknowledged as f64 / self.sent as f64
     }
 
-    /// Bytes that came in these seconds since the begin.
+    /// Bytes that arrived between these times.
     pub(super) fn bytes(&self, from: f64, until: f64) -> u64 {
         let place = |seconds: f64| ((seconds.max(0.0) * 100.0).round() as usize).min(self.hundredths.len());
         self.hundredths[place(from)..place(until.max(from))].iter().sum()
     }
 
-    /// Bits a second that the application got in these seconds.
+    /// Bits a second that the application received between these times.
     pub(super) fn rate(&self, from: f64, until: f64) -> f64 {
         8.0 * self.bytes(from, until) as f64 / (until - from)
     }
 
-    /// Seconds since the begin of this Unix time.
+    /// Seconds from the begin to this Unix time.
     pub(super) fn at(&self, unix: f64) -> f64 {
         unix - self.begin_unix
     }
 
-    /// The longest time without a byte that began or ended between these seconds; none above 50 ms is 0.
+    /// The longest gap that began or ended between these times; 0 if none was above 50 ms.
     pub(super) fn longest_gap(&self, from: f64, until: f64) -> f64 {
         let near = self.gaps.iter().filter(|(at, long)| at + long >= from && *at <= until);
         near.map(|&(_, long)| long).fold(0.0, f64::max)
     }
 
-    /// Seconds that something at `at` cost: how much later the bytes of the two seconds after it came than at the rate from then on.
+    /// The cost in seconds of an event at `at`: the delay of the bytes in the two seconds after it, against the later rate.
     pub(super) fn cost(&self, at: f64) -> f64 {
         let after = self.rate(at + 2.0, at + 6.0) / 8.0;
         2.0 - self.bytes(at, at + 2.0) as f64 / after

@@ -16,10 +16,10 @@ pub(super) fn run(bench: &Bench, table: &mut Table) -> Result<(), String> {
 }
 
 const DATAGRAMS: u32 = 100_000;
-/// After that slow start is over.
+/// The time after which slow start is over.
 const START: Duration = Duration::from_secs(6);
 
-/// Somebody stands in front of the receiver.
+/// An attacker in front of the receiver sends datagrams.
 fn datagrams(bench: &Bench, table: &mut Table, order: &str) -> Result<(), String> {
     let links = Links::up(&bench.anabranch, NAME, ONE, &[])?;
     let (arrivals, middle) = (bench.example("arrivals")?, bench.example("middle")?);
@@ -54,10 +54,10 @@ fn datagrams(bench: &Bench, table: &mut Table, order: &str) -> Result<(), String
     Ok(())
 }
 
-/// First datagrams of handshakes, a second and in all. The second row is as fast as one core of a small computer sends them.
+/// Initial datagrams of handshakes: a second, and in all. The second row is the rate that one core of a small computer can send.
 const FLOODS: [(u32, u32); 2] = [(10_000, 200_000), (40_000, 800_000)];
 
-/// A million calls from forged addresses, at the receiver's side of the link, so that they take nothing of it.
+/// A million handshakes from forged addresses, sent at the receiver's side of the link, so that they take none of its capacity.
 pub(super) fn handshakes(bench: &Bench, table: &mut Table) -> Result<(), String> {
     let links = Links::up(&bench.anabranch, NAME, ONE, &[])?;
     let (arrivals, flood) = (bench.example("arrivals")?, bench.example("flood")?);
@@ -106,8 +106,8 @@ pub(super) fn handshakes(bench: &Bench, table: &mut Table) -> Result<(), String>
     Ok(())
 }
 
-/// The kernel's UDP counters of a host so far: `RcvbufErrors` are datagrams that found the socket buffer of a program full,
-/// `InDatagrams` messages that were read.
+/// A UDP counter of a host's kernel: `RcvbufErrors` are datagrams dropped because a socket buffer was full, `InDatagrams` the read
+/// ones.
 pub(super) fn udp_count(bench: &Bench, host: &str, name: &str) -> Result<u64, String> {
     let told = output(&bench.anabranch, &bench.at(host, &["cat", "/proc/net/snmp"]))?;
     let mut lines = told.lines().filter(|line| line.starts_with("Udp:")).map(str::split_whitespace);

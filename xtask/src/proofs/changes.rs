@@ -1,4 +1,4 @@
-//! The path changes in the middle of a transfer: it becomes narrower for long datagrams, or the sender gets another address.
+//! The path changes in the middle of a transfer: its MTU falls, or the sender gets another address.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -15,12 +15,12 @@ pub(super) fn run(bench: &Bench, table: &mut Table) -> Result<(), String> {
     another_address(bench, table)
 }
 
-/// When something changes, in seconds since the links began.
+/// The time of the change, in seconds since the links began.
 const CHANGE: f64 = 8.0;
 /// The duration of a transfer in seconds.
 const SECONDS: u32 = 20;
 
-/// The link takes packets of 1500 bytes, then no longer ones than `mtu`, and says nothing.
+/// The MTU of the link falls from 1500 bytes to `mtu`, without an ICMP message.
 fn narrower(bench: &Bench, table: &mut Table, mtu: u32) -> Result<(), String> {
     let change = format!("link.there.mtu_changes=[{{ at = \"{CHANGE}s\", mtu = \"{mtu}B\" }}]");
     let links = Links::up(&bench.anabranch, NAME, ONE, &[&change])?;
@@ -39,7 +39,7 @@ fn narrower(bench: &Bench, table: &mut Table, mtu: u32) -> Result<(), String> {
 
 const BESIDE: &str = "xtask/src/proofs/two.toml";
 
-/// A translator at the sender's side forgets it: from then on the receiver sees another port of another address, behind another link.
+/// A NAT at the sender's side loses its state: from then on the receiver sees another address and port, over another link.
 fn another_address(bench: &Bench, table: &mut Table) -> Result<(), String> {
     let links = Links::up(&bench.anabranch, NAME, BESIDE, &[])?;
     let (arrivals, middle) = (bench.example("arrivals")?, bench.example("middle")?);

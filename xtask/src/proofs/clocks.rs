@@ -1,8 +1,8 @@
-//! Real clocks: the pacing rate, the baseRTT and the queue of one flow equal those of the simulator, whose clocks are perfect.
+//! Real clocks: the pacing rate, the baseRTT and the queue of one flow equal those of the simulator, whose clocks are exact.
 //!
-//! Each is measured on links that deliver packet by packet, on the same whose packets come in batches that the kernel joins (GRO), and with a program beside
-//! it that takes a core. GRO needs batches: those that a `hold` of the link makes, as a network card does that interrupts once for several packets. The simulated
-//! link has that hold as well.
+//! Each is measured in three modes: on links that deliver packet by packet; on links with batches that the kernel joins (GRO); and with another program
+//! that uses a core. A `hold` of the link makes the batches, like a network card that interrupts once for several packets. The simulated link has the
+//! same hold.
 
 use std::fs;
 
@@ -53,7 +53,7 @@ pub(super) fn run(bench: &Bench, table: &mut Table) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether the kernel says when datagrams came.
+/// Whether the kernel gives receive timestamps.
 fn timestamps(bench: &Bench, table: &mut Table) -> Result<(), String> {
     let told = json(&output(&bench.anabranch, &["doctor", "--json"])?)?;
     let mut findings = told.as_array().ok_or("what doctor tells is not understood")?.iter();
@@ -65,12 +65,12 @@ fn timestamps(bench: &Bench, table: &mut Table) -> Result<(), String> {
     Ok(())
 }
 
-/// Seconds of a transfer, and from which to which its pace is measured.
+/// The seconds of a transfer; below, the times between which its pace is measured.
 const PACED: u32 = 6;
 const PACED_FROM: u32 = 1;
 const PACED_UNTIL: u32 = 5;
 
-/// The pacer lets segments leave at a rate that nothing else limits: the window and the link have room.
+/// The pacer alone limits the rate: the window and the link have room.
 fn pace(bench: &Bench, table: &mut Table, mode: &Mode, megabits: u32) -> Result<(), String> {
     let links = up(bench, mode, &["link.there.rate=1Gbit/s", "link.there.delay=5ms", "link.there.queue.packets=5000"])?;
     let arrivals = Running::paced(bench, PACED, megabits)?.end()?;
@@ -81,7 +81,7 @@ fn pace(bench: &Bench, table: &mut Table, mode: &Mode, megabits: u32) -> Result<
     if !is_equal {
         table.row(&format!("{what}, content"), "all of it", &content, false);
     }
-    // The pacer counts the headers of streams as well.
+    // The pacer also counts stream headers.
     let pace = |from: u32, until: u32| arrivals.rate(from.into(), until.into()) * arrivals.acknowledged_share();
     let off = |pace: f64| 100.0 * (pace / (1e6 * f64::from(megabits)) - 1.0);
     let whole = off(pace(PACED_FROM, PACED_UNTIL));
@@ -99,12 +99,12 @@ fn pace(bench: &Bench, table: &mut Table, mode: &Mode, megabits: u32) -> Result<
     Ok(())
 }
 
-/// Seconds of a transfer of which delays are measured, and simulated.
+/// The seconds of a transfer whose delays are measured, and of its simulation.
 const SECONDS: u32 = 12;
 
 /// The measurements of a flow.
 struct Seen {
-    /// In ms.
+    /// The baseRTT in ms.
     rtt_base: f64,
     rtt_mean: f64,
     megabits: f64,
@@ -148,20 +148,20 @@ fn delays(bench: &Bench, table: &mut Table, mode: &Mode, cell: &Cell) -> Result<
 }
 
 impl Cell {
-    /// The RTT in ms of packets of so many bytes there and back over the empty link without a hold.
+    /// The RTT in ms over the empty link without a hold, for packets of these bytes in the two directions.
     fn empty_ms(&self, there: u32, back: u32) -> f64 {
         f64::from(self.rtt_ms) + f64::from(8 * (there + back)) / (1e3 * f64::from(self.megabits))
     }
 }
 
-/// The same, and the hold of links whose packets come in batches.
+/// The same settings, and the hold if there are batches.
 fn held<'a>(mode: &Mode, set: &[&'a str]) -> Vec<&'a str> {
     let hold = mode.joins.then_some(HOLD);
     set.iter().copied().chain(hold).collect()
 }
 
-/// The time for which a batch is gathered: that of network cards that wait for more packets before they interrupt. 500 Mbit/s have
-/// ten packets in that time, 100 Mbit/s two, 10 Mbit/s one.
+/// The time of a batch, as of network cards that wait for more packets before they interrupt. At 500 Mbit/s ten packets arrive in
+/// this time, at 100 Mbit/s two, at 10 Mbit/s one.
 const HOLD: &str = "link.there.hold={ kind = \"gather\", span = \"0.25ms\" }";
 
 fn up<'a>(bench: &'a Bench, mode: &Mode, set: &[&str]) -> Result<Links<'a>, String> {
@@ -208,10 +208,10 @@ fn real(bench: &Bench) -> Result<Seen, String> {
     })
 }
 
-/// Bytes of the IP packet of a ping as it is.
+/// Bytes of the IP packet of a default ping.
 const PING: u32 = 84;
 
-/// The least round trip of twenty, in ms.
+/// The least of twenty round trips, in ms.
 fn ping(bench: &Bench) -> Result<f64, String> {
     let told = output(&bench.anabranch, &bench.at("a", &["ping", "-q", "-n", "-c", "20", "-i", "0.02", "b"]))?;
     let least = told.lines().find_map(|line| line.strip_prefix("rtt min/avg/max/mdev = ")?.split('/').next());

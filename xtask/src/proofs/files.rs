@@ -20,7 +20,7 @@ pub(super) fn run(bench: &Bench, table: &mut Table) -> Result<(), String> {
 
 const BYTES: u64 = 40_000_000;
 
-/// 16 MB of room for a file of 40; then there is more.
+/// A disk with 16 MB of room for a file of 40 MB; later there is more.
 fn full_disk(bench: &Bench, table: &mut Table) -> Result<(), String> {
     let payload = bench.payload("payload", BYTES)?;
     let disk = Mount::tmpfs(&bench.folder("disk")?, "size=16m")?;
@@ -49,7 +49,7 @@ fn read_only(bench: &Bench, table: &mut Table) -> Result<(), String> {
     Ok(())
 }
 
-/// A file of 400 MB grows while it is sent, over an older one that is to be replaced.
+/// A file of 400 MB grows while it is sent; it replaces an older one.
 fn changing_file(bench: &Bench, table: &mut Table) -> Result<(), String> {
     let payload = bench.payload("payload", 10 * BYTES)?;
     let to = bench.folder("received")?;
@@ -141,7 +141,7 @@ fn small_files(bench: &Bench, table: &mut Table) -> Result<(), String> {
     }
     table.row("10,000 files of 1 kB", "all, equal", &format!("{whole}; {}", told["files"]), whole == SMALL_FILES);
     table.row("10,000 files of 1 kB, result", "within 10 s", &format!("{result:.1} s"), result <= 10.0);
-    // A round trip, and what it takes to start and end a program.
+    // A round trip, and the start and end of a program.
     let after = format!("{:.2} s after it", ended - result);
     table.row("10,000 files of 1 kB, end of the sender", "within 0.5 s", &after, ended - result <= 0.5);
     Ok(())
@@ -151,7 +151,7 @@ const SMALL_FILES: u32 = 10_000;
 
 /// The outcome of both commands.
 struct Ended {
-    /// Of the receiver and of the sender.
+    /// The exit codes of the receiver and of the sender.
     codes: (Option<i32>, Option<i32>),
     complaints: (String, String),
     /// Bytes that did not have to be sent.
@@ -162,14 +162,14 @@ impl Ended {
     fn of(receiver: &mut Program, sender: &mut Program) -> Result<Self, String> {
         let sent = sender.wait(Duration::from_secs(60))?;
         let received = receiver.wait(SOON)?;
-        // Before it is asked for a line that may not be there: then the complaint would be in that error.
+        // Before a line is read that may be missing: the complaint would be in that error.
         let complaints = (receiver.complaint(), sender.complaint());
         let told = sender.json(Duration::from_millis(10)).ok();
         let kept = told.and_then(|told| told["bytes_there"].as_u64()).unwrap_or_default();
         Ok(Self { codes: (received.code(), sent.code()), complaints, kept })
     }
 
-    /// That each of both has ended with 1 and says these things.
+    /// Adds rows: both have exited with 1, with these words in their messages.
     fn rows(&self, table: &mut Table, what: &str, words: &[&str]) {
         for (end, code, said) in
             [("recv", self.codes.0, &self.complaints.0), ("send", self.codes.1, &self.complaints.1)]
@@ -197,7 +197,7 @@ fn transfer(bench: &Bench, payload: &Path, to: &Path, recv: &[&str]) -> Result<E
     Ended::of(&mut receiver, &mut sender)
 }
 
-/// A file system, which is taken away at the end.
+/// A file system, which is unmounted at the end.
 struct Mount {
     at: PathBuf,
 }

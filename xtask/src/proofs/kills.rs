@@ -19,7 +19,7 @@ pub(super) fn run(bench: &Bench, table: &mut Table) -> Result<(), String> {
     let mut half_written = 0;
     for kill in 0..KILLS {
         let (mut receiver, mut sender) = begin(bench, &payload, &to, &key)?;
-        // Each time a twenty-fifth more at most, so that the last one has something left; or after a time in which it may not even have begun.
+        // Each kill is at most a twenty-fifth of the bytes later, so that the last one is before the end; or after a time in which the transfer may not have begun.
         let more = random.draw(BYTES / 25);
         let until = Duration::from_millis(if random.draw(4) == 0 { random.draw(150) } else { 20_000 });
         let (before, since) = (part_len(&to), Instant::now());
@@ -65,7 +65,7 @@ fn begin(bench: &Bench, payload: &Path, to: &Path, key: &Path) -> Result<(Progra
     Ok((receiver, sender))
 }
 
-/// splitmix64, from a seed that is told.
+/// splitmix64, from a seed that is printed.
 struct Random(u64);
 
 impl Random {

@@ -9,10 +9,10 @@ use crate::links::{Links, output};
 
 const TWO: &str = "xtask/src/proofs/two.toml";
 
-/// Both paths together, headers included, in bits a second.
+/// The rate of both paths together, headers included, in bits a second.
 const SUM: f64 = 100e6;
 
-/// The settings of the links, and the target as a part of the sum.
+/// The settings of the links, and the target as a share of the sum.
 const PAIRS: [(&str, &[&str], f64); 2] = [
     ("50 and 50 ms", &[], 0.94),
     (
@@ -27,7 +27,7 @@ const PAIRS: [(&str, &[&str], f64); 2] = [
     ),
 ];
 
-/// After that slow start is over.
+/// The time after which slow start is over.
 const FROM: f64 = 8.0;
 const UNTIL: f64 = 28.0;
 
@@ -62,13 +62,13 @@ pub(super) fn run(bench: &Bench, table: &mut Table) -> Result<(), String> {
 /// The kind of a path failure.
 #[derive(Clone, Copy)]
 enum Death {
-    /// The link is cut somewhere, and nobody is told.
+    /// The link is cut, and the hosts are not notified.
     Cut,
     /// The sender's interface is taken down.
     Down,
 }
 
-/// When it dies, in seconds since the links began.
+/// The time of the failure, in seconds since the links began.
 const DEATH: f64 = 10.0;
 
 fn kill(bench: &Bench, table: &mut Table, death: Death, dying: &str) -> Result<(), String> {

@@ -1,8 +1,8 @@
-//! A web page of a hundred objects, from nginx to curl: through the tunnel, and over the kernel's TCP beside it. It is the case that mfast-2019 begins with
-//! (section I), where one lost packet makes the objects of a whole connection wait; the paper measures none.
+//! A web page of a hundred objects, from nginx to curl: through the tunnel, and over the kernel's TCP. It is the motivating case of mfast-2019
+//! (section I): one lost packet makes all objects of a connection wait. The paper has no measurement of it.
 //!
-//! The ways take turns, page by page, so that a busy machine is busy for all. TCP connects for each page, and so do the clients of the tunnel, to its
-//! listener. The tunnel's own connection is there all the time, with what its law has learned; or, as one more way, it is a new one for each page.
+//! The ways take turns, page by page, so that other load affects all of them. TCP connects for each page, and so do the clients of the tunnel, to its
+//! listener. The tunnel's own connection exists all the time, with the state of its law; or, as one more way, it is new for each page.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,10 +14,10 @@ use crate::run;
 
 const LINK: &str = "xtask/src/proofs/page.toml";
 
-/// Of the packets from the server to the client, as parts of one.
+/// The loss rates of packets from the server to the client.
 const LOSSES: [&str; 2] = ["0", "0.01"];
 
-/// For each cell. The 99th percentile of so few is the longest, and is called so.
+/// The pages of each cell. With so few, the 99th percentile is the longest, and is called so.
 const PAGES: usize = 40;
 
 pub(super) fn run(bench: &Bench, table: &mut Table) -> Result<(), String> {
@@ -104,14 +104,14 @@ fn cells(bench: &Bench, table: &mut Table, site: &Site, loss: &str) -> Result<()
     Ok(())
 }
 
-/// The way of a page from the server.
+/// The transport of a page from the server.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     /// Over the kernel's TCP, with this law at the server.
     Tcp(&'static str),
-    /// Through a tunnel that was there before.
+    /// Through a tunnel that existed before.
     Tunnel,
-    /// Through one that was opened for it; its handshake is not counted.
+    /// Through a new tunnel; its handshake does not count.
     NewTunnel,
 }
 
@@ -133,7 +133,7 @@ impl Way {
         }
     }
 
-    /// Sets the server's law. A route can have any that the kernel has; the namespace's own setting only those that all users may choose.
+    /// Sets the server's law. A route can have any law of the kernel; the namespace's setting only those that all users may choose.
     fn choose(self, bench: &Bench) -> Result<(), String> {
         let Self::Tcp(law) = self else { return Ok(()) };
         let route = ["ip", "route", "change", "10.77.2.1", "dev", "down", "scope", "link", "src", "10.77.1.1"];
@@ -151,8 +151,8 @@ fn call(bench: &Bench, ticket: &str, way: Way) -> Result<Program, String> {
     Ok(tunnel)
 }
 
-/// A version of HTTP. Both are over TLS, as on the web: curl 7.88 of Debian 12 breaks off multiplexed requests of HTTP/2 in clear text (curl/curl pull
-/// request 10643). It is TLS 1.2, the latest that nginx 1.22 of Debian 12 has if nothing is said, so that a later nginx does the same.
+/// A version of HTTP. Both are over TLS, as on the web: curl 7.88 of Debian 12 aborts multiplexed requests of HTTP/2 in clear text (curl/curl pull
+/// request 10643). It is TLS 1.2, the default of nginx 1.22 in Debian 12, so that a later nginx does the same.
 #[derive(Clone, Copy)]
 struct Http {
     version: &'static str,
@@ -199,7 +199,7 @@ impl Site {
         Ok(Self { folder, sizes })
     }
 
-    /// Gets the page and returns how many seconds it took, curl's own start included. Objects are kept in a folder, or thrown away.
+    /// Gets the page and returns the seconds, curl's start included. Objects are kept in a folder, or discarded.
     fn get(&self, bench: &Bench, way: Way, http: Http, keep: Option<&Path>) -> Result<f64, String> {
         let server = way.server();
         let mut requests = String::new();
@@ -270,8 +270,8 @@ fn write(path: &Path, text: &str) -> Result<(), String> {
     fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// Bytes of the objects: the quantiles of a Pareto distribution of shape 1.2, from 2 kB on, of which 100 have 805 kB and the longest 165 kB. They are chosen,
-/// not measured: many short objects and few long ones, as pages have them. A step of 37 mixes them.
+/// The bytes of the objects: the quantiles of a Pareto distribution with shape 1.2, from 2 kB on. 100 of them have 805 kB, the longest 165 kB. They are
+/// chosen, not measured: many short objects and few long ones, as on web pages. A step of 37 mixes them.
 fn sizes() -> Vec<u64> {
     let quantile = |at: usize| (at as f64 + 0.5) / OBJECTS as f64;
     (0..OBJECTS).map(|object| (2000.0 * (1.0 - quantile(object * 37 % OBJECTS)).powf(-1.0 / 1.2)) as u64).collect()
@@ -283,7 +283,7 @@ fn told(seconds: &[f64]) -> String {
     format!("p50 {:.0} ms, {last} {:.0}, {} times", middle * 1e3, most * 1e3, seconds.len())
 }
 
-/// The least of some numbers that so many per cent of them are not above: the nearest rank.
+/// The percentile by nearest rank: the least number that `percent` per cent do not exceed.
 fn percentile(numbers: &[f64], percent: usize) -> f64 {
     let mut sorted = numbers.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -293,7 +293,7 @@ fn percentile(numbers: &[f64], percent: usize) -> f64 {
 
 const OBJECTS: usize = 100;
 
-/// The server's; a tunnel that is new for a page listens at the next one.
+/// The server's port; a new tunnel for a page listens at the next one.
 const PORT: u16 = 8443;
 
 #[cfg(test)]
@@ -305,7 +305,7 @@ mod tests {
         // 1 to 100, mixed: 50 of them are not above 50, 99 not above 99.
         let hundred = (0..100).map(|at| f64::from(at * 37 % 100 + 1)).collect::<Vec<_>>();
         assert_eq!((percentile(&hundred, 50), percentile(&hundred, 99)), (50.0, 99.0));
-        // Of fewer than a hundred, 99 per cent are all.
+        // With fewer than a hundred numbers, 99 per cent are all of them.
         assert_eq!((percentile(&hundred[..1], 50), percentile(&hundred[..1], 99)), (1.0, 1.0));
         assert_eq!((percentile(&[3.0, 1.0, 2.0], 50), percentile(&[3.0, 1.0, 2.0], 99)), (2.0, 3.0));
         assert!(percentile(&[], 50).is_nan());

@@ -49,7 +49,7 @@ impl Program {
         })
     }
 
-    /// The next line that it has printed already, if there is one.
+    /// The next line, if it has been printed already.
     pub(crate) fn line_there(&self) -> Option<String> {
         self.out.try_recv().ok()
     }
@@ -64,7 +64,7 @@ impl Program {
         self.err.try_iter().collect::<Vec<_>>().join(" ")
     }
 
-    /// Tells it a line.
+    /// Writes a line to its input.
     pub(crate) fn tell(&mut self, line: &str) -> Result<(), String> {
         let stdin = self.stdin.as_mut().ok_or("it hears nothing more")?;
         writeln!(stdin, "{line}").and_then(|()| stdin.flush()).map_err(|error| format!("{}: {error}", self.line))
@@ -85,7 +85,7 @@ impl Program {
         let begin = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait().map_err(|error| format!("{}: {error}", self.line))? {
-                // Its last output may still be on its way.
+                // Its last output may not have been read yet.
                 std::thread::sleep(Duration::from_millis(50));
                 return Ok(status);
             }
@@ -96,26 +96,26 @@ impl Program {
         }
     }
 
-    /// Waits for its end, which must be a good one.
+    /// Waits for its end, which must be a success.
     pub(crate) fn succeed(&mut self, within: Duration) -> Result<(), String> {
         let status = self.wait(within)?;
         let complaint = self.complaint();
         if status.success() { Ok(()) } else { Err(format!("{}: {status}: {complaint}", self.line)) }
     }
 
-    /// Ctrl-C, and waits for a good end.
+    /// Sends Ctrl-C, and waits for a successful end.
     pub(crate) fn interrupt(&mut self, within: Duration) -> Result<(), String> {
         output("kill", &["-INT", &self.id().to_string()])?;
         self.succeed(within)
     }
 
-    /// SIGKILL, as from a computer that loses its power.
+    /// Sends SIGKILL, as if the computer lost its power.
     pub(crate) fn kill(&mut self) {
         _ = self.child.kill();
         _ = self.child.wait();
     }
 
-    /// Bytes of memory that it has.
+    /// Its resident memory in bytes.
     pub(crate) fn resident(&self) -> Result<u64, String> {
         let path = format!("/proc/{}/status", self.id());
         let told = std::fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
@@ -131,7 +131,7 @@ impl Drop for Program {
     }
 }
 
-/// The lines of a stream, read by a thread of their own, so that no program waits for us.
+/// The lines of a stream, read by a thread, so that the program never waits for us.
 fn lines(from: impl Read + Send + 'static) -> Receiver<String> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {

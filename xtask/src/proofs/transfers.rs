@@ -8,7 +8,7 @@ use super::program::Program;
 use super::{Bench, NAME, ONE, SOON, Table, is_equal};
 use crate::links::Links;
 
-/// Losses and the goodput that is aimed at, as parts of one.
+/// Loss rates and target goodputs, as shares.
 const CELLS: [(&str, f64); 3] = [("0", 0.94), ("0.001", 0.93), ("0.01", 0.91)];
 
 /// The rate of the link in bit/s, headers included.
@@ -48,9 +48,9 @@ pub(super) fn run(bench: &Bench, table: &mut Table) -> Result<(), String> {
 
 /// Goodputs of a transfer, in bits a second.
 struct Came {
-    /// Of all its bytes and all its time, the handshake included.
+    /// The goodput over the whole time, the handshake included.
     whole: f64,
-    /// Of what came after [`START`].
+    /// The goodput after [`START`].
     steady: f64,
     /// The longest time from one chunk to the next, in seconds, and when it ended.
     stall: (f64, f64),
@@ -95,7 +95,7 @@ pub(super) fn part_len(folder: &Path) -> u64 {
     parts.filter_map(|entry| entry.metadata().ok()).map(|metadata| metadata.len()).sum()
 }
 
-/// When slow start and what it costs are over.
+/// The time after which slow start and its losses are over.
 const START: Duration = Duration::from_secs(5);
-/// Longer than it may take.
+/// The limit of a transfer.
 const MOST: Duration = Duration::from_secs(300);

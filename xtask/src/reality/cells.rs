@@ -5,7 +5,7 @@ pub(super) struct Cell {
     /// Its label in the experiment.
     pub(super) name: &'static str,
     pub(super) file: &'static str,
-    /// RTT of the empty path in seconds; of the shorter route, where it changes.
+    /// The RTT of the empty path in seconds; if the route changes, of the shorter one.
     pub(super) rtt: f64,
     pub(super) paths: bool,
 }
@@ -21,12 +21,12 @@ impl Cell {
     }
 }
 
-/// One path, of which other measurements are as well.
+/// The scenario with one path, which other measurements use, too.
 pub(crate) const ONE: &str = "experiments/reality/one-path.toml";
 const TWO: &str = "experiments/reality/two-paths.toml";
 const REROUTE: &str = "experiments/reality/reroute.toml";
 
-/// Rates from 10 to 200 Mbit/s, RTTs from 10 to 300 ms, losses of 0, 0.1 and 1 %, queues of half of the bandwidth-delay product to four of them.
+/// Rates from 10 to 200 Mbit/s, RTTs from 10 to 300 ms, losses of 0, 0.1 and 1 %, queues from half to four times the bandwidth-delay product.
 pub(super) const CELLS: &[Cell] = &[
     Cell::one("10M 10ms 4BDP", 0.01),
     Cell::one("10M 300ms 1BDP", 0.3),

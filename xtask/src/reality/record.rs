@@ -27,14 +27,14 @@ fn settings_in(text: &str, name: &str) -> Result<Vec<String>, String> {
     set.collect()
 }
 
-/// Writes what was real into the rows of the tables that have it.
+/// Writes the real values into the rows of the tables.
 pub(super) fn write(cell: &Cell, real: Came) -> Result<(), String> {
     let text = read(cell.file)?;
     let path = run::root().join(cell.file);
     fs::write(&path, written(&text, cell, real)).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// The text with `"name" = [...]` of each table as it was real, by what the table's column is.
+/// The text with the real value in `"name" = [...]` of each table, by the table's column.
 fn written(text: &str, cell: &Cell, real: Came) -> String {
     let row = format!("\"{}\" = [", cell.name);
     let mut column = "";
@@ -106,7 +106,7 @@ columns = [\"rtt\"]
         assert_eq!(written(TEXT, &cell, real), expected);
     }
 
-    /// Each has a row that can be written, so that none is measured for nothing.
+    /// Each cell has a row that can be written.
     #[test]
     fn the_experiments_have_all_cells() {
         for cell in CELLS {

@@ -1,14 +1,13 @@
 //! Refuses dependency cycles among the modules of a crate. Two modules that need each other are one module, or share a third.
 //!
-//! A module is a file. It may name what is above it in the tree, whose part it is; so edges from a part to what contains it do not count, and those
-//! from a module to its parts do. Names are taken from paths that begin with `crate`, `super`, `self` or the name of a part, outside comments and
-//! tests.
+//! A module is a file. A part may name the modules that contain it: these edges do not count, but edges from a module to its parts do. Names are
+//! taken from paths that begin with `crate`, `super`, `self` or the name of a part, outside of comments and tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-/// By module, as `recovery::rack`: which it names.
+/// The names that a module, such as `recovery::rack`, uses.
 type Edges = BTreeMap<String, BTreeSet<String>>;
 
 /// Adds a problem for each circle among the modules below `source`.
@@ -25,7 +24,7 @@ pub(super) fn check(source: &Path, problems: &mut Vec<String>) -> Result<(), Str
     Ok(())
 }
 
-/// The code of each file below a folder, by module.
+/// The code of each file below a folder, by module name.
 fn read(folder: &Path, prefix: &str, texts: &mut BTreeMap<String, String>) -> Result<(), String> {
     let fail = |error| format!("{}: {error}", folder.display());
     for entry in fs::read_dir(folder).map_err(fail)? {
@@ -45,7 +44,7 @@ fn read(folder: &Path, prefix: &str, texts: &mut BTreeMap<String, String>) -> Re
     Ok(())
 }
 
-/// A file without its comments and its tests, which stand last.
+/// A file without its comments and its tests, which are at the end.
 fn code(text: &str) -> String {
     let lines = text.lines().map(|line| line.split("//").next().unwrap_or_default());
     let mut kept: Vec<&str> = vec![];
@@ -83,7 +82,7 @@ fn edges(texts: &BTreeMap<String, String>) -> Edges {
 fn paths(text: &str, word: &str) -> Vec<String> {
     let mut found = vec![];
     for (at, _) in text.match_indices(word) {
-        // `super::super::` is somebody else's.
+        // A part of a longer path or name, such as `super::super::`.
         if text[..at].ends_with("::") || text[..at].ends_with(|letter: char| letter.is_alphanumeric() || letter == '_')
         {
             continue;
@@ -117,7 +116,7 @@ fn contains(outer: &str, inner: &str) -> bool {
     inner == outer || inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with("::"))
 }
 
-/// Modules that reach each other, each group once.
+/// The groups of modules that reach each other.
 fn circles(edges: &Edges) -> Vec<Vec<String>> {
     let reached: BTreeMap<&String, BTreeSet<&String>> =
         edges.keys().map(|name| (name, reachable(name, edges))).collect();
@@ -163,7 +162,7 @@ mod tests {
         assert!(circles_of(&[("a", "use crate::b::B;"), ("b", "use crate::c::C;"), ("c", "")]).is_empty());
     }
 
-    /// A module names a part of itself, which names somebody who names the module.
+    /// A module names its part, and the part names another module, which names the first.
     #[test]
     fn parts_close_a_circle() {
         let found = circles_of(&[

@@ -81,7 +81,7 @@ fn item<'a>(lines: &[&'a str]) -> &'a str {
     ""
 }
 
-/// As in "Its name." or "The segment."
+/// Docs such as "Its name." or "The segment." are too short.
 const WORDS_TOO_FEW: usize = 2;
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
-//! No file of a core crate is longer than a reader holds in his head: a file that is wants to be two.
+//! Refuses long files of core crates: a file that is too long for a reader should be two.
 
 use std::fs;
 use std::path::Path;
 
-/// The crates that are held to it, tests and examples included.
+/// The crates with this limit, tests and examples included.
 pub(super) const CORE: &[&str] =
     &["anabranch-cc", "anabranch-ns2", "anabranch-proto", "anabranch-sim", "anabranch-lab", "anabranch-units"];
 
-/// Some ten screens: what is longer has a second idea.
+/// The limit: about ten screens. A longer file has a second idea.
 const LINES_MAX: usize = 600;
 
 /// Adds a problem for each longer file below `folder`.

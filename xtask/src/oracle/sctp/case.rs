@@ -18,7 +18,7 @@ const PLAIN: &str = "sctp";
 const MULTIHOMED: &str = "sctp-multihomed";
 const CMT: &str = "sctp-cmt";
 
-/// What is compared.
+/// A case to compare.
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
     pub(crate) config: EndpointConfig,
@@ -31,13 +31,13 @@ pub(crate) struct Case {
 #[derive(Clone, Debug)]
 pub(crate) struct Path {
     pub(crate) core: Link,
-    /// Packets that are lost on the way there and on the way back, counted from 0.
+    /// Packets that are lost in the forward and in the reverse direction, counted from 0.
     pub(crate) losses: [Vec<u64>; 2],
-    /// What the script says that it loses.
+    /// The loss rate in the script.
     pub(crate) loss_rate: f32,
 }
 
-/// A duplex link. The way back has ns-2's default queue.
+/// A duplex link. The reverse direction has ns-2's default queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Link {
     pub(crate) rate: Rate,
@@ -49,7 +49,7 @@ pub(crate) struct Link {
 #[derive(Clone, Debug)]
 pub(crate) struct Association {
     pub(crate) start_ms: u64,
-    /// Bytes; none is for ever.
+    /// The bytes to send; `None` is endless.
     pub(crate) bytes: Option<u64>,
     pub(crate) primary: usize,
     pub(crate) access: Vec<[Link; 2]>,
@@ -61,7 +61,7 @@ impl Case {
         let (paths, associations) = match agent {
             PLAIN => (1, 1 + below(random, 3)),
             MULTIHOMED => (2 + below(random, 2), 1 + below(random, 2)),
-            // The module remembers the destination served last in a static: a second association would share it.
+            // The module keeps the destination served last in a static variable, which a second association would share.
             _ => (2 + below(random, 4) / 3, 1),
         };
         let config = draw_config(agent, random);
@@ -116,7 +116,7 @@ impl Case {
         cores.chain(access).collect()
     }
 
-    /// The script that runs it in ns-2 and writes a trace of all links to `trace`.
+    /// The script that runs the case in ns-2 and writes a trace of all links to `trace`.
     pub(crate) fn script(&self, trace: &str) -> String {
         let mut text = String::new();
         let mut line = |args: std::fmt::Arguments<'_>| {
@@ -263,7 +263,7 @@ fn draw_losses(random: &mut Stream) -> Vec<u64> {
         let first = below(random, 400);
         losses.extend(first..first + below(random, 8));
     }
-    // Now and then a part of the handshake.
+    // Sometimes a part of the handshake.
     if below(random, 6) == 0 {
         losses.push(below(random, 4));
     }
@@ -300,7 +300,7 @@ fn settings(config: &EndpointConfig) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The same of CMT, without the possibly failed state.
+/// The same for CMT, without the possibly-failed state.
 fn cmt_settings(options: &CmtOptions) -> Vec<(&'static str, String)> {
     let flag = |is_on: bool| u8::from(is_on).to_string();
     vec![

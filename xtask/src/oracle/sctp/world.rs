@@ -65,7 +65,7 @@ pub(crate) fn run(case: &Case, sabotage: bool) -> Result<Trace, BuildError> {
     let recorder = Recorder { ends: network.ends, step: Clock::Floats.step(), trace: Trace::new() };
     let recorder = builder.observe(&network.links, recorder)?;
     let mut world = builder.build()?;
-    // ns-2's script was told of its end before anything else, so it ends before what happens just then.
+    // ns-2's script schedules its end before anything else, so it ends before other events at that time.
     world.run_until(SimTime::ZERO + SimSpan::from_millis(case.end_ms) - SimSpan::from_ticks(1));
     world.assert_conserved();
     Ok(recorder.borrow().trace.clone())
@@ -76,7 +76,7 @@ struct Network {
     names: Vec<String>,
     nodes: Vec<(String, NodeId)>,
     links: Vec<LinkId>,
-    /// By link: the numbers of its ends.
+    /// The numbers of the ends of each link.
     ends: Vec<(u32, u32)>,
 }
 
@@ -143,7 +143,7 @@ impl Observer for Recorder {
                 }
             };
             let record = Event {
-                // To the nearest, as ns-2 rounds.
+                // Rounded to the nearest, as in ns-2.
                 at_steps: (event.time.ticks() + self.step.ticks() / 2) / self.step.ticks(),
                 ack: false,
                 flow: event.flow.index() as u32,
