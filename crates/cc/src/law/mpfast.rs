@@ -18,9 +18,7 @@
 
 use anabranch_units::Rate;
 
-use crate::controller::{
-    Ack, Controller, Ect, Gauges, Loss, PathSummary, PathView, Reduction, Restart, Round, Sent,
-};
+use crate::controller::{Ack, Controller, Ect, Gauges, Loss, PathSummary, PathView, Reduction, Restart, Round, Sent};
 use crate::law::fast::window::Goal;
 use crate::law::fast::{self, Fast, FastSettings};
 use crate::law::lia;

@@ -26,9 +26,9 @@ pub enum Policy {
     Composite {
         /// The largest share of lost segments that counts as random.
         random_most: f64,
-        },
-        /// Losses halve the window if a trial at a lower rate has shown that they are congestion ([`super::trial`]).
-        Trial {
+    },
+    /// Losses halve the window if a trial at a lower rate has shown that they are congestion ([`super::trial`]).
+    Trial {
         /// The largest share of lost segments that counts as random.
         random_most: f64,
         /// Whether many simultaneous losses without a queue count as a fade of the link.

@@ -29,7 +29,8 @@ fn told(flow: &mut Flow, rounds: u32, group: &[PathSummary]) -> f64 {
 #[test]
 fn paths_that_wait_equally_long_share_alpha() {
     let mut flow = Flow::new("mpfast", &[("alpha", "20")]);
-    let (alike, apart) = ([summary(0, 100.0, 20), summary(1, 300.0, 20)], [summary(0, 100.0, 20), summary(1, 300.0, 40)]);
+    let (alike, apart) =
+        ([summary(0, 100.0, 20), summary(1, 300.0, 20)], [summary(0, 100.0, 20), summary(1, 300.0, 40)]);
     assert_near(told(&mut flow, 7, &alike), 20.0, 1e-12);
     assert_near(told(&mut flow, 1, &alike), 5.0, 1e-12);
     // 20 · (100/0.12) / (100/0.12 + 300/0.14).
