@@ -74,6 +74,8 @@ pub(crate) struct Link {
     /// The MTU in bytes; below, its changes.
     pub(crate) mtu: Option<u32>,
     pub(crate) mtu_changes: Vec<(SimTime, u32)>,
+    /// Whether packets lose their ECN codepoint.
+    pub(crate) clears_ecn: bool,
 }
 
 impl Link {
@@ -83,6 +85,7 @@ impl Link {
         let spec = self.errors.iter().cloned().fold(spec, LinkSpec::error);
         let spec = self.hold.into_iter().fold(spec, LinkSpec::hold);
         let spec = self.rates.clone().into_iter().fold(spec, LinkSpec::rates).scatter(self.scatter.clone());
+        let spec = spec.clears_ecn(self.clears_ecn);
         self.mtu.into_iter().fold(spec, LinkSpec::mtu)
     }
 }

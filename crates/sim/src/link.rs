@@ -97,6 +97,8 @@ pub(crate) struct Link {
     queue: Queue,
     /// The MTU in bytes.
     mtu: u32,
+    /// Whether packets lose their ECN codepoint.
+    clears_ecn: bool,
     errors: Vec<ErrorModel>,
     legs: LegCounts,
     delivered_bytes: u64,
@@ -120,6 +122,7 @@ impl Link {
             delay,
             queue,
             mtu: u32::MAX,
+            clears_ecn: false,
             errors: Vec::new(),
             legs: LegCounts::default(),
             delivered_bytes: 0,
@@ -137,6 +140,11 @@ impl Link {
     /// Limits packets to `mtu` bytes.
     pub(crate) fn limit(&mut self, mtu: u32) {
         self.mtu = mtu;
+    }
+
+    /// Clears the ECN codepoint of every packet before the queue sees it.
+    pub(crate) fn clear_ecn(&mut self) {
+        self.clears_ecn = true;
     }
 
     /// Makes the rate vary. The specification must be valid.
@@ -197,6 +205,9 @@ impl Link {
         }
         if self.pipe.len() >= PACKETS_PER_LINK_MAX {
             return Offered::Dropped(counts.lose(DropReason::Queue));
+        }
+        if self.clears_ecn {
+            flight = flight.with_ecn(None);
         }
         let free_at = self.transmitter.free_at();
         let admission = match &mut self.queue {

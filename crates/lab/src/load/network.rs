@@ -147,6 +147,7 @@ impl Network {
             hold: hold(keys.hold, path)?,
             mtu: keys.mtu.map(|most| mtu(most, path)).transpose()?,
             mtu_changes,
+            clears_ecn: keys.clear_ecn,
         };
         let back = Link {
             id: format!("{id}.reverse"),
@@ -155,6 +156,7 @@ impl Network {
             queue: queue(&QueueKeys::default(), path)?,
             errors: outages.clone(),
             hold: None,
+            clears_ecn: false,
             rates: None,
             scatter: changing::scatter(None, None, delays.clone(), path)?,
             ..link.clone()
@@ -179,8 +181,9 @@ impl Network {
             let hold = hold(reverse.hold, &path.key("reverse"))?;
             let most = reverse.mtu.map(|most| mtu(most, &path.key("reverse"))).transpose()?;
             let mtu = most.or(back.mtu);
+            let clears_ecn = reverse.clear_ecn;
             self.push(
-                Link { rate, rates, scatter, delay, queue, errors, hold, mtu, ..back },
+                Link { rate, rates, scatter, delay, queue, errors, hold, mtu, clears_ecn, ..back },
                 clock,
                 &path.key("reverse"),
             )?;

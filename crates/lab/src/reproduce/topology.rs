@@ -61,7 +61,8 @@ fn outages(link: &Link) -> Vec<ErrorSpec> {
 /// The delay of a link, with its hold.
 fn delay(link: &Link) -> String {
     let mtu = link.mtu.map_or_else(String::new, |mtu| format!(", packets of up to {mtu} B"));
-    let delay = format!("{}{mtu}", link.delay);
+    let ecn = if link.clears_ecn { ", clears ECN" } else { "" };
+    let delay = format!("{}{mtu}{ecn}", link.delay);
     match link.hold {
         None => delay,
         Some(HoldSpec::Grid(every)) => format!("{delay}, out every {every}"),

@@ -156,6 +156,9 @@ impl Builder {
         if let Some(mtu) = spec.mtu {
             link.limit(mtu);
         }
+        if spec.clears_ecn {
+            link.clear_ecn();
+        }
         self.links.push(link);
         for error in spec.errors {
             self.error(id, error)?;

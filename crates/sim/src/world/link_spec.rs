@@ -28,6 +28,8 @@ pub struct LinkSpec {
     pub scatter: ScatterSpec,
     /// The MTU in bytes; `None` is unlimited. Longer packets are dropped silently.
     pub mtu: Option<u32>,
+    /// Whether packets lose their ECN codepoint before the queue, as through a tunnel or a router that does not keep it.
+    pub clears_ecn: bool,
 }
 
 impl LinkSpec {
@@ -43,6 +45,7 @@ impl LinkSpec {
             rates: None,
             scatter: ScatterSpec { delays: None, reorder: None, duplicates: 0.0 },
             mtu: None,
+            clears_ecn: false,
         }
     }
 
@@ -80,6 +83,12 @@ impl LinkSpec {
     #[must_use]
     pub fn mtu(self, mtu: u32) -> Self {
         Self { mtu: Some(mtu), ..self }
+    }
+
+    /// The same link, which clears the ECN codepoint of each packet or does not.
+    #[must_use]
+    pub fn clears_ecn(self, clears_ecn: bool) -> Self {
+        Self { clears_ecn, ..self }
     }
 
     /// The same link with another error model, after the existing ones.

@@ -3,8 +3,8 @@
 use anabranch_proto::EcnCodepoint;
 use anabranch_sim::traffic::{Cbr, Sink};
 use anabranch_sim::{
-    Arrival, Builder, DualPi2Parameters, FlowId, FqCoDelParameters, Host, HostId, Input, LinkId, NodeId, PieParameters,
-    QueueSpec, StepParameters, Threshold, Transmit, World,
+    Arrival, Builder, DualPi2Parameters, FlowId, FqCoDelParameters, Host, HostId, Input, LinkId, LinkSpec, NodeId,
+    PieParameters, QueueSpec, StepParameters, Threshold, Transmit, World,
 };
 use anabranch_units::SimTime;
 
@@ -47,9 +47,13 @@ struct Bottleneck {
 
 impl Bottleneck {
     fn new(queue: QueueSpec) -> Self {
+        Self::with(spec("10Mbit/s", "1ms").queue(queue))
+    }
+
+    fn with(bottleneck: LinkSpec) -> Self {
         let mut net = Builder::new(1);
         let (left, right) = (net.node("left"), net.node("right"));
-        let (link, _) = net.duplex(left, right, spec("10Mbit/s", "1ms").queue(queue)).unwrap();
+        let (link, _) = net.duplex(left, right, bottleneck).unwrap();
         Self { net, ends: [left, right], link, sinks: vec![], flows: vec![] }
     }
 
@@ -168,4 +172,19 @@ fn a_threshold_marks_all_that_comes_above_it() {
     // Packets that may not be marked are dropped at the threshold: 21 wait, so the delay is 22 packet times and the link's delay.
     let run = Bottleneck::new(QueueSpec::Step(step)).sender("20Mbit/s", 1000, None).run(10);
     assert_near(run.delay(0), 22.0 * 0.8 + 1.0, 0.8);
+}
+
+/// Twice the rate of a link with a queue of ten packets, marked from the fifth on: who may be marked has marks and losses, as does everybody else losses alone;
+/// half of all is lost either way. Behind a link that clears the codepoint nobody is marked.
+#[test]
+fn nothing_is_marked_where_the_codepoint_is_cleared() {
+    let queue = QueueSpec::Step(StepParameters { packets_max: 10, threshold: Threshold::Packets(5) });
+    for clears in [false, true] {
+        let run = Bottleneck::with(spec("10Mbit/s", "1ms").queue(queue.clone()).clears_ecn(clears))
+            .sender("20Mbit/s", 1000, Some(EcnCodepoint::Ect0))
+            .run(10);
+        let [drops, marks] = run.struck(0);
+        assert_near(drops, 0.5, 0.01);
+        assert_near(marks, if clears { 0.0 } else { 0.5 }, 0.01);
+    }
 }

@@ -72,6 +72,9 @@ pub(crate) struct LinkKeys {
     /// Changes of the MTU, in both directions: a route inside the link has changed.
     #[serde(default)]
     pub(crate) mtu_changes: Vec<MtuChangeKeys>,
+    /// Whether packets lose their ECN codepoint before the queue, as in a tunnel or a router that does not keep it; false if absent.
+    #[serde(default)]
+    pub(crate) clear_ecn: bool,
     /// The release of packets in batches at the far end; at once if absent. Not with a queue that drops at its head (`codel`, `fq_codel`,
     /// `dualpi2`), `reorder`, `duplicate`, `delay_changes` or `clock = "ns2"`.
     #[serde(default)]
@@ -119,6 +122,9 @@ pub(crate) struct ReverseKeys {
     /// The MTU; that of the link if absent.
     #[serde(default)]
     pub(crate) mtu: Option<Text<Bytes>>,
+    /// Whether packets lose their ECN codepoint; false if absent.
+    #[serde(default)]
+    pub(crate) clear_ecn: bool,
     /// The release of packets; at once if absent.
     #[serde(default)]
     pub(crate) hold: Option<HoldKeys>,
