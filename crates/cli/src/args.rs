@@ -97,11 +97,11 @@ pub(crate) struct Selection {
 
 #[derive(Debug, Args)]
 pub(crate) struct Eval {
-    /// The law under test: any of `anabranch cc list`.
-    #[arg(long, value_name = "NAME")]
+    /// The law under test: any of `anabranch cc list`, with settings of `anabranch cc show` behind commas.
+    #[arg(long, value_name = "NAME[,KEY=VALUE]...")]
     pub(crate) cc: String,
-    /// The rival laws, separated by commas; cubic, bbr and reno if absent.
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    /// The rival laws, separated by commas, each with its settings behind it; cubic, bbr and reno if absent.
+    #[arg(long, value_name = "NAME[,KEY=VALUE]...[,NAME...]")]
     pub(crate) against: Option<Vec<String>>,
     /// Run a part of the suite, each scenario once: enough to find gross errors.
     #[arg(long)]

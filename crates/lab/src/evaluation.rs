@@ -4,6 +4,7 @@
 //! `suite` is the experiments, TOML files like all others, with the law and its rivals put in; `criteria` says what each section of the RFC asks, `coverage` where the lists of others are found; `judge`
 //! gives each its verdict from the claims that belong to it. A bound stands beside its claim, with its reason, and is the same for every law.
 
+mod contender;
 mod coverage;
 mod criteria;
 mod judge;
@@ -11,9 +12,10 @@ mod suite;
 
 use std::num::NonZeroUsize;
 
-use anabranch_cc::registry::{self, Row, SettingError};
+use anabranch_cc::registry::SettingError;
 use serde::Serialize;
 
+pub use contender::Contender;
 pub use coverage::Coverage;
 pub use judge::{JudgedCriterion, Ruling};
 
@@ -24,9 +26,9 @@ use crate::reproduce::{self, Outcome, Watch};
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The law under test.
-    pub law: &'static Row,
+    pub law: Contender,
     /// What it is put beside, each once.
-    pub against: Vec<&'static Row>,
+    pub against: Vec<Contender>,
     /// Whether fewer points and one seed of each are enough.
     pub quick: bool,
     /// The number of parallel runs.
@@ -39,26 +41,17 @@ impl Request {
     /// A request for the whole suite. Without `against` the rivals are CUBIC, BBR and Reno, without the law itself.
     ///
     /// # Errors
-    /// If the registry has no law of one of these names.
+    /// If the registry has no law of one of these names, or a setting is not one of its law's; see [`Contender::parse_all`].
     pub fn new(law: &str, against: Option<&[String]>, jobs: NonZeroUsize) -> Result<Self, SettingError> {
-        let law = registry::find(law)?;
-        let mut rivals: Vec<&'static Row> = Vec::new();
-        match against {
-            Some(names) => {
-                for name in names {
-                    let rival = registry::find(name.trim())?;
-                    if rivals.iter().all(|known| known.name != rival.name) {
-                        rivals.push(rival);
-                    }
-                }
-            }
+        let law = Contender::parse(law)?;
+        let against = match against {
+            Some(rivals) => Contender::parse_all(rivals.iter().map(String::as_str))?,
             None => {
-                for name in RIVALS.into_iter().filter(|name| *name != law.name) {
-                    rivals.push(registry::find(name)?);
-                }
+                let common = Contender::parse_all(RIVALS)?;
+                common.into_iter().filter(|rival| *rival != law).collect()
             }
-        }
-        Ok(Self { law, against: rivals, quick: false, jobs, seeds: None })
+        };
+        Ok(Self { law, against, quick: false, jobs, seeds: None })
     }
 }
 
@@ -131,8 +124,8 @@ pub fn evaluate_until(request: &Request, watch: impl Watch) -> Result<Option<Eva
     }
     Ok(Some(Evaluation {
         schema: SCHEMA,
-        law: request.law.name.to_owned(),
-        against: request.against.iter().map(|row| row.name.to_owned()).collect(),
+        law: request.law.label(),
+        against: request.against.iter().map(Contender::label).collect(),
         quick: request.quick,
         command,
         criteria: judge::judge(criteria, &outcome),
@@ -143,8 +136,8 @@ pub fn evaluate_until(request: &Request, watch: impl Watch) -> Result<Option<Eva
 
 /// What a person types for the same request.
 fn command(request: &Request) -> String {
-    let names: Vec<&str> = request.against.iter().map(|row| row.name).collect();
-    let mut command = format!("anabranch eval --cc {} --against {}", request.law.name, names.join(","));
+    let rivals: Vec<String> = request.against.iter().map(Contender::label).collect();
+    let mut command = format!("anabranch eval --cc {} --against {}", request.law.label(), rivals.join(","));
     if request.quick {
         command += " --quick";
     }

@@ -1,8 +1,9 @@
 //! The experiments, with the law under test in the place of `$LAW` and a rival in that of `$RIVAL`. A file with a `$RIVAL` is an experiment for each.
+//! Where one of them is the `name` of a table the table has its settings as well.
 //!
 //! The text that a report shows is the one that was run: it can be saved, changed and run again.
 
-use super::Request;
+use super::{Contender, Request};
 use crate::diagnostic::Diagnostic;
 use crate::document::Document;
 use crate::experiment::Experiment;
@@ -22,7 +23,7 @@ macro_rules! file {
 }
 
 /// In the order in which a report shows them.
-const FILES: [File; 20] = [
+const FILES: [File; 24] = [
     file!("alone", ["0.25", "0.5", "2", "4"]),
     file!("sharing", ["1"]),
     file!("newcomer", ["4"]),
@@ -30,18 +31,22 @@ const FILES: [File; 20] = [
     file!("lot", []),
     file!("short", []),
     file!("beside", ["0.1", "0.5", "2", "4"]),
+    file!("adoption", []),
     file!("realtime", ["0.25"]),
     file!("collapse", []),
     file!("crowd", []),
     file!("gigabit", ["0.05"]),
     file!("radio", ["0.1 % lost", "bursts lost", "frames of 4 ms", "hand-overs"]),
     file!("aqm", ["CoDel, marks", "RED", "PIE", "DualPI2"]),
+    file!("tunnel", ["RED, loses marks", "CoDel, drops for marks"]),
     file!("policer", ["150 kB"]),
     file!("far", ["0.01 %"]),
     file!("reordering", []),
     file!("disorder", ["2 % twice"]),
     file!("onset", ["4"]),
     file!("reroutes", ["1.3", "4"]),
+    file!("paths", []),
+    file!("deceit", []),
     file!("incast", []),
 ];
 
@@ -54,17 +59,22 @@ const RIVAL: &str = "$RIVAL";
 pub(super) fn experiments(request: &Request) -> Result<Vec<Experiment>, Diagnostic> {
     let mut experiments = Vec::new();
     for file in &FILES {
-        let text = file.text.replace(LAW, request.law.name);
+        let text = put(file.text, LAW, &request.law);
         if !text.contains(RIVAL) {
             experiments.push(experiment(file, file.name, &text, request.quick)?);
             continue;
         }
         for rival in &request.against {
-            let (name, text) = (format!("{}-{}", file.name, rival.name), text.replace(RIVAL, rival.name));
+            let (name, text) = (format!("{}-{}", file.name, rival.slug()), put(&text, RIVAL, rival));
             experiments.push(experiment(file, &name, &text, request.quick)?);
         }
     }
     Ok(experiments)
+}
+
+/// The text with a law in the place of its mark.
+fn put(text: &str, mark: &str, law: &Contender) -> String {
+    text.replace(&format!("{{ name = \"{mark}\" }}"), &law.table()).replace(mark, &law.label())
 }
 
 fn experiment(file: &File, name: &str, text: &str, is_quick: bool) -> Result<Experiment, Diagnostic> {

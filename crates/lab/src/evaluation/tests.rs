@@ -8,11 +8,13 @@ fn request(law: &str, against: &[&str]) -> Request {
 
 #[test]
 fn rivals_are_those_that_are_named_each_once_or_the_common_ones() {
-    let names = |request: Request| request.against.iter().map(|row| row.name).collect::<Vec<_>>();
+    let names = |request: Request| request.against.iter().map(Contender::label).collect::<Vec<_>>();
     assert_eq!(names(request("reno", &["vegas", "cubic", " vegas"])), ["vegas", "cubic"]);
     let common = |law| Request::new(law, None, NonZeroUsize::MIN).map(names).expect("laws of the registry");
     assert_eq!(common("vegas"), ["cubic", "bbr", "reno"]);
     assert_eq!(common("cubic"), ["bbr", "reno"]);
+    // With settings it is another law than its rival.
+    assert_eq!(common("cubic,slow_start=hystart"), ["cubic", "bbr", "reno"]);
 }
 
 #[test]
@@ -87,6 +89,20 @@ fn cubic_misses_bufferbloat_and_a_law_of_delay_does_not() {
 fn what_is_not_run_is_not_judged() {
     let nothing = ruling("reno", "alone", "5.1.2", "no such column");
     assert_eq!((nothing.ruling, nothing.claims), (Ruling::NotJudged, 0));
+}
+
+/// Its settings go where its name goes and nowhere else: not to the rival that takes its place in the comparison, and the other way round.
+#[test]
+fn settings_follow_their_law() {
+    let request = request("fast,alpha=7", &["cubic,slow_start=hystart"]);
+    let experiments = suite::experiments(&request).expect("the suite is well-formed");
+    let beside = experiments.iter().find(|one| one.name() == "beside-cubic-slow_start-hystart").expect("one a rival");
+    let text = beside.source();
+    let count = |part: &str| text.matches(part).count();
+    assert_eq!(count("cc = { name = \"fast\", alpha = 7 }"), 1, "{text}");
+    assert_eq!(count("cc = { name = \"cubic\", slow_start = \"hystart\" }"), 1, "{text}");
+    assert_eq!(count("\"flow.f.cc\" = { name = \"cubic\", slow_start = \"hystart\" }"), 1, "{text}");
+    assert!(text.contains("Goodput of cubic,slow_start=hystart beside it"), "{text}");
 }
 
 #[test]
