@@ -4,8 +4,8 @@
 //
 // Each flow sends all the time from about its start on. One JSON object comes out, of the seconds from --from to --to: the bits of payload that each flow
 // delivered in a second, the mean number of packets in the bottleneck's queue, and how many packets that queue and the errors lost. Differences from a run of
-// ns-3 as it comes: segments of 1448 bytes, buffers that never limit a flow, a timeout of 200 ms at least and ACKs 40 ms late at
-// most as Linux has them, and no queue discipline above the
+// ns-3 as it comes: segments of 1448 bytes, buffers that never limit a flow, a timeout of 200 ms at least as Linux
+// has it, an ACK for each segment, and no queue discipline above the
 // devices' queues, but for RED. All else, also what a law's parameters are, is ns-3's default.
 
 #include "ns3/applications-module.h"
@@ -114,8 +114,8 @@ main(int argc, char* argv[])
     Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(1 << 24));
     Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(1 << 24));
     Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(MilliSeconds(200)));
-    // A lone segment would be taken for lost before its ACK, which ns-3 delays by 200 ms, and the window would stay at one segment for ever.
-    Config::SetDefault("ns3::TcpSocket::DelAckTimeout", TimeValue(MilliSeconds(40)));
+    // Not only because ours does so: a lone segment would be taken for lost before its ACK, which ns-3 delays by 200 ms, and the window would stay one segment.
+    Config::SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(1));
     if (redMark > 0)
     {
         Config::SetDefault("ns3::TcpSocketBase::UseEcn", StringValue("On"));

@@ -5,6 +5,7 @@ mod generate;
 mod law_table;
 mod links;
 mod machine;
+mod ns3;
 mod oracle;
 mod packages;
 mod platforms;
@@ -44,6 +45,8 @@ enum Task {
     },
     /// Compares every packet of random small topologies with ns-2 (Debian's package `ns2`).
     Oracle(oracle::Options),
+    /// Runs laws of ns-3 and ours of the same names on the same networks, side by side (Debian's packages `libns3-dev`, `g++`); 3 minutes.
+    Ns3(ns3::Options),
     /// Changes each input of the papers' experiments by a fifth, and writes the claims that no change flips; 20 minutes.
     Sensitivity(sensitivity::Options),
     /// Compares ten simulated transfers with real ones over emulated links (Linux, root); 5 minutes.
@@ -74,6 +77,7 @@ fn main() -> ExitCode {
         Task::Tidy => tidy::run(),
         Task::Generate { check } => generate::run(check),
         Task::Oracle(options) => oracle::run(&options),
+        Task::Ns3(options) => ns3::run(&options),
         Task::Sensitivity(options) => sensitivity::run(&options),
         Task::Reality(options) => reality::run(&options),
         Task::Proofs(options) => proofs::run(&options),

@@ -290,6 +290,8 @@ pub enum SourceKeys {
     Analytic,
     /// Another implementation, run by us.
     Oracle,
+    /// Another simulator's own law of the same name, run by us: ns-3.
+    Simulator,
     /// Our transport over real links, measured by us.
     Real,
     /// An aim for a law of our own, written down before the law met it.

@@ -71,6 +71,7 @@ fn masthead(outcome: &Outcome) -> Markup {
     let beside = [
         (Under::Published, "of others' laws"),
         (Under::Oracle, "of ns-2"),
+        (Under::Simulator, "of ns-3"),
         (Under::Analytic, "of the laws"),
         (Under::Real, "of real links"),
         (Under::Aim, "that we aim at"),

@@ -59,7 +59,7 @@ pub(super) fn theirs(source: Source) -> &'static str {
     match source {
         Source::Paper | Source::Published => "published",
         Source::Analytic => "derived",
-        Source::Oracle => "theirs",
+        Source::Oracle | Source::Simulator => "theirs",
         Source::Real => "real",
         Source::Aim => "aim",
         Source::Criterion => "bound",
@@ -90,6 +90,7 @@ pub(super) fn source(source: Source) -> Option<&'static str> {
         Source::Analytic => Some("derived from the laws"),
         Source::Published => Some("figures of others"),
         Source::Oracle => Some("ns-2"),
+        Source::Simulator => Some("ns-3"),
         Source::Real => Some("real links"),
         Source::Aim => Some("aims of our own"),
         Source::Criterion => Some("criterion"),

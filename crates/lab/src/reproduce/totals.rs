@@ -16,6 +16,8 @@ pub enum Under {
     Paper,
     /// Results of another implementation, ns-2, that we ran.
     Oracle,
+    /// Results of another simulator, ns-3, with its own laws.
+    Simulator,
     /// Results derived from a law.
     Analytic,
     /// Results of our transport over real links.
@@ -36,10 +38,11 @@ pub enum Under {
 
 impl Under {
     /// Every category: results first.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Paper,
         Self::Published,
         Self::Oracle,
+        Self::Simulator,
         Self::Analytic,
         Self::Real,
         Self::Aim,
@@ -57,6 +60,7 @@ impl Under {
             (CountsAs::Result, Source::Paper) => Self::Paper,
             (CountsAs::Result, Source::Published) => Self::Published,
             (CountsAs::Result, Source::Oracle) => Self::Oracle,
+            (CountsAs::Result, Source::Simulator) => Self::Simulator,
             (CountsAs::Result, Source::Analytic) => Self::Analytic,
             (CountsAs::Result, Source::Real) => Self::Real,
             (CountsAs::Result, Source::Aim) => Self::Aim,
@@ -76,6 +80,7 @@ impl Under {
             Self::Paper => "the papers",
             Self::Published => "figures of others",
             Self::Oracle => "ns-2's golden runs",
+            Self::Simulator => "ns-3's laws",
             Self::Analytic => "derived from the laws",
             Self::Real => "real links",
             Self::Aim => "aims of our own",
@@ -92,6 +97,7 @@ impl Under {
             Self::Paper => "what the papers print, computed from scratch",
             Self::Published => "what others have published of their laws and queues, papers and RFCs",
             Self::Oracle => "what ns-2 gave when we ran it, with prototypes of rules that it has not",
+            Self::Simulator => "what ns-3's own laws did on the same network when we ran them",
             Self::Analytic => "what the laws give on paper",
             Self::Real => "what the transport did over real links when we measured it",
             Self::Aim => "what we want of the default law, written down before it could do that",
