@@ -15,7 +15,7 @@ use std::num::NonZeroUsize;
 use anabranch_cc::registry::SettingError;
 use serde::Serialize;
 
-pub use contender::Contender;
+pub use contender::{Contender, LawFacts};
 pub use coverage::Coverage;
 pub use judge::{JudgedCriterion, Ruling};
 
@@ -70,6 +70,8 @@ pub struct Evaluation {
     pub law: String,
     /// What it was put beside.
     pub against: Vec<String>,
+    /// The law under test and then what it was put beside, as the registry describes them.
+    pub laws: Vec<LawFacts>,
     /// Whether only a part of the suite was run.
     pub quick: bool,
     /// The command that runs it again.
@@ -126,6 +128,7 @@ pub fn evaluate_until(request: &Request, watch: impl Watch) -> Result<Option<Eva
         schema: SCHEMA,
         law: request.law.label(),
         against: request.against.iter().map(Contender::label).collect(),
+        laws: [&request.law].into_iter().chain(&request.against).map(Contender::facts).collect(),
         quick: request.quick,
         command,
         criteria: judge::judge(criteria, &outcome),

@@ -1,6 +1,7 @@
 //! A law with its settings, as people type it, as a scenario has it, and as a file is named after it.
 
 use anabranch_cc::registry::{self, Row, SettingError, Settings};
+use serde::Serialize;
 
 /// A law of the registry with settings: `anabranch,rival=yield`.
 ///
@@ -59,6 +60,12 @@ impl Contender {
         self.row
     }
 
+    /// What a report says of it.
+    pub(super) fn facts(&self) -> LawFacts {
+        let Row { name, summary, citation, .. } = self.row;
+        LawFacts { name, summary, citation, settings: self.set.iter().map(|(key, value)| format!("{key}={value}")).collect() }
+    }
+
     /// As a person types it.
     pub fn label(&self) -> String {
         self.set.iter().fold(self.row.name.to_owned(), |label, (key, value)| label + &format!(",{key}={value}"))
@@ -83,6 +90,19 @@ impl Contender {
         let is_plain = |character: char| character.is_ascii_alphanumeric() || "._-".contains(character);
         self.label().chars().map(|character| if is_plain(character) { character } else { '-' }).collect()
     }
+}
+
+/// A law of an evaluation, as the registry describes it.
+#[derive(Clone, Debug, Serialize)]
+pub struct LawFacts {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does, in a line.
+    pub summary: &'static str,
+    /// Where it is specified: keys of docs/bibliography.md.
+    pub citation: &'static str,
+    /// `KEY=VALUE` of each setting that was given.
+    pub settings: Vec<String>,
 }
 
 /// Two are the same if they are typed the same.

@@ -18,6 +18,7 @@ pub fn evaluation_page(evaluation: &Evaluation) -> String {
     let title = format!("Evaluation of {}", evaluation.law);
     let body = html! {
         (verdicts(evaluation))
+        (laws(evaluation))
         @for one in &evaluation.criteria { (criterion::criterion(evaluation, one, &mut drawn)) }
         (coverage(evaluation))
         (scenarios(evaluation))
@@ -94,6 +95,7 @@ fn contents(evaluation: &Evaluation) -> Markup {
                         li { a href={ "#" (anchor(&criterion.section)) } { (criterion.section) " " (criterion.title) } }
                     } }
                 }
+                li { a href="#laws" { "Laws" } }
                 li { a href="#coverage" { "Metrics and suites" } }
                 li { a href="#scenarios" { "Scenarios" } }
                 li { a href="#how" { "How to read this" } }
@@ -127,6 +129,36 @@ fn verdicts(evaluation: &Evaluation) -> Markup {
                             }
                             td.number { @if criterion.ruling != Ruling::NotJudged { (criterion.met) " of " (criterion.claims) } }
                             td.statement { span class={ @if criterion.ruling == Ruling::NotJudged { "quiet" } } { (criterion.sentence) } }
+                        }
+                    } }
+                }
+            }
+        }
+    }
+}
+
+/// What was examined, and what it was put beside: each law with its source, and where its settings are not the defaults.
+fn laws(evaluation: &Evaluation) -> Markup {
+    html! {
+        section.paper #laws {
+            header {
+                h2 { "Laws" }
+                p.question { "What was examined, and what it was put beside. All flows use the transport of anabranch, paced; only the law differs." }
+            }
+            div.scroll tabindex="0" role="region" aria-label="Laws" {
+                table.checklist {
+                    thead { tr {
+                        th scope="col" { "law" }
+                        th scope="col" { "what it does" }
+                        th scope="col" { "specification" }
+                        th scope="col" { "settings that are not its defaults" }
+                    } }
+                    tbody { @for contender in &evaluation.laws {
+                        tr {
+                            td.column { (contender.name) }
+                            td { span.what { (contender.summary) } }
+                            td.statement { (contender.citation) }
+                            td.statement { @if contender.settings.is_empty() { "none" } @else { code { (contender.settings.join(", ")) } } }
                         }
                     } }
                 }

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use crate::evaluation::{Evaluation, JudgedCriterion, Ruling};
-use crate::reproduce::JudgedClaim;
+use crate::reproduce::{Figure, JudgedClaim};
 
 use super::super::experiment::Charts;
 use super::super::{interval, table, words};
@@ -30,6 +30,7 @@ pub(super) fn criterion(evaluation: &Evaluation, criterion: &JudgedCriterion, ch
 /// Experiment by experiment.
 fn parts(evaluation: &Evaluation, criterion: &JudgedCriterion, charts: &mut Charts) -> Markup {
     let claims = claims(evaluation, &criterion.section);
+    let mut shown: Vec<&Figure> = Vec::new();
     html! {
         @for part in claims.chunk_by(|a, b| a.1.file == b.1.file) {
             @let (paper, experiment, ..) = &part[0];
@@ -37,11 +38,23 @@ fn parts(evaluation: &Evaluation, criterion: &JudgedCriterion, charts: &mut Char
                 h3 { (experiment.question.split("\n\n").next().unwrap_or_default()) }
                 p.about { "Scenario: " a href={ "#" (words::experiment_anchor(paper, experiment)) } { (experiment.item) } ", " (experiment.duration) "." }
                 @for group in part.chunk_by(|a, b| a.3.title == b.3.title) { (numbers(group)) }
-                @for figure in experiment.figures.iter().filter(|figure| figure.item == criterion.section) { (charts.draw(figure)) }
+                @for figure in new(&experiment.figures, &criterion.section, &mut shown) { (charts.draw(figure)) }
                 @for note in experiment.notes.iter().filter(|note| note.item == criterion.section) { p.about { (note.text) } }
             }
         }
     }
+}
+
+/// The figures of a section with curves that none of `shown` has: experiments with several rivals have runs of the law alone in common.
+fn new<'a>(figures: &'a [Figure], section: &str, shown: &mut Vec<&'a Figure>) -> Vec<&'a Figure> {
+    let mut new = Vec::new();
+    for figure in figures.iter().filter(|figure| figure.item == section) {
+        if !shown.iter().any(|other| other.panels == figure.panels) {
+            shown.push(figure);
+            new.push(figure);
+        }
+    }
+    new
 }
 
 /// The claims of one title: a table, and a curve where enough is varied.

@@ -12,6 +12,8 @@ const LEFT: f64 = 46.0;
 const RIGHT: f64 = 12.0;
 const TOP: f64 = 10.0;
 const BOTTOM: f64 = 24.0;
+/// The least distance of two numbers beside the axis.
+const TICK_APART: f64 = 12.0;
 /// Fewer points are no curve.
 const POINTS_MIN: usize = 3;
 /// Longer names do not fit side by side.
@@ -30,10 +32,18 @@ pub(super) fn curve(claims: &[&JudgedClaim]) -> Option<Markup> {
     if largest <= 0.0 {
         return None;
     }
+    let most = values.iter().copied().fold(0.0, f64::max);
     let (bottom, span) = (HEIGHT - BOTTOM, HEIGHT - BOTTOM - TOP);
     let y = |value: f64| bottom - value / largest * span;
     let x = |index: usize| LEFT + (WIDTH - LEFT - RIGHT) * (index as f64 + 0.5) / claims.len() as f64;
     let (band_top, band_bottom) = (band.high.map_or(TOP, y), band.low.map_or(bottom, y));
+    // Numbers beside the axis: the ends of the band, the largest value and zero, each if there is room between those before it.
+    let mut ticks: Vec<f64> = Vec::new();
+    for value in ends.into_iter().flatten().chain([most, 0.0]) {
+        if ticks.iter().all(|&tick| (y(tick) - y(value)).abs() >= TICK_APART) {
+            ticks.push(value);
+        }
+    }
     let points: Vec<String> =
         values.iter().enumerate().map(|(index, &value)| format!("{} {}", shown(x(index)), shown(y(value)))).collect();
     Some(html! {
@@ -41,10 +51,13 @@ pub(super) fn curve(claims: &[&JudgedClaim]) -> Option<Markup> {
             rect.band x=(LEFT) width=(WIDTH - LEFT - RIGHT) y=(shown(band_top)) height=(shown((band_bottom - band_top).max(0.0))) {}
             @for end in ends.into_iter().flatten() {
                 line.bound x1=(LEFT) x2=(WIDTH - RIGHT) y1=(shown(y(end))) y2=(shown(y(end))) {}
-                text.tick x=(LEFT - 6.0) y=(shown(y(end) + 4.0)) { (words::number(&claims[0].number_shown(end))) }
             }
             line.base x1=(LEFT) x2=(WIDTH - RIGHT) y1=(bottom) y2=(bottom) {}
-            text.tick x=(LEFT - 6.0) y=(shown(bottom + 1.0)) { "0" }
+            @for value in ticks {
+                text.tick x=(LEFT - 6.0) y=(shown(y(value) + 4.0)) {
+                    @if value > 0.0 { (words::number(&claims[0].number_shown(value))) } @else { "0" }
+                }
+            }
             path.line d={ "M" (points.join("L")) } {}
             @for (index, claim) in claims.iter().enumerate() {
                 circle class={ "point " (words::look(claim).class) } cx=(shown(x(index))) cy=(shown(y(values[index]))) r="4" {
