@@ -104,6 +104,13 @@ impl LinkTrace {
         Self { rate, delay, is_held, free_at: SimTime::ZERO, inside, settled, pending }
     }
 
+    /// Takes a packet out of those inside, wherever it is there: queues that serve flows in turn are not first in, first out. Returns whether it was there.
+    fn take_out(&mut self, event: &PacketEvent<'_>) -> bool {
+        let (seq, size) = (event.body.seq(), event.size);
+        let place = self.inside.iter().position(|&(_, waiting, bytes)| (waiting, bytes) == (seq, size));
+        place.and_then(|place| self.inside.remove(place)).is_some()
+    }
+
     /// The departure time of a packet that arrived at `since`, behind a packet that leaves at `free_at`.
     fn departure(&self, free_at: SimTime, since: SimTime, size: u32) -> SimTime {
         free_at.max(since).saturating_add(self.rate.transmission(Bytes::new(size.into())))
@@ -154,16 +161,16 @@ impl Observer for LinkTrace {
                 Change::Enqueued
             }
             Happening::Received => {
-                // First in, first out, and the delay is constant.
-                self.inside.pop_front();
-                self.free_at = event.time - self.delay;
-                self.pending.departures.push_back(self.free_at);
+                // It left so long ago, as the delay is constant. A copy of a packet that is out already has not left again.
+                if self.take_out(event) {
+                    self.free_at = event.time - self.delay;
+                    self.pending.departures.push_back(self.free_at);
+                }
                 Change::Received
             }
             Happening::Discarded => {
-                let (seq, size) = (event.body.seq(), event.size);
-                let place = self.inside.iter().position(|&(_, waiting, bytes)| (waiting, bytes) == (seq, size));
-                self.inside.remove(place.expect("a queue discards what it has taken"));
+                let was_inside = self.take_out(event);
+                assert!(was_inside, "a queue discards what it has taken");
                 Change::Discarded
             }
             Happening::Dropped(DropReason::Error | DropReason::Queue | DropReason::TooLong) => Change::Dropped,

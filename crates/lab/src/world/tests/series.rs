@@ -8,8 +8,12 @@ use super::*;
 /// is busy for the transmission time of its packets.
 #[track_caller]
 fn assert_traced(queue: &str) {
-    let scenario = scenario(&[queue]).unwrap();
-    let mut simulation = Simulation::build(&scenario, Recording::Trace).unwrap();
+    assert_trace(&scenario(&[queue]).unwrap(), queue);
+}
+
+#[track_caller]
+fn assert_trace(scenario: &Scenario, queue: &str) {
+    let mut simulation = Simulation::build(scenario, Recording::Trace).unwrap();
     simulation.run();
     let (end, link) = (simulation.end(), simulation.links[0]);
     let (_, trace) = simulation.link_traces().next().unwrap();
@@ -33,6 +37,26 @@ fn traces_of_queues_agree_with_the_simulator() {
     assert_traced("link.a.queue={ kind = \"red\", packets = 20 }");
     assert_traced("link.a.queue={ kind = \"codel\" }");
     assert_traced("link.a.queue={ kind = \"codel\", packets = 8, target = \"20ms\" }");
+}
+
+/// A queue that serves flows in turn lets packets out in another order than it has taken them, and throws away those of the longest one.
+#[test]
+fn the_trace_of_a_queue_that_serves_in_turn_agrees_with_the_simulator() {
+    let source = |id: usize, rate: &str| {
+        format!(
+            "[[flow]]\nid = \"f{id}\"\nfrom = \"x\"\nto = \"y\"\ntransport = \"cbr\"\npacket = \"{}B\"\nrate = \"{rate}\"\n",
+            1500 - id
+        )
+    };
+    let text = format!(
+        "duration = \"5s\"\n[[link]]\nid = \"a\"\nfrom = \"x\"\nto = \"y\"\nrate = \"1Mbit/s\"\ndelay = \"5ms\"\n\
+         queue = {{ kind = \"fq_codel\", packets = 12 }}\n{}{}{}",
+        source(0, "900kbit/s"),
+        source(1, "300kbit/s"),
+        source(2, "100kbit/s")
+    );
+    let scenario = Scenario::parse(&Document::parse("test.toml", &text).unwrap()).unwrap();
+    assert_trace(&scenario, "fq_codel");
 }
 
 /// The sum of the goodput is the delivered data. A hole holds later data back, which is released at once when the lost packet
