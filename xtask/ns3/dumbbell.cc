@@ -4,9 +4,8 @@
 //
 // Each flow sends all the time from about its start on. One JSON object comes out, of the seconds from --from to --to: the bits of payload that each flow
 // delivered in a second, the mean number of packets in the bottleneck's queue, and how many packets that queue and the errors lost. Differences from a run of
-// ns-3 as it comes: segments of 1448 bytes, buffers that never limit a flow, a timeout of 200 ms at least as Linux
-// has it, an ACK for each segment, and no queue discipline above the
-// devices' queues, but for RED. All else, also what a law's parameters are, is ns-3's default.
+// ns-3 as it comes: segments of 1448 bytes, buffers that never limit a flow, a timeout of 200 ms at least as Linux has it, an ACK for each segment, and no
+// queue discipline above the devices' queues, but for RED. All else, also what a law's parameters are, is ns-3's default.
 
 #include "ns3/applications-module.h"
 #include "ns3/core-module.h"

@@ -53,15 +53,13 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
         fs::write(&path, &fresh).map_err(|error| format!("{EXPERIMENT}: {error}"))?;
     }
     // Ours beside what was measured now, whether it is stored or not.
-    let experiment = Document::parse(EXPERIMENT, &fresh).and_then(Experiment::parse).map_err(|error| error.to_string())?;
+    let experiment =
+        Document::parse(EXPERIMENT, &fresh).and_then(Experiment::parse).map_err(|error| error.to_string())?;
     let runs = Runs { jobs: parallel::jobs_default(), seeds: None };
     let outcome = reproduce::reproduce(&[experiment], runs, |_, _| {}).map_err(|error| error.to_string())?;
     let shown = |claim: &&JudgedClaim| measured.iter().any(|(cell, _)| cell.is(&claim.row, &claim.column));
     let claims: Vec<&JudgedClaim> = outcome.claims().filter(shown).collect();
-    say(&format!(
-        "{:<48}{:<16}{:<20}{:>8}{:>8}{:>7}  band",
-        "what", "law", "network", "ns-3", "ours", "ratio"
-    ));
+    say(&format!("{:<48}{:<16}{:<20}{:>8}{:>8}{:>7}  band", "what", "law", "network", "ns-3", "ours", "ratio"));
     claims.iter().for_each(|claim| say(&line(claim)));
     let deviate = claims.iter().filter(|claim| claim.verdict != Verdict::Reproduced).count();
     say(&format!("{deviate} of {} figures are outside their bands", claims.len()));
@@ -78,7 +76,8 @@ fn line(claim: &JudgedClaim) -> String {
         reproduce::PublishedValue::Words(_) => f64::NAN,
     };
     let ours = claim.measured.ours.as_ref().map_or(f64::NAN, |ours| ours.value);
-    let [low, high] = [claim.band.low, claim.band.high].map(|end| end.map_or_else(String::new, |end| format!("{end:.2}")));
+    let [low, high] =
+        [claim.band.low, claim.band.high].map(|end| end.map_or_else(String::new, |end| format!("{end:.2}")));
     let deviates = if claim.verdict == Verdict::Reproduced { "" } else { "  deviates" };
     let title: String = claim.title.chars().take(46).collect();
     format!(

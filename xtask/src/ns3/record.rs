@@ -15,7 +15,8 @@ pub(super) fn written(text: &str, measured: &[(Cell, Figures)]) -> String {
         } else if let Some(list) = line.strip_prefix("columns = ") {
             columns = values(list).into_iter().map(|name| name.trim_matches('"').to_owned()).collect();
         }
-        let row = line.strip_prefix('"').and_then(|line| line.split_once("\" = [")).map(|(law, list)| (law, values(list)));
+        let row =
+            line.strip_prefix('"').and_then(|line| line.split_once("\" = [")).map(|(law, list)| (law, values(list)));
         lines.push(match row {
             Some((law, old)) if !measure.is_empty() && old.len() == columns.len() => {
                 let cell = |(column, old): (&String, String)| {

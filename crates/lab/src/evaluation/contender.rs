@@ -63,7 +63,12 @@ impl Contender {
     /// What a report says of it.
     pub(super) fn facts(&self) -> LawFacts {
         let Row { name, summary, citation, .. } = self.row;
-        LawFacts { name, summary, citation, settings: self.set.iter().map(|(key, value)| format!("{key}={value}")).collect() }
+        LawFacts {
+            name,
+            summary,
+            citation,
+            settings: self.set.iter().map(|(key, value)| format!("{key}={value}")).collect(),
+        }
     }
 
     /// As a person types it.

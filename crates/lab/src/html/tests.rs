@@ -1,5 +1,5 @@
 use super::*;
-use crate::evaluation::{Coverage, Evaluation, JudgedCriterion, Ruling, SCHEMA as EVALUATION};
+use crate::evaluation::{Coverage, Evaluation, JudgedCriterion, LawFacts, Ruling, SCHEMA as EVALUATION};
 use crate::experiment::{ClaimKind, CountsAs, Source};
 use crate::reproduce::{
     BesideEngine, ExperimentOutcome, Figure, JudgedBand, JudgedClaim, JudgedNote, Measured, Measurement, Outcome,
@@ -153,6 +153,7 @@ fn evaluation(text: &str) -> Evaluation {
         schema: EVALUATION,
         law: text.to_owned(),
         against: vec![text.to_owned()],
+        laws: vec![LawFacts { name: "reno", summary: "halves", citation: "rfc-5681", settings: vec![text.to_owned()] }],
         quick: true,
         command: text.to_owned(),
         coverage: vec![Coverage {
@@ -174,6 +175,21 @@ fn no_text_can_add_or_end_an_element_of_an_evaluation() {
         let page = evaluation_page(&evaluation(text));
         assert_eq!(skeleton(&page), skeleton(&expected), "{text}");
     }
+}
+
+/// A second rival has the runs of the law alone in common with the first one: they are drawn once, and what differs is drawn twice.
+#[test]
+fn a_criterion_shows_equal_curves_once() {
+    let drawn = |second: Vec<Figure>| {
+        let mut evaluation = evaluation("w");
+        let experiments = &mut evaluation.outcome.papers[0].experiments;
+        let mut other = experiments[0].clone();
+        (other.file, other.figures) = ("other.toml".to_owned(), second);
+        experiments.push(other);
+        evaluation_page(&evaluation).matches("<figure").count()
+    };
+    let of = |points: usize| vec![Figure { item: "5.1".to_owned(), ..figure("w", 1, &[series("w", points)]) }];
+    assert_eq!([drawn(vec![]), drawn(of(3)), drawn(of(4))], [1, 1, 2]);
 }
 
 #[test]
