@@ -92,8 +92,12 @@ pub fn picture(
         })
     });
     let paths: Vec<(String, Series)> = paths.take(DRAWN_MAX).collect();
+    // Where nothing ever waits there is no queue to show, unless that is so everywhere.
+    let waits = |id: &str| report.links.iter().any(|link| link.id == id && link.queue_packets_p99 >= 2);
+    let anything_waits = links(scenario).into_iter().any(waits);
     let queues: Vec<(String, Series)> = links(scenario)
         .into_iter()
+        .filter(|id| !anything_waits || waits(id))
         .filter_map(|id| Some((id.to_owned(), find(&format!("link.{id}.queue"))?)))
         .collect();
     let panel = |title: &str, unit: &str, scale: f64, all: &[(String, Series)]| Panel {

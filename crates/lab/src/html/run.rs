@@ -19,7 +19,7 @@ pub fn run_page(runs: &[Pictured]) -> String {
             h2 { "Numbers" }
             (flows(runs))
             (links(runs))
-            @for run in runs { @for note in &run.report.notes { p.about { @if !is_alone { (run.name) ": " } (note) } } }
+            @for run in runs { @for note in &run.report.notes { p.about { @if !is_alone { (run.name) ": " } (words::with_code(note)) } } }
         }
         section.paper #distributions {
             header { h2 { "Distributions" } p.about { "Upward: the share of the time in which it was at most so large." } }

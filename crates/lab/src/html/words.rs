@@ -107,6 +107,11 @@ pub(super) fn place(claim: &JudgedClaim) -> String {
     }
 }
 
+/// A text with what stands between backticks as code.
+pub(super) fn with_code(text: &str) -> Markup {
+    html! { @for (index, part) in text.split('`').enumerate() { @if index % 2 == 1 { code { (part) } } @else { (part) } } }
+}
+
 /// A number with a typographic minus sign.
 pub(super) fn number(text: &str) -> String {
     text.replace('-', "−")
