@@ -55,7 +55,7 @@ impl Contender {
         Ok(once)
     }
 
-    /// The law.
+    /// The row of its law in the registry.
     pub fn row(&self) -> &'static Row {
         self.row
     }
@@ -100,7 +100,7 @@ impl Contender {
 /// A law of an evaluation, as the registry describes it.
 #[derive(Clone, Debug, Serialize)]
 pub struct LawFacts {
-    /// Its name.
+    /// The name of the law in the registry.
     pub name: &'static str,
     /// What it does, in a line.
     pub summary: &'static str,

@@ -89,13 +89,13 @@ fn contents(evaluation: &Evaluation) -> Markup {
         nav.contents aria-label="Contents" {
             ol {
                 li { a href="#verdicts" { "Verdicts" } }
+                li { a href="#laws" { "Laws" } }
                 li {
                     "Criteria"
                     ol { @for criterion in evaluation.criteria.iter().filter(|criterion| criterion.ruling != Ruling::NotJudged) {
                         li { a href={ "#" (anchor(&criterion.section)) } { (criterion.section) " " (criterion.title) } }
                     } }
                 }
-                li { a href="#laws" { "Laws" } }
                 li { a href="#coverage" { "Metrics and suites" } }
                 li { a href="#scenarios" { "Scenarios" } }
                 li { a href="#how" { "How to read this" } }
