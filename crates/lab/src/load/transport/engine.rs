@@ -120,7 +120,7 @@ struct Chosen {
 /// The law that `cc` names: one of the registry's, or that of a module.
 fn law(keys: Option<&LawKeys>, plugins: &Plugins, path: Path) -> Checked<Chosen> {
     if keys.is_some_and(|keys| keys.0.contains_key(PLUGIN)) {
-        return of_plugin(Settings::new(keys.map(|keys| keys.0.clone()).unwrap_or_default(), path, ""), plugins);
+        return of_plugin(Settings::new(keys, path), plugins);
     }
     if keys.is_some_and(|keys| !keys.0.contains_key("name")) {
         let fault = Fault::new("no law is named").remedy("add `name` and a law, or `plugin` and the file of your own");

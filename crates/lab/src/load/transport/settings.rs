@@ -16,9 +16,12 @@ pub(super) struct Settings {
 }
 
 impl Settings {
+    pub(super) fn new(keys: Option<&LawKeys>, path: Path) -> Self {
+        Self { rest: keys.map(|keys| keys.0.clone()).unwrap_or_default(), known: Vec::new(), path }
+    }
+
     pub(super) fn of_law(keys: Option<&LawKeys>, path: Path) -> Checked<Self> {
-        let rest = keys.map(|keys| keys.0.clone()).unwrap_or_default();
-        let settings = Self { rest, known: Vec::new(), path };
+        let settings = Self::new(keys, path);
         if keys.is_some() && !settings.rest.contains_key("name") {
             let fault = Fault::new("the key `name` is missing").remedy("add the name of the law");
             return Err((settings.path, fault));
