@@ -136,7 +136,7 @@ impl Fault {
 pub struct Source {
     /// Its name in messages.
     pub file: Arc<str>,
-    /// Its content.
+    /// The text of the line, without its end.
     pub text: Arc<str>,
 }
 

@@ -1,6 +1,6 @@
 //! Makes the transport of a flow from its keys: one file for each kind of transport; `settings.rs` has the settings of an agent's law.
 //!
-//! To add an agent, add its name to `TransportKeys`, its arm to [`Drive::of`], and a function that takes the settings of its law, as
+//! To add an agent, add its name to `TransportKeys`, its arm to `Drive::of`, and a function that takes the settings of its law, as
 //! `vegas` in `agent.rs`.
 
 mod agent;
