@@ -136,7 +136,7 @@ impl Fault {
 pub struct Source {
     /// Its name in messages.
     pub file: Arc<str>,
-    /// The text of the line, without its end.
+    /// The whole text of the file.
     pub text: Arc<str>,
 }
 
