@@ -29,7 +29,8 @@ from ._native import (
     __version__,
     check,
 )
-from . import _executors, _native, _plot
+from . import _executors, _native, _plot, _write
+from ._executors import SweepError
 from ._progress import Progress as _Progress
 
 __all__ = [
@@ -50,6 +51,7 @@ __all__ = [
     "ScenarioError",
     "Sent",
     "Sweep",
+    "SweepError",
     "Table",
     "__version__",
     "check",
@@ -70,10 +72,7 @@ def sweep(scenario, axes, *, seeds=1, jobs=None, set=None, rows=None, executor=N
     """Runs every combination of the axes' values with several seeds, on all cores, or wherever an executor runs them."""
     grid = _native.Grid(scenario, axes, seeds=seeds, set=set, rows=rows)
     with _Progress(progress, "of the sweep") as watch:
-        if executor is None:
-            return grid.finish(jobs=jobs, progress=watch)
-        _executors.deal(grid, executor, 1 if jobs is None else jobs, watch)
-        return grid.finish()
+        return _executors.sweep(grid, executor, jobs, watch)
 
 
 def reproduce(*papers, seeds=None, jobs=None, experiments=None, progress=None):
@@ -98,3 +97,4 @@ def __getattr__(name):
 
 
 Run.plot = _plot.plot
+Sweep.write = _write.write

@@ -3,101 +3,161 @@
 from __future__ import annotations
 
 import concurrent.futures
+import logging
 import os
 import time
+from collections import deque
 
 from . import _native
 
 # A chunk takes about so long: long beside what it costs to send, short beside what is lost with a worker.
-CHUNK_S = 10.0
+CHUNK_S = 20.0
 # Chunks that wait at each worker, so that none has nothing to do.
 WAITING = 2
 # How often futures are looked at that cannot be waited for, and whether Ctrl-C was pressed.
 LOOK_EACH_S = 0.2
+# How often a run that is alone in its chunk is given to a worker. Who is lost with it three times is lost because of it.
+TRIES = 3
+# SLURM takes no longer array, unless its administrator has set `MaxArraySize`.
+ARRAY_MAX = 1000
+
+# Tells of each chunk, at the level `DEBUG`.
+log = logging.getLogger("anabranch")
+
+
+class SweepError(_native.Error):
+    """Some runs of a sweep failed: `failed` says which and why, and `sweep` has the others."""
+
+    def __init__(self, message, failed=(), sweep=None):
+        super().__init__(message)
+        self.failed, self.sweep = list(failed), sweep
+
+
+SweepError.__module__ = "anabranch"
 
 
 def run(task, places, jobs):
-    """What a worker does. Returns how long it took, and the rows."""
+    """What a worker does. Returns how long it took, the rows, and which runs failed."""
     began = time.monotonic()
-    try:
-        text = _native.run_places(task, places, jobs)
-    except BaseException as error:
-        # A panic of Rust's cannot be sent to another process.
-        if type(error).__name__ == "PanicException":
-            raise RuntimeError(str(error)) from None
-        raise
-    return time.monotonic() - began, text
+    text, failed = _native.run_places(task, places, jobs)
+    return time.monotonic() - began, text, failed
 
 
-def deal(grid, executor, jobs, progress):
-    """Lets an executor run what is missing of a grid. A run that fails does not stop the others."""
-    executor = _executor(executor)
-    task, waiting = grid.task, grid.missing()
-    workers = _workers(executor)
-    total, done, took = len(waiting), 0, 0.0
-    # Runs of a chunk that has failed: each goes alone, so that one which fails takes no other with it.
-    alone = []
-    running, failed = {}, []
-    if progress:
-        progress(0, total)
+def sweep(grid, executor, jobs, progress):
+    """The sweep of a grid, of which an executor, or nobody else, runs what is missing."""
+    if executor is None:
+        whole, failed = grid.finish(jobs=jobs, progress=progress)
+    else:
+        pool = _pool(executor, 1 if jobs is None else jobs)
+        try:
+            failed = sorted(deal(grid, pool, progress))
+        finally:
+            pool.close()
+        whole = grid.known()
+    if not failed:
+        return whole
+    told = [(grid.describe(place), because) for place, because in failed]
+    raise SweepError(
+        f"{len(told)} of {len(told) + len(whole)} runs failed, the first {told[0][0]}: {told[0][1]}; `sweep` of this exception has the others, "
+        "and with `rows` they are kept, so that the same call runs what is missing",
+        told,
+        whole,
+    )
+
+
+def deal(grid, pool, progress):
+    """Lets a pool run what is missing of a grid. Returns the runs that failed, and why; they do not stop the others."""
+    deal = _Deal(grid, pool, progress)
     try:
-        while waiting or alone or running:
-            while (waiting or alone) and len(running) < WAITING * workers:
-                size = _chunk(len(waiting), workers, took / done if done else None)
-                if alone:
-                    chunk = [alone.pop()]
-                else:
-                    chunk, waiting = waiting[:size], waiting[size:]
-                try:
-                    running[executor.submit(run, task, chunk, jobs)] = chunk
-                except RuntimeError as error:
-                    # It takes nothing more: a worker of a process pool has died, and the pool with it.
-                    failed += [(place, error) for place in chunk + alone + waiting]
-                    waiting, alone = [], []
-                    break
-            for future in _done(running):
-                chunk = running.pop(future)
-                try:
-                    seconds, text = future.result()
-                    grid.add(text)
-                except Exception as error:
-                    if len(chunk) > 1:
-                        alone += chunk
-                    else:
-                        failed.append((chunk[0], error))
-                    continue
-                done, took = done + len(chunk), took + seconds
-                if progress:
-                    progress(done, total)
+        deal.run()
     finally:
-        for future in running:
-            future.cancel()
-    if failed:
-        place, error = min(failed, key=lambda it: it[0])
-        raise _native.Error(
-            f"{len(failed)} of {total} runs failed, the first {grid.describe(place)}: {error!r}; "
-            "with `rows` the others are kept, and the same call runs what is missing"
-        ) from error
+        for future in deal.running:
+            pool.cancel(future)
+    return deal.failed
 
 
-def _executor(executor):
-    # A client of Dask is none, but has one.
-    get = getattr(executor, "get_executor", None)
-    executor = get() if callable(get) else executor
-    if not callable(getattr(executor, "submit", None)):
-        raise TypeError(f"{executor!r} is no executor: it has no `submit`")
-    return executor
+class _Deal:
+    def __init__(self, grid, pool, progress):
+        self.grid, self.pool, self.progress = grid, pool, progress
+        self.task = grid.task
+        self.waiting = deque(grid.missing())
+        self.total = len(self.waiting)
+        # Chunks of workers that were lost, each with how often it was given to one.
+        self.again = deque()
+        # By the future of each.
+        self.running = {}
+        self.failed = []
+        # Runs that workers have told of, and how long these took.
+        self.told, self.took = 0, 0.0
 
+    def run(self):
+        self._tell()
+        if self.pool.is_array and self.waiting:
+            # How long a run takes must be known before an array is sent.
+            places = [self.waiting.popleft()]
+            self._take(places, *run(self.task, places, self.pool.jobs))
+        while self.waiting or self.again or self.running:
+            self._give()
+            for future in _done(self.running):
+                places, tries = self.running.pop(future)
+                try:
+                    told = future.result()
+                except _native.Error:
+                    # The worker is not like this process, or lacks what the scenario needs: all others would say so, too.
+                    raise
+                except Exception as error:
+                    self._lose(places, tries, error)
+                else:
+                    self._take(places, *told)
 
-def _workers(executor):
-    known = getattr(executor, "_max_workers", None)
-    return known if isinstance(known, int) and known > 0 else os.cpu_count() or 1
+    def _give(self):
+        """Gives workers as much as there is room for."""
+        chunks = []
+        while (self.waiting or self.again) and len(self.running) + len(chunks) < self.pool.room:
+            if self.again:
+                chunks.append(self.again.popleft())
+                continue
+            size = min(self.pool.size(len(self.waiting), self.took / self.told if self.told else None), len(self.waiting))
+            chunks.append(([self.waiting.popleft() for _ in range(size)], 0))
+        try:
+            futures = self.pool.submit(self.task, [places for places, _ in chunks]) if chunks else []
+        except RuntimeError as error:
+            # It takes nothing more: a worker of a process pool has died, and the pool with it.
+            lost = [place for places, _ in [*chunks, *self.again, (self.waiting, 0)] for place in places]
+            self.waiting, self.again = deque(), deque()
+            self._fail(lost, error)
+        else:
+            self.running.update(zip(futures, chunks))
 
+    def _take(self, places, seconds, text, unrun):
+        """Keeps what a worker has told of its chunk."""
+        log.debug("a chunk of %d runs took %.3f s", len(places), seconds)
+        self.grid.add(text)
+        self.failed += unrun
+        self.told, self.took = self.told + len(places), self.took + seconds
+        self._tell()
 
-def _chunk(left, workers, run_s):
-    # The first chunks are small: nobody knows yet how long a run takes. The last ones are small too, so that all workers end together.
-    fair = max(1, left // (WAITING * workers))
-    return 1 if run_s is None else max(1, min(fair, int(CHUNK_S / max(run_s, 1e-6))))
+    def _lose(self, places, tries, error):
+        """Has a chunk run again whose worker is lost: first the same, for a worker may die of something else; then halves, so that a run that its
+        worker dies of takes no other with it."""
+        log.debug("a chunk of %d runs was lost: %r", len(places), error)
+        if len(places) == 1 and tries + 1 == TRIES:
+            self._fail(places, error)
+        elif len(places) == 1 or tries == 0:
+            self.again.append((places, tries + 1))
+        else:
+            half = len(places) // 2
+            self.again += [(places[:half], 1), (places[half:], 1)]
+
+    def _fail(self, places, error):
+        self.failed += [(place, repr(error)) for place in places]
+        self._tell()
+
+    def _tell(self):
+        if self.progress:
+            under_way = sum(len(places) for places, _ in self.running.values())
+            again = sum(len(places) for places, _ in self.again)
+            self.progress(self.total - len(self.waiting) - again - under_way, self.total)
 
 
 def _done(running):
@@ -108,3 +168,110 @@ def _done(running):
     if not done:
         time.sleep(LOOK_EACH_S)
     return done
+
+
+class _Pool:
+    """Anything with the interface of `concurrent.futures.Executor`. A chunk runs on `jobs` threads of its worker."""
+
+    is_array = False
+
+    def __init__(self, executor, jobs, workers=None):
+        self.executor, self.jobs = executor, jobs
+        known = workers or getattr(executor, "_max_workers", None)
+        self.workers = known if isinstance(known, int) and known > 0 else os.cpu_count() or 1
+
+    @property
+    def room(self):
+        """Chunks that may be under way."""
+        return WAITING * self.workers
+
+    def size(self, left, run_s):
+        """How many runs of those that are left are a chunk, if one takes so long."""
+        # The first chunks are small: nobody knows yet how long a run takes. The last ones are small too, so that all workers end together.
+        fair = max(1, left // (WAITING * self.workers))
+        return 1 if run_s is None else min(fair, _whole(run_s))
+
+    def submit(self, task, chunks):
+        return [self.executor.submit(run, task, places, self.jobs) for places in chunks]
+
+    def cancel(self, future):
+        future.cancel()
+
+    def close(self):
+        pass
+
+
+class _Submitit(_Pool):
+    """An executor of submitit: a job array for all chunks."""
+
+    is_array = True
+    room = ARRAY_MAX
+
+    def size(self, left, run_s):
+        # Who waits in a queue of others' jobs has few of them.
+        return _whole(run_s)
+
+    def submit(self, task, chunks):
+        count = len(chunks)
+        return self.executor.map_array(run, [task] * count, chunks, [self.jobs] * count)
+
+
+class _Ray(_Pool):
+    """A cluster of Ray, or one of this machine that lives as long as the sweep."""
+
+    def __init__(self, ray, jobs):
+        self.ray, self.is_own = ray, not ray.is_initialized()
+        if self.is_own:
+            ray.init(log_to_driver=False)
+        super().__init__(None, jobs, max(1, int(ray.cluster_resources().get("CPU", 1)) // jobs))
+        # Lost workers are our business, as everywhere.
+        self.remote = ray.remote(run).options(num_cpus=jobs, max_retries=0, name="anabranch")
+        self.task, self.references = (None, None), {}
+
+    def submit(self, task, chunks):
+        # The same task goes with every chunk, and to each machine once.
+        if self.task[0] is not task:
+            self.task = (task, self.ray.put(task))
+        references = [self.remote.remote(self.task[1], places, self.jobs) for places in chunks]
+        futures = [reference.future() for reference in references]
+        self.references.update(zip(futures, references))
+        for future in futures:
+            # Whose reference is gone, its rows leave Ray's store.
+            future.add_done_callback(lambda future: self.references.pop(future, None))
+        return futures
+
+    def cancel(self, future):
+        reference = self.references.get(future)
+        if reference is not None:
+            self.ray.cancel(reference, force=True)
+
+    def close(self):
+        self.references.clear()
+        if self.is_own:
+            self.ray.shutdown()
+
+
+def _whole(run_s):
+    """Runs that take as long as a chunk should."""
+    return max(1, int(CHUNK_S / max(run_s, 1e-6)))
+
+
+def _pool(executor, jobs):
+    if jobs < 1:
+        raise ValueError("jobs is 0; use 1 or more")
+    if executor == "ray":
+        try:
+            import ray as executor
+        except ImportError:
+            raise _native.Error("executor='ray' needs Ray: pip install 'anabranch[ray]'") from None
+    if getattr(executor, "__name__", None) == "ray" and callable(getattr(executor, "remote", None)):
+        return _Ray(executor, jobs)
+    if callable(getattr(executor, "map_array", None)):
+        return _Submitit(executor, jobs)
+    if callable(getattr(executor, "get_executor", None)):
+        # A client of Dask is none, but has one. What is given again is to be run again, hence not pure.
+        threads = getattr(executor, "nthreads", dict)().values()
+        return _Pool(executor.get_executor(pure=False), jobs, sum(threads) // jobs or None)
+    if not callable(getattr(executor, "submit", None)):
+        raise TypeError(f"{executor!r} is no executor: it has no `submit`")
+    return _Pool(executor, jobs)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+
 from ._native import Error
 
 # What stands beside an axis.
@@ -33,7 +35,16 @@ def plot(self, *names):
     except ImportError as missing:
         raise Error("plot needs matplotlib: pip install matplotlib") from missing
     names = names or ("window",)
-    figure = Figure(figsize=(8, 1 + 2.2 * len(names)), layout="constrained")
+
+    class Shown(Figure):
+        """Shows itself in a notebook, which otherwise knows figures of pyplot alone."""
+
+        def _repr_png_(self):
+            picture = io.BytesIO()
+            self.savefig(picture, format="png")
+            return picture.getvalue()
+
+    figure = Shown(figsize=(8, 1 + 2.2 * len(names)), layout="constrained")
     panels = figure.subplots(len(names), sharex=True, squeeze=False)[:, 0]
     for name, axes in zip(names, panels):
         for series in _meant(self, name):

@@ -288,6 +288,11 @@ impl Experiment {
         self.measures.iter().any(|(known, _)| known == name)
     }
 
+    /// Whether a measure or a gauge can be below zero: a difference can, and no gauge.
+    pub fn may_be_negative(&self, name: &str) -> bool {
+        self.measures.iter().any(|(known, expression)| known == name && expression.may_be_negative())
+    }
+
     /// The number of its figures.
     pub fn figures(&self) -> usize {
         self.figures.len()

@@ -456,9 +456,10 @@ impl Report {
         })
     }
 
-    /// All measured gauges by name.
+    /// All measured gauges by name: those of the run, then of each flow, link and class.
     pub fn gauges(&self) -> Vec<(String, f64)> {
-        let mut gauges = Vec::new();
+        let of_run = |gauge: &Gauge<Report>| Some((gauge.name.to_owned(), (gauge.of)(self)?));
+        let mut gauges: Vec<(String, f64)> = RUN_GAUGES.iter().filter_map(of_run).collect();
         for flow in &self.flows {
             let named =
                 |gauge: &Gauge<FlowReport>| Some((format!("flow.{}.{}", flow.id, gauge.name), (gauge.of)(flow)?));

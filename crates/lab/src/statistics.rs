@@ -20,6 +20,12 @@ impl Interval {
     pub fn contains(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }
+
+    /// The part of it that is not below zero, for what cannot be there.
+    #[must_use]
+    pub fn from_zero(self) -> Self {
+        Self { low: self.low.max(0.0), ..self }
+    }
 }
 
 impl Sample {

@@ -1,23 +1,26 @@
 //! Runs every combination of a scenario's axes with several seeds, and tells mean, spread and interval of every gauge.
 //!
-//! A point without randomness is run once: other seeds would give the same. `rows` keeps each run, so that only what is missing is run.
+//! A point without randomness is run once: other seeds would give the same. `rows` keeps each run, so that only what is missing is run. A run
+//! that fails is told with its seed, and stops no other.
 
 mod rows;
+mod table;
 
-use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::any::Any;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::diagnostic::{Diagnostic, Fault};
-use crate::experiment::{Experiment, Variant};
+use crate::diagnostic::Diagnostic;
+use crate::experiment::{Axis, Experiment, Variant};
 use crate::parallel;
-use crate::run::{self, ControllerFailed, Run};
+use crate::run;
 use crate::scenario::Scenario;
-use crate::statistics::{Interval, Sample};
 
-pub use rows::{Row, Rows, head};
+pub use rows::{ENGINE, Row, Rows, head};
+pub use table::Table;
+pub(crate) use table::{Line, quoted};
 
 /// How a sweep is run.
 #[derive(Clone, Copy, Debug)]
@@ -58,33 +61,6 @@ impl std::str::FromStr for Shard {
     }
 }
 
-/// The table of a sweep.
-#[derive(Clone, Debug)]
-pub struct Table {
-    pub(crate) axes: Vec<String>,
-    pub(crate) lines: Vec<Line>,
-}
-
-/// A gauge or a measure at a point of the grid.
-#[derive(Clone, Debug)]
-pub(crate) struct Line {
-    pub(crate) labels: Vec<String>,
-    pub(crate) gauge: String,
-    /// The runs in which it was measured; nothing if it was in none.
-    pub(crate) sample: Option<Sample>,
-    /// Whether it is never below zero.
-    pub(crate) is_positive: bool,
-}
-
-impl Line {
-    /// The 95 % confidence interval of the mean, if there are several values. It does not go below zero where no value can.
-    pub(crate) fn interval(&self) -> Option<Interval> {
-        let sample = self.sample.as_ref().filter(|sample| sample.count() > 1)?;
-        let Interval { low, high } = sample.confidence();
-        Some(Interval { low: if self.is_positive { low.max(0.0) } else { low }, high })
-    }
-}
-
 /// The outcome of a sweep.
 #[derive(Clone, Debug)]
 pub struct Sweep {
@@ -92,12 +68,32 @@ pub struct Sweep {
     pub table: Table,
     /// The rows behind the table, in the order of the grid.
     pub rows: Vec<Row>,
+    /// The runs that have no row, in the order of the grid.
+    pub failed: Vec<Failed>,
     /// The number of runs that were kept from an earlier sweep.
     pub kept: usize,
     /// The number of points of the grid.
     pub points: usize,
     /// The number of points without randomness, which are run once.
     pub certain: usize,
+}
+
+/// A run that has failed: a controller of a flow's own did, or it has panicked, which is a mistake of the simulator's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failed {
+    /// Where it stands in the grid.
+    pub place: Place,
+    /// What the controller or the panic said.
+    pub because: String,
+}
+
+/// What was run of the places that somebody named.
+#[derive(Clone, Debug)]
+pub struct Told {
+    /// In the order of the places, without those that failed.
+    pub rows: Vec<Row>,
+    /// Those that failed, in the order of the places.
+    pub failed: Vec<Failed>,
 }
 
 /// Observes a sweep. A closure observes the number of runs alone.
@@ -121,7 +117,7 @@ impl<F: FnMut(usize, usize)> Watch for F {
 }
 
 /// One run of a grid: so a driver tells others what to run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     /// The number of its point, from 0, the last axis fastest.
     pub point: usize,
@@ -150,20 +146,12 @@ pub fn sweep_until(
     kept: &Rows,
     watch: impl Watch,
 ) -> Result<Option<Sweep>, Diagnostic> {
-    let Plan { points, mut jobs, ends, certain } = Plan::new(experiment, options, kept)?;
-    let known = jobs.iter().filter(|job| job.row.is_some()).count();
-    if run_missing(experiment, &mut jobs, options.jobs, watch)?.is_break() {
+    let mut plan = Plan::new(experiment, options, kept)?;
+    let known = plan.jobs.iter().filter(|job| job.row.is_some()).count();
+    let ControlFlow::Continue(failed) = run_missing(experiment, &mut plan.jobs, options.jobs, watch) else {
         return Ok(None);
-    }
-    let rows = rows_of(jobs);
-    let mut lines = Vec::new();
-    let mut begin = 0;
-    for ((_, point), &end) in points.iter().zip(&ends) {
-        lines.extend(lines_of(experiment, point, &rows[begin..end]));
-        begin = end;
-    }
-    let axes = experiment.axes.iter().map(|axis| axis.name.clone()).collect();
-    Ok(Some(Sweep { table: Table { axes, lines }, rows, kept: known, points: points.len(), certain }))
+    };
+    Ok(Some(plan.finish(experiment, known, failed)))
 }
 
 /// The runs of the grid that `kept` does not have.
@@ -173,6 +161,39 @@ pub fn sweep_until(
 pub fn missing(experiment: &Experiment, options: Options, kept: &Rows) -> Result<Vec<Place>, Diagnostic> {
     let Plan { jobs, .. } = Plan::new(experiment, options, kept)?;
     Ok(jobs.into_iter().filter(|job| job.row.is_none()).map(|job| job.place).collect())
+}
+
+/// The sweep of what `kept` has. Nothing is run; what is missing is in no row.
+///
+/// # Errors
+/// As [`sweep`].
+pub fn known(experiment: &Experiment, options: Options, kept: &Rows) -> Result<Sweep, Diagnostic> {
+    let plan = Plan::new(experiment, options, kept)?;
+    let known = plan.jobs.iter().filter(|job| job.row.is_some()).count();
+    Ok(plan.finish(experiment, known, Vec::new()))
+}
+
+/// A run in words, for who is told that it failed: `with rate = slow and seed 3`.
+///
+/// # Errors
+/// As [`sweep`].
+///
+/// # Panics
+/// If the grid has no such point.
+pub fn describe(experiment: &Experiment, place: Place) -> Result<String, Diagnostic> {
+    let point = &experiment.variants()[place.point];
+    let first = experiment.scenario(point)?.seed;
+    Ok(words(experiment, &experiment.labels(point), first.wrapping_add(place.seed.into())))
+}
+
+/// The labels of a run and its seed in words.
+fn words(experiment: &Experiment, labels: &[impl AsRef<str>], seed: u64) -> String {
+    let label = |(axis, label): (&Axis, &_)| format!("{} = {}", axis.name, AsRef::<str>::as_ref(label));
+    let labels: Vec<String> = experiment.axes.iter().zip(labels).map(label).collect();
+    match labels.is_empty() {
+        true => format!("with seed {seed}"),
+        false => format!("with {} and seed {seed}", labels.join(", ")),
+    }
 }
 
 /// Runs some of the grid, as who was told to does; nothing if `watch` does not let it go on.
@@ -187,15 +208,15 @@ pub fn run_some(
     places: &[Place],
     jobs: NonZeroUsize,
     watch: impl Watch,
-) -> Result<Option<Vec<Row>>, Diagnostic> {
+) -> Result<Option<Told>, Diagnostic> {
     let points = experiment.variants();
     let job = |&place: &Place| {
         let point = &points[place.point];
         Ok(Job::new(experiment, point, place, &experiment.scenario(point)?, &experiment.content(point)?))
     };
     let mut runs = places.iter().map(job).collect::<Result<Vec<_>, Diagnostic>>()?;
-    let whole = run_missing(experiment, &mut runs, jobs, watch)?;
-    Ok(whole.is_continue().then(|| rows_of(runs)))
+    let ControlFlow::Continue(failed) = run_missing(experiment, &mut runs, jobs, watch) else { return Ok(None) };
+    Ok(Some(Told { rows: runs.into_iter().filter_map(|job| job.row).collect(), failed }))
 }
 
 /// All runs of a part of the grid.
@@ -227,6 +248,22 @@ impl Plan {
         }
         Ok(Self { points, jobs, ends, certain })
     }
+
+    /// What comes of it when all jobs have their rows, but for those that failed.
+    fn finish(self, experiment: &Experiment, kept: usize, failed: Vec<Failed>) -> Sweep {
+        let Self { points, jobs, ends, certain } = self;
+        let (mut lines, mut rows) = (Vec::new(), Vec::with_capacity(jobs.len()));
+        let mut jobs = jobs.into_iter().map(|job| job.row);
+        let mut begin = 0;
+        for ((_, point), end) in points.iter().zip(ends) {
+            let of_point = rows.len();
+            rows.extend(jobs.by_ref().take(end - begin).flatten());
+            lines.extend(table::lines_of(experiment, point, &rows[of_point..]));
+            begin = end;
+        }
+        let axes = experiment.axes.iter().map(|axis| axis.name.clone()).collect();
+        Sweep { table: Table { axes, lines }, rows, failed, kept, points: points.len(), certain }
+    }
 }
 
 /// One run of a point.
@@ -248,53 +285,38 @@ impl Job {
     }
 }
 
-/// Runs the jobs that have no row.
-///
-/// # Errors
-/// If a controller of a flow's own fails in one of them. All others run, and their rows are told before.
+/// Runs the jobs that have no row, and returns those that fail, in the order of the grid.
 fn run_missing(
     experiment: &Experiment,
     jobs: &mut [Job],
     threads: NonZeroUsize,
     mut watch: impl Watch,
-) -> Result<ControlFlow<()>, Diagnostic> {
+) -> ControlFlow<(), Vec<Failed>> {
     let missing: Vec<usize> = (0..jobs.len()).filter(|&job| jobs[job].row.is_none()).collect();
     let scenarios: Vec<Scenario> = missing.iter().map(|&job| jobs[job].scenario.clone()).collect();
     let mut done = 0;
     watch.runs(done, missing.len());
     if !watch.goes_on() {
-        return Ok(ControlFlow::Break(()));
+        return ControlFlow::Break(());
     }
-    // In the order of the grid, however many threads there are.
-    let mut failed = BTreeMap::new();
-    let whole = each_run(experiment, &scenarios, threads, |index, run| {
+    let mut failed = Vec::new();
+    let run = |scenario: &Scenario| run::run_measured(scenario, experiment);
+    each_run(&scenarios, threads, run, |index, run| {
         let job = &mut jobs[missing[index]];
         done += 1;
-        match run {
+        match run.and_then(|run| run.map_err(|error| error.to_string())) {
             Ok(run) => {
                 let row = Row::of(experiment, &job.labels, &job.identity, &run);
                 watch.row(&row);
                 job.row = Some(row);
             }
-            Err(error) => drop(failed.insert(index, failure(experiment, job, &error))),
+            Err(because) => failed.push(Failed { place: job.place, because }),
         }
         watch.runs(done, missing.len());
         if watch.goes_on() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    });
-    let Some((_, first)) = failed.first_key_value().filter(|_| whole.is_continue()) else { return Ok(whole) };
-    let fault = Fault::new(format!("{} of {} runs failed, the first {first}", failed.len(), missing.len()));
-    Err(fault.about(experiment.file()))
-}
-
-/// Which run failed, and why.
-fn failure(experiment: &Experiment, job: &Job, error: &ControllerFailed) -> String {
-    let axes = experiment.axes.iter().map(|axis| &axis.name).zip(&job.labels);
-    let values: String = axes.map(|(axis, label)| format!("{axis} = {label}, ")).collect();
-    format!("with {values}seed = {}: {error}", job.scenario.seed)
-}
-
-fn rows_of(jobs: Vec<Job>) -> Vec<Row> {
-    jobs.into_iter().map(|job| job.row.expect("every run is done or was kept")).collect()
+    })?;
+    failed.sort_by_key(|failed| failed.place);
+    ControlFlow::Continue(failed)
 }
 
 /// The points of a part of the grid.
@@ -306,19 +328,21 @@ fn seeded(scenario: &Scenario, offset: u32) -> Scenario {
     Scenario { seed: scenario.seed.wrapping_add(offset.into()), ..scenario.clone() }
 }
 
-/// Runs scenarios in parallel and hands over each run when it is done. If `on_run` breaks, what runs goes on to its end, and nothing more
-/// begins.
-fn each_run(
-    experiment: &Experiment,
+/// Runs scenarios in parallel and hands over each run when it is done, or what its panic said. If `on_run` breaks, what runs goes on to its
+/// end, and nothing more begins.
+fn each_run<T: Send>(
     scenarios: &[Scenario],
     jobs: NonZeroUsize,
-    mut on_run: impl FnMut(usize, Result<Run, ControllerFailed>) -> ControlFlow<()>,
+    run: impl Fn(&Scenario) -> T + Sync,
+    mut on_run: impl FnMut(usize, Result<T, String>) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
     let stopped = AtomicBool::new(false);
+    // A run has its world to itself, and what is left of that is dropped: nobody sees it half changed.
+    let run = |scenario| panic::catch_unwind(AssertUnwindSafe(|| run(scenario))).map_err(|panic| said(&*panic));
     parallel::as_done(
         scenarios.len(),
         jobs,
-        |job| (!stopped.load(Ordering::Relaxed)).then(|| run::run_measured(&scenarios[job], experiment)),
+        |job| (!stopped.load(Ordering::Relaxed)).then(|| run(&scenarios[job])),
         |job, run| {
             let Some(run) = run.filter(|_| !stopped.load(Ordering::Relaxed)) else { return };
             stopped.store(on_run(job, run).is_break(), Ordering::Relaxed);
@@ -327,63 +351,10 @@ fn each_run(
     if stopped.into_inner() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
-/// What the runs of a point give together.
-fn lines_of(experiment: &Experiment, point: &Variant, runs: &[Row]) -> Vec<Line> {
-    let labels: Vec<String> = experiment.labels(point).into_iter().map(str::to_owned).collect();
-    let line = |(place, (gauge, _)): (usize, &(String, Option<f64>))| {
-        let value = |run: &Row| match run.values.get(place) {
-            Some((name, value)) if name == gauge => *value,
-            // A run that measured other things than the first one.
-            _ => run.values.iter().find(|(name, _)| name == gauge).and_then(|(_, value)| *value),
-        };
-        let values: Vec<f64> = runs.iter().filter_map(value).collect();
-        let measure = experiment.measures().iter().find(|(name, _)| name == gauge);
-        // No gauge is below zero.
-        let is_positive = measure.is_none_or(|(_, expression)| !expression.may_be_negative());
-        let sample = (!values.is_empty()).then(|| Sample::new(values));
-        Line { labels: labels.clone(), gauge: gauge.clone(), sample, is_positive }
-    };
-    runs[0].values.iter().enumerate().map(line).collect()
-}
-
-impl Table {
-    /// How many rows there are.
-    pub fn rows(&self) -> usize {
-        self.lines.len()
-    }
-
-    /// Writes it as CSV: the axes, then `gauge,seeds,mean,sd,low,high`, where seeds are those in which it was measured, and low
-    /// and high the 95 % confidence interval of the mean, not below zero where no value can be. What is not known, as the spread of one value, is empty.
-    ///
-    /// # Errors
-    /// If `out` cannot be written.
-    pub fn write_csv(&self, out: &mut impl Write) -> io::Result<()> {
-        let head = self.axes.iter().map(|axis| quoted(axis)).chain(["gauge,seeds,mean,sd,low,high".to_owned()]);
-        writeln!(out, "{}", head.collect::<Vec<_>>().join(","))?;
-        for line in &self.lines {
-            for label in &line.labels {
-                write!(out, "{},", quoted(label))?;
-            }
-            write!(out, "{},", quoted(&line.gauge))?;
-            match (&line.sample, line.interval()) {
-                (None, _) => writeln!(out, "0,,,,")?,
-                // One value tells nothing about others.
-                (Some(sample), None) => writeln!(out, "1,{},,,", sample.mean())?,
-                (Some(sample), Some(Interval { low, high })) => {
-                    writeln!(out, "{},{},{},{low},{high}", sample.count(), sample.mean(), sample.sd())?;
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-/// A field of CSV (RFC 4180).
-pub(crate) fn quoted(field: &str) -> String {
-    match field.contains([',', '"', '\n', '\r']) {
-        true => format!("\"{}\"", field.replace('"', "\"\"")),
-        false => field.to_owned(),
-    }
+/// The words of a panic.
+fn said(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+    text.unwrap_or("a panic without words").to_owned()
 }
 
 #[cfg(test)]
@@ -455,10 +426,10 @@ mod tests {
         let mut rows = Rows::default();
         for part in places.chunks(4) {
             let told = run_some(&experiment, part, NonZeroUsize::MIN, |_, _| {}).unwrap();
-            told.expect("nobody stops it").into_iter().for_each(|row| rows.add(row));
+            told.expect("nobody stops it").rows.into_iter().for_each(|row| rows.add(row));
         }
         assert!(missing(&experiment, options(3), &rows).unwrap().is_empty());
-        let merged = sweep(&experiment, options(3), &rows, |_, _| {}).unwrap();
+        let merged = known(&experiment, options(3), &rows).unwrap();
         assert_eq!((merged.kept, &merged.rows), (6, &alone.rows));
     }
 
@@ -471,8 +442,44 @@ mod tests {
         assert_eq!(count(&experiment(GRID), 5, &Rows::default()), 2);
         let mut rows = Rows::default();
         let first = run_some(&random(), &[Place { point: 1, seed: 0 }], NonZeroUsize::MIN, |_, _| {}).unwrap();
-        first.expect("nobody stops it").into_iter().for_each(|row| rows.add(row));
+        first.expect("nobody stops it").rows.into_iter().for_each(|row| rows.add(row));
         assert_eq!((count(&random(), 1, &rows), count(&random(), 2, &rows)), (1, 3));
+    }
+
+    /// The seventh run of ten panics; the other nine come, on one thread and on three.
+    #[test]
+    fn a_run_that_panics_is_told_and_stops_no_other() {
+        let of = |seed| Scenario { seed, ..random().scenario(&vec![0]).unwrap() };
+        let scenarios: Vec<Scenario> = (1..=10).map(of).collect();
+        let run = |scenario: &Scenario| {
+            assert!(scenario.seed != 7, "seven is odd");
+            run::run(scenario).seed
+        };
+        for threads in [1, 3] {
+            let mut told = vec![None; 10];
+            let whole = each_run(&scenarios, NonZeroUsize::new(threads).unwrap(), run, |index, run| {
+                told[index] = Some(run);
+                ControlFlow::Continue(())
+            });
+            assert!(whole.is_continue());
+            let seven = Err("seven is odd".to_owned());
+            let expected = (1..=10).map(|seed| Some(if seed == 7 { seven.clone() } else { Ok(seed) }));
+            assert_eq!(told, expected.collect::<Vec<_>>());
+        }
+    }
+
+    /// A point of which all runs failed has no line; of the other point one seed is left, of which no spread is known.
+    #[test]
+    fn what_failed_is_missing_in_the_table() {
+        let experiment = random();
+        let mut plan = Plan::new(&experiment, options(2), &Rows::default()).unwrap();
+        let last = &mut plan.jobs[3..];
+        assert!(run_missing(&experiment, last, NonZeroUsize::MIN, |_, _| {}).is_continue());
+        let place = |point, seed| Failed { place: Place { point, seed }, because: "why".to_owned() };
+        let sweep = plan.finish(&experiment, 0, vec![place(0, 0), place(0, 1), place(1, 0)]);
+        assert_eq!((sweep.rows.len(), sweep.rows[0].seed(), sweep.failed.len()), (1, 2, 3));
+        assert!(sweep.table.lines.iter().all(|line| line.labels == ["fast"] && line.interval().is_none()));
+        assert_eq!(describe(&experiment, sweep.failed[1].place).unwrap(), "with rate = slow and seed 2");
     }
 
     #[test]
@@ -481,35 +488,5 @@ mod tests {
         for text in ["0/3", "4/3", "1/0", "1", "a/b", ""] {
             assert!(text.parse::<Shard>().is_err(), "{text}");
         }
-    }
-
-    #[test]
-    fn a_table_is_csv() {
-        let line = Line {
-            labels: vec!["a,\"b\"".to_owned()],
-            gauge: "m".to_owned(),
-            sample: Some(Sample::new(vec![1.0, 1.0])),
-            is_positive: true,
-        };
-        let unknown = Line { gauge: "n".to_owned(), sample: None, ..line.clone() };
-        let single = Line { gauge: "o".to_owned(), sample: Some(Sample::new(vec![3.0])), ..line.clone() };
-        let table = Table { axes: vec!["agent".to_owned()], lines: vec![line, unknown, single] };
-        let mut csv = Vec::new();
-        table.write_csv(&mut csv).unwrap();
-        assert_eq!(
-            String::from_utf8(csv).unwrap(),
-            "agent,gauge,seeds,mean,sd,low,high\n\"a,\"\"b\"\"\",m,2,1,0,1,1\n\
-             \"a,\"\"b\"\"\",n,0,,,,\n\"a,\"\"b\"\"\",o,1,3,,,\n"
-        );
-    }
-
-    /// One value at 0 and one at 1: the interval of their mean is 0.5 ± 12.7 · 0.5.
-    #[test]
-    fn an_interval_does_not_go_below_zero_where_no_value_can() {
-        let sample = Some(Sample::new(vec![0.0, 1.0]));
-        let line = |is_positive| Line { labels: vec![], gauge: "m".to_owned(), sample: sample.clone(), is_positive };
-        let (open, bounded) = (line(false).interval().unwrap(), line(true).interval().unwrap());
-        assert!(open.low < -5.0 && bounded.low.to_bits() == 0, "{open:?} {bounded:?}");
-        assert_eq!(open.high.to_bits(), bounded.high.to_bits());
     }
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use anabranch_lab::document::Document;
 use anabranch_lab::experiment::Experiment;
 use anabranch_lab::parallel;
-use anabranch_lab::sweep::{self, Options, Place, Row, Rows, Shard, Watch};
+use anabranch_lab::sweep::{self, ENGINE, Failed, Options, Place, Row, Rows, Shard, Watch};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -86,12 +86,10 @@ impl Grid {
     /// A run in words, for who is told that it failed.
     fn describe(&self, place: (usize, u32)) -> PyResult<String> {
         let (point, seed) = place;
-        let points = self.experiment.variants();
-        let point = points.get(point).ok_or_else(|| PyValueError::new_err("there is no such point"))?;
-        let first = self.experiment.scenario(point).map_err(of_scenario)?.seed;
-        let values = self.axes.iter().zip(self.experiment.labels(point));
-        let values: Vec<String> = values.map(|(axis, label)| format!("{} = {label}", axis.name)).collect();
-        Ok(format!("with {} and seed {}", values.join(", "), first.wrapping_add(seed.into())))
+        if point >= self.experiment.variants().len() {
+            return Err(PyValueError::new_err("there is no such point"));
+        }
+        sweep::describe(&self.experiment, Place { point, seed }).map_err(of_scenario)
     }
 
     /// Adds what `run_places` has given.
@@ -106,9 +104,14 @@ impl Grid {
         Ok(())
     }
 
-    /// Runs what is missing here, and returns every run.
+    /// Runs what is missing here. Returns every run, and of those that failed where they are and why.
     #[pyo3(signature = (jobs = None, progress = None))]
-    fn finish(&mut self, py: Python<'_>, jobs: Option<usize>, progress: Option<Py<PyAny>>) -> PyResult<Sweep> {
+    fn finish(
+        &mut self,
+        py: Python<'_>,
+        jobs: Option<usize>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<(Sweep, Vec<Unrun>)> {
         let jobs = match jobs {
             None => parallel::jobs_default(),
             Some(jobs) => NonZeroUsize::new(jobs).ok_or_else(|| PyValueError::new_err("jobs is 0; use 1 or more"))?,
@@ -124,25 +127,50 @@ impl Grid {
         looks.result()?;
         kept?;
         let sweep = sweep.map_err(of_scenario)?.ok_or_else(|| Error::new_err("the sweep was stopped"))?;
-        if let Some(keeper) = &self.keeper {
-            let mut all = self.rows.clone();
-            sweep.rows.iter().for_each(|row| all.add(row.clone()));
-            keeper.write(&self.experiment, &all)?;
-        }
-        Ok(Sweep { axes: self.axes.clone(), rows: sweep.rows, scenario: self.scenario.clone() })
+        let failed = unrun(&sweep.failed);
+        Ok((self.made(sweep.rows)?, failed))
     }
 
-    /// What `run_places` needs to run a part of it in another process: the name and the text of the experiment, and what is set in it.
+    /// What is known so far. Nothing is run.
+    fn known(&self, py: Python<'_>) -> PyResult<Sweep> {
+        let options = self.options(NonZeroUsize::MIN);
+        let sweep = py.detach(|| sweep::known(&self.experiment, options, &self.rows));
+        self.made(sweep.map_err(of_scenario)?.rows)
+    }
+
+    /// What `run_places` needs to run a part of it in another process, which needs no file but a controller's: the engine, the name and the text of
+    /// the experiment and of each file that it reads, and what is set in it.
     #[getter]
-    fn task(&self) -> (&str, &str, Vec<String>) {
+    fn task(&self) -> Task {
         let document = self.experiment.document();
-        (document.file(), document.text(), self.set.clone())
+        let own = [(document.file().to_owned(), document.text().to_owned())];
+        let bases = document.bases().iter().map(|base| (base.file.to_string(), base.text.to_string()));
+        (ENGINE.to_owned(), own.into_iter().chain(bases).collect(), self.set.clone())
     }
 }
 
 impl Grid {
     fn options(&self, jobs: NonZeroUsize) -> Options {
         Options { jobs, seeds: self.seeds, shard: Shard::WHOLE }
+    }
+
+    /// Makes a sweep of its rows, and keeps those.
+    fn made(&self, rows: Vec<Row>) -> PyResult<Sweep> {
+        if let Some(keeper) = &self.keeper {
+            let mut all = self.rows.clone();
+            rows.iter().for_each(|row| all.add(row.clone()));
+            keeper.write(&self.experiment, &all)?;
+        }
+        let measured = rows.first().map_or(&[][..], Row::values).iter().map(|(name, _)| name);
+        let signed = measured.filter(|name| self.experiment.may_be_negative(name)).cloned().collect();
+        let facts = [
+            ("scenario", self.scenario.clone()),
+            ("set", self.set.join("\n")),
+            ("seeds", self.seeds.to_string()),
+            ("engine", ENGINE.to_owned()),
+            ("version", env!("CARGO_PKG_VERSION").to_owned()),
+        ];
+        Ok(Sweep { axes: self.axes.clone(), rows, signed, facts })
     }
 
     /// Reads the file, if there is one, and adds to it from now on.
@@ -211,32 +239,55 @@ impl Watch for Watcher<'_> {
     }
 }
 
-/// Runs some places of a grid, here, and returns the text of their rows: what a worker does. `task` is `Grid.task`.
+/// What a worker is told: the engine, names and texts of files, and what is set in the first of them.
+type Task = (String, Vec<(String, String)>, Vec<String>);
+
+/// A run that has no row: its place, and why.
+type Unrun = ((usize, u32), String);
+
+fn unrun(failed: &[Failed]) -> Vec<Unrun> {
+    failed.iter().map(|it| ((it.place.point, it.place.seed), it.because.clone())).collect()
+}
+
+/// Runs some places of a grid, here, and returns the text of their rows, and those that failed: what a worker does. `task` is `Grid.task`.
 #[pyfunction]
 #[pyo3(signature = (task, places, jobs = 1))]
 pub(crate) fn run_places(
     py: Python<'_>,
-    task: (String, String, Vec<String>),
+    task: Task,
     places: Vec<(usize, u32)>,
     jobs: usize,
-) -> PyResult<String> {
+) -> PyResult<(String, Vec<Unrun>)> {
     let jobs = NonZeroUsize::new(jobs).ok_or_else(|| PyValueError::new_err("jobs is 0; use 1 or more"))?;
-    let (name, text, set) = task;
-    let mut document = Document::parse_beside(&name, &text).map_err(of_scenario)?;
+    let (engine, files, set) = task;
+    if engine != ENGINE {
+        return Err(Error::new_err(format!(
+            "a worker has another version of anabranch, whose runs may differ: engine {ENGINE}, not {engine}; install the same wheel there"
+        )));
+    }
+    let Some(((name, text), bases)) = files.split_first() else {
+        return Err(PyValueError::new_err("the task has no scenario"));
+    };
+    let mut base = |wanted: &str| {
+        let found = bases.iter().find(|(name, _)| name == wanted).map(|(_, text)| text.clone());
+        found.ok_or_else(|| "it was not sent".to_owned())
+    };
+    let mut document = Document::parse_sent(name, text, &mut base).map_err(of_scenario)?;
     set.iter().try_for_each(|assignment| document.set(assignment)).map_err(of_scenario)?;
     let experiment = Experiment::parse(document).map_err(of_scenario)?;
     let places: Vec<Place> = places.into_iter().map(|(point, seed)| Place { point, seed }).collect();
     let mut looks = Looks::new(None);
     let mut kept = Ok(());
-    let rows = {
+    let told = {
         let watch = Watcher { looks: &mut looks, keeper: None, kept: &mut kept };
         py.detach(|| sweep::run_some(&experiment, &places, jobs, watch))
     };
     looks.result()?;
-    let rows = rows.map_err(of_scenario)?.ok_or_else(|| Error::new_err("it was stopped"))?;
+    let told = told.map_err(of_scenario)?.ok_or_else(|| Error::new_err("it was stopped"))?;
     let mut out = sweep::head(&experiment).into_bytes();
-    rows.iter().try_for_each(|row| row.write_csv(&mut out)).map_err(|error| Error::new_err(error.to_string()))?;
-    String::from_utf8(out).map_err(|error| Error::new_err(error.to_string()))
+    told.rows.iter().try_for_each(|row| row.write_csv(&mut out)).map_err(|error| Error::new_err(error.to_string()))?;
+    let text = String::from_utf8(out).map_err(|error| Error::new_err(error.to_string()))?;
+    Ok((text, unrun(&told.failed)))
 }
 
 /// A short name for each key, or the whole one where two would have the same.

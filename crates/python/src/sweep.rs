@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use anabranch_lab::statistics::{Interval, Sample};
+use anabranch_lab::statistics::Sample;
 use anabranch_lab::sweep::Row;
 use pyo3::prelude::*;
 
@@ -14,8 +14,10 @@ use crate::table::{Column, Table};
 pub(crate) struct Sweep {
     pub(crate) axes: Vec<Axis>,
     pub(crate) rows: Vec<Row>,
-    /// What was swept, as TOML.
-    pub(crate) scenario: String,
+    /// Measures that may be below zero.
+    pub(crate) signed: Vec<String>,
+    /// What was swept, as TOML, and by what: names and texts.
+    pub(crate) facts: [(&'static str, String); 5],
 }
 
 /// What is varied.
@@ -111,12 +113,12 @@ impl Sweep {
             let values = self.rows.iter().map(|row| value(row, name)).collect();
             columns.push((name.to_owned(), Column::Number(values)));
         }
-        let metadata = [("scenario", self.scenario.as_str()), ("version", env!("CARGO_PKG_VERSION"))];
-        let metadata = metadata.map(|(key, text)| (key.to_owned(), text.to_owned())).into();
-        Table::of_columns(columns, metadata)
+        let metadata = self.facts.clone().map(|(key, text)| (key.to_owned(), text));
+        Table::of_columns(columns, metadata.into())
     }
 
-    /// Mean and 95 % confidence interval of a measure over the runs that agree in the axes of `by`; in all of them, if none are named.
+    /// Mean and 95 % confidence interval of a measure over the runs that agree in the axes of `by`; in all of them, if none are named. The
+    /// interval does not go below zero where no value can.
     /// `measure` is one of the file's, a gauge such as `flow.f0.goodput_bps`, or `goodput`: that of all flows together.
     #[pyo3(signature = (measure, by = None))]
     fn ci(&self, measure: &str, by: Option<Vec<String>>) -> PyResult<Table> {
@@ -144,21 +146,20 @@ impl Sweep {
         let samples: Vec<Option<Sample>> =
             groups.iter().map(|(_, values)| (!values.is_empty()).then(|| Sample::new(values.clone()))).collect();
         // One value tells nothing about others.
-        let spread = |of: fn(&Sample) -> f64| {
+        let spread = |of: &dyn Fn(&Sample) -> f64| {
             Column::Number(samples.iter().map(|it| it.as_ref().filter(|it| it.count() > 1).map(of)).collect())
         };
-        let low = |sample: &Sample| {
-            let Interval { low, .. } = sample.confidence();
-            low
-        };
-        let high = |sample: &Sample| {
-            let Interval { high, .. } = sample.confidence();
-            high
+        let may_be_negative = self.signed.contains(&name);
+        let interval = |sample: &Sample| match may_be_negative {
+            true => sample.confidence(),
+            false => sample.confidence().from_zero(),
         };
         columns
             .push(("runs".into(), Column::Count(groups.iter().map(|(_, values)| Some(values.len() as u64)).collect())));
         columns.push(("mean".into(), Column::Number(samples.iter().map(|it| it.as_ref().map(Sample::mean)).collect())));
-        columns.extend([("sd".into(), spread(Sample::sd)), ("low".into(), spread(low)), ("high".into(), spread(high))]);
+        columns.push(("sd".into(), spread(&Sample::sd)));
+        columns.push(("low".into(), spread(&|sample| interval(sample).low)));
+        columns.push(("high".into(), spread(&|sample| interval(sample).high)));
         Table::of_columns(columns, [("measure".to_owned(), name)].into())
     }
 

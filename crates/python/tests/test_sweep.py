@@ -49,11 +49,53 @@ def test_an_interval_is_students(lossy):
     # The 97.5 % quantile of Student's t with 5 degrees of freedom.
     half = 2.570582 * statistics.stdev(values) / 6**0.5
     assert ci["high"][0] - ci["mean"][0] == pytest.approx(half, rel=1e-3)
+    # Of the run itself, as of each flow.
+    assert s.ci("jain_index", by=["cc"])["mean"][0] == pytest.approx(statistics.mean(row["jain_index"] for row in rows))
     assert len(s.ci("late")) == 4 and s.ci("goodput", by=["flow.*.cc.name"]).columns[0] == "cc"
     with pytest.raises(ab.Error, match="no axis is called `rat`; there are rate, cc"):
         s.ci("goodput", by=["rat"])
     with pytest.raises(ab.Error, match="no measure or gauge of a run is called `goodputs`"):
         s.ci("goodputs")
+
+
+def test_an_interval_does_not_go_below_zero_where_no_value_can(lossy):
+    """Of two values, one near zero, Student's interval reaches far below it: t is 12.7 with one degree of freedom."""
+    scenario = ab.Scenario.parse(lossy.read_text()).measure(lead="flow.f0.goodput_bps - flow.f1.goodput_bps")
+    s = ab.sweep(scenario, {"flow.f1.start": ["4.9s", "1s"]})
+    for measure, is_cut in (("flow.f1.goodput_bps", True), ("lead", False)):
+        ci = s.ci(measure, by=[])
+        half = 12.706205 * ci["sd"][0] / 2**0.5
+        low = ci["mean"][0] - half
+        assert ci["runs"] == [2] and low < 0 and ci["high"][0] == pytest.approx(ci["mean"][0] + half, rel=1e-4)
+        assert ci["low"] == [0.0 if is_cut else pytest.approx(low, rel=1e-4)]
+
+
+def test_a_table_is_written_whole_or_not_at_all(lossy, tmp_path):
+    s = ab.sweep(lossy, AXES, seeds=2)
+    path = tmp_path / "runs.csv"
+    s.write(path)
+    lines = path.read_text().splitlines()
+    facts = [line for line in lines if line.startswith("#")]
+    assert f"# version: {ab.__version__}" in facts and "# seeds: 2" in facts and "# scenario: [[axis]]" in facts
+    head, *rows = lines[len(facts) :]
+    assert head.split(",") == s.table.columns and len(rows) == 8
+    # As floats are printed, so that they are read again to the bit.
+    assert [float(field) for field in rows[3].split(",")[-3:]] == [s.table[name][3] for name in s.table.columns[-3:]]
+    with pytest.raises(ab.Error, match=r"runs.txt: a table is written as .parquet or .csv"):
+        s.write(tmp_path / "runs.txt")
+    with pytest.raises(FileNotFoundError):
+        s.write(tmp_path / "no" / "runs.csv")
+    assert sorted(it.name for it in tmp_path.iterdir()) == ["runs.csv", "scenario.toml"]
+
+
+def test_a_parquet_file_has_the_table_and_what_was_swept(lossy, tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    s = ab.sweep(lossy, AXES, seeds=2)
+    s.write(tmp_path / "runs.parquet")
+    table = parquet.read_table(tmp_path / "runs.parquet")
+    assert table.to_pydict() == s.table.to_dict()
+    metadata = {key.decode(): text.decode() for key, text in table.schema.metadata.items()}
+    assert metadata == s.table.metadata and metadata["seeds"] == "2"
 
 
 def test_numbers_stay_numbers_and_values_may_have_names(file):
@@ -105,26 +147,19 @@ class Backwards:
         return Later(lambda: function(*arguments))
 
 
-class Dask:
-    """Has an executor instead of being one."""
-
-    def get_executor(self):
-        return concurrent.futures.ThreadPoolExecutor(2)
-
-
 def processes(workers=2):
     # As on Windows and macOS: a new interpreter, which has only what it was sent.
     return concurrent.futures.ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"))
 
 
-GRID = {"set": {"duration": "2s"}, "seeds": 3}
+GRID = {"set": {"flow.f1.start": "2s"}, "seeds": 3}
 
 
 def test_the_table_is_the_same_whoever_runs_it(lossy, monkeypatch):
     monkeypatch.setattr("anabranch._executors.LOOK_EACH_S", 0.001)
     alone = ab.sweep(lossy, AXES, **GRID)
     assert len(alone) == 12 and len(set(alone.table["hash"])) == 12
-    for executor in (concurrent.futures.ThreadPoolExecutor(1), Dask(), Backwards()):
+    for executor in (concurrent.futures.ThreadPoolExecutor(1), Backwards()):
         told = []
         s = ab.sweep(lossy, AXES, executor=executor, progress=lambda *it: told.append(it), **GRID)
         assert s.table.to_dict() == alone.table.to_dict() and s.table.metadata == alone.table.metadata
@@ -172,8 +207,12 @@ class Faulty(concurrent.futures.ThreadPoolExecutor):
 def test_a_run_that_fails_is_named_and_stops_no_other(lossy, tmp_path):
     rows = tmp_path / "rows.csv"
     error = r"^1 of 12 runs failed, the first with rate = 10Mbit/s, cc = cubic and seed 2: ZeroDivisionError"
-    with pytest.raises(ab.Error, match=error):
+    with pytest.raises(ab.SweepError, match=error) as raised:
         ab.sweep(lossy, AXES, executor=Faulty(1), rows=rows, **GRID)
+    (which, because), = raised.value.failed
+    assert which == "with rate = 10Mbit/s, cc = cubic and seed 2" and "ZeroDivisionError" in because
+    others = [(row["rate"], row["cc"], row["seed"]) for row in raised.value.sweep.table]
+    assert len(others) == 11 and ("10Mbit/s", "cubic", 2) not in others
     told = []
     ab.sweep(lossy, AXES, rows=rows, progress=lambda *it: told.append(it), **GRID)
     assert told[-1] == (1, 1)

@@ -110,7 +110,7 @@ fn a_controller_that_fails_ends_the_run_with_an_error() {
     }
     let swept = anabranch(&folder, &["sim", "sweep", "net.toml"]);
     assert!(
-        stderr(&swept).contains("1 of 1 runs failed, the first with seed = 1: flow `f0`: mine.wasm at 0."),
+        stderr(&swept).contains("1 of 1 runs failed, the first with seed 1: flow `f0`: mine.wasm at 0."),
         "{}",
         stderr(&swept)
     );
@@ -182,7 +182,7 @@ fn a_sweep_knows_a_run_by_the_content_of_the_module() {
     let failed = sweep("2");
     let message = stderr(&failed);
     assert!(
-        message.contains("2 of 4 runs failed, the first with law = two, seed = 1: flow `f0`: two.wasm at "),
+        message.contains("2 of 4 runs failed, the first with law = two and seed 1: flow `f0`: two.wasm at "),
         "{message}"
     );
     assert_eq!(runs().len(), 2, "the others are kept");

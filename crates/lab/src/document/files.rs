@@ -39,6 +39,14 @@ impl Document {
     pub fn parse_beside(file: &str, text: &str) -> Result<Self, Diagnostic> {
         Self::parse_from(file, text, &mut |base| base_text(base, &mut |_| Ok(())), Files::Disk)
     }
+
+    /// Parses a text whose bases and traces are at hand, as somebody has sent them. Controllers' files are read from the disk, beside `file`.
+    ///
+    /// # Errors
+    /// As [`Document::read`], or if a base is not at hand.
+    pub fn parse_sent(file: &str, text: &str, bases: &mut Bases<'_>) -> Result<Self, Diagnostic> {
+        Self::parse_from(file, text, bases, Files::Disk)
+    }
 }
 
 /// The text of a file that another one names. A pipe or a device is not opened, as it may have no end.

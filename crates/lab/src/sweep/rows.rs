@@ -1,12 +1,13 @@
 //! One row of numbers a run, which a file keeps, so that a sweep that was stopped, or is given more seeds, runs only what is missing.
 //!
-//! A run is known by its content: the scenario with the point's values in it, its measures, its seed and the sources of the engine. The file is CSV
-//! with a line a number, `run,<axes>,seed,gauge,value`. The last line of a run is that of its `hash`: a run without one was cut off, and is run again.
+//! A run is known by its content, a BLAKE3 hash of the canonical scenario with the point's values in it, its measures, its seed and the engine, which is
+//! itself a hash of its sources. The file is CSV with a line a number, `run,<axes>,seed,gauge,value`. The last line of a run is that of its `hash`: a run
+//! without one was cut off, and is run again.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::io::{self, Write};
-
-use sha2::{Digest as _, Sha256};
+use std::fmt::Write as _;
+use std::io;
 
 use crate::diagnostic::{Diagnostic, Fault};
 use crate::experiment::Experiment;
@@ -14,8 +15,13 @@ use crate::run::Run;
 
 use super::quoted;
 
+/// The engine of this program, in 16 hexadecimal digits: runs of two engines may differ.
+pub const ENGINE: &str = env!("ANABRANCH_ENGINE");
+
 /// The last gauge of a run.
 const HASH: &str = "hash";
+/// Gauge and value are rarely longer.
+const LINE_MOST: usize = 64;
 /// The columns beside the axes.
 const COLUMNS: [&str; 4] = ["run", "seed", "gauge", "value"];
 
@@ -35,11 +41,11 @@ pub struct Row {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rows(BTreeMap<String, Row>);
 
-/// What a run is known by.
+/// What a run is known by: the engine, so that people see what differs, and the hash of everything.
 pub(super) fn identity(content: &str, seed: u64) -> String {
-    let content = format!("{}\n{seed}\n{content}", env!("ANABRANCH_ENGINE"));
-    // Half of a SHA-256: no two runs of one file have it by chance.
-    Sha256::digest(content.as_bytes()).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    let hash = blake3::hash(format!("{ENGINE}\n{seed}\n{content}").as_bytes()).to_hex();
+    // Half of a hash: no two runs of one file have it by chance.
+    format!("{ENGINE}-{}", &hash[..32])
 }
 
 impl Row {
@@ -49,10 +55,9 @@ impl Row {
             .measures()
             .iter()
             .map(|(name, _)| (name.clone(), run.value(experiment, name).ok().and_then(finite)));
-        let gauges = run.report.gauges().into_iter().map(|(name, _)| {
-            let value = run.report.gauge(&name).ok();
-            (name, value)
-        });
+        // A measure may have the name of a gauge of the run, and is meant then.
+        let gauges = run.report.gauges().into_iter().filter(|(name, _)| !experiment.has_measure(name));
+        let gauges = gauges.map(|(name, value)| (name, finite(value)));
         Self {
             run: identity.to_owned(),
             labels: labels.to_vec(),
@@ -60,6 +65,11 @@ impl Row {
             values: measures.chain(gauges).collect(),
             hash: run.report.hash.clone(),
         }
+    }
+
+    /// The engine that has run it.
+    pub fn engine(&self) -> &str {
+        self.run.split_once('-').map_or("", |(engine, _)| engine)
     }
 
     /// The label of each axis.
@@ -86,13 +96,19 @@ impl Row {
     ///
     /// # Errors
     /// If `out` cannot be written.
-    pub fn write_csv(&self, out: &mut dyn Write) -> io::Result<()> {
+    pub fn write_csv(&self, out: &mut dyn io::Write) -> io::Result<()> {
         let labels: String = self.labels.iter().map(|label| format!("{},", quoted(label))).collect();
-        let mut lines = String::new();
-        let values = self.values.iter().map(|(gauge, value)| (gauge.as_str(), value.map(|value| value.to_string())));
-        for (gauge, value) in values.chain([(HASH, Some(self.hash.clone()))]) {
-            lines += &format!("{},{labels}{},{},{}\n", self.run, self.seed, quoted(gauge), value.unwrap_or_default());
+        let begin = format!("{},{labels}{},", self.run, self.seed);
+        let mut lines = String::with_capacity((self.values.len() + 1) * (begin.len() + LINE_MOST));
+        for (gauge, value) in &self.values {
+            lines += &begin;
+            lines += &quoted(gauge);
+            let _ = match value {
+                Some(value) => writeln!(lines, ",{value}"),
+                None => writeln!(lines, ","),
+            };
         }
+        let _ = writeln!(lines, "{begin}{HASH},{}", self.hash);
         out.write_all(lines.as_bytes())
     }
 }
@@ -100,7 +116,7 @@ impl Row {
 /// The first line of a file of rows.
 pub fn head(experiment: &Experiment) -> String {
     let axes = experiment.axes.iter().map(|axis| quoted(&axis.name));
-    let all: Vec<String> = ["run".to_owned()].into_iter().chain(axes).chain(["seed,gauge,value".to_owned()]).collect();
+    let all: Vec<Cow<'_, str>> = ["run".into()].into_iter().chain(axes).chain(["seed,gauge,value".into()]).collect();
     all.join(",") + "\n"
 }
 
@@ -168,6 +184,10 @@ impl Rows {
 
 /// The fields of a line of CSV (RFC 4180). A quoted field does not go over a line here: labels have no line breaks.
 fn fields(line: &str) -> Vec<String> {
+    // Nearly all lines have none of it.
+    if !line.contains('"') {
+        return line.split(',').map(str::to_owned).collect();
+    }
     let mut fields = vec![String::new()];
     let mut is_quoted = false;
     let mut signs = line.chars().peekable();
@@ -255,5 +275,7 @@ mod tests {
         let of = |content, seed| identity(content, seed);
         assert_eq!(of("a", 1), of("a", 1));
         assert!(of("a", 1) != of("a", 2) && of("a", 1) != of("b", 1));
+        // The seed and the content are told apart.
+        assert!(of("1\n2", 1) != of("2", 1) && row(&of("a", 1), &[]).engine() == ENGINE);
     }
 }

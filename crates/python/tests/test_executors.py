@@ -1,0 +1,167 @@
+"""Sweeps on real executors: Dask, Ray and submitit, each with two local workers of which one is killed in the middle. The table is that of who runs
+all alone, to the byte, and so it is if the driver is killed."""
+
+import concurrent.futures
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+import anabranch as ab
+
+AXES = {"link.bottleneck.rate": ["50Mbit/s", "80Mbit/s"]}
+# So that a run takes a second, and a worker can be killed while it runs one.
+GRID = {"set": {"duration": "30s", "link.bottleneck.queue.packets": 200}, "seeds": 4}
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    from conftest import SCENARIO
+
+    path = tmp_path_factory.mktemp("sweep") / "scenario.toml"
+    path.write_text(SCENARIO.replace("queue = { kind", 'error = { kind = "uniform", rate = 0.0001 }\nqueue = { kind', 1))
+    return path
+
+
+@pytest.fixture(scope="module")
+def alone(file):
+    return ab.sweep(file, AXES, **GRID)
+
+
+@pytest.fixture(autouse=True)
+def chunks_of_half_a_second(monkeypatch):
+    monkeypatch.setattr("anabranch._executors.CHUNK_S", 0.5)
+
+
+class Killer(threading.Thread):
+    """Kills the first of the processes that `find` finds, in the middle of what it does."""
+
+    def __init__(self, find):
+        super().__init__(daemon=True)
+        self.find, self.killed = find, None
+
+    def run(self):
+        while self.killed is None:
+            time.sleep(0.1)
+            for pid in list(self.find())[:1]:
+                os.kill(pid, signal.SIGKILL)
+                self.killed = pid
+
+
+def holds_against(file, alone, executor, find, tmp_path):
+    killer = Killer(find)
+    killer.start()
+    told = []
+    s = ab.sweep(file, AXES, executor=executor, progress=lambda *it: told.append(it), **GRID)
+    assert killer.killed is not None, "it was over before a worker could be killed"
+    assert told[0] == (0, 8) and told[-1] == (8, 8)
+    same(s, alone, tmp_path)
+
+
+def same(s, alone, tmp_path):
+    assert s.table.to_dict() == alone.table.to_dict() and s.table.metadata == alone.table.metadata
+    for kind in ("csv", "parquet"):
+        if kind == "parquet":
+            pytest.importorskip("pyarrow")
+        for name, it in (("alone", alone), ("other", s)):
+            it.write(tmp_path / f"{name}.{kind}")
+        assert (tmp_path / f"alone.{kind}").read_bytes() == (tmp_path / f"other.{kind}").read_bytes()
+
+
+def children(is_one):
+    """Processes below this one whose command line is as `is_one` says."""
+    psutil = pytest.importorskip("psutil")
+    for process in psutil.Process().children(recursive=True):
+        try:
+            if is_one(" ".join(process.cmdline())):
+                yield process.pid
+        except psutil.Error:
+            pass
+
+
+def test_dask_survives_a_killed_worker(file, alone, tmp_path):
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None, local_directory=str(tmp_path)
+    ) as cluster, distributed.Client(cluster) as client:
+        pids = list(client.run(os.getpid).values())
+        assert len(set(pids)) == 2
+
+        def busy():
+            return pids if any(client.processing().values()) else []
+
+        holds_against(file, alone, client, busy, tmp_path)
+
+
+def test_ray_survives_a_killed_worker(file, alone, tmp_path):
+    ray = pytest.importorskip("ray")
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=10**8)
+    try:
+        holds_against(file, alone, ray, lambda: children(lambda it: it.startswith("ray::anabranch")), tmp_path)
+        same(ab.sweep(file, AXES, executor="ray", **GRID), alone, tmp_path)
+        assert ray.is_initialized(), "what the caller has begun the caller ends"
+    finally:
+        ray.shutdown()
+
+
+def test_submitit_survives_a_killed_job(file, alone, tmp_path):
+    submitit = pytest.importorskip("submitit")
+    executor = submitit.LocalExecutor(tmp_path / "jobs")
+    executor.update_parameters(timeout_min=5)
+    holds_against(file, alone, executor, lambda: children(lambda it: "submitit.core._submit" in it), tmp_path)
+
+
+DRIVER = """
+import sys
+import anabranch as ab
+ab.sweep(sys.argv[1], {axes}, rows=sys.argv[2], jobs=1, **{grid})
+"""
+
+
+def test_after_a_killed_driver_only_what_is_missing_is_run(file, alone, tmp_path):
+    rows = tmp_path / "rows.csv"
+    code = DRIVER.format(axes=AXES, grid=GRID)
+    with subprocess.Popen([sys.executable, "-c", code, str(file), str(rows)]) as driver:
+        while driver.poll() is None and not (rows.exists() and rows.read_text().count(",hash,") >= 2):
+            time.sleep(0.01)
+        driver.kill()
+    assert driver.returncode == -signal.SIGKILL, "it was over before it could be killed"
+    told = []
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        s = ab.sweep(file, AXES, executor=pool, rows=rows, progress=lambda *it: told.append(it), **GRID)
+    assert told[-1][1] <= 6, "what was done is kept"
+    same(s, alone, tmp_path)
+
+
+def test_a_worker_of_another_version_is_refused(file):
+    class Other(concurrent.futures.ThreadPoolExecutor):
+        def submit(self, function, task, *arguments):
+            engine, *rest = task
+            return super().submit(function, ("0123456789abcdef", *rest), *arguments)
+
+    with Other(1) as pool, pytest.raises(ab.Error, match="another version of anabranch, .* install the same wheel"):
+        ab.sweep(file, AXES, executor=pool, **GRID)
+
+
+def test_a_worker_needs_no_files(file, tmp_path):
+    """What a scenario extends, and the trace of a link, are sent along: here they are gone before a worker begins."""
+    base, trace, path = tmp_path / "base.toml", tmp_path / "link.trace", tmp_path / "s.toml"
+    # A packet of 1504 B each 2 ms.
+    trace.write_text("2\n4\n")
+    base.write_text(file.read_text().replace('rate = "10Mbit/s"', 'trace = "link.trace"'))
+    path.write_text('extends = "base.toml"\n')
+
+    class Elsewhere(concurrent.futures.ThreadPoolExecutor):
+        def submit(self, *arguments):
+            for gone in (base, trace):
+                gone.unlink(missing_ok=True)
+            return super().submit(*arguments)
+
+    axes = {"link.bottleneck.delay": ["5ms", "10ms"]}
+    here = ab.sweep(path, axes)
+    with Elsewhere(1) as pool:
+        assert ab.sweep(path, axes, executor=pool).table.to_dict() == here.table.to_dict()

@@ -1,0 +1,51 @@
+"""Writes the table of a sweep into one file, with what was swept."""
+
+from __future__ import annotations
+
+import csv
+import os
+
+from . import _native
+
+
+def write(self, path):
+    """Writes the table, a row a run, as Parquet or CSV, whichever `path` ends in. Who has run what, and in which order, does not change a byte.
+
+    Scenario, seeds and version are the metadata of a Parquet file, and in CSV lines before the first row that begin with `#`.
+    """
+    path = os.fspath(path)
+    kind = os.path.splitext(path)[1]
+    if kind not in _WRITERS:
+        raise _native.Error(f"{path}: a table is written as .parquet or .csv; let the name end in one of them")
+    part = path + ".part"
+    try:
+        _WRITERS[kind](self.table, part)
+        os.replace(part, path)
+    except BaseException:
+        if os.path.exists(part):
+            os.remove(part)
+        raise
+
+
+def _csv(table, path):
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        for key, text in sorted(table.metadata.items()):
+            for line in text.splitlines():
+                file.write(f"# {key}: {line}\n")
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(table.columns)
+        rows.writerows(zip(*(table[name] for name in table.columns)))
+
+
+def _parquet(table, path):
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise _native.Error("a .parquet file needs pyarrow: pip install pyarrow; .csv needs nothing") from None
+    # A map has no order of its own, and a file has one.
+    metadata = dict(sorted(table.metadata.items()))
+    pyarrow.parquet.write_table(pyarrow.table(table).replace_schema_metadata(metadata), path)
+
+
+_WRITERS = {".csv": _csv, ".parquet": _parquet}
