@@ -199,6 +199,8 @@ pub(crate) enum Sim {
     Run(Run),
     /// Run every combination of a scenario's axes with several seeds; write mean, sd and 95 % interval of each measure as CSV.
     Sweep(Sweep),
+    /// Join the rows that shards of a sweep have kept to what a sweep of the whole grid gives. Nothing is run.
+    Merge(Merge),
     /// Run the transport over random networks with random faults, and check that no data is lost, duplicated or stuck.
     Swarm(Swarm),
     /// Measure the simulator's speed on experiments/bench.
@@ -254,16 +256,42 @@ pub(crate) struct Sweep {
     /// Run one of several equal parts of the grid: 1/3 is the first of three.
     #[arg(long, value_name = "I/N", default_value = "1/1")]
     pub(crate) shard: Shard,
-    /// Write the table into this file instead of printing it.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) outputs: SweepOutputs,
     /// Keep the numbers of each run in this file (CSV), and run only what is missing there. So a stopped sweep can be resumed, and
     /// shards can use one file, one after the other. Runs of another version of the simulator are not used.
     #[arg(long, value_name = "FILE")]
     pub(crate) rows: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SweepOutputs {
+    /// Write the table into this file instead of printing it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
     /// Write a report with a small picture for each measure, or for each gauge that changes (HTML).
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Merge {
+    /// The scenario file that was swept.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// What the shards have kept (`sim sweep --rows`), one file each or several in one.
+    #[arg(value_name = "ROWS", required = true)]
+    pub(crate) parts: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) overrides: Overrides,
+    /// Seeds of each point, as the shards were given.
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) seeds: u32,
+    #[command(flatten)]
+    pub(crate) outputs: SweepOutputs,
+    /// Write the numbers of all runs into this file (CSV), as a sweep of the whole grid keeps them.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) rows: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -37,6 +37,13 @@ impl Inputs {
         Ok(Document::read_noting(file, &mut |file| self.note(file))?)
     }
 
+    /// Reads a file of text.
+    pub(crate) fn read_text(&mut self, file: &Path) -> Result<String, Failure> {
+        let refuse = |error: String| Failure::usage(format!("{}: cannot be read: {error}", file.display()));
+        self.note(file).map_err(refuse)?;
+        fs::read_to_string(file).map_err(|error| refuse(error.to_string()))
+    }
+
     /// Remembers a file that is about to be read.
     fn note(&mut self, file: &Path) -> Result<(), String> {
         if let Some(identity) = Identity::of(file) {

@@ -45,6 +45,7 @@ fn run(anabranch: Anabranch) -> Outcome {
         Command::Compare(args) => compare::compare(&args),
         Command::Sim(Sim::Run(args)) => sim::run(&args),
         Command::Sim(Sim::Sweep(args)) => sim::sweep(&args),
+        Command::Sim(Sim::Merge(args)) => sim::merge(&args),
         Command::Sim(Sim::Swarm(args)) => swarm::swarm(&args),
         Command::Sim(Sim::Bench(args)) => bench::bench(&args),
         Command::Artifact(Artifact::Pack(args)) => artifact::pack(&args),

@@ -1,11 +1,10 @@
-//! `anabranch sim run` and `sim sweep`.
+//! `anabranch sim run`; grids are in `sweep`.
 
+mod sweep;
 mod text;
 
-use std::fs;
 use std::io::Write as _;
 use std::ops::ControlFlow;
-use std::path::Path;
 
 use anabranch_lab::experiment::Experiment;
 use anabranch_lab::expression::{Assertion, ExpressionError};
@@ -13,13 +12,14 @@ use anabranch_lab::report::MeasureReport;
 use anabranch_lab::reproduce;
 use anabranch_lab::run::{self, Records, Trace};
 use anabranch_lab::scenario::Scenario;
-use anabranch_lab::sweep::{self, Row, Rows, Sweep};
 use anabranch_lab::{html, picture};
 
 use crate::args;
 use crate::failure::{Failure, Outcome};
 use crate::files::{Folder, Inputs, Part};
 use crate::terminal::Progress;
+
+pub(crate) use sweep::{merge, sweep};
 
 pub(crate) fn run(args: &args::Run) -> Outcome {
     let mut inputs = Inputs::default();
@@ -142,108 +142,4 @@ fn assertions(texts: &[String], experiment: &Experiment, scenario: &Scenario) ->
         Ok(assertion)
     };
     texts.iter().map(parse).collect()
-}
-
-pub(crate) fn sweep(args: &args::Sweep) -> Outcome {
-    let mut inputs = Inputs::default();
-    let experiment = Experiment::parse(inputs.read_document(&args.file, &args.overrides)?)?;
-    let place = |path: Option<&Path>| path.map(|path| Folder::of_file(path, &inputs)).transpose();
-    let (out, page) = (place(args.out.as_deref())?, place(args.report.as_deref())?);
-    let mut keeper = args.rows.as_deref().map(|path| Keeper::open(path, &experiment, &inputs)).transpose()?;
-    let options = sweep::Options { jobs: args.jobs.count(), seeds: args.seeds, shard: args.shard };
-    let kept = keeper.as_mut().map(|keeper| std::mem::take(&mut keeper.rows)).unwrap_or_default();
-    let sweep = {
-        let mut watch = Watcher { progress: Progress::of_runs(), keeper: keeper.as_mut() };
-        sweep::sweep(&experiment, options, &kept, &mut watch)?
-    };
-    if let Some(keeper) = keeper {
-        keeper.finish(&experiment, kept, &sweep)?;
-    }
-    if let Some((folder, name)) = &page {
-        folder.write(name, |out| out.write_all(html::sweep_page(&experiment, &sweep).as_bytes()))?;
-    }
-    match out {
-        Some((folder, name)) => folder.write(&name, |mut out| sweep.table.write_csv(&mut out))?,
-        None => sweep.table.write_csv(&mut std::io::stdout().lock())?,
-    }
-    // The table is on stdout, for programs.
-    notes(&sweep).iter().try_for_each(|note| writeln!(anstream::stderr(), "note: {note}"))?;
-    Ok(())
-}
-
-/// What a reader of the table should know.
-fn notes(sweep: &Sweep) -> Vec<String> {
-    let mut notes = Vec::new();
-    if sweep.certain > 0 {
-        let which = match sweep.certain == sweep.points {
-            true => "no point has anything random".to_owned(),
-            false => format!("{} of {} points have nothing random", sweep.certain, sweep.points),
-        };
-        notes.push(format!("{which} and were run once; a `start_jitter` of a flow makes seeds differ"));
-    }
-    if sweep.kept > 0 {
-        notes.push(format!("{} of {} runs were kept from an earlier sweep", sweep.kept, sweep.rows.len()));
-    }
-    notes
-}
-
-/// A file of rows, to which each run is added as soon as it is done.
-struct Keeper {
-    folder: Folder,
-    name: String,
-    file: fs::File,
-    rows: Rows,
-}
-
-impl Keeper {
-    fn open(path: &Path, experiment: &Experiment, inputs: &Inputs) -> Result<Self, Failure> {
-        let (folder, name) = Folder::of_file(path, inputs)?;
-        let refuse = |error: std::io::Error| {
-            Failure::usage(format!("{}: cannot be kept: {error}; name another file", path.display()))
-        };
-        let text = match fs::read_to_string(path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-            Err(error) => return Err(refuse(error)),
-        };
-        let rows = Rows::parse(experiment, &path.display().to_string(), &text)?;
-        // The file is rewritten before anything is added, so that no line follows an incomplete one.
-        folder.write(&name, |out| write_rows(experiment, rows.iter(), out))?;
-        let file = fs::File::options().append(true).open(path).map_err(refuse)?;
-        Ok(Self { folder, name, file, rows })
-    }
-
-    /// Writes all rows again, in an order that does not depend on which run was done first.
-    fn finish(self, experiment: &Experiment, mut rows: Rows, sweep: &Sweep) -> Outcome {
-        sweep.rows.iter().for_each(|row| rows.add(row.clone()));
-        self.folder.write(&self.name, |out| write_rows(experiment, rows.iter(), out))
-    }
-}
-
-fn write_rows<'a>(
-    experiment: &Experiment,
-    rows: impl Iterator<Item = &'a Row>,
-    out: &mut dyn std::io::Write,
-) -> std::io::Result<()> {
-    out.write_all(sweep::head(experiment).as_bytes())?;
-    let mut rows = rows;
-    rows.try_for_each(|row| row.write_csv(out))
-}
-
-struct Watcher<'a> {
-    progress: Progress,
-    keeper: Option<&'a mut Keeper>,
-}
-
-impl sweep::Watch for &mut Watcher<'_> {
-    fn runs(&mut self, done: usize, total: usize) {
-        self.progress.set(done, total);
-    }
-
-    fn row(&mut self, row: &Row) {
-        // A failure here is no error yet: all rows are written again at the end.
-        if let Some(keeper) = &mut self.keeper {
-            let _ = row.write_csv(&mut keeper.file);
-        }
-    }
 }

@@ -1,8 +1,9 @@
 //! Runs every combination of a scenario's axes with several seeds, and tells mean, spread and interval of every gauge.
 //!
-//! A point without randomness is run once: other seeds would give the same. `rows` keeps each run, so that only what is missing is run. A run
-//! that fails is told with its seed, and stops no other.
+//! A point without randomness is run once: other seeds would give the same. `rows` keeps each run, so that only what is missing is run, and `merge`
+//! joins what several machines have run. A run that fails is told with its seed, and stops no other.
 
+mod merge;
 mod rows;
 mod table;
 
@@ -18,6 +19,7 @@ use crate::parallel;
 use crate::run;
 use crate::scenario::Scenario;
 
+pub use merge::{Part, merge};
 pub use rows::{ENGINE, Row, Rows, head};
 pub use table::Table;
 pub(crate) use table::{Line, quoted};

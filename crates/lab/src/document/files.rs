@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use super::plugins::Files;
-use super::{Document, Lines};
+use super::{Bases, Document, Lines};
 use crate::diagnostic::{Diagnostic, Fault, Place};
 
 /// Receives the path of each file before it is read; an error is the reason why it must not be read.
