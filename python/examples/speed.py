@@ -1,6 +1,9 @@
 """What does a controller in Python cost?
 
-Runs one flow over a fast link with controllers that hear more or less and change nothing, so that all runs are the same, and prints ACKs a second of the whole simulation, and what a call takes.
+Runs one flow over a fast link with controllers that hear more or less and change nothing, so that all runs are the same. Prints ACKs a second of
+the whole simulation, in which links, both ends and the receiver's ACKs take most of the time; and what the controller adds to an ACK: the
+processor time of a run beside that of a run whose controller is never called, over its ACKs. Of one that is called for every ACK this is all that
+Python costs: making the arguments, the call, its body, and reading the window. Its inverse is how many ACKs it would carry if nothing else ran.
 """
 
 import time
@@ -57,6 +60,9 @@ def main():
     each = [seconds / acks for acks, seconds in best]
     for law, cost in zip(laws[1:], each[1:]):
         print(f"{law.__name__} costs {(cost - each[0]) * 1e9:.0f} ns an ACK beside Silent")
+    called = each[laws.index(EveryAck)] - each[0]
+    if called > 0:
+        print(f"EveryAck carries {1e-6 / called:.2f} million ACKs a second and core, without the simulation around it")
 
 
 if __name__ == "__main__":

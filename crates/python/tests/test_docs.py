@@ -2,12 +2,14 @@
 
 import re
 import runpy
+import shutil
 
 import pytest
 from conftest import ROOT
 
 PAGE = (ROOT / "docs" / "python.md").read_text()
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", PAGE, re.M | re.S)
+NOTEBOOKS = sorted((ROOT / "python" / "examples").glob("*.ipynb"))
 EXAMPLES = sorted((ROOT / "python" / "examples").glob("*.py"))
 
 
@@ -30,4 +32,20 @@ def test_the_page_runs_to_the_letter(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
 def test_each_example_runs(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", [str(path)])
     runpy.run_path(str(path), run_name="__main__")
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
+def test_each_notebook_runs_from_top_to_bottom(path, tmp_path):
+    nbformat = pytest.importorskip("nbformat")
+    client = pytest.importorskip("nbclient").NotebookClient
+    pytest.importorskip("ipykernel")
+    # A folder of its own, with the examples that it reads.
+    folder = tmp_path / "examples"
+    shutil.copytree(path.parent, folder)
+    notebook = nbformat.read(path, as_version=4)
+    assert not any(cell.get("outputs") for cell in notebook.cells), "outputs are no part of the repository"
+    client(notebook, timeout=300, resources={"metadata": {"path": str(folder)}}).execute()
+    shown = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+    assert any("image/png" in output.get("data", {}) for output in shown), "a notebook draws"
