@@ -130,7 +130,7 @@ impl Keeper {
             Err(error) => return Err(refuse(error)),
         };
         let rows = Rows::parse(experiment, &path.display().to_string(), &text)?;
-        // Whole again before anything is added: a run that was cut off is not continued by another one's lines.
+        // The file is rewritten before anything is added, so that no line follows an incomplete one.
         folder.write(&name, |out| write_rows(experiment, rows.iter(), out))?;
         let file = fs::File::options().append(true).open(path).map_err(refuse)?;
         Ok(Self { folder, name, file, rows })
@@ -164,7 +164,7 @@ impl sweep::Watch for &mut Watcher<'_> {
     }
 
     fn row(&mut self, row: &Row) {
-        // What cannot be added now is written when all is done, or that says why not.
+        // A failure here is no error yet: all rows are written again at the end.
         if let Some(keeper) = &mut self.keeper {
             let _ = row.write_csv(&mut keeper.file);
         }
