@@ -28,7 +28,7 @@ use crate::settings::{Fields, INITIAL_WINDOW, Table};
 pub(crate) const ROW: Row = Row {
     name: "mpfast",
     summary: "FAST over several paths: paths that share a bottleneck share alpha",
-    citation: "fast-2006; the rule is ours",
+    citation: "fast-2006, wvegas-2012, rfc-6356",
     loss_contract: fast::LOSS_CONTRACT,
     law: &Law { defaults: MpFastSettings::DEFAULT, make: |settings| Box::new(MpFast::new(settings)) },
 };
