@@ -12,8 +12,8 @@
 //! start, and after a drain: the window doubles, paced, until half of alpha is queued                                      fast
 //! ```
 //!
-//! So: short transfers beside a rival wait until the rival is recognised, some seconds; where the queue of a rival is shorter than 2.25 times ours nothing is
-//! recognised before it overflows; many flows whose queue overflows while they begin take each other for rivals; and three quarters of a link beside a weak
+//! So: short transfers beside a rival wait until the rival is recognised, some seconds; where the queue of a rival overflows before it is 1.75 times ours it
+//! is not recognised; many flows whose queue overflows while they begin take each other for rivals; and three quarters of a link beside a weak
 //! rival are given back. `docs/law.md` has the analysis and what each case gives.
 //!
 //! Citation: fast-2006, rrfast-2017, emfast-2019; ctcp-2019 for the question whether a loss is random; rfc-9438 beside rivals.

@@ -56,7 +56,7 @@ impl Fast {
         if self.settings.rival.is_none() || !self.estimator.is_known() {
             return false;
         }
-        let (base, own) = (self.estimator.base(), self.own_delay());
+        let (base, own) = (self.estimator.base(), OVERFLOW * self.own_delay());
         if self.competition.is_some() && loss.signal == Signal::DupAcks && self.rtt - base <= own {
             // No queue overflowed: the loss is random, or by a policer.
             self.calm(now);
@@ -111,6 +111,10 @@ impl Fast {
 
 /// A window of less than this share of what was in flight a round trip ago has just fallen.
 const SETTLED: f64 = 0.75;
+
+/// A loss shows that a queue has overflowed, so it needs less of a queue than a drain does, by this factor: 1.75 times the delay of alpha, the queue of three
+/// times as many flows as there were, and not of five times.
+const OVERFLOW: f64 = 1.75 / 2.25;
 
 /// Losses and their repair move the window by some hundredths in a round trip, and the queue by the same share of the path. On a satellite path of 600 ms
 /// with random losses that is 6 ms, and no rival's queue. A buffer of an eighth of the path is four times as long.

@@ -7,7 +7,7 @@
 //!             else, if no RTT of late differs from another     route: it is longer; baseRTT ← the RTT
 //!             else, again 3 s later, and the queue has grown
 //!             or is longer than 30 ms                          rival: compete
-//! overflow:   a loss while the queue is longer than ours may be: compete, too
+//! overflow:   a loss while the queue has been 1.75 times that for a round trip: compete, too
 //! compete:    the window of CUBIC; without a loss it begins with slow start, up to half of what the path carries
 //! a pause:    after a loss the window stays. RTTs that have not risen for 4 s, or an empty queue: back to delay
 //!             it overflows again: somebody filled it; CUBIC goes on for three losses without a pause
