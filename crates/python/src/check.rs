@@ -1,4 +1,4 @@
-//! Holds a controller of Python's to what every law must do.
+//! Checks a Python controller against the rules for every law.
 
 use anabranch_cc::conformance;
 use anabranch_cc::registry::{LossContract, LossResponse};
@@ -7,10 +7,10 @@ use pyo3::prelude::*;
 use crate::controller::{self, Faults};
 use crate::error::ControllerError;
 
-/// Plays random but legal stories to controllers that `make` makes, each twice, and raises `ControllerError` with a short story that leads to
-/// what none may do. `loss` says which losses by duplicate ACKs shrink the window: `shrinks` all of them, `shrinks_unless_random` all but
-/// random ones, `may_hold` it depends, `holds` none. A window of at most `shrinks_above` segments need not shrink, and after a timeout it is
-/// at most `timeout_window_max`.
+/// Plays random but legal event sequences to controllers that `make` creates, each sequence twice. Raises `ControllerError` with a short sequence
+/// that shows a violation. `loss` says which losses by duplicate ACKs shrink the window: `shrinks` all of them, `shrinks_unless_random` all but
+/// random ones, `may_hold` some, `holds` none. A window of at most `shrinks_above` segments need not shrink. After a timeout the window is at most
+/// `timeout_window_max`.
 #[pyfunction]
 #[pyo3(signature = (make, *, loss = "shrinks", shrinks_above = 2.0, timeout_window_max = 1.0, cases = 200))]
 pub(crate) fn check(
@@ -38,7 +38,7 @@ pub(crate) fn check(
     let law = controller::law(make, &faults);
     let contract = LossContract { shrinks_above, timeout_window_max, loss };
     let make = || {
-        // A story is a moment: between two there is time for Ctrl-C.
+        // Ctrl-C is checked between two sequences; each takes a moment.
         if let Err(error) = py.check_signals() {
             faults.add(error);
         }

@@ -1,8 +1,8 @@
-//! A congestion law written in Python: the class that it extends, and what stands between its objects and a path.
+//! A congestion law written in Python: the base class, and the adapter between its objects and a path.
 //!
-//! Only hooks that a class overrides are called: what it does not listen to costs nothing. The objects that they are given are made once
-//! and filled anew for each call; if one was kept by the hook, the next call has new ones, so that nobody sees a value change. After a hook
-//! `window` is read once; in between the path asks us, not Python.
+//! Only hooks that a class overrides are called; the others cost nothing. The arguments of a hook are created once and filled again for each call. If
+//! the hook has kept them, the next call gets new ones, so a kept value never changes. `window` is read once after each hook; between hooks the path
+//! reads this copy and does not call Python.
 //!
 //! A hook that raises ends the run: the first exception is kept in [`Faults`], and no hook is called after it.
 
@@ -24,32 +24,32 @@ use pyo3::types::{PyDict, PyString, PyTuple};
 use crate::error::ControllerError;
 use crate::events::{self, Ack, Loss, PathSummary, PathView, Round, Sent};
 
-/// A congestion law: how the window of one path moves. Extend it and override hooks; `window` is in segments.
+/// A congestion law: it sets the window of one path. Extend it and override hooks; `window` is in segments.
 #[pyclass(subclass, module = "anabranch")]
 pub(crate) struct Controller {
     /// The rate at which segments should leave, in bit/s; `None` leaves it to the ACKs.
     #[pyo3(get, set)]
     pacing_rate: Option<f64>,
-    /// The window before the latest loss, until that is taken back.
+    /// The window before the latest loss, until that loss is undone.
     before_loss: Option<f64>,
 }
 
 #[pymethods]
 impl Controller {
-    /// Takes whatever the class that extends it wants to be made of.
+    /// Accepts any arguments, for the constructors of subclasses.
     #[new]
     #[pyo3(signature = (*_args, **_kwargs))]
     fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> Self {
         Self { pacing_rate: None, before_loss: None }
     }
 
-    /// How much may be in flight, in segments: finite and at least 1.
+    /// The congestion window in segments: the limit of the flight; finite and at least 1.
     #[classattr]
     fn window() -> f64 {
         INITIAL_WINDOW
     }
 
-    /// How what is in flight comes down to the window that a loss leaves: `at_once` or `proportional`.
+    /// How the flight falls to the window after a loss: `at_once` or `proportional`.
     #[classattr]
     fn reduction() -> &'static str {
         AT_ONCE
@@ -61,7 +61,7 @@ impl Controller {
         ZERO
     }
 
-    /// A segment left.
+    /// A segment was sent.
     fn on_sent(&self, view: &Bound<'_, PyAny>, sent: &Bound<'_, PyAny>) {
         let _ = (view, sent);
     }
@@ -76,7 +76,7 @@ impl Controller {
         let _ = (view, round);
     }
 
-    /// Data was lost. What Reno does if a class does not override it: half the window, after a timeout one segment.
+    /// Data was lost. The default is Reno's: half the window, or one segment after a timeout.
     fn on_loss(slf: &Bound<'_, Self>, view: &Bound<'_, PyAny>, loss: &Bound<'_, Loss>) -> PyResult<()> {
         let _ = view;
         let window = window_of(slf)?;
@@ -89,7 +89,7 @@ impl Controller {
         let _ = view;
     }
 
-    /// The latest loss was none. The window is at least what it was before it, if a class does not override this.
+    /// The latest loss was spurious. By default the window is at least what it was before that loss.
     fn on_undo(slf: &Bound<'_, Self>, view: &Bound<'_, PyAny>) -> PyResult<()> {
         let _ = view;
         let before = slf.borrow_mut().before_loss.take();
@@ -99,8 +99,8 @@ impl Controller {
         }
     }
 
-    /// Sending starts, or starts again: `established`, `idle`, `after_timeout` or `path_changed`. After silence the window is at most the
-    /// class's first one, and on another path it is that, if a class does not override this.
+    /// Sending starts or restarts: `established`, `idle`, `after_timeout` or `path_changed`. By default the window is at most the initial one after
+    /// an idle period, and is the initial one on another path.
     fn on_restart(slf: &Bound<'_, Self>, view: &Bound<'_, PyAny>, restart: &str) -> PyResult<()> {
         let _ = view;
         let initial = || slf.get_type().getattr(intern!(slf.py(), WINDOW))?.extract::<f64>();
@@ -112,12 +112,12 @@ impl Controller {
         slf.setattr(intern!(slf.py(), WINDOW), window)
     }
 
-    /// Once a round when the connection has several paths: all of them.
+    /// Called once a round if the connection has several paths, with all of them.
     fn on_group(&self, view: &Bound<'_, PyAny>, group: &Bound<'_, PyAny>) {
         let _ = (view, group);
     }
 
-    /// Numbers to be seen in traces: a dict of at most 16.
+    /// Numbers for traces: a dict with at most 16 entries.
     fn gauges<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyDict>> {
         let gauges = PyDict::new(slf.py());
         gauges.set_item(WINDOW, window_of(slf)?)?;
@@ -135,22 +135,22 @@ fn window_of(controller: &Bound<'_, Controller>) -> PyResult<f64> {
     controller.getattr(intern!(controller.py(), WINDOW))?.extract()
 }
 
-/// What has gone wrong in the hooks of a run: the first of it.
+/// The first exception that the hooks of a run raised.
 #[derive(Clone, Default)]
 pub(crate) struct Faults(Arc<(AtomicBool, Mutex<Option<PyErr>>)>);
 
 impl Faults {
-    /// Whether something has.
+    /// Whether a hook has raised.
     pub(crate) fn is_any(&self) -> bool {
         self.0.0.load(Ordering::Relaxed)
     }
 
-    /// Fails with what has.
+    /// Raises the exception, if there is one.
     pub(crate) fn raise(&self) -> PyResult<()> {
         self.0.1.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), Err)
     }
 
-    /// Keeps it if it is the first.
+    /// Keeps the exception if it is the first.
     pub(crate) fn add(&self, error: PyErr) {
         if !self.0.0.swap(true, Ordering::Relaxed) {
             *self.0.1.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
@@ -164,7 +164,7 @@ impl fmt::Debug for Faults {
     }
 }
 
-/// The law of a path for which `make`, a class or anything else that can be called, makes a controller each.
+/// A law that creates a controller for each path with `make`, a class or another callable.
 pub(crate) fn law(make: Py<PyAny>, faults: &Faults) -> cc::Settings {
     let faults = faults.clone();
     own::settings(move || {
@@ -179,15 +179,15 @@ pub(crate) fn law(make: Py<PyAny>, faults: &Faults) -> cc::Settings {
     })
 }
 
-/// What a law is called: the name of its class.
+/// The name of a law: the name of its class.
 pub(crate) fn name(make: &Bound<'_, PyAny>) -> String {
     let name = make.getattr(intern!(make.py(), "__name__")).and_then(|name| name.extract());
     name.unwrap_or_else(|_| "own".to_owned())
 }
 
-/// Between a path and an object of Python's.
+/// Adapts a Python object to a path.
 struct Adapter {
-    /// `None` if none could be made.
+    /// `None` if the object could not be created.
     object: Option<Py<Controller>>,
     hooks: Hooks,
     window: f64,
@@ -197,7 +197,7 @@ struct Adapter {
     faults: Faults,
 }
 
-/// The hooks that a class overrides, and those that do something by themselves.
+/// The hooks that a class overrides, and the hooks with a default action.
 #[derive(Default)]
 struct Hooks {
     sent: Option<Hook<PathView, Sent>>,
@@ -211,7 +211,7 @@ struct Hooks {
     gauges: Option<Py<PyAny>>,
 }
 
-/// A bound method, and what it is called with.
+/// A bound method and its arguments.
 struct Hook<A: PyClass<Frozen = False>, B: PyClass<Frozen = False>> {
     method: Py<PyAny>,
     arguments: Option<(Py<PyTuple>, Py<A>, Py<B>)>,
@@ -238,7 +238,8 @@ where
             }
         };
         self.method.bind(py).call1(&arguments)?;
-        // Ours and the tuple's; of the tuple ours and that of this call. Whoever has another shall keep what it saw.
+        // The expected references to the tuple: this field and this call; to each argument: this field and the tuple. If there are more, a hook has
+        // kept the object, and it must not change.
         let is_kept = |(arguments, a, b): &(Py<PyTuple>, Py<A>, Py<B>)| {
             references(py, a) > 2 || references(py, b) > 2 || references(py, arguments) > 2
         };
@@ -249,13 +250,13 @@ where
     }
 }
 
-/// How many there are to an object.
+/// The reference count of an object.
 #[expect(
     unsafe_code,
     reason = "there is no safe question for it, and it only reads the count of an object that we hold"
 )]
 fn references<T>(_py: Python<'_>, object: &Py<T>) -> isize {
-    // SAFETY: `object` is a reference of ours, so that what it points to is alive; we are attached to the interpreter.
+    // SAFETY: this field holds a reference to `object`, so it is alive; the thread is attached to the interpreter.
     unsafe { pyo3::ffi::Py_REFCNT(object.as_ptr()) }
 }
 
@@ -321,7 +322,7 @@ impl Adapter {
         Ok(adapter)
     }
 
-    /// In the place of one that could not be made, until the run has ended.
+    /// A placeholder for a controller that could not be created, until the run ends.
     fn idle(faults: &Faults) -> Self {
         let (hooks, reduction) = (Hooks::default(), Reduction::AtOnce);
         Self {
@@ -335,7 +336,7 @@ impl Adapter {
         }
     }
 
-    /// Calls a hook and reads what it left, unless something has gone wrong.
+    /// Calls a hook and reads the window and the rate, unless a hook has failed before.
     #[inline]
     fn tell(&mut self, name: &'static str, view: &View, call: impl FnOnce(Python<'_>, &mut Self) -> PyResult<()>) {
         if self.faults.is_any() {
@@ -366,7 +367,7 @@ impl Adapter {
             ));
         }
         let rate = object.borrow().pacing_rate;
-        // Below one bit a second nothing would ever leave.
+        // Below one bit per second no segment would ever leave.
         if rate.is_some_and(|rate| !(rate.is_finite() && rate >= 1.0)) {
             let is = format!("pacing_rate is {}", rate.unwrap_or_default());
             return Err(not_legal(object, hook, view, &is, "a number of bit/s, at least 1, or None"));
@@ -381,11 +382,11 @@ fn hook<A: PyClass<Frozen = False>, B: PyClass<Frozen = False>>(method: Py<PyAny
     Hook { method, arguments: None }
 }
 
-/// Everything that a class may override.
+/// All hooks that a class may override.
 const HOOKS: [&str; 9] =
     ["on_sent", "on_ack", "on_round", "on_loss", "on_recovered", "on_undo", "on_restart", "on_group", "gauges"];
 
-/// A method of a class, or of one that it extends, that looks like a hook and is none: it would never be called.
+/// A method of a class or of its bases with a name like a hook that is no hook: it would never be called.
 fn unknown_hook(
     class: &Bound<'_, pyo3::types::PyType>,
     base: &Bound<'_, pyo3::types::PyType>,
@@ -530,10 +531,10 @@ fn called<'py>(
     method.map_or(Ok(()), |method| method.bind(py).call1(arguments).map(|_| ()))
 }
 
-/// The names of all gauges that were ever shown: the seam wants names that stay.
+/// The names of all gauges that were ever shown: the interface of controllers takes `'static` names.
 static NAMES: Mutex<BTreeMap<String, &'static str>> = Mutex::new(BTreeMap::new());
 
-/// More names than this are no names but values.
+/// The limit of names. More names mean that a law puts values into them.
 const NAMES_MAX: usize = 1000;
 
 fn known(name: String) -> PyResult<&'static str> {

@@ -1,4 +1,4 @@
-//! Runs that wait for Python to choose a window, many at once: what `anabranch.gym` is made of.
+//! Many concurrent runs that wait for Python to choose a window: the basis of `anabranch.gym`.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -13,10 +13,10 @@ use crate::error::{Error, ScenarioError, of_scenario};
 use crate::run::overridden;
 use crate::scenario;
 
-/// What the flow of an episode has seen; its numbers are `now`, `elapsed`, `window`, `flight`, `acked`, `lost`, `rtt_mean`, `rtt_min`.
+/// The observation of a flow: `now`, `elapsed`, `window`, `flight`, `acked`, `lost`, `rtt_mean`, `rtt_min`.
 type Seen = [f64; 8];
 
-/// Episodes of one scenario, each in a thread of its own.
+/// Episodes of one scenario, each in its own thread.
 #[pyclass(module = "anabranch")]
 pub(crate) struct Episodes {
     document: Document,
@@ -47,8 +47,8 @@ impl Episodes {
         Ok(Self { document, flow, interval: Span::from_secs_f64(interval), runs })
     }
 
-    /// Starts the episode of a place with a seed, and ends the one that was there. Returns what its flow sees first; nothing if that is over
-    /// before it sees anything.
+    /// Starts the episode of a place with a seed; an earlier episode of that place ends. Returns the first observation of the flow, or `None` if the
+    /// episode ends before it.
     fn start(&self, py: Python<'_>, place: usize, seed: u64) -> PyResult<Option<Seen>> {
         let Self { document, flow, interval, runs } = self;
         let mut document = document.clone();
@@ -64,7 +64,7 @@ impl Episodes {
         .map_err(ScenarioError::new_err)
     }
 
-    /// Sets the window of some places, and returns what each of them sees next, and whether it goes on. The episodes go on at once.
+    /// Sets the windows of some places. Returns the next observation of each place, and whether its episode goes on. The episodes run concurrently.
     fn step(&self, py: Python<'_>, windows: Vec<Option<f64>>) -> PyResult<Vec<Option<Seen>>> {
         let runs = &self.runs;
         py.detach(|| {

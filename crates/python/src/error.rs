@@ -1,4 +1,4 @@
-//! What the laboratory says is wrong, as exceptions with the same words.
+//! The laboratory's errors as Python exceptions with the same messages.
 
 use anabranch_lab::diagnostic::Diagnostic;
 use anabranch_lab::expression::ExpressionError;
@@ -24,12 +24,12 @@ pyo3::create_exception!(
     "A controller did what none may: a window that is no number, a hook that is none."
 );
 
-/// As the command line prints it: `chain.toml:9:1: unknown key `quque`; did you mean `queue`?`.
+/// The error as the command line prints it: `chain.toml:9:1: unknown key `quque`; did you mean `queue`?`.
 pub(crate) fn of_scenario(diagnostic: Diagnostic) -> PyErr {
     ScenarioError::new_err(diagnostic.to_string())
 }
 
-/// A question to a run that cannot be asked.
+/// An expression that a run cannot evaluate.
 pub(crate) fn of_question(error: ExpressionError) -> PyErr {
     Error::new_err(error.to_string())
 }

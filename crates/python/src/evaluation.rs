@@ -1,4 +1,4 @@
-//! Puts a law of the registry before the criteria of RFC 9743.
+//! Evaluates a law of the registry against the criteria of RFC 9743.
 
 use std::num::NonZeroUsize;
 
@@ -13,12 +13,12 @@ use crate::reproduction::{Told, claims, word};
 use crate::run::Looks;
 use crate::table::{Column, Table};
 
-/// What became of the criteria.
+/// The result of an evaluation.
 #[pyclass(frozen, module = "anabranch")]
 pub(crate) struct Evaluation(evaluation::Evaluation);
 
-/// Evaluates a law, alone and beside its rivals: what `anabranch eval` does. Without `against` the rivals are the common ones; `quick` runs a part of
-/// the suite, and `seeds` is taken instead of the suite's own numbers.
+/// Evaluates a law, alone and beside its rivals, as `anabranch eval` does. Without `against` the rivals are the common ones. `quick` runs a part of
+/// the suite. `seeds` replaces the suite's own numbers of seeds.
 #[pyfunction]
 #[pyo3(name = "evaluate", signature = (law, *, against = None, quick = false, seeds = None, jobs = None, progress = None))]
 pub(crate) fn evaluate_law(
@@ -61,7 +61,7 @@ impl Evaluation {
         self.0.against.clone()
     }
 
-    /// A row for each criterion: its section, what it asks, what became of it, and the figure that decides.
+    /// A row for each criterion: its section, its title, the ruling, and the figure that decides.
     #[getter]
     fn criteria(&self) -> PyResult<Table> {
         let criteria = &self.0.criteria;
@@ -86,19 +86,19 @@ impl Evaluation {
         claims(&self.0.outcome)
     }
 
-    /// The texts of the scenarios as they were run, by name.
+    /// The texts of the scenarios that were run, by name.
     #[getter]
     fn scenarios(&self) -> std::collections::BTreeMap<String, String> {
         self.0.scenarios().map(|(name, text)| (name.to_owned(), text.to_owned())).collect()
     }
 
-    /// Of the hashes of all judged runs: two evaluations with one hash were the same to the bit.
+    /// The hash of the hashes of all judged runs. Two evaluations with the same hash were the same to the bit.
     #[getter]
     fn hash(&self) -> &str {
         &self.0.outcome.hash
     }
 
-    /// How many criteria are missed.
+    /// The number of missed criteria.
     #[getter]
     fn missed(&self) -> usize {
         self.0.count(Ruling::Missed)

@@ -1,6 +1,6 @@
-//! What a controller hears, as objects of Python's: the events of `anabranch_cc`, with the same names.
+//! The events of a controller as Python objects: those of `anabranch_cc`, with the same names.
 //!
-//! Windows and flights are in segments, times and spans in seconds, sizes in bytes. A word stands for each variant of an enum.
+//! Windows and flights are in segments, times and spans in seconds, sizes in bytes. An enum is a string with the name of its variant.
 
 use anabranch_cc::{self as cc, Cause, Limit, Phase, Restart, Signal, Supply, Transmission};
 use anabranch_units::{Span, Time};
@@ -16,7 +16,7 @@ fn span(span: Option<Span>) -> Option<f64> {
     span.map(Span::as_secs_f64)
 }
 
-/// What a law may read of its path at any event.
+/// The state of the path that a law may read at any event.
 #[pyclass(module = "anabranch")]
 pub(crate) struct PathView(cc::PathView);
 
@@ -59,14 +59,14 @@ impl PathView {
         span(self.0.rtt_min)
     }
 
-    /// How far the path has come.
+    /// The delivery counters of the path.
     #[getter]
     fn progress(&self) -> Progress {
         self.0.progress.into()
     }
 }
 
-/// How far a path has come.
+/// The delivery counters of a path.
 #[pyclass(frozen, module = "anabranch")]
 pub(crate) struct Progress {
     /// Segments delivered so far.
@@ -75,10 +75,10 @@ pub(crate) struct Progress {
     /// Segments found to be lost so far.
     #[pyo3(get)]
     lost: f64,
-    /// When the acknowledgement of what was delivered last arrived.
+    /// The arrival time of the latest acknowledgement that delivered something.
     #[pyo3(get)]
     delivered_at: f64,
-    /// When, of all that was delivered, what left last had left.
+    /// The latest send time of all delivered segments.
     #[pyo3(get)]
     departed: f64,
 }
@@ -90,10 +90,10 @@ impl From<cc::Progress> for Progress {
     }
 }
 
-/// A segment left.
+/// A segment was sent.
 #[pyclass(module = "anabranch")]
 pub(crate) struct Sent {
-    /// How much of a full segment it was.
+    /// The size as a fraction of a full segment.
     #[pyo3(get)]
     segments: f64,
     transmission: Transmission,
@@ -117,7 +117,7 @@ impl Sent {
     }
 }
 
-/// How things stood when a segment left.
+/// The state of the path when a segment left.
 #[pyclass(frozen, module = "anabranch")]
 pub(crate) struct Departure(cc::Departure);
 
@@ -129,31 +129,31 @@ impl From<cc::Departure> for Departure {
 
 #[pymethods]
 impl Departure {
-    /// When it left.
+    /// The send time.
     #[getter]
     fn time(&self) -> f64 {
         time(self.0.time)
     }
 
-    /// The window then, in segments.
+    /// The window at that time, in segments.
     #[getter]
     fn window(&self) -> f64 {
         self.0.window
     }
 
-    /// Segments in flight then, itself included.
+    /// Segments in flight at that time, this one included.
     #[getter]
     fn flight(&self) -> f64 {
         self.0.flight
     }
 
-    /// How far the path had come.
+    /// The delivery counters of the path at that time.
     #[getter]
     fn progress(&self) -> Progress {
         self.0.progress.into()
     }
 
-    /// Whether the path had been given enough to carry: `enough` or `short`.
+    /// Whether the sender had enough data to fill the window: `enough` or `short`.
     #[getter]
     fn supply<'py>(&self, py: Python<'py>) -> &Bound<'py, PyString> {
         match self.0.supply {
@@ -206,19 +206,19 @@ impl Ack {
         self.0.size.count()
     }
 
-    /// When it arrived.
+    /// The arrival time.
     #[getter]
     fn arrival(&self) -> f64 {
         time(self.0.arrival)
     }
 
-    /// How things stood when the newest acknowledged segment last left.
+    /// The state of the path when the newest acknowledged segment was last sent.
     #[getter]
     fn departure(&self) -> Departure {
         self.0.departure.into()
     }
 
-    /// What has been holding the sender back: `window` or `application`.
+    /// What limits the sender: `window` or `application`.
     #[getter]
     fn limit<'py>(&self, py: Python<'py>) -> &Bound<'py, PyString> {
         match self.0.limit {
@@ -243,7 +243,7 @@ pub(crate) struct Round {
     /// Rounds that ended before this one.
     #[pyo3(get)]
     count: u64,
-    /// How long it took.
+    /// The duration in seconds.
     #[pyo3(get)]
     elapsed: f64,
     /// Segments acknowledged for the first time within it.
@@ -269,7 +269,7 @@ impl From<&cc::Round> for Round {
     }
 }
 
-/// Data was lost, or the network says that it is about to be.
+/// Data was lost, or an ECN mark signals congestion.
 #[pyclass(module = "anabranch")]
 pub(crate) struct Loss(cc::Loss);
 
@@ -281,7 +281,7 @@ impl From<&cc::Loss> for Loss {
 
 #[pymethods]
 impl Loss {
-    /// How it showed: `dup_acks`, `timeout` or `ecn`.
+    /// How the loss was detected: `dup_acks`, `timeout` or `ecn`.
     #[getter]
     pub(crate) fn signal<'py>(&self, py: Python<'py>) -> &Bound<'py, PyString> {
         match self.0.signal {
@@ -291,7 +291,7 @@ impl Loss {
         }
     }
 
-    /// What it is thought to come from: `congestion`, `random` or `unknown`.
+    /// The likely cause: `congestion`, `random` or `unknown`.
     #[getter]
     fn cause<'py>(&self, py: Python<'py>) -> &Bound<'py, PyString> {
         match self.0.cause {
@@ -307,7 +307,7 @@ impl Loss {
         self.0.lost
     }
 
-    /// How things stood when the first lost or marked segment left.
+    /// The state of the path when the first lost or marked segment was sent.
     #[getter]
     fn departure(&self) -> Departure {
         self.0.departure.into()
@@ -320,13 +320,13 @@ impl Loss {
     }
 }
 
-/// One path of a connection, as the controllers of all its paths see it.
+/// The summary of one path of a connection, as the controllers of all paths see it.
 #[pyclass(frozen, module = "anabranch")]
 pub(crate) struct PathSummary {
-    /// Which path.
+    /// The id of the path.
     #[pyo3(get)]
     path: u32,
-    /// Whether it is the path of the controller that is told.
+    /// Whether it is the path of this controller.
     #[pyo3(get)]
     own: bool,
     /// Its window in segments.
@@ -364,7 +364,7 @@ impl From<&cc::PathSummary> for PathSummary {
     }
 }
 
-/// The word for a restart.
+/// The string for the kind of a restart.
 pub(crate) fn restart(py: Python<'_>, restart: Restart) -> &Bound<'_, PyString> {
     match restart {
         Restart::Established => intern!(py, "established"),

@@ -1,4 +1,4 @@
-//! A grid in the making: what is missing, who may run which part of it, and what is kept in a file.
+//! A grid that is being run: its missing runs, its parts for workers, and its file of rows.
 
 use std::fs;
 use std::io::Write as _;
@@ -18,15 +18,15 @@ use crate::run::{Looks, assignments};
 use crate::scenario::Scenario;
 use crate::sweep::{Axis, Sweep};
 
-/// A grid of which some runs are done.
+/// A grid with the rows of the runs that are done.
 #[pyclass(module = "anabranch")]
 pub(crate) struct Grid {
     experiment: Experiment,
     axes: Vec<Axis>,
     seeds: u32,
-    /// What is swept, as TOML.
+    /// The swept scenario as TOML.
     scenario: String,
-    /// What is set in it, as `--set` takes it.
+    /// The overrides, as `--set` takes them.
     set: Vec<String>,
     rows: Rows,
     keeper: Option<Keeper>,
@@ -40,8 +40,8 @@ struct Keeper {
 
 #[pymethods]
 impl Grid {
-    /// Every combination of values with several seeds: `axes` has a key of the scenario, as `set` takes it, and its values in a list, or in a
-    /// dict that names them. The file's own axes are varied as well. Runs that the file `rows` has are not run again.
+    /// Every combination of values, with several seeds. `axes` maps a key of the scenario, as `set` takes it, to its values: a list, or a dict with a
+    /// label for each. The file's own axes are varied as well. Runs with a row in the file `rows` are not run again.
     #[new]
     #[pyo3(signature = (scenario, axes, *, seeds = 1, set = None, rows = None))]
     fn new(
@@ -77,13 +77,13 @@ impl Grid {
         Ok(grid)
     }
 
-    /// The runs that are missing, each the number of its point and how many seeds after the first.
+    /// The missing runs, each as the number of its point and the offset of its seed from the first.
     fn missing(&self) -> PyResult<Vec<(usize, u32)>> {
         let places = sweep::missing(&self.experiment, self.options(NonZeroUsize::MIN), &self.rows);
         Ok(places.map_err(of_scenario)?.into_iter().map(|place| (place.point, place.seed)).collect())
     }
 
-    /// A run in words, for who is told that it failed.
+    /// A run in words, for error messages.
     fn describe(&self, place: (usize, u32)) -> PyResult<String> {
         let (point, seed) = place;
         if point >= self.experiment.variants().len() {
@@ -92,7 +92,7 @@ impl Grid {
         sweep::describe(&self.experiment, Place { point, seed }).map_err(of_scenario)
     }
 
-    /// Adds what `run_places` has given.
+    /// Adds the rows that `run_places` returned.
     fn add(&mut self, text: &str) -> PyResult<()> {
         let told = Rows::parse(&self.experiment, "what a worker has sent", text).map_err(of_scenario)?;
         for row in told.iter() {
@@ -104,7 +104,7 @@ impl Grid {
         Ok(())
     }
 
-    /// Runs what is missing here. Returns every run, and of those that failed where they are and why.
+    /// Runs the missing runs in this process. Returns the sweep, and the place and the reason of each failed run.
     #[pyo3(signature = (jobs = None, progress = None))]
     fn finish(
         &mut self,
@@ -131,15 +131,15 @@ impl Grid {
         Ok((self.made(sweep.rows)?, failed))
     }
 
-    /// What is known so far. Nothing is run.
+    /// The sweep of the rows so far. Nothing is run.
     fn known(&self, py: Python<'_>) -> PyResult<Sweep> {
         let options = self.options(NonZeroUsize::MIN);
         let sweep = py.detach(|| sweep::known(&self.experiment, options, &self.rows));
         self.made(sweep.map_err(of_scenario)?.rows)
     }
 
-    /// What `run_places` needs to run a part of it in another process, which needs no file but a controller's: the engine, the name and the text of
-    /// the experiment and of each file that it reads, and what is set in it.
+    /// The task for `run_places` in another process: the engine, the name and the text of the experiment and of each file that it reads, and the
+    /// overrides. The worker needs no files, except those of a `plugin`.
     #[getter]
     fn task(&self) -> Task {
         let document = self.experiment.document();
@@ -154,7 +154,7 @@ impl Grid {
         Options { jobs, seeds: self.seeds, shard: Shard::WHOLE }
     }
 
-    /// Makes a sweep of its rows, and keeps those.
+    /// Makes a sweep of the rows, and writes them to the file of rows.
     fn made(&self, rows: Vec<Row>) -> PyResult<Sweep> {
         if let Some(keeper) = &self.keeper {
             let mut all = self.rows.clone();
@@ -173,7 +173,7 @@ impl Grid {
         Ok(Sweep { axes: self.axes.clone(), rows, signed, facts })
     }
 
-    /// Reads the file, if there is one, and adds to it from now on.
+    /// Reads the file if it exists, and opens it for appending.
     fn keep(&mut self, path: PathBuf) -> PyResult<()> {
         let refuse = |error: std::io::Error| {
             Error::new_err(format!("{}: cannot be kept: {error}; name another file", path.display()))
@@ -184,7 +184,7 @@ impl Grid {
             Err(error) => return Err(refuse(error)),
         };
         self.rows = Rows::parse(&self.experiment, &path.display().to_string(), &text).map_err(of_scenario)?;
-        // Whole again before anything is added: a run that was cut off is not continued by another one's lines.
+        // The file is rewritten first, so that no row is appended to an incomplete line.
         written(&path, &self.experiment, &self.rows)?;
         let file = fs::File::options().append(true).open(&path).map_err(refuse)?;
         self.keeper = Some(Keeper { path, file });
@@ -197,13 +197,13 @@ impl Keeper {
         row.write_csv(&mut self.file).map_err(|error| Error::new_err(format!("{}: {error}", self.path.display())))
     }
 
-    /// All rows again, in an order that does not depend on which run was done first.
+    /// Rewrites all rows in an order that does not depend on the order of the runs.
     fn write(&self, experiment: &Experiment, rows: &Rows) -> PyResult<()> {
         written(&self.path, experiment, rows)
     }
 }
 
-/// Replaces the file in one step, so that who is killed meanwhile loses nothing.
+/// Replaces the file atomically, so that no row is lost if the process is killed.
 fn written(path: &PathBuf, experiment: &Experiment, rows: &Rows) -> PyResult<()> {
     let part = path.with_added_extension("part");
     let write = || {
@@ -219,7 +219,7 @@ fn written(path: &PathBuf, experiment: &Experiment, rows: &Rows) -> PyResult<()>
 struct Watcher<'a> {
     looks: &'a mut Looks,
     keeper: Option<&'a mut Keeper>,
-    /// Whether every row could be kept.
+    /// Whether every row could be written.
     kept: &'a mut PyResult<()>,
 }
 
@@ -239,17 +239,17 @@ impl Watch for Watcher<'_> {
     }
 }
 
-/// What a worker is told: the engine, names and texts of files, and what is set in the first of them.
+/// A worker's task: the engine, the names and texts of files, and the overrides for the first file.
 type Task = (String, Vec<(String, String)>, Vec<String>);
 
-/// A run that has no row: its place, and why.
+/// A failed run: its place and the reason.
 type Unrun = ((usize, u32), String);
 
 fn unrun(failed: &[Failed]) -> Vec<Unrun> {
     failed.iter().map(|it| ((it.place.point, it.place.seed), it.because.clone())).collect()
 }
 
-/// Runs some places of a grid, here, and returns the text of their rows, and those that failed: what a worker does. `task` is `Grid.task`.
+/// Runs some places of a grid in this process: the work of a worker. Returns the text of their rows, and the failed runs. `task` is `Grid.task`.
 #[pyfunction]
 #[pyo3(signature = (task, places, jobs = 1))]
 pub(crate) fn run_places(
@@ -290,7 +290,7 @@ pub(crate) fn run_places(
     Ok((text, unrun(&told.failed)))
 }
 
-/// A short name for each key, or the whole one where two would have the same.
+/// A short name for each key; the whole key where two short names would be equal.
 fn names(axes: &Bound<'_, PyDict>) -> PyResult<Vec<Axis>> {
     let keys: Vec<String> = axes.keys().extract()?;
     let short = |key: &str| {

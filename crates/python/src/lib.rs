@@ -1,17 +1,17 @@
-//! The Python module: what the laboratory can do, in Python's words. It translates and nothing else.
+//! The Python module: a binding of the laboratory. It translates between Rust and Python and has no logic of its own.
 //!
 //! From the top:
 //!
-//! * `evaluation` puts a law before the criteria of RFC 9743, and `reproduction` runs the papers' experiments. `grid` runs every combination of
-//!   values, here or in parts elsewhere, and `sweep` is what comes of it. `run` runs one scenario, and `results` is what is known of it then.
-//! * `controller` lets a class of Python's drive a path, told what happens by `events`; `check` holds it to what every law must do.
-//! * `episodes` are runs that wait for Python to choose a window, for those who learn.
-//! * `scenario` is a scenario as text that can be built; `values` makes TOML of Python's values.
+//! * `evaluation` evaluates a law against the criteria of RFC 9743, and `reproduction` runs the papers' experiments. `grid` runs every combination of
+//!   values, in this process or in parts by workers; `sweep` has its results. `run` runs one scenario, and `results` has its results.
+//! * `controller` lets a Python class control a path; `events` are the arguments of its hooks; `check` tests it against the rules for every law.
+//! * `episodes` are runs that wait for Python to choose a window, for reinforcement learning.
+//! * `scenario` reads, builds and edits a scenario as text; `values` converts between Python values and TOML.
 //! * `net` is the transport on the network, for asyncio.
-//! * `table` is a table that any library reads which knows Arrow's PyCapsule interface.
-//! * `error` makes exceptions of what the laboratory says is wrong.
+//! * `table` is a table for every library that supports Arrow's PyCapsule interface.
+//! * `error` converts the laboratory's errors to exceptions.
 //!
-//! What draws, shows progress or talks to a notebook is Python: `python/anabranch/`.
+//! Plots, progress bars and notebook support are written in Python: `python/anabranch/`.
 
 mod check;
 mod controller;

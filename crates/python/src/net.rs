@@ -1,18 +1,18 @@
 //! The transport on the network, for asyncio: the classes under `anabranch.net`, whose coroutines are in `python/anabranch/net.py`.
 //!
-//! # How Rust's futures and asyncio's meet
+//! # How Rust futures work with asyncio
 //!
-//! Sockets, timers and the engine run on one thread of tokio (`runtime`), which never takes the interpreter's lock. A coroutine polls its
-//! [`operation::Operation`] on its own thread, that of its event loop. What is ready is taken at once, without a turn of the loop. Otherwise the
-//! coroutine waits for a future of asyncio, and the operation's waker rings a [`bell::Bell`]: it notes who is to be woken and writes a byte to a
-//! socket that the loop watches. The loop then completes these futures, and their coroutines poll again.
+//! One tokio thread runs the sockets, the timers and the engine (`runtime`). It never takes the interpreter's lock. A coroutine polls its
+//! [`operation::Operation`] on the thread of its event loop. If the operation is ready, its result is returned without a turn of the loop. Otherwise
+//! the coroutine waits for an asyncio future. The operation's waker rings a [`bell::Bell`]: it records the operation and writes a byte to a socket
+//! that the loop watches. The loop then completes the futures of the recorded operations, and their coroutines poll again.
 //!
-//! So bytes leave the engine only while the coroutine that gets them runs: one that is cancelled while it waits has taken none. And the thread of
-//! tokio neither waits for Python, which would delay acknowledgements, nor meets an interpreter that is shutting down.
+//! So bytes leave the engine only while the coroutine that receives them runs: a coroutine that is cancelled while it waits has taken none. The tokio
+//! thread never waits for Python, which would delay acknowledgements, and never calls an interpreter that is shutting down.
 //!
 //! * `endpoint`, `connection`, `sending` and `receiving` are the handles; `identity` has keys and tickets, `config` reads settings.
-//! * `waiters` keeps two tasks from waiting where the library has room for one, and what was cancelled from being kept there.
-//! * `error` makes exceptions of the library's errors.
+//! * `waiters` refuses a second task where the library has room for one, and removes cancelled operations.
+//! * `error` converts the library's errors to exceptions.
 
 mod bell;
 mod config;

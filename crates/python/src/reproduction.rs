@@ -14,12 +14,12 @@ use crate::error::{Error, of_scenario};
 use crate::run::Looks;
 use crate::table::{Column, Table};
 
-/// What became of the claims of some papers.
+/// The judged claims of some papers.
 #[pyclass(frozen, module = "anabranch")]
 pub(crate) struct Reproduction(Outcome);
 
-/// Runs the experiments of some papers, or of all if none are named: what `anabranch reproduce` does. `seeds` is taken instead of the
-/// experiments' own numbers; `experiments` is their folder.
+/// Runs the experiments of some papers, or of all papers if none is named, as `anabranch reproduce` does. `seeds` replaces the experiments' own
+/// numbers of seeds; `experiments` is the folder of the experiments.
 #[pyfunction]
 #[pyo3(name = "reproduce", signature = (papers, *, seeds = None, jobs = None, experiments = None, progress = None))]
 pub(crate) fn reproduce_papers(
@@ -47,7 +47,7 @@ pub(crate) fn reproduce_papers(
     Ok(Reproduction(outcome))
 }
 
-/// Tells who looks on, and stops where they want it.
+/// Reports progress, and stops the work when the caller or Ctrl-C asks for it.
 pub(crate) struct Told<'a>(pub(crate) &'a mut Looks);
 
 impl Watch for Told<'_> {
@@ -60,7 +60,7 @@ impl Watch for Told<'_> {
     }
 }
 
-/// The word that documents have for a value.
+/// The string for a value in the documents.
 pub(crate) fn word(value: impl serde::Serialize) -> Option<String> {
     serde_json::to_value(value).ok()?.as_str().map(str::to_owned)
 }
@@ -109,19 +109,19 @@ pub(crate) fn claims(outcome: &Outcome) -> PyResult<Table> {
 
 #[pymethods]
 impl Reproduction {
-    /// A row for each claim: what is published, ours, and the verdict.
+    /// A row for each claim: the published figure, ours, and the verdict.
     #[getter]
     fn claims(&self) -> PyResult<Table> {
         claims(&self.0)
     }
 
-    /// Of the hashes of all judged runs: two reproductions with one hash were the same to the bit.
+    /// The hash of the hashes of all judged runs. Two reproductions with the same hash were the same to the bit.
     #[getter]
     fn hash(&self) -> &str {
         &self.0.hash
     }
 
-    /// How many claims deviate and their experiment does not say why.
+    /// The number of claims that deviate without an explanation in their experiment.
     #[getter]
     fn missed(&self) -> usize {
         self.0.missed()

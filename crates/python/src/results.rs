@@ -1,4 +1,4 @@
-//! What is known of a run when it is over.
+//! The results of a run.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,18 +12,18 @@ use pyo3::prelude::*;
 use crate::error::{Error, of_question};
 use crate::table::{Column, Table, escaped};
 
-/// What a run measured and recorded.
+/// The measures and the recorded series of a run.
 #[pyclass(frozen, module = "anabranch")]
 pub(crate) struct Run {
     pub(crate) report: Report,
     pub(crate) scenario: Scenario,
-    /// What was recorded, by its name.
+    /// The recorded series by name.
     pub(crate) series: BTreeMap<String, Series>,
-    /// What the scenario asks in its first comment.
+    /// The question in the first comment of the scenario.
     pub(crate) question: String,
 }
 
-/// Columns of a table: a name, and what it is in each row.
+/// The columns of a table: each has a name and an expression for its value in a row.
 macro_rules! columns {
     ($rows:expr, $($kind:ident { $($field:ident),* $(,)? })*) => {
         [$($((stringify!($field).to_owned(), Column::$kind($rows.iter().map(|row| row.$field.clone().into()).collect())),)*)*]
@@ -70,49 +70,49 @@ fn paths(flows: &[FlowReport]) -> PyResult<Table> {
 
 #[pymethods]
 impl Run {
-    /// Seed of its random numbers.
+    /// The seed of the random numbers.
     #[getter]
     fn seed(&self) -> u64 {
         self.report.seed
     }
 
-    /// What happened in it, in 16 hexadecimal digits: two runs with one hash were the same to the bit.
+    /// The hash of all events, 16 hexadecimal digits. Two runs with the same hash were the same to the bit.
     #[getter]
     fn hash(&self) -> &str {
         &self.report.hash
     }
 
-    /// Time it took.
+    /// The wall-clock time of the run.
     #[getter]
     fn wall_seconds(&self) -> f64 {
         self.report.wall_seconds
     }
 
-    /// Time that passed in it.
+    /// The simulated time.
     #[getter]
     fn simulated_seconds(&self) -> f64 {
         self.report.simulated_seconds
     }
 
-    /// Events that were handled.
+    /// The number of handled events.
     #[getter]
     fn events(&self) -> u64 {
         self.report.events
     }
 
-    /// How equal the flows' goodputs are.
+    /// Jain's index of the flows' goodputs.
     #[getter]
     fn jain_index(&self) -> Option<f64> {
         self.report.jain_index
     }
 
-    /// What the scenario asks in its first comment.
+    /// The question in the first comment of the scenario.
     #[getter]
     fn question(&self) -> &str {
         &self.question
     }
 
-    /// What a reader of these numbers should know.
+    /// Notes on the numbers, for their reader.
     #[getter]
     fn notes(&self) -> Vec<String> {
         self.report.notes.clone()
@@ -136,19 +136,19 @@ impl Run {
         paths(&self.report.flows)
     }
 
-    /// What the scenario's `[measure]` asks; `None` where it has no answer.
+    /// The measures of the scenario's `[measure]`; `None` where a measure has no value.
     #[getter]
     fn measures(&self) -> BTreeMap<String, Option<f64>> {
         self.report.measures.iter().map(|measure| (measure.name.clone(), measure.value)).collect()
     }
 
-    /// Names of the series that were recorded.
+    /// The names of the recorded series.
     #[getter]
     fn series_names(&self) -> Vec<String> {
         self.series.keys().cloned().collect()
     }
 
-    /// What happened over time: a table of `time_s` and the variable, a row at each change, or at each event with its size.
+    /// A series as a table of `time_s` and the variable: a row at each change, or at each event with its size.
     fn series(&self, name: &str) -> PyResult<Table> {
         let series = self.recorded(name).map_err(of_question)?;
         let column = |of: fn(&(f64, f64)) -> f64| -> ArrayRef {
@@ -160,8 +160,7 @@ impl Run {
         Table::of_arrays(columns, [("series".to_owned(), name.to_owned())].into())
     }
 
-    /// The value of an expression: `flow.f0.goodput_bps`, a measure, or a question to a series such as
-    /// `mean(link.bottleneck.queue, 5, 10)`.
+    /// The value of an expression: `flow.f0.goodput_bps`, a measure, or a function of a series such as `mean(link.bottleneck.queue, 5, 10)`.
     fn __getitem__(&self, expression: &str) -> PyResult<f64> {
         let expression = Expression::parse(expression).map_err(of_question)?;
         let value = &mut |name: &str, _: &[String]| match self.report.measures.iter().find(|it| it.name == name) {

@@ -20,9 +20,9 @@ use crate::error::{ControllerError, Error, ScenarioError, of_scenario};
 use crate::results::Run;
 use crate::{scenario, values};
 
-/// Runs a scenario, a file or an `anabranch.Scenario`, to its end. `set` changes keys as `--set` does, and `cc` the law of a flow, or of all
-/// with `"*"`: a law's name, a dict with its name and what it is set to, or a class that extends `anabranch.Controller`. `record` says which
-/// series are kept: all, none, or those of these names. `progress` is called with how many of how many parts are done.
+/// Runs a scenario, a file or an `anabranch.Scenario`, to its end. `set` overrides keys as `--set` does. `cc` sets the law of a flow, or of all flows
+/// with `"*"`: the name of a law, a dict with its name and settings, or a class that extends `anabranch.Controller`. `record` selects the recorded
+/// series: all, none, or the given names. `progress` is called with the number of finished parts and the number of all parts.
 #[pyfunction]
 #[pyo3(name = "run", signature = (scenario, *, seed = None, set = None, cc = None, record = None, progress = None))]
 pub(crate) fn run_scenario(
@@ -63,7 +63,7 @@ pub(crate) fn run_scenario(
         };
         move || simulate(scenario, experiment, recorded, on_step)
     };
-    // Hooks of Python need the interpreter all the time; then it stays ours, and the interpreter lends it to other threads itself.
+    // Python hooks need the interpreter all the time, so this thread keeps it. The interpreter switches to other threads by itself.
     let outcome = if is_python { work() } else { py.detach(work) };
     looks.result()?;
     faults.raise()?;
@@ -76,7 +76,7 @@ pub(crate) fn run_scenario(
     Ok(Run { report, scenario, series, question })
 }
 
-/// Runs it and takes what was recorded out of the simulator.
+/// Runs the scenario and takes the recorded series out of the simulator.
 fn simulate(
     scenario: &Scenario,
     experiment: &Experiment,
@@ -93,21 +93,21 @@ fn simulate(
              `resolution` to choose, or record less"
         ));
     }
-    // What a transport does not know is not there.
+    // A series that the transport does not know is left out.
     let known = names.into_iter().filter_map(|name| Some((trace.lookup(&name).ok()?.series?, name)));
     let series = known.filter(|(series, _)| !series.points().is_empty()).map(|(series, name)| (name, series)).collect();
     Ok((report, series))
 }
 
-/// Looks on while something runs: whether a person wants it to end, and who is to be told how far it is.
+/// Checks for Ctrl-C during a run, and reports its progress.
 pub(crate) struct Looks {
     progress: Option<Py<PyAny>>,
     looked_at: Instant,
-    /// Why it is to end.
+    /// The exception that stops the run, if there is one.
     stopped: PyResult<()>,
 }
 
-/// To take the interpreter from others more often would slow them down, and who presses Ctrl-C does not wait longer.
+/// The interval of the checks. Shorter ones would slow other Python threads down; longer ones would delay Ctrl-C.
 const LOOK_EACH: Duration = Duration::from_millis(50);
 
 impl Looks {
@@ -115,7 +115,7 @@ impl Looks {
         Self { progress, looked_at: Instant::now(), stopped: Ok(()) }
     }
 
-    /// Whether it is to go on.
+    /// Reports progress, and returns whether to go on.
     pub(crate) fn look(&mut self, done: usize, total: usize) -> bool {
         if self.looked_at.elapsed() < LOOK_EACH && done < total {
             return true;
@@ -128,30 +128,30 @@ impl Looks {
         self.stopped.is_ok()
     }
 
-    /// Whether it is to end.
+    /// Whether the run must stop.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stopped.is_err()
     }
 
-    /// Fails with what has stopped it.
+    /// Fails with the exception that stopped the run.
     pub(crate) fn result(self) -> PyResult<()> {
         self.stopped
     }
 }
 
-/// Sets the seed and what `set` says.
+/// Sets the seed and the overrides of `set`.
 pub(crate) fn overridden(document: &mut Document, seed: Option<u64>, set: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
     let seed = seed.map(|seed| format!("seed={seed}"));
     let all = assignments(set)?.into_iter().chain(seed);
     all.into_iter().try_for_each(|assignment| document.set(&assignment).map_err(of_scenario))
 }
 
-/// What `set` says, as `--set` takes it.
+/// The overrides of `set`, in the form of `--set`.
 pub(crate) fn assignments(set: Option<&Bound<'_, PyDict>>) -> PyResult<Vec<String>> {
     let mut assignments = Vec::new();
     for (key, value) in set.into_iter().flatten() {
         let key: String = key.extract()?;
-        // As people type it: what is no value of TOML is a text.
+        // As on the command line, a string that is no TOML value is a text.
         let value = match value.cast::<PyString>() {
             Ok(text) if !text.is_empty()? => text.to_cow()?.into_owned(),
             _ => values::to_toml(&value)?.to_string(),
@@ -161,7 +161,7 @@ pub(crate) fn assignments(set: Option<&Bound<'_, PyDict>>) -> PyResult<Vec<Strin
     Ok(assignments)
 }
 
-/// Names the laws that have names, and returns who makes the others, by flow.
+/// Sets the laws that have names, and returns the callables for the other flows.
 fn laws(document: &mut Document, cc: Option<&Bound<'_, PyDict>>) -> PyResult<Vec<(String, Py<PyAny>)>> {
     let mut own = Vec::new();
     for (flow, law) in cc.into_iter().flatten() {
@@ -189,7 +189,7 @@ fn laws(document: &mut Document, cc: Option<&Bound<'_, PyDict>>) -> PyResult<Vec
     Ok(own)
 }
 
-/// The names of the series that are to be recorded.
+/// The names of the series to record.
 fn recorded(scenario: &Scenario, record: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<String>> {
     let Some(record) = record else { return Ok(scenario.series_names()) };
     match record.extract::<bool>() {

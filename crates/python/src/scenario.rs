@@ -1,4 +1,4 @@
-//! A scenario as text that can be built: whatever a file says stays as it was written, comments and order included.
+//! A scenario as editable text: the content of a file stays as it was written, with its comments and order.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -14,24 +14,24 @@ use toml_edit::{ArrayOfTables, DocumentMut, InlineTable, Item, Table, Value};
 use crate::error::{Error, ScenarioError, of_scenario};
 use crate::values;
 
-/// What makes an experiment of a scenario. Who sweeps judges nothing, and claims say nothing of axes that they do not know.
+/// The keys that make a scenario an experiment. A sweep judges nothing, and the claims know nothing of added axes.
 const CLAIMS: [&str; 6] = ["experiment", "engine", "table", "claim", "note", "figure"];
 
-/// A network, its flows, and what is measured: what a TOML file of this kind says.
+/// A scenario: a network, its flows and its measures, as in a TOML file.
 #[pyclass(module = "anabranch")]
 pub(crate) struct Scenario {
     toml: DocumentMut,
-    /// What messages call it.
+    /// Its name in messages.
     name: String,
 }
 
 impl Scenario {
-    /// As the laboratory reads it.
+    /// Parses the text as the laboratory does.
     pub(crate) fn document(&self) -> PyResult<Document> {
         Document::parse_beside(&self.name, &self.toml.to_string()).map_err(of_scenario)
     }
 
-    /// Of a scenario, or of the path of a file that has one.
+    /// A copy of a scenario, or of the scenario in a file.
     pub(crate) fn copy_of(source: &Bound<'_, PyAny>) -> PyResult<Self> {
         if let Ok(scenario) = source.cast::<Self>() {
             let scenario = scenario.borrow();
@@ -47,8 +47,8 @@ impl Scenario {
         }
     }
 
-    /// Appends an axis that sets `key` to each of some values, in a list or in a dict that names them, and returns the number of each label if
-    /// all are numbers. Labels that another axis has are told apart by the key.
+    /// Appends an axis that sets `key` to each of several values: a list, or a dict with a label for each. Returns the number of each label if all
+    /// are numbers. A label that another axis has gets the key before it.
     pub(crate) fn push_axis(
         &mut self,
         name: &str,
@@ -99,13 +99,13 @@ impl Scenario {
         values.flat_map(|values| values.iter().map(|(label, _)| label.to_owned())).collect()
     }
 
-    /// As a file has it.
+    /// The text of the file.
     pub(crate) fn text(&self) -> String {
         self.toml.to_string()
     }
 
     fn parsed(text: &str, name: String) -> PyResult<Self> {
-        // The laboratory says what is wrong with it, and where.
+        // The laboratory reports errors with their positions.
         let document = Document::parse_beside(&name, text).map_err(of_scenario)?;
         let toml = document.text().parse().map_err(|error| ScenarioError::new_err(format!("{name}: {error}")))?;
         Ok(Self { toml, name })
@@ -216,7 +216,7 @@ impl Scenario {
         Self::new(Some(keys))
     }
 
-    /// Adds a link from one node to another, and its way back.
+    /// Adds a link from one node to another, with its reverse direction.
     #[pyo3(signature = (id, from_, to, **keys))]
     fn link<'py>(
         slf: Bound<'py, Self>,
@@ -240,13 +240,13 @@ impl Scenario {
         append(slf, "flow", [("id", id), ("from", from_), ("to", to)], keys)
     }
 
-    /// Adds an element to any list of the file: `add("route", at="5s", ...)`.
+    /// Adds an element to a list of the file: `add("route", at="5s", ...)`.
     #[pyo3(signature = (kind, **keys))]
     fn add<'py>(slf: Bound<'py, Self>, kind: &str, keys: Option<&Bound<'py, PyDict>>) -> PyResult<Bound<'py, Self>> {
         append(slf, kind, [], keys)
     }
 
-    /// Names what is measured: `measure(goodput="flow.f0.goodput_bps")`.
+    /// Adds measures: `measure(goodput="flow.f0.goodput_bps")`.
     #[pyo3(signature = (**expressions))]
     fn measure<'py>(slf: Bound<'py, Self>, expressions: Option<&Bound<'py, PyDict>>) -> PyResult<Bound<'py, Self>> {
         {

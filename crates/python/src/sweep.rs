@@ -1,4 +1,4 @@
-//! Every run of a grid, as a table and as intervals.
+//! The runs of a grid, as a table and as confidence intervals.
 
 use std::collections::HashMap;
 
@@ -14,25 +14,25 @@ use crate::table::{Column, Table};
 pub(crate) struct Sweep {
     pub(crate) axes: Vec<Axis>,
     pub(crate) rows: Vec<Row>,
-    /// Measures that may be below zero.
+    /// The measures that may be negative.
     pub(crate) signed: Vec<String>,
-    /// What was swept, as TOML, and by what: names and texts.
+    /// The metadata of the table, as names and texts: the scenario as TOML and how it was swept.
     pub(crate) facts: [(&'static str, String); 5],
 }
 
 /// What is varied.
 #[derive(Clone)]
 pub(crate) struct Axis {
-    /// `rate`, `cc`: the last word of its key that says something.
+    /// The short name, such as `rate` or `cc`: the last word of the key that is not generic.
     pub(crate) name: String,
     /// `link.bottleneck.rate`; its name for an axis of the file.
     pub(crate) key: String,
-    /// Of each label its number, if all are numbers.
+    /// The number of each label, if all labels are numbers.
     pub(crate) numbers: Option<HashMap<String, f64>>,
 }
 
 impl Sweep {
-    /// The column of an axis, of some of its labels.
+    /// The column of an axis with the given labels.
     fn labels<'a>(&self, axis: usize, labels: impl Iterator<Item = &'a str>) -> Column {
         let plain = |label: &str| label.strip_prefix(&format!("{}=", self.axes[axis].key)).unwrap_or(label).to_owned();
         match &self.axes[axis].numbers {
@@ -49,7 +49,7 @@ impl Sweep {
         })
     }
 
-    /// Everything that some run has, in the order of the first that has it.
+    /// All measures and gauges, in the order of the first run that has them.
     fn measured(&self) -> Vec<&str> {
         let mut names = Vec::new();
         let mut known = std::collections::HashSet::new();
@@ -60,7 +60,7 @@ impl Sweep {
         names
     }
 
-    /// What a name means: a measure, a gauge, or a gauge of flows without its unit, which is then that of all together.
+    /// Resolves a name: a measure, a gauge, or a gauge of flows without its unit, which means the sum of all flows.
     fn meant(&self, name: &str) -> PyResult<String> {
         let measured = self.measured();
         let is_known = |name: &str| measured.iter().any(|known| is_of(known, name));
@@ -73,10 +73,10 @@ impl Sweep {
     }
 }
 
-/// How the names of gauges end.
+/// The unit suffixes of gauges.
 const UNITS: [&str; 4] = ["", "_bps", "_packets", "_s"];
 
-/// Whether a gauge is one of those that `name` means: `flow.*.goodput_bps` means that of each flow.
+/// Whether `name` means this gauge: `flow.*.goodput_bps` means each flow's.
 fn is_of(gauge: &str, name: &str) -> bool {
     gauge == name
         || name.split_once(".*.").is_some_and(|(kind, which)| {
@@ -85,7 +85,7 @@ fn is_of(gauge: &str, name: &str) -> bool {
         })
 }
 
-/// What a run has under a name; the sum, if it means several.
+/// The value of a name in a run; the sum, if the name means several gauges.
 fn value(row: &Row, name: &str) -> Option<f64> {
     let values = row.values().iter().filter(|(gauge, _)| is_of(gauge, name)).filter_map(|(_, value)| *value);
     values.reduce(|sum, value| sum + value)
@@ -93,7 +93,7 @@ fn value(row: &Row, name: &str) -> Option<f64> {
 
 #[pymethods]
 impl Sweep {
-    /// Names of what is varied: the file's axes, then those of the call.
+    /// The names of the axes: the file's, then those of the call.
     #[getter]
     fn axes(&self) -> Vec<String> {
         self.axes.iter().map(|axis| axis.name.clone()).collect()
@@ -117,9 +117,9 @@ impl Sweep {
         Table::of_columns(columns, metadata.into())
     }
 
-    /// Mean and 95 % confidence interval of a measure over the runs that agree in the axes of `by`; in all of them, if none are named. The
-    /// interval does not go below zero where no value can.
-    /// `measure` is one of the file's, a gauge such as `flow.f0.goodput_bps`, or `goodput`: that of all flows together.
+    /// The mean and the 95 % confidence interval of a measure, for each combination of the axes in `by`, or of all axes without `by`. The
+    /// interval does not go below zero where no value can. `measure` is a measure of the file, a gauge such as `flow.f0.goodput_bps`, or `goodput`:
+    /// the sum of all flows.
     #[pyo3(signature = (measure, by = None))]
     fn ci(&self, measure: &str, by: Option<Vec<String>>) -> PyResult<Table> {
         let name = self.meant(measure)?;
@@ -145,7 +145,7 @@ impl Sweep {
         }
         let samples: Vec<Option<Sample>> =
             groups.iter().map(|(_, values)| (!values.is_empty()).then(|| Sample::new(values.clone()))).collect();
-        // One value tells nothing about others.
+        // One value has no spread.
         let spread = |of: &dyn Fn(&Sample) -> f64| {
             Column::Number(samples.iter().map(|it| it.as_ref().filter(|it| it.count() > 1).map(of)).collect())
         };

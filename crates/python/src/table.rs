@@ -1,4 +1,4 @@
-//! A table: columns with names, for any library that reads Arrow's PyCapsule interface, and for Python by itself.
+//! A table: named columns, for every library that supports Arrow's PyCapsule interface, and for plain Python.
 //!
 //! <https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html>
 
@@ -22,7 +22,7 @@ use crate::error::Error;
 #[pyclass(frozen, module = "anabranch")]
 pub(crate) struct Table(RecordBatch);
 
-/// A column in the making.
+/// A column that is being built.
 pub(crate) enum Column {
     Text(Vec<Option<String>>),
     Count(Vec<Option<u64>>),
@@ -42,19 +42,19 @@ impl Column {
 }
 
 impl Table {
-    /// Of columns of one length.
+    /// A table of columns of equal length.
     pub(crate) fn new<N: Into<String>>(columns: impl IntoIterator<Item = (N, Column)>) -> PyResult<Self> {
         let columns = columns.into_iter().map(|(name, column)| (name.into(), column));
         Self::of_columns(columns.collect(), HashMap::new())
     }
 
-    /// The same with texts that go with it.
+    /// A table with metadata.
     pub(crate) fn of_columns(columns: Vec<(String, Column)>, metadata: HashMap<String, String>) -> PyResult<Self> {
         let columns = columns.into_iter().map(|(name, column)| (name, column.array()));
         Self::of_arrays(columns.collect(), metadata)
     }
 
-    /// The same of columns that are made.
+    /// A table of finished Arrow arrays, with metadata.
     pub(crate) fn of_arrays(columns: Vec<(String, ArrayRef)>, metadata: HashMap<String, String>) -> PyResult<Self> {
         let field = |(name, array): &(String, ArrayRef)| Field::new(name, array.data_type().clone(), true);
         let schema = Schema::new_with_metadata(columns.iter().map(field).collect::<Vec<_>>(), metadata);
@@ -101,7 +101,7 @@ impl Table {
         self.0.schema_ref().fields().iter().map(|field| field.name().clone()).collect()
     }
 
-    /// Texts that go with the table.
+    /// The metadata of the table, as texts.
     #[getter]
     fn metadata(&self) -> HashMap<String, String> {
         self.0.schema_ref().metadata().clone().into()
@@ -111,7 +111,7 @@ impl Table {
         self.0.num_rows()
     }
 
-    /// A column as a list, with `None` where nothing is known.
+    /// A column as a list, with `None` where a value is unknown.
     fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
         self.list(py, self.column(name)?)
     }
@@ -151,7 +151,7 @@ impl Table {
         Ok(dict)
     }
 
-    /// A column of numbers as `array.array('d')`, which numpy reads without a copy; NaN where nothing is known.
+    /// A column of numbers as `array.array('d')`, which numpy reads without a copy; NaN where a value is unknown.
     fn array<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
         let column = self.column(name)?;
         let bytes: Vec<u8> = match column.as_any().downcast_ref::<Float64Array>() {
@@ -180,7 +180,7 @@ impl Table {
         py: Python<'py>,
         requested_schema: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
-        // Who produces may leave the wish unfulfilled; who consumes casts.
+        // A producer may ignore the requested schema; the consumer then casts.
         let _ = requested_schema;
         let (array, _) = to_ffi(&StructArray::from(self.0.clone()).into_data()).map_err(of_arrow)?;
         Ok((self.__arrow_c_schema__(py)?, PyCapsule::new_with_value(py, array, c"arrow_array")?))
@@ -232,10 +232,10 @@ impl Table {
     }
 }
 
-/// More is nothing that a person reads in a notebook.
+/// The limit of rows in a notebook, which nobody would read to the end.
 const ROWS_SHOWN: usize = 50;
 
-/// Five digits tell people enough.
+/// A number with five significant digits, for display.
 fn significant(number: f64) -> String {
     let digits = 4 - (number.abs().max(1e-4).log10().floor() as i32).clamp(-4, 4);
     let text = format!("{number:.*}", digits.cast_unsigned() as usize);
@@ -245,7 +245,7 @@ fn significant(number: f64) -> String {
     }
 }
 
-/// Text as HTML has it.
+/// Escapes text for HTML.
 pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

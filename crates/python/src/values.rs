@@ -1,11 +1,11 @@
-//! Python's values as TOML and back.
+//! Converts between Python values and TOML.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use toml_edit::{Array, InlineTable, Item, Value};
 
-/// A value of TOML. What Python counts as a number is one, numpy's among them.
+/// Converts to a TOML value. Every Python number counts as a number, also numpy's.
 pub(crate) fn to_toml(value: &Bound<'_, PyAny>) -> PyResult<Value> {
     if let Ok(truth) = value.cast::<PyBool>() {
         return Ok(truth.is_true().into());
@@ -40,7 +40,7 @@ pub(crate) fn to_toml(value: &Bound<'_, PyAny>) -> PyResult<Value> {
     Err(PyTypeError::new_err(format!("a scenario has texts, numbers, truths, lists and dicts of these, and no {kind}")))
 }
 
-/// A value of Python.
+/// Converts to a Python value.
 pub(crate) fn to_python<'py>(py: Python<'py>, item: &Item) -> PyResult<Bound<'py, PyAny>> {
     match item {
         Item::None => Ok(py.None().into_bound(py)),
@@ -59,7 +59,7 @@ fn value_to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, P
         Value::Integer(number) => number.value().into_pyobject(py)?.into_any(),
         Value::Float(number) => number.value().into_pyobject(py)?.into_any(),
         Value::Boolean(truth) => PyBool::new(py, *truth.value()).to_owned().into_any(),
-        // No key of a scenario is a date; it is read as text there, too.
+        // No key of a scenario is a date; the laboratory reads a date as text, too.
         Value::Datetime(date) => date.value().to_string().into_pyobject(py)?.into_any(),
         Value::Array(elements) => {
             let elements: PyResult<Vec<_>> = elements.iter().map(|element| value_to_python(py, element)).collect();
@@ -75,7 +75,7 @@ fn value_to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, P
     })
 }
 
-/// A dict in the order of the file.
+/// Converts a table to a dict in the order of the file.
 pub(crate) fn table_to_python<'py, 'a>(
     py: Python<'py>,
     entries: impl Iterator<Item = (&'a str, &'a Item)>,

@@ -1,4 +1,4 @@
-"""What all tests have: the folder of the project, and a scenario of two flows."""
+"""Shared fixtures: the folder of the project, and a scenario of two flows."""
 
 from pathlib import Path
 

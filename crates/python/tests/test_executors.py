@@ -1,5 +1,5 @@
-"""Sweeps on real executors: Dask, Ray and submitit, each with two local workers of which one is killed in the middle. The table is that of who runs
-all alone, to the byte, and so it is if the driver is killed."""
+"""Sweeps on real executors: Dask, Ray and submitit, each with two local workers, one of which is killed during the sweep. The
+table equals that of a sweep in one process, to the byte; also if the driver is killed and the sweep is run again."""
 
 import concurrent.futures
 import os
@@ -148,7 +148,7 @@ def test_a_worker_of_another_version_is_refused(file):
 
 
 def test_a_worker_needs_no_files(file, tmp_path):
-    """What a scenario extends, and the trace of a link, are sent along: here they are gone before a worker begins."""
+    """The base of a scenario and the trace of a link are sent to the worker: here the files are deleted before it starts."""
     base, trace, path = tmp_path / "base.toml", tmp_path / "link.trace", tmp_path / "s.toml"
     # A packet of 1504 B each 2 ms.
     trace.write_text("2\n4\n")

@@ -1,4 +1,4 @@
-"""The environments: Gymnasium's own checker, physics by hand, and the same from many at once."""
+"""The environments: Gymnasium's own checker, physics by hand, and the same results from many at once."""
 
 import pytest
 

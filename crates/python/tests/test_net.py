@@ -1,4 +1,4 @@
-"""The transport for asyncio: what arrives, what a cancelled task leaves behind, what limits hold, and that the command line speaks the same."""
+"""The transport for asyncio: delivery, cancelled tasks, limits, and interoperation with the command line and Rust."""
 
 import asyncio
 import gc
@@ -21,12 +21,12 @@ from conftest import ROOT
 
 net = ab.net
 
-# What takes longer than this hangs.
+# The limit of each wait in seconds: longer, and something hangs.
 SOON = 20
 
 
 def run(what):
-    """Runs a coroutine, and finds that no operation is left waiting at the end."""
+    """Runs a coroutine, and asserts that no operation waits at the end."""
 
     async def bounded():
         try:
@@ -253,7 +253,7 @@ def test_pairs_and_single_streams_do_not_mix():
 
 
 def test_a_cancelled_read_has_taken_nothing():
-    """Reads of all kinds are cancelled at any time; what the others get is the whole."""
+    """All kinds of reads are cancelled at any time; the other reads together get all data."""
 
     async def main():
         _, there, here = await connected()
@@ -513,7 +513,7 @@ def test_other_threads_run_while_a_task_waits():
 
 
 def test_the_network_goes_on_while_python_computes():
-    """The loop of this thread stands still for a second; the peer's keep-alive probes are answered all the same."""
+    """The loop of this thread is blocked for a second; the peer's keep-alive probes are still answered."""
 
     async def main():
         _, there, here = await connected(client={"idle_timeout": 0.6, "keep_alive": 0.2}, server={"idle_timeout": 0.6})

@@ -16,7 +16,7 @@ def test_a_seed_is_a_run_to_the_bit(file):
     first, second, other = ab.run(file, seed=1), ab.run(str(file), seed=1), ab.run(file, seed=2)
     assert first.hash == second.hash
     assert (first.seed, other.seed) == (1, 2)
-    # What is recorded changes nothing.
+    # Recording does not change the run.
     assert ab.run(file, seed=1, record=False).hash == first.hash
 
 
@@ -37,7 +37,7 @@ def test_a_series_is_what_expressions_are_asked_about(file):
     queue = r.series("link.bottleneck.queue")
     assert queue.columns == ["time_s", "queue"]
     assert queue.metadata == {"series": "link.bottleneck.queue"}
-    # The mean over time of what holds until the next, from 2 s to 5 s, by hand.
+    # The time average of a value that holds until the next change, from 2 s to 5 s, by hand.
     points = list(zip(queue["time_s"], queue["queue"]))
     total, at, value = 0.0, 2.0, [v for t, v in points if t <= 2.0][-1]
     for t, v in [point for point in points if 2.0 < point[0] <= 5.0] + [(5.0, 0)]:

@@ -1,4 +1,4 @@
-"""Sweeps: each row is the run that `run` gives, whoever runs it, and an interval is the textbook's."""
+"""Sweeps: each row equals the result of `run` with any executor, and an interval is the textbook's."""
 
 import concurrent.futures
 import multiprocessing
@@ -124,7 +124,7 @@ def test_mistakes_are_found_before_anything_runs(file):
 
 
 class Later:
-    """A future that can only be asked, as those of submitit."""
+    """A future that can only be polled, as submitit's."""
 
     def __init__(self, work):
         self.work, self.asked = work, 0
@@ -141,7 +141,7 @@ class Later:
 
 
 class Backwards:
-    """An executor of somebody else's: its futures are its own, and what is submitted is run when it is asked for."""
+    """A foreign executor: it has its own type of future, and runs a task when its future is polled."""
 
     def submit(self, function, *arguments):
         return Later(lambda: function(*arguments))

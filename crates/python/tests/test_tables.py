@@ -1,4 +1,4 @@
-"""Tables are read by whatever reads Arrow."""
+"""Libraries that support Arrow read the tables."""
 
 import array
 import sys

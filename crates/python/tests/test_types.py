@@ -1,4 +1,4 @@
-"""The stubs are those of the module."""
+"""The stubs agree with the module."""
 
 import subprocess
 import sys
@@ -8,10 +8,10 @@ import pytest
 
 def test_the_stubs_are_those_of_the_module(tmp_path):
     pytest.importorskip("mypy")
-    # What begins with an underscore is nobody's business.
+    # Names with an underscore are private and have no stubs.
     allowed = tmp_path / "allowed"
     allowed.write_text("anabranch\\._.*\n")
-    # Of what is imported only where it is installed, not all has types.
+    # Some optional dependencies have no types.
     config = tmp_path / "mypy.ini"
     config.write_text("[mypy]\nignore_missing_imports = True\n")
     options = ["--mypy-config-file", str(config), "--ignore-unused-allowlist", "--allowlist", str(allowed)]

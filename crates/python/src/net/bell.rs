@@ -10,18 +10,18 @@ use pyo3::exceptions::PyOSError;
 use pyo3::intern;
 use pyo3::prelude::*;
 
-/// The bell of an event loop. The loop calls `ring` whenever the socket of `fileno` has something to read.
+/// The bell of an event loop. The loop calls `ring` whenever the socket of `fileno` is readable.
 #[pyclass(frozen, module = "anabranch.net")]
 pub(crate) struct Bell {
     line: Arc<Line>,
-    /// Futures of asyncio by the number of their operation. Only the thread of the loop changes them.
+    /// The asyncio future of each waiting operation, by the operation's number. Only the loop's thread changes them.
     waiting: Mutex<BTreeMap<u64, Py<PyAny>>>,
     numbered: AtomicU64,
 }
 
-/// What wakers have of a bell.
+/// The part of a bell that its wakers share.
 struct Line {
-    /// Operations that are to be polled. An operation is here once for each time that it was waited for.
+    /// The operations to poll, each once for every wait.
     rung: Mutex<Vec<u64>>,
     ends: Ends,
 }
@@ -55,14 +55,14 @@ impl Bell {
         (number, Waker::from(Arc::new(Ring { line: Arc::clone(&self.line), number })))
     }
 
-    /// The future completes when the operation is to be polled again.
+    /// Registers a future, which completes when the operation must be polled again.
     pub(crate) fn wait(&self, number: u64, future: Py<PyAny>) {
         self.lock().insert(number, future);
     }
 
-    /// Nobody waits for the operation any longer.
+    /// Removes the future of an operation, because no task waits for it any longer.
     pub(crate) fn forget(&self, number: u64) {
-        // The future is dropped without the lock.
+        // The future is dropped after the lock is released.
         let future = self.lock().remove(&number);
         drop(future);
     }
@@ -86,27 +86,27 @@ impl Bell {
         self.line.ends.descriptor()
     }
 
-    /// How many operations wait.
+    /// The number of waiting operations.
     #[getter]
     fn waiting(&self) -> usize {
         self.lock().len()
     }
 
-    /// How many wakers of its operations there are, wherever they are kept.
+    /// The number of live wakers of this bell's operations.
     #[getter]
     fn wakers(&self) -> usize {
         Arc::strong_count(&self.line) - 1
     }
 
-    /// Completes the futures whose operations are to be polled.
+    /// Completes the futures of the operations that must be polled.
     fn ring(&self, py: Python<'_>) -> PyResult<()> {
-        // Who rings after this writes again, as the list was empty, or is in the list.
+        // A waker that rings after this either finds the list empty and writes a byte, or is in the list that is taken below.
         self.line.ends.clear();
         let rung = std::mem::take(&mut *self.line.rung.lock().unwrap_or_else(PoisonError::into_inner));
         for number in rung {
             let Some(future) = self.lock().remove(&number) else { continue };
             let future = future.bind(py);
-            // One that was cancelled is done.
+            // A cancelled future is done already.
             if !future.call_method0(intern!(py, "done"))?.is_truthy()? {
                 future.call_method1(intern!(py, "set_result"), (py.None(),))?;
             }
@@ -138,7 +138,7 @@ impl Ends {
 
     fn notify(&self) {
         use std::io::Write as _;
-        // If there is no room, there is something to read.
+        // If the socket is full, it is readable, so the byte is not needed.
         _ = (&self.far).write(&[0]);
     }
 
@@ -148,7 +148,7 @@ impl Ends {
     }
 }
 
-/// A socket that is connected to itself, which every system has.
+/// A socket that is connected to itself, which works on every system.
 #[cfg(not(unix))]
 struct Ends(std::net::UdpSocket);
 

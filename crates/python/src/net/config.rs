@@ -62,7 +62,7 @@ fn seconds(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Duration> {
     })
 }
 
-/// A law of the registry: its name, or a mapping of its name and its settings, in which a part is a mapping with its kind.
+/// A law of the registry: its name, or a mapping with its name and settings. A part is a mapping with its kind.
 fn law(cc: &Bound<'_, PyAny>) -> PyResult<Settings> {
     if let Ok(name) = cc.cast::<PyString>() {
         return Ok(Settings::default_for(registry::find(&name.to_cow()?).map_err(wrong)?));
@@ -88,7 +88,7 @@ fn law(cc: &Bound<'_, PyAny>) -> PyResult<Settings> {
     Ok(settings)
 }
 
-/// What is wrong with a law or its settings.
+/// An error in a law or its settings.
 fn wrong(error: impl ToString) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
@@ -97,7 +97,7 @@ fn pairs<'py>(table: &Bound<'py, PyMapping>) -> PyResult<Vec<(String, Bound<'py,
     table.items()?.iter().map(|pair| pair.extract()).collect()
 }
 
-/// A value as the command line takes it.
+/// A value in the form that the command line takes.
 fn text(value: &Bound<'_, PyAny>) -> PyResult<String> {
     match value.cast::<PyBool>() {
         Ok(truth) => Ok(truth.is_true().to_string()),
@@ -122,5 +122,5 @@ const NAMES: [&str; 13] = [
     "qlog",
 ];
 
-/// A year, so that sums of times are none too long for the clock.
+/// One year, so that no sum of times overflows the clock.
 const TIME_MAX: Duration = Duration::from_secs(365 * 86_400);

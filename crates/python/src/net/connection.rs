@@ -29,10 +29,10 @@ pub(crate) struct Connection {
     runtime: Handle,
 }
 
-/// What the streams of a connection are. Its first stream decides.
+/// How the streams of a connection are used. Its first stream decides.
 enum Usage {
     Undecided,
-    /// Each for itself.
+    /// Single streams.
     Streams,
     Pairs(Arc<Pairs>),
 }
@@ -42,7 +42,7 @@ impl Connection {
         Self { connection, side, usage: Mutex::new(Usage::Undecided), waiters: Arc::default(), runtime }
     }
 
-    /// The connection, whose streams do not come in pairs from now on.
+    /// The connection, for single streams. From now on its streams do not come in pairs.
     fn streams(&self) -> PyResult<anabranch::Connection> {
         let mut usage = self.usage.lock().unwrap_or_else(PoisonError::into_inner);
         if let Usage::Pairs(_) = *usage {
@@ -54,7 +54,7 @@ impl Connection {
         Ok(self.connection.clone())
     }
 
-    /// The pairs of the connection, in which its streams come from now on.
+    /// The pairs of the connection. From now on its streams come in pairs.
     fn pairs(&self) -> PyResult<Arc<Pairs>> {
         let mut usage = self.usage.lock().unwrap_or_else(PoisonError::into_inner);
         match &*usage {
@@ -87,7 +87,7 @@ impl Connection {
         PublicKey(self.connection.remote_key())
     }
 
-    /// Opens a pair of streams.
+    /// Opens a pair of streams and returns it.
     fn open(&self, bell: Bound<'_, Bell>) -> PyResult<Operation> {
         let (pairs, runtime) = (self.pairs()?, self.runtime.clone());
         let waiter = Waiter::new(&self.waiters);
@@ -158,10 +158,10 @@ impl Connection {
         py.detach(|| self.connection.abort());
     }
 
-    /// Counters, and how long each limit applied.
+    /// Counters, and the time for which each limit applied.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let stats = py.detach(|| self.connection.stats());
-        // Each field, so that a new one is not forgotten.
+        // Every field is named, so that the compiler reports a new one.
         let Stats {
             segments_sent,
             segments_sent_again,
@@ -247,7 +247,7 @@ impl Connection {
     }
 }
 
-/// The present limit, and the seconds of each.
+/// Adds the present limit, and the seconds of each limit.
 fn set_limits(dict: &Bound<'_, PyDict>, limits: &Limits) -> PyResult<()> {
     dict.set_item("limit", limits.current().map(Limit::name))?;
     for limit in Limit::ALL {

@@ -1,4 +1,4 @@
-//! Sockets, and who connects by them.
+//! Endpoints: sockets that accept connections and connect.
 
 use std::collections::BTreeSet;
 use std::future::{Future as _, poll_fn};
@@ -52,8 +52,8 @@ impl Endpoint {
 
 #[pymethods]
 impl Endpoint {
-    /// Binds a socket at each address, or one at all addresses of the computer. With `accepts` it admits those who have its ticket, or of these
-    /// those with one of the keys.
+    /// Binds a socket at each address, or one at all addresses of the computer. With `accepts` it accepts every client with the ticket, or only the
+    /// clients with one of the given keys.
     #[new]
     #[pyo3(signature = (addresses, key, keys, cc, settings, *, accepts))]
     fn new(
@@ -88,7 +88,7 @@ impl Endpoint {
         Ok(Self { open: Arc::new(Open { endpoint, waiters: Waiters::default() }), runtime })
     }
 
-    /// A ticket for it.
+    /// The ticket of this endpoint.
     #[getter]
     fn ticket(&self, py: Python<'_>) -> PyResult<Ticket> {
         let endpoint = self.open()?;
@@ -117,7 +117,7 @@ impl Endpoint {
         Ok(bound.map_err(|error| error::bind(&error))?.to_string())
     }
 
-    /// Connects.
+    /// Connects to the endpoint of a ticket.
     fn connect(&self, bell: Bound<'_, Bell>, ticket: &Bound<'_, PyAny>) -> PyResult<Operation> {
         let (endpoint, ticket, runtime) = (self.open()?, identity::ticket(ticket)?, self.runtime.clone());
         Ok(Operation::new(bell, &self.runtime, async move {
@@ -137,7 +137,7 @@ impl Endpoint {
         Ok(Operation::new(bell, &self.runtime, async move {
             let accepted = poll_fn(|cx| {
                 waiter.poll(cx, |open, cx| match open.endpoint() {
-                    // It keeps nothing between two polls.
+                    // The future keeps no state between two polls.
                     Some(endpoint) => pin!(endpoint.accept()).poll(cx),
                     None => Poll::Ready(None),
                 })
@@ -159,7 +159,7 @@ impl Endpoint {
         }))
     }
 
-    /// Accepts no more connections. Those that are there go on.
+    /// Accepts no more connections. Existing connections go on.
     fn close(&self, py: Python<'_>) {
         py.detach(|| {
             let endpoint = self.open.endpoint.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -177,7 +177,7 @@ impl Endpoint {
 fn bind(addresses: &[SocketAddr], key: &SecretKey, config: &Config) -> Result<anabranch::Endpoint, BindError> {
     let bind = |address| anabranch::Endpoint::bind(address, key, config.clone());
     let Some((first, others)) = addresses.split_first() else {
-        // Dual-stack if there is IPv6, else the family that exists.
+        // Dual-stack if the system has IPv6, else IPv4.
         return bind((Ipv6Addr::UNSPECIFIED, 0).into()).or_else(|_| bind((Ipv4Addr::UNSPECIFIED, 0).into()));
     };
     let endpoint = bind(*first)?;

@@ -4,13 +4,13 @@ use anabranch::{AddPathError, BindError, ConnectError, Lost, ReadError, StreamEr
 use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
 
-/// An exception of `anabranch.net`, which is imported, as it has the coroutines that call this.
+/// Creates an exception of `anabranch.net`. The module is imported here because it defines the exceptions and calls this module.
 fn new<'py>(py: Python<'py>, class: &str, args: impl PyCallArgs<'py>) -> PyErr {
     let made = py.import("anabranch.net").and_then(|module| module.getattr(class)?.call1(args));
     made.map_or_else(|error| error, PyErr::from_value)
 }
 
-/// One with nothing but a message.
+/// An exception with only a message.
 pub(crate) fn plain(class: &'static str, message: &impl ToString) -> PyErr {
     Python::attach(|py| new(py, class, (message.to_string(),)))
 }
@@ -62,7 +62,7 @@ pub(crate) fn read(error: ReadError) -> PyErr {
     }
 }
 
-/// A handle is used after its end.
+/// The error for a handle that is used after its end.
 pub(crate) fn closed(what: &str) -> PyErr {
     plain("ClosedError", &format!("the {what} is closed"))
 }

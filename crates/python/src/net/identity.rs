@@ -1,4 +1,4 @@
-//! Keys and tickets, those of the command line.
+//! Keys and tickets, the same as the command line's.
 
 use std::hash::{Hash, Hasher};
 use std::net::SocketAddr;
@@ -32,7 +32,7 @@ impl Key {
         SecretKey::generate().map(Self).map_err(|error| error::plain("InvalidKeyError", &error))
     }
 
-    /// Reads a key file, as `anabranch key new` writes it. Nobody but its owner may be able to read it.
+    /// Reads a key file that `anabranch key new` wrote. Only its owner may be able to read it.
     #[staticmethod]
     fn read(file: PathBuf) -> PyResult<Self> {
         SecretKey::read(&file).map(Self).map_err(|error| error::plain("InvalidKeyError", &error))

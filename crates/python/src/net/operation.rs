@@ -1,4 +1,4 @@
-//! A future of Rust's that a coroutine polls.
+//! A Rust future that a coroutine polls.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -12,11 +12,11 @@ use tokio::runtime::Handle;
 
 use crate::net::bell::Bell;
 
-/// The result of an operation, made into an object under the interpreter's lock.
+/// The result of an operation. It is converted to a Python object under the interpreter's lock.
 pub(crate) type Done = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
 
-/// An operation of the network. A coroutine calls `poll` until it is false, and then `result`. In between it waits for a future of asyncio that it
-/// has passed to `wait`. `close` gives it up.
+/// A network operation. A coroutine calls `poll` until it returns false, and then `result`. Between polls it waits for an asyncio future that it
+/// passed to `wait`. `close` cancels the operation.
 #[pyclass(module = "anabranch.net")]
 pub(crate) struct Operation {
     work: Mutex<Option<Pin<Box<dyn Future<Output = Done> + Send>>>>,
@@ -29,7 +29,7 @@ pub(crate) struct Operation {
 }
 
 impl Operation {
-    /// Work that has not begun.
+    /// An operation that has not begun.
     pub(crate) fn new(
         bell: Bound<'_, Bell>,
         runtime: &Handle,
@@ -41,7 +41,7 @@ impl Operation {
     }
 }
 
-/// A result that becomes an object of Python's.
+/// A result that is converted to a Python object.
 pub(crate) fn done<T>(make: impl FnOnce(Python<'_>) -> PyResult<T> + Send + 'static) -> Done
 where
     T: for<'py> IntoPyObject<'py, Error: Into<PyErr>>,
@@ -54,7 +54,7 @@ where
 
 #[pymethods]
 impl Operation {
-    /// Whether it still waits for something. Other threads of Python's run meanwhile.
+    /// Polls the operation, and returns whether it still waits. Other Python threads run meanwhile.
     fn poll(&mut self, py: Python<'_>) -> PyResult<bool> {
         let slot = self.work.get_mut().unwrap_or_else(PoisonError::into_inner);
         let work = slot.as_mut().ok_or_else(|| PyRuntimeError::new_err("the operation is over"))?;
@@ -69,19 +69,19 @@ impl Operation {
         Ok(false)
     }
 
-    /// The future completes when `poll` is to be called again.
+    /// Registers a future, which completes when `poll` must be called again.
     fn wait(&mut self, future: Py<PyAny>) {
         self.is_waiting = true;
         self.bell.get().wait(self.number, future);
     }
 
-    /// What came of it. It is there once.
+    /// The result of the operation. It can be taken once.
     fn result(&mut self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let done = self.done.get_mut().unwrap_or_else(PoisonError::into_inner).take();
         done.ok_or_else(|| PyRuntimeError::new_err("the operation has no result"))?(py)
     }
 
-    /// Gives it up. What it has not done yet is not done.
+    /// Cancels the operation. The work that is left is not done.
     fn close(&mut self) {
         *self.work.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
         if std::mem::take(&mut self.is_waiting) {

@@ -1,4 +1,4 @@
-//! Streams of the peer.
+//! Streams from the peer.
 
 use std::future::{Future as _, poll_fn};
 use std::pin::pin;
@@ -18,7 +18,7 @@ use crate::net::error;
 use crate::net::operation::{Done, Operation, done};
 use crate::net::waiters::{Waiter, Waiters};
 
-/// A stream of the peer. If it is dropped before its end was read, it is stopped with code 0.
+/// A stream from the peer. If it is dropped before its end was read, it is stopped with code 0.
 #[pyclass(frozen, module = "anabranch.net")]
 pub(crate) struct ReceiveStream {
     receiving: Arc<Receiving>,
@@ -32,19 +32,19 @@ struct Receiving {
 
 struct State {
     source: Source,
-    /// What was received and given to nobody, because a read that needs more was cancelled or waits.
+    /// Received bytes that no read has returned: a read that needs more was cancelled or waits.
     held: BytesMut,
 }
 
 enum Source {
     Stream(RecvStream),
-    /// The stream has still to begin.
+    /// The answer has not begun.
     Answer(Answer),
-    /// No more of it is wanted.
+    /// The stream was stopped by this end.
     Stopped,
 }
 
-/// Why nothing is read.
+/// Why a read failed.
 enum Failed {
     Read(ReadError),
     Stream(StreamError),
@@ -58,7 +58,7 @@ impl AsRef<Waiters> for Receiving {
 }
 
 impl State {
-    /// Adds what has arrived to what is held, up to so many bytes. Returns whether there was anything; if not, the stream has ended.
+    /// Adds at most `most` received bytes to the held ones. Returns false if the stream has ended.
     fn poll_fill(&mut self, cx: &mut Context<'_>, most: usize) -> Poll<Result<bool, Failed>> {
         if let Source::Answer(answer) = &mut self.source {
             match answer.poll_arrive(cx) {
@@ -71,7 +71,7 @@ impl State {
         let most = most.min(FILL);
         self.held.reserve(most);
         let mut room = (&mut self.held).limit(most);
-        // It keeps nothing between two polls.
+        // The future keeps no state between two polls.
         match pin!(stream.read_buf(&mut room)).poll(cx) {
             Poll::Pending => Poll::Pending,
             Poll::Ready(Ok(count)) => Poll::Ready(Ok(count > 0)),
@@ -82,7 +82,7 @@ impl State {
         }
     }
 
-    /// Some bytes, at most so many; none at the end.
+    /// Reads at least one byte and at most `most`; none at the end.
     fn poll_some(&mut self, cx: &mut Context<'_>, most: usize) -> Poll<Result<Bytes, Failed>> {
         if self.held.is_empty() && most > 0 {
             match self.poll_fill(cx, most) {
@@ -95,7 +95,7 @@ impl State {
         Poll::Ready(Ok(self.held.split_to(count).freeze()))
     }
 
-    /// So many bytes.
+    /// Reads exactly `count` bytes.
     fn poll_exactly(&mut self, cx: &mut Context<'_>, count: usize) -> Poll<Result<Bytes, Failed>> {
         while self.held.len() < count {
             match self.poll_fill(cx, count - self.held.len()) {
@@ -108,7 +108,7 @@ impl State {
         Poll::Ready(Ok(self.held.split_to(count).freeze()))
     }
 
-    /// All that is left, if it is no more than the limit.
+    /// Reads all that is left, if it is at most `limit` bytes.
     fn poll_all(&mut self, cx: &mut Context<'_>, limit: usize) -> Poll<Result<Bytes, Failed>> {
         loop {
             if self.held.len() > limit {
@@ -129,7 +129,7 @@ impl ReceiveStream {
         Self::of(Source::Stream(stream), runtime)
     }
 
-    /// A stream that has still to begin.
+    /// The answer of a pair, which may not have begun.
     pub(crate) fn answer(answer: Answer, runtime: Handle) -> Self {
         Self::of(Source::Answer(answer), runtime)
     }
@@ -167,17 +167,17 @@ fn finished(read: Result<Bytes, Failed>) -> Done {
 
 #[pymethods]
 impl ReceiveStream {
-    /// Some bytes, at most so many; none at the end.
+    /// Reads at least one byte and at most `most`; none at the end.
     fn read(&self, bell: Bound<'_, Bell>, most: usize) -> PyResult<Operation> {
         self.operation(bell, move |state, cx| state.poll_some(cx, most))
     }
 
-    /// Exactly so many bytes.
+    /// Reads exactly `count` bytes.
     fn read_exactly(&self, bell: Bound<'_, Bell>, count: usize) -> PyResult<Operation> {
         self.operation(bell, move |state, cx| state.poll_exactly(cx, count))
     }
 
-    /// Everything up to the end, if it is no more than the limit.
+    /// Reads to the end of the stream, if that is at most `limit` bytes.
     fn read_all(&self, bell: Bound<'_, Bell>, limit: usize) -> PyResult<Operation> {
         self.operation(bell, move |state, cx| state.poll_all(cx, limit))
     }
@@ -198,5 +198,5 @@ impl ReceiveStream {
     }
 }
 
-/// The bytes that one poll takes. More would keep other tasks of the loop waiting.
+/// The limit of bytes in one poll, so that other tasks of the loop do not wait long.
 const FILL: usize = 256 << 10;

@@ -1,4 +1,4 @@
-//! The thread that moves the bytes of all endpoints.
+//! The thread that runs the sockets of all endpoints.
 
 use std::future;
 use std::sync::{Mutex, PoisonError};
@@ -9,8 +9,8 @@ use tokio::runtime::{Builder, Handle};
 
 use crate::net::error;
 
-/// The runtime, started when it is needed first. It lasts as long as the process: at its end nobody waits for it. A forked process has none of
-/// its parent's threads, so it starts its own.
+/// The runtime, which is started at its first use. It runs until the process ends, and the process does not wait for it. A forked process has none of
+/// its parent's threads, so it starts its own runtime.
 pub(crate) fn handle() -> PyResult<Handle> {
     let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
     let process = std::process::id();
@@ -22,7 +22,7 @@ pub(crate) fn handle() -> PyResult<Handle> {
     let handle = runtime.handle().clone();
     let name = thread::Builder::new().name("anabranch-net".to_owned());
     name.spawn(move || runtime.block_on(future::pending::<()>())).map_err(failed)?;
-    // Of a parent's runtime nothing may be dropped here: its other half is in the parent.
+    // The parent's runtime must not be dropped here: its threads are in the parent.
     if let Some(parent) = running.replace((process, handle.clone())) {
         std::mem::forget(parent);
     }

@@ -28,7 +28,7 @@ pub(crate) struct SendStream {
 struct Sending {
     stream: Mutex<anabranch::SendStream>,
     waiters: Waiters,
-    /// Bytes that the stream has taken.
+    /// Bytes that the stream has accepted.
     written: AtomicU64,
 }
 
@@ -39,7 +39,7 @@ impl AsRef<Waiters> for Sending {
 }
 
 impl Sending {
-    /// Acts on the stream, and wakes who waits for it.
+    /// Acts on the stream, and wakes the operations that wait for it.
     fn act<T>(&self, act: impl FnOnce(&mut anabranch::SendStream) -> T) -> T {
         let result = act(&mut self.stream.lock().unwrap_or_else(PoisonError::into_inner));
         self.waiters.wake();
@@ -56,7 +56,7 @@ impl SendStream {
 
 #[pymethods]
 impl SendStream {
-    /// Writes all of it. Nothing is copied: the object is kept until the peer has acknowledged it.
+    /// Writes all of `data` without a copy: the Python object is kept until the peer has acknowledged it.
     fn write(&self, bell: Bound<'_, Bell>, data: PyBackedBytes) -> PyResult<Operation> {
         let waiter = Waiter::alone(&self.sending, WRITES, "writes to this stream")?;
         let mut payload = Bytes::from_owner(data);
@@ -81,14 +81,14 @@ impl SendStream {
         }))
     }
 
-    /// Waits until the peer has received all of it, or has refused the rest.
+    /// Waits until the peer has received the whole stream, or has refused the rest.
     fn stopped(&self, bell: Bound<'_, Bell>) -> PyResult<Operation> {
         let waiter = Waiter::alone(&self.sending, WATCHES, "waits for the delivery of this stream")?;
         Ok(Operation::new(bell, &self.runtime, async move {
             let stopped = poll_fn(|cx| {
                 waiter.poll(cx, |sending, cx| {
                     let mut stream = sending.stream.lock().unwrap_or_else(PoisonError::into_inner);
-                    // It keeps nothing between two polls.
+                    // The future keeps no state between two polls.
                     pin!(stream.stopped()).poll(cx)
                 })
             });
@@ -108,7 +108,7 @@ impl SendStream {
         py.detach(|| self.sending.act(|stream| stream.reset(code)));
     }
 
-    /// Sets level and weight.
+    /// Sets the priority: a level and a weight within it.
     fn set_priority(&self, py: Python<'_>, level: u8, weight: u8) -> PyResult<()> {
         if level > Priority::LEVEL_MAX || weight == 0 {
             let most = Priority::LEVEL_MAX;
@@ -118,13 +118,13 @@ impl SendStream {
         Ok(())
     }
 
-    /// Bytes that the stream has taken.
+    /// Bytes that the stream has accepted.
     #[getter]
     fn written(&self) -> u64 {
         self.sending.written.load(Ordering::Relaxed)
     }
 }
 
-/// The roles of tasks: one writes, one waits for the delivery.
+/// The roles of tasks: one task writes, one waits for the delivery.
 const WRITES: usize = 0;
 const WATCHES: usize = 1;

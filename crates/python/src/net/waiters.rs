@@ -1,7 +1,7 @@
-//! Who waits for a stream, a connection or an endpoint.
+//! The operations that wait for a stream, a connection or an endpoint.
 //!
-//! The library keeps the waker of a task until it has something for it, and a task has one waker. In Python each operation has its own, and one that
-//! is cancelled must leave nothing behind. So the library gets one waker for all operations on a handle, which wakes those that are there.
+//! The library keeps one waker of a task until it can make progress. In Python each operation has its own waker, and a cancelled operation must leave
+//! none behind. So the library gets one waker for all operations on a handle, which wakes those that still wait.
 
 use std::collections::BTreeMap;
 use std::future::{Future, poll_fn};
@@ -18,15 +18,15 @@ use pyo3::exceptions::PyRuntimeError;
 pub(crate) struct Waiters {
     fan: Arc<Fan>,
     numbered: AtomicU64,
-    /// Roles that are taken.
+    /// Whether each role is taken.
     busy: [AtomicBool; ROLES],
 }
 
-/// An operation on a handle, as long as it is not over.
+/// An operation on a handle, until it is over.
 pub(crate) struct Waiter<T: AsRef<Waiters>> {
     of: Arc<T>,
     number: u64,
-    /// That of which there is one.
+    /// The role, if only one operation may have it.
     role: Option<usize>,
 }
 
@@ -46,7 +46,7 @@ impl Wake for Fan {
 }
 
 impl Waiters {
-    /// Wakes all of them, because one has changed something.
+    /// Wakes all operations, because one has changed the state.
     pub(crate) fn wake(&self) {
         self.fan.wake_by_ref();
     }
@@ -59,16 +59,16 @@ impl AsRef<Self> for Waiters {
 }
 
 impl<T: AsRef<Waiters>> Waiter<T> {
-    /// One of any number.
+    /// An operation without a role; any number of them may wait.
     pub(crate) fn new(of: &Arc<T>) -> Self {
         let number = of.as_ref().as_ref().numbered.fetch_add(1, Ordering::Relaxed);
         Self { of: Arc::clone(of), number, role: None }
     }
 
-    /// The only one in its role.
+    /// The only operation in its role.
     ///
     /// # Errors
-    /// If another task has it.
+    /// If another task has the role.
     pub(crate) fn alone(of: &Arc<T>, role: usize, doing: &str) -> Result<Self, PyErr> {
         if of.as_ref().as_ref().busy[role].swap(true, Ordering::AcqRel) {
             return Err(PyRuntimeError::new_err(format!("another task already {doing}")));
@@ -81,7 +81,7 @@ impl<T: AsRef<Waiters>> Waiter<T> {
     /// Polls with the waker of all operations.
     pub(crate) fn poll<R>(&self, cx: &Context<'_>, poll: impl FnOnce(&T, &mut Context<'_>) -> Poll<R>) -> Poll<R> {
         let fan = &self.of.as_ref().as_ref().fan;
-        // Before the poll, as it may be woken at once.
+        // The waker is added before the poll, because the poll may wake it at once.
         fan.0.lock().unwrap_or_else(PoisonError::into_inner).insert(self.number, cx.waker().clone());
         poll(&self.of, &mut Context::from_waker(&Waker::from(Arc::clone(fan))))
     }
@@ -104,5 +104,5 @@ impl<T: AsRef<Waiters>> Drop for Waiter<T> {
     }
 }
 
-/// A stream is written, and its delivery waited for.
+/// The number of roles: a stream has a writer and a task that waits for its delivery.
 const ROLES: usize = 2;
