@@ -1,7 +1,7 @@
-//! Streams in pairs: each has a direction of its own, and the second answers the first.
+//! Pairs of streams: one for a request, and one in the other direction for its answer.
 //!
-//! Both begin with the number of the pair, 4 bytes, little endian. The end that opened the connection numbers its pairs from 0, the
-//! other one from 2^31, so that an end knows an answer from a request. `examples/echo.rs` speaks the same by hand.
+//! Each stream begins with the number of its pair, 4 bytes, little-endian. The end that opened the connection numbers its pairs from 0, the other end
+//! from 2^31, so an end can tell an answer from a request. `examples/echo.rs` implements the same format by hand.
 //!
 //! ```
 //! use anabranch::pairs::{Pairs, Side};
@@ -31,8 +31,8 @@
 //!
 //! # Limits
 //!
-//! An end opens at most half of its streams for pairs that are not answered yet; further calls of [`Pairs::open`] wait. The other half is
-//! for answers, so two ends that both wait for answers do not block each other.
+//! An end may use half of its streams for pairs without an answer; further calls of [`Pairs::open`] wait. The other half is for answers, so two ends
+//! that both wait for answers do not block each other.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::future::poll_fn;
@@ -47,29 +47,29 @@ use crate::error::{StreamError, WriteError};
 use crate::stream::{RecvStream, SendStream};
 use crate::waiting::{Waiting, Woken, only};
 
-/// The pairs of a connection, all of whose streams belong to some pair: nobody else may accept its streams.
+/// The pairs of a connection. They use all of its streams: no other code may accept streams of this connection.
 #[derive(Debug)]
 pub struct Pairs(Arc<Inner>);
 
-/// Which end of the connection this is. It must not be the same at both.
+/// Which end of the connection this is. The two ends must have different sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// It has opened the connection.
+    /// The end that opened the connection.
     Client,
-    /// It has accepted the connection.
+    /// The end that accepted the connection.
     Server,
 }
 
-/// The answer to what is sent on the first stream of a pair. If it is dropped, the answer is refused.
+/// The answer to the first stream of a pair. If it is dropped, the answer is refused.
 #[derive(Debug)]
 pub struct Answer {
     inner: Arc<Inner>,
     number: u32,
-    /// As long as there is no answer.
+    /// The permit of the pair, until the answer arrives.
     room: Option<OwnedSemaphorePermit>,
 }
 
-/// Ends the task when nobody waits for its work any longer.
+/// Ends the task when it is dropped, because nobody waits for its work any longer.
 #[derive(Debug)]
 struct Inner {
     shared: Arc<Shared>,
@@ -81,32 +81,32 @@ struct Shared {
     connection: Connection,
     side: Side,
     state: Mutex<State>,
-    /// For pairs without an answer.
+    /// Permits for pairs without an answer.
     room: Arc<Semaphore>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// The next number of our own, without the bit of the side.
+    /// The number of our next pair, without the bit of the side.
     next: u32,
     awaited: BTreeMap<u32, Awaited>,
-    /// Pairs of the peer; each still uses a stream of its own.
+    /// Pairs that the peer opened; each holds a stream for its answer.
     incoming: VecDeque<(SendStream, RecvStream)>,
     accepting: Waiting,
-    /// Why no more streams arrive.
+    /// The reason why no more streams arrive.
     over: Option<StreamError>,
 }
 
-/// What is known of an answer.
+/// The state of an answer.
 #[derive(Debug)]
 enum Awaited {
-    /// It has not arrived, and perhaps a task waits.
+    /// The answer has not arrived; a task may wait for it.
     Pending(Option<Waker>),
     Arrived(RecvStream),
 }
 
 impl Pairs {
-    /// Takes over the streams of a connection. A task of the present runtime accepts them as long as this or an [`Answer`] lives.
+    /// Takes over the streams of a connection. A task of the current runtime accepts them as long as this or an [`Answer`] lives.
     pub fn new(connection: Connection, side: Side) -> Self {
         let room = usize::from(connection.streams_max() / 2).max(1);
         let (state, room) = (Mutex::default(), Arc::new(Semaphore::new(room)));
@@ -115,7 +115,7 @@ impl Pairs {
         Self(Arc::new(Inner { shared, sorter }))
     }
 
-    /// Opens a pair. If too many are not answered, or all streams are in use, this waits.
+    /// Opens a pair. Waits if too many pairs have no answer yet, or if all streams are in use.
     ///
     /// # Errors
     /// If this end has closed, or the connection is lost.
@@ -130,7 +130,7 @@ impl Pairs {
         Ok((stream, answer))
     }
 
-    /// Waits for the next pair of the peer: the stream for the answer, and what is to be answered. Nothing is lost if this is cancelled.
+    /// Waits for the next pair that the peer opened. Returns the stream for the answer, and the request. Nothing is lost if this is cancelled.
     ///
     /// # Errors
     /// If the peer has closed and all its streams have been read, or the connection is lost.
@@ -151,7 +151,7 @@ impl Pairs {
 }
 
 impl Answer {
-    /// Waits until the answer begins. Nothing is lost if this is cancelled. An answer arrives once.
+    /// Waits until the answer begins. Nothing is lost if this is cancelled. An answer can be taken once.
     ///
     /// # Errors
     /// If the peer has closed without an answer and all its other streams have been read, or the connection is lost.
@@ -183,7 +183,7 @@ impl Answer {
 
 impl Drop for Answer {
     fn drop(&mut self) {
-        // A stream is dropped after the lock is released.
+        // The stream is dropped after the lock is released.
         let awaited = self.inner.shared.lock().awaited.remove(&self.number);
         drop(awaited);
     }
@@ -196,7 +196,7 @@ impl Drop for Inner {
 }
 
 impl Side {
-    /// The bit of this side's numbers.
+    /// The bit of this side in the numbers of its pairs.
     fn bit(self) -> u32 {
         match self {
             Self::Client => 0,
@@ -210,13 +210,13 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The number of a new pair.
+    /// Takes the number of a new pair.
     fn expect_answer(&self) -> Result<u32, StreamError> {
         let mut state = self.lock();
         if let Some(over) = state.over {
             return Err(over);
         }
-        // At most a few thousand are awaited.
+        // At most a few thousand answers are awaited, so a free number is near.
         while state.awaited.contains_key(&(state.next | self.side.bit())) {
             state.next = (state.next + 1) % SERVER;
         }
@@ -226,7 +226,7 @@ impl Shared {
         Ok(number)
     }
 
-    /// An answer has arrived. If nobody waits for it, it is refused.
+    /// Delivers an answer. If nobody waits for it, it is refused.
     fn answer(&self, number: u32, stream: RecvStream) {
         let (mut woken, mut state) = (Woken::default(), self.lock());
         let refused = match state.awaited.get_mut(&number) {
@@ -251,7 +251,7 @@ impl Shared {
         woken.wake();
     }
 
-    /// No more streams arrive.
+    /// Records that no more streams arrive.
     fn end(&self, over: StreamError) {
         let (mut woken, mut state) = (Woken::default(), self.lock());
         state.over = Some(over);
@@ -267,7 +267,7 @@ impl Shared {
     }
 }
 
-/// Accepts all streams. A stream whose number is late does not delay the others.
+/// Accepts all streams. A stream whose number arrives late does not delay the others.
 async fn sort(shared: Arc<Shared>) {
     let mut begun = JoinSet::new();
     let over = loop {
@@ -283,7 +283,7 @@ async fn sort(shared: Arc<Shared>) {
     shared.end(over);
 }
 
-/// Finds the pair of a stream. One without a number belongs to none, and is refused.
+/// Finds the pair of a stream by its number. A stream without a number is refused.
 async fn place(shared: Arc<Shared>, mut stream: RecvStream) {
     let mut number = [0; 4];
     let Ok(()) = stream.read_exact(&mut number).await else { return };
@@ -304,5 +304,5 @@ async fn begin(stream: &mut SendStream, number: u32) -> Result<(), StreamError> 
     })
 }
 
-/// The bit of numbers of the end that accepted the connection.
+/// The bit in the numbers of the end that accepted the connection.
 const SERVER: u32 = 1 << 31;

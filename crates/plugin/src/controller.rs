@@ -1,7 +1,7 @@
-//! What stands between a module and the path whose window it computes.
+//! The adapter between a module and the path whose window it computes.
 //!
-//! Before a hook the facts are written into the table; after it the window and the rate are read. A hook that the module does not export is not
-//! called: then a loss, a restart and an undo have the least effect that every law has.
+//! The facts of an event are written into the table before its hook is called; the window and the rate are read after it. A hook that the module does
+//! not export is not called. Without a hook, a loss, a restart and an undo have the least effect that every law must have.
 
 use anabranch_cc::law::reno;
 use anabranch_cc::{
@@ -18,18 +18,18 @@ use crate::tables::{Gauge, WINDOW};
 /// A controller that is an instance of a module.
 #[derive(Debug)]
 pub(crate) struct Plugin {
-    /// Nothing if it could not begin.
+    /// `None` if it could not be created.
     instance: Option<Instance>,
     gauges: Vec<Gauge>,
     /// The window and the rate after the last hook.
     window: f64,
     pacing_rate: Option<Rate>,
     window_initial: f64,
-    /// The window before the latest loss, until that is undone.
+    /// The window before the latest loss, until that loss is undone.
     before_loss: Option<f64>,
     reduction: Reduction,
     ect: Option<Ect>,
-    /// What messages begin with.
+    /// The first words of each message.
     about: String,
     faults: Faults,
 }
@@ -93,7 +93,7 @@ impl Plugin {
                 "left a window of {window}, which is to be a finite number of segments, at least {WINDOW_MIN},"
             ));
         }
-        // Below one bit a second nothing would ever leave.
+        // Below one bit per second no segment would ever leave.
         self.pacing_rate = match rate {
             0.0 => None,
             _ if rate.is_finite() && rate >= 1.0 => Some(Rate::from_bits_per_second(rate as u64)),
@@ -103,7 +103,7 @@ impl Plugin {
         Ok(())
     }
 
-    /// Whether the module has a say: it exports the hook, and nothing has gone wrong.
+    /// Whether to call the hook: the module exports it, and nothing has failed before.
     #[inline]
     fn hears(&self, hook: HookIndex) -> bool {
         self.instance.as_ref().is_some_and(|instance| instance.has(hook)) && !self.faults.is_any()
@@ -128,7 +128,7 @@ impl Plugin {
         }
     }
 
-    /// Changes the window where the module does not say how.
+    /// Sets the window where the module has no hook for it.
     fn set_window(&mut self, window: f64) {
         self.window = window;
         if let Some(instance) = &mut self.instance {

@@ -1,18 +1,18 @@
-//! What has gone wrong in the controllers of a run.
+//! Errors in the controllers of a run.
 
 use std::sync::{Arc, OnceLock};
 
-/// The first thing that went wrong in the controllers of one run, which share it.
+/// The first error in the controllers of one run, which share this record.
 #[derive(Clone, Debug, Default)]
 pub struct Faults(Arc<OnceLock<String>>);
 
 impl Faults {
-    /// What went wrong, if something has: what, where and what to do. The run has no meaning from then on.
+    /// The first error, if there is one: what, where and what to do. After an error the results of the run have no meaning.
     pub fn first(&self) -> Option<&str> {
         self.0.get().map(String::as_str)
     }
 
-    /// Keeps it, unless something has gone wrong before.
+    /// Keeps the message if it is the first.
     pub(crate) fn add(&self, message: String) {
         let _ = self.0.set(message);
     }

@@ -1,4 +1,4 @@
-//! An instance of a module: its memory, and calls into it, each with a limit.
+//! An instance of a module: its memory and its hooks. Each call has limits.
 
 use std::fmt;
 
@@ -14,25 +14,25 @@ use crate::layout::at;
 pub const HOOKS: [&str; 9] =
     ["init", "on_sent", "on_ack", "on_round", "on_loss", "on_recovered", "on_undo", "on_restart", "on_group"];
 
-/// The export that says where the table is.
+/// The exported function that returns the address of the table.
 pub(crate) const TABLE: &str = "anabranch";
 
-/// The export that is the memory.
+/// The name of the exported memory.
 pub(crate) const MEMORY: &str = "memory";
 
-/// The limit of a call, in about as many instructions: some milliseconds. A law's hook takes some dozen.
+/// The limit of a call in fuel, about one unit an instruction: some milliseconds. A law's hook takes some dozen.
 pub const FUEL_CALL: u64 = 1_000_000;
 
-/// The limit of an instance's memory in bytes. A program in Rust has 1.1 MB if nobody makes its stack smaller.
+/// The limit of an instance's memory in bytes. A module in Rust has 1.1 MB with the default stack.
 pub const MEMORY_MAX: usize = 4 << 20;
 
-/// The limit of functions that a module's tables may refer to.
+/// The limit of entries in a module's function tables.
 const TABLE_ELEMENTS_MAX: usize = 10_000;
 
-/// The limit of calls within calls.
+/// The limit of the call depth.
 const DEPTH_MAX: usize = 500;
 
-/// What runs modules: the same for all, so that what they compute is the same, too.
+/// The engine, with the same settings for all modules, so that all compute the same.
 pub(crate) fn engine() -> Engine {
     let mut config = Config::default();
     config
@@ -48,7 +48,7 @@ pub(crate) fn engine() -> Engine {
     Engine::new(&config)
 }
 
-/// Against modules that take long to compile.
+/// Limits against modules that take long to compile.
 fn limits() -> EnforcedLimits {
     EnforcedLimits::strict()
 }
@@ -61,7 +61,7 @@ pub(crate) struct Instance {
     store: Store<StoreLimits>,
     memory: Memory,
     hooks: [Option<Hook>; HOOKS.len()],
-    /// Where the table is.
+    /// The address of the table.
     base: usize,
 }
 
@@ -72,7 +72,7 @@ impl fmt::Debug for Instance {
 }
 
 impl Instance {
-    /// A new one, which has not been told to begin.
+    /// Creates an instance. `init` is not called yet.
     pub(crate) fn new(module: &wasmi::Module) -> Result<Self, String> {
         let limits = StoreLimitsBuilder::new()
             .memory_size(MEMORY_MAX)
@@ -109,19 +109,19 @@ impl Instance {
         function.call(&mut self.store, ()).map_err(|error| failed(HOOKS[hook as usize], &error))
     }
 
-    /// Writes facts at some place of the table.
+    /// Writes facts into the table at an offset.
     #[inline]
     pub(crate) fn write(&mut self, offset: usize, bytes: &[u8]) {
         self.write_at(self.base + offset, bytes);
     }
 
-    /// Writes bytes into the memory at a place that was found to be inside.
+    /// Writes bytes into the memory at an address that was checked.
     #[inline]
     pub(crate) fn write_at(&mut self, place: usize, bytes: &[u8]) {
         self.memory.data_mut(&mut self.store)[place..place + bytes.len()].copy_from_slice(bytes);
     }
 
-    /// The table.
+    /// The bytes of the table.
     #[inline]
     pub(crate) fn table(&self) -> &[u8] {
         &self.memory()[self.base..self.base + at::END]
@@ -163,7 +163,7 @@ pub(crate) fn no_table() -> String {
     )
 }
 
-/// Why a call did not return.
+/// The reason why a call failed, as a message.
 fn failed(hook: &str, error: &wasmi::Error) -> String {
     match error.kind() {
         ErrorKind::TrapCode(TrapCode::OutOfFuel) => format!(

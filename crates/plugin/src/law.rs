@@ -1,4 +1,4 @@
-//! A module with values for its settings: what a flow of a scenario names.
+//! A module with values for its settings: the law that a flow of a scenario names.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use crate::tables::Setting;
 #[derive(Clone, Debug)]
 pub struct Law {
     module: Arc<Module>,
-    /// Of each of the module's settings.
+    /// One value for each setting of the module.
     values: Vec<f64>,
 }
 
-/// Why a setting cannot have a value: the reason, and what is possible.
+/// Why a setting cannot take a value, and which values it takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingFault {
     /// What is wrong.
@@ -38,13 +38,13 @@ impl fmt::Display for SettingFault {
 impl std::error::Error for SettingFault {}
 
 impl Law {
-    /// The module with the defaults of its settings.
+    /// The module with the default values of its settings.
     pub fn new(module: Arc<Module>) -> Self {
         let values = module.settings().iter().map(|setting| setting.default).collect();
         Self { module, values }
     }
 
-    /// The module whose hooks the law calls.
+    /// The module of the law.
     pub fn module(&self) -> &Module {
         &self.module
     }
@@ -52,7 +52,7 @@ impl Law {
     /// Sets `key` to `value`: a number; `true` or `false` for 1 or 0; for a setting in seconds also a time with its unit, such as `10ms`.
     ///
     /// # Errors
-    /// If the module declares no such setting, or the value is none or out of its range.
+    /// If the module declares no such setting, or the value cannot be parsed or is out of its range.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), SettingFault> {
         let settings = self.module.settings();
         let Some(index) = settings.iter().position(|setting| setting.name == key) else {
@@ -72,8 +72,8 @@ impl Law {
         Ok(())
     }
 
-    /// Settings that build a controller for each path. What goes wrong in one is added to `faults`, with `flow` before it; a window that a
-    /// failed controller had stays.
+    /// Settings that build a controller for each path. The first error goes to `faults`, with `flow` before the message. The window of a failed
+    /// controller stays as it was.
     pub fn settings(&self, flow: &str, faults: &Faults) -> Settings {
         let (law, compiled) = (self.clone(), self.module.compiled());
         let (flow, faults) = (flow.to_owned(), faults.clone());
@@ -85,7 +85,7 @@ impl Law {
     }
 }
 
-/// The number that a text means for a setting.
+/// Parses the value of a setting.
 fn parse(setting: &Setting, value: &str) -> Option<f64> {
     let number = match value {
         "true" => 1.0,

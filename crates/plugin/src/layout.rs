@@ -1,7 +1,7 @@
-//! The table in a module's memory by which it and its path speak: what is where, and how facts are written there.
+//! The table in a module's memory, through which the module and its path exchange facts: its offsets, and how facts are written.
 //!
-//! Numbers are little-endian, as everywhere in WASM. Times are seconds and windows segments, as 64-bit floats; what is not known is NaN. Codes are
-//! 32-bit integers. `template/anabranch_cc.h` is this table for authors; a test compares the two.
+//! Numbers are little-endian, as everywhere in WASM. Times are in seconds and windows in segments, as 64-bit floats; an unknown value is NaN. Codes
+//! are 32-bit integers. `template/anabranch_cc.h` describes this table for authors; a test compares the two.
 
 use anabranch_cc::{
     Ack, Cause, Departure, Limit, Loss, PathSummary, PathView, Phase, Restart, Round, Sent, Signal, Supply,
@@ -9,13 +9,13 @@ use anabranch_cc::{
 };
 use anabranch_units::{Span, Time};
 
-/// The version of the interface. A module says which one it is written for.
+/// The version of the interface. A module says for which version it is written.
 pub const VERSION: u32 = 1;
 
-/// Summaries of paths that the table has room for, which is what a connection has at most.
+/// The limit of path summaries in the table: the most paths that a connection has.
 pub(crate) const GROUP_MAX: usize = 8;
 
-/// Where the parts of the table are, in bytes from its start.
+/// The offsets of the table's parts, in bytes.
 pub(crate) mod at {
     pub(crate) const REDUCTION: usize = 4;
     pub(crate) const ECT: usize = 8;
@@ -29,20 +29,20 @@ pub(crate) mod at {
     pub(crate) const SENT: usize = 360;
     pub(crate) const RESTART: usize = 376;
     pub(crate) const GROUP: usize = 384;
-    /// Where it ends.
+    /// The length of the table.
     pub(crate) const END: usize = 832;
 }
 
-/// What is not known.
+/// An unknown value.
 const UNKNOWN: f64 = f64::NAN;
 
-/// Numbers in their order, of a part of at most `N` bytes.
+/// Writes numbers one after the other into a part of at most `N` bytes.
 pub(crate) struct Part<const N: usize> {
     bytes: [u8; N],
     len: usize,
 }
 
-/// The state of a path, and what follows it in the table: an ACK.
+/// The length of the path's state and of the ACK that follows it in the table.
 pub(crate) const PATH_AND_ACK: usize = 192;
 const PATH: usize = 72;
 
@@ -194,12 +194,12 @@ pub(crate) fn group(group: &[PathSummary]) -> Part<{ GROUP_MAX * 56 }> {
     })
 }
 
-/// The integer at some place of a memory; nothing behind its end.
+/// The integer at an address of a memory; `None` beyond its end.
 pub(crate) fn read_u32(memory: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_le_bytes(memory.get(at..at.checked_add(4)?)?.try_into().ok()?))
 }
 
-/// The number at some place of a memory; nothing behind its end.
+/// The number at an address of a memory; `None` beyond its end.
 pub(crate) fn read_f64(memory: &[u8], at: usize) -> Option<f64> {
     Some(f64::from_le_bytes(memory.get(at..at.checked_add(8)?)?.try_into().ok()?))
 }

@@ -1,4 +1,4 @@
-//! A file that was checked: what it must have, and what it must not.
+//! Checks the file of a module: its exports, its imports and its limits.
 
 use std::fmt;
 
@@ -9,10 +9,10 @@ use crate::instance::{HOOKS, Instance, MEMORY, MEMORY_MAX, TABLE, engine, no_tab
 use crate::layout::{VERSION, at, read_u32};
 use crate::tables::{self, Gauge, Setting};
 
-/// The limit of a file in bytes. The templates make some thousand, a law in Rust without optimisation two million.
+/// The limit of a file in bytes. The templates have some thousand bytes, a law in Rust without optimisation two million.
 pub const FILE_MAX: u64 = 4 << 20;
 
-/// A module whose file was checked.
+/// A checked module.
 #[derive(Debug)]
 pub struct Module {
     name: String,
@@ -23,7 +23,7 @@ pub struct Module {
     gauges: Vec<Gauge>,
 }
 
-/// Why a file is no controller: its name, the reason and the remedy.
+/// Why a file is no valid controller: the file's name, the reason and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModuleError(String);
 
@@ -39,7 +39,7 @@ impl Module {
     /// Checks the bytes of a file, which messages and reports call `name`.
     ///
     /// # Errors
-    /// If it is no module, is too large, needs what there is not, or does not keep the interface.
+    /// If it is no module, is too large, has imports or features that are not supported, or does not follow the interface.
     pub fn new(name: &str, bytes: Vec<u8>) -> Result<Self, ModuleError> {
         let error = |fault: String| ModuleError(format!("{name} {fault}"));
         if bytes.len() as u64 > FILE_MAX {
@@ -73,7 +73,7 @@ impl Module {
         Ok(Self { name: name.to_owned(), digest, bytes, hooks, settings, gauges })
     }
 
-    /// What messages and reports call it.
+    /// Its name in messages and reports.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -83,12 +83,12 @@ impl Module {
         &self.digest
     }
 
-    /// The hooks that it exports, of [`HOOKS`].
+    /// The hooks that it exports, a subset of [`HOOKS`].
     pub fn hooks(&self) -> &[&'static str] {
         &self.hooks
     }
 
-    /// The settings that it declares, in its order.
+    /// The settings that it declares, in the order of its list.
     pub fn settings(&self) -> &[Setting] {
         &self.settings
     }
@@ -102,7 +102,7 @@ impl Module {
         &self.gauges
     }
 
-    /// Translated for an engine of its own: engines lend stacks to calls, and threads would wait for those of a common one.
+    /// Compiles the module for its own engine. Engines lend stacks to calls, so threads would wait for the stacks of a shared engine.
     pub(crate) fn compiled(&self) -> wasmi::Module {
         compile(&self.bytes).expect("it was compiled when it was checked")
     }
@@ -117,7 +117,7 @@ fn compile(bytes: &[u8]) -> Result<wasmi::Module, String> {
     })
 }
 
-/// Checks what it needs and what it has, by name and type.
+/// Checks the names and types of imports and exports.
 fn check_exports(module: &wasmi::Module) -> Result<(), String> {
     if let Some(import) = module.imports().next() {
         return Err(format!(
@@ -167,7 +167,7 @@ fn check_exports(module: &wasmi::Module) -> Result<(), String> {
 /// Bytes of a page of memory.
 const PAGE: u64 = 1 << 16;
 
-/// Checks the codes that are constant.
+/// Checks the constant codes.
 fn check_codes(table: &[u8]) -> Result<(), String> {
     let code = |offset| read_u32(table, offset).unwrap_or(u32::MAX);
     let (reduction, ect) = (code(at::REDUCTION), code(at::ECT));

@@ -1,4 +1,4 @@
-//! The tables of settings and gauges in a module's memory, which it declares by name.
+//! The settings and gauges that a module declares, read from its memory.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -10,45 +10,45 @@ use crate::layout::{at, read_f64, read_u32};
 /// A setting that a module declares.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setting {
-    /// Its key in a scenario.
+    /// The key in a scenario.
     pub name: String,
-    /// `s`, `segments`, or nothing for a pure number.
+    /// The unit: `s`, `segments`, or an empty text for a pure number.
     pub unit: String,
-    /// What it is, in a line.
+    /// One line of help.
     pub help: String,
-    /// Its value if a scenario gives none.
+    /// The value if a scenario sets none.
     pub default: f64,
     /// The least value.
     pub least: f64,
     /// The largest value.
     pub most: f64,
-    /// Where in the memory the value is.
+    /// The address of the value in the module's memory.
     pub(crate) place: usize,
 }
 
-/// A gauge: its name, and where in the memory its value is.
+/// A gauge: its name, and the address of its value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gauge {
     pub(crate) name: &'static str,
     pub(crate) place: usize,
 }
 
-/// Bytes of an entry: three names and eight bytes that keep numbers aligned, then three numbers.
+/// The length of an entry in bytes: three addresses of texts, padding to eight bytes, then the numbers.
 const SETTING: usize = 40;
-/// Bytes of an entry: a name and four bytes, then a number.
+/// The length of an entry in bytes: the address of a name, padding to eight bytes, then a number.
 const GAUGE: usize = 16;
 
-/// Nobody tunes a law with more; the project's own have some dozen.
+/// The limit of settings. Nobody tunes a law with more; the project's own laws have some dozen.
 const SETTINGS_MAX: u32 = 64;
 
-/// The window is shown besides.
+/// The limit of a module's gauges, because the window is always shown, too.
 const GAUGES_OWN: u32 = GAUGES_MAX as u32 - 1;
 
-/// Bytes of a name, and of a line of help.
+/// The limit of bytes in a name and in a line of help.
 const NAME_MAX: usize = 64;
 const HELP_MAX: usize = 200;
 
-/// Keys of `cc` that are not a module's.
+/// Keys of `cc` that a module cannot use for its settings.
 const TAKEN: [&str; 2] = ["name", "plugin"];
 
 /// The settings of a module whose table is at `base`.
@@ -92,7 +92,7 @@ pub(crate) fn gauges(memory: &[u8], base: usize) -> Result<Vec<Gauge>, String> {
 /// The gauge that every controller has.
 pub(crate) const WINDOW: &str = "window";
 
-/// Where the entries are of which a count and an address are at `place`.
+/// The addresses of the entries of a list, whose count and address are at `place`.
 fn entries(memory: &[u8], place: usize, size: usize, most: u32, what: &str) -> Result<Vec<usize>, String> {
     let word = |place| read_u32(memory, place).ok_or("has no room for its table in its memory");
     let (count, address) = (word(place)?, word(place + 4)? as usize);
@@ -106,7 +106,7 @@ fn entries(memory: &[u8], place: usize, size: usize, most: u32, what: &str) -> R
     Ok((address..end).step_by(size).collect())
 }
 
-/// The name to which an address at `place` points: of small letters, digits and `_`.
+/// The name at the address that `place` holds: lower-case letters, digits and `_`.
 fn name(memory: &[u8], place: usize) -> Result<String, String> {
     let name = text(memory, place, NAME_MAX)?;
     let is_sign = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
@@ -116,7 +116,7 @@ fn name(memory: &[u8], place: usize) -> Result<String, String> {
     }
 }
 
-/// The text that ends with a zero byte, to which an address at `place` points; an address of zero is no text.
+/// The zero-terminated text at the address that `place` holds; an address of zero is an empty text.
 fn text(memory: &[u8], place: usize, most: usize) -> Result<String, String> {
     let address = read_u32(memory, place).unwrap_or(0) as usize;
     if address == 0 {
@@ -131,10 +131,10 @@ fn text(memory: &[u8], place: usize, most: usize) -> Result<String, String> {
     })
 }
 
-/// The names of all gauges of all modules: gauges have names that stay.
+/// The names of the gauges of all modules; gauges take `'static` names.
 static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
 
-/// More names than this are no names.
+/// The limit of names in a process.
 const NAMES_MAX: usize = 1000;
 
 fn kept(name: String) -> Result<&'static str, String> {

@@ -1,13 +1,13 @@
-//! Small projects that make a controller: what `anabranch cc new` writes.
+//! Project templates for a controller: what `anabranch cc new` writes.
 
 /// The language of a project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
-    /// A library for `wasm32-unknown-unknown`.
+    /// A Rust library for `wasm32-unknown-unknown`.
     Rust,
-    /// A file for clang.
+    /// A C file for clang.
     C,
-    /// A class for the Python module: no WASM module.
+    /// A Python class, which needs no WASM module.
     Python,
 }
 
@@ -16,25 +16,24 @@ pub enum Language {
 pub struct File {
     /// Its name within the project's folder, with `/` between folders.
     pub name: String,
-    /// What is in it.
+    /// The content.
     pub text: String,
 }
 
-/// A project: its files, and what is typed next within its folder.
+/// A project: its files, and the commands to run in its folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Project {
     /// The files that are written, in the order in which they are shown.
     pub files: Vec<File>,
-    /// Commands, one after the other.
+    /// The commands, in order.
     pub commands: Vec<String>,
-    /// The module that they make; nothing if the project makes none.
+    /// The file of the WASM module that the commands build; `None` for Python.
     pub module: Option<String>,
 }
 
 /// A project of this name.
 ///
-/// # Errors
-/// If it cannot be a name of a file and of a package: small letters, digits and `_`, a letter first, at most 40.
+/// If the name is no valid name of a file and of a package: lower-case letters, digits and `_`, with a letter first, at most 40 characters.
 pub fn project(name: &str, language: Language) -> Result<Project, String> {
     let is_sign = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     let is_name = name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(is_sign);
@@ -85,7 +84,7 @@ pub const HEADER: &str = include_str!("../template/c/anabranch_cc.h");
 
 const NAME_MAX: usize = 40;
 
-/// Words that no package in Rust, or no file in Python beside its own module, can have.
+/// Names that a Rust package, or a Python file beside `anabranch`, cannot have.
 const TAKEN: [&str; 44] = [
     "anabranch",
     "as",

@@ -1,4 +1,4 @@
-//! Modules as text, each with one thing that is wrong or worth to be seen.
+//! Modules in WASM's text form, each with one error or one behaviour to test.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use anabranch_units::{Bytes, Rate, Span, Time};
 
 use super::*;
 
-/// Where the table is in these modules, and some space behind it.
+/// The address of the table in these modules.
 const BASE: usize = 1024;
 const SCRATCH: usize = 2048;
 
@@ -33,7 +33,7 @@ fn text_of(version: u32, more: &str) -> String {
     )
 }
 
-/// One segment more for each ACK.
+/// A hook that adds one segment for each ACK.
 const GROWS: &str =
     "(func (export \"on_ack\") (f64.store (i32.const 1056) (f64.add (f64.load (i32.const 1056)) (f64.const 1))))";
 
@@ -46,7 +46,7 @@ fn law(more: &str) -> Law {
     Law::new(Arc::new(module(&text(more)).unwrap()))
 }
 
-/// A controller and where its faults are.
+/// A controller, and the record of its errors.
 fn controller(more: &str) -> (Box<dyn Controller>, Faults) {
     let faults = Faults::default();
     let settings = law(more).settings("", &faults);
@@ -121,7 +121,7 @@ fn summary(path: u32) -> PathSummary {
     }
 }
 
-/// A hook that makes the number at an offset of the table the window, and the code there plus one.
+/// A hook that sets the window to the number at an offset of the table, or to the code at an offset plus one.
 fn copies(hook: &str, number: Option<usize>, code: Option<usize>) -> String {
     let value = match (number, code) {
         (Some(at), _) => format!("(f64.load (i32.const {}))", BASE + at),
@@ -132,7 +132,7 @@ fn copies(hook: &str, number: Option<usize>, code: Option<usize>) -> String {
     format!("{grows}(func (export \"{hook}\") (f64.store (i32.const 1056) {value}))")
 }
 
-/// What each hook is told, at the places that the header gives; worked by hand from the events above.
+/// The facts of each hook, at the offsets of the header; worked by hand from the events above.
 #[test]
 fn facts_are_where_the_header_says() {
     let told = |controller: &mut dyn Controller, hook: &str| match hook {
@@ -201,7 +201,7 @@ fn assert_window(controller: &dyn Controller, expected: f64) {
 /// The structs of the C header, as a compiler for wasm32 lays them out: fields at multiples of their size.
 struct Header(Vec<Struct>);
 
-/// One of them: each field with its place, in bytes, and where the struct ends.
+/// One struct: each field with its offset in bytes, and the end of the struct.
 struct Struct {
     name: String,
     fields: Vec<(String, usize)>,
@@ -249,7 +249,7 @@ impl Header {
         found.fields.iter().find(|it| it.0 == field).unwrap_or_else(|| panic!("no {name}.{field}")).1
     }
 
-    /// The place of `cc.part.field`.
+    /// The offset of `cc.part.field`.
     fn offset(&self, part: &str, field: &str) -> usize {
         match part.split_once('.') {
             None if part.is_empty() => self.field("cc", field),
@@ -283,7 +283,8 @@ fn the_first_window_is_the_tables_and_a_hook_moves_it() {
     assert_eq!((controller.window(), faults.first()), (11.0, None));
 }
 
-/// Without hooks a loss halves, a timeout leaves one segment, an undo takes it back, silence and another path lead to the first window.
+/// Without hooks a loss halves the window, a timeout leaves one segment, an undo restores the window, and an idle period or a new path leads to the
+/// first window.
 #[test]
 fn hooks_that_are_not_there_have_the_least_effect() {
     let (mut controller, _) = controller(GROWS);
@@ -296,7 +297,7 @@ fn hooks_that_are_not_there_have_the_least_effect() {
     assert_window(&*controller, 40.0);
     controller.on_loss(&view(), &loss(Signal::Timeout));
     assert_window(&*controller, 1.0);
-    // The module goes on from there.
+    // After the undo the module goes on from that window.
     controller.on_ack(&view(), &ack());
     assert_window(&*controller, 2.0);
     controller.on_restart(&view(), Restart::Idle);
@@ -313,7 +314,8 @@ fn a_rate_is_read_too() {
     assert_eq!((controller.pacing_rate(), faults.first()), (Some(Rate::from_bits_per_second(1_000_000)), None));
 }
 
-/// A table of settings and gauges: `alpha`, 4 within 1 to 8 segments, and `wait`, 0.5 within 0 to 1 s; a gauge `level`. `init` makes alpha the window.
+/// A table of settings and gauges: `alpha`, default 4, 1 to 8 segments; `wait`, default 0.5, 0 to 1 s; a gauge `level`. `init` sets the window to
+/// alpha.
 fn with_tables() -> String {
     let bytes = |number: f64| number.to_le_bytes().map(|byte| format!("\\{byte:02x}")).concat();
     let word = |number: usize| (number as u32).to_le_bytes().map(|byte| format!("\\{byte:02x}")).concat();
@@ -408,7 +410,7 @@ fn a_module_cannot_have_much_memory() {
         &text(GROWS).replace("(export \"memory\") 1)", "(export \"memory\") 65)"),
         "wants 4259840 bytes of memory at once; at most 4194304",
     );
-    // Growing beyond the limit fails, as it may everywhere: the window is 10 plus the result, -1.
+    // Growing beyond the limit fails with -1, as WASM allows: the window is 10 plus the result, -1.
     let (mut controller, faults) = controller(
         "(func (export \"on_ack\") (f64.store (i32.const 1056)\n\
          (f64.add (f64.const 10) (f64.convert_i32_s (memory.grow (i32.const 64))))))",
@@ -432,7 +434,7 @@ fn a_table_outside_of_the_memory_is_refused() {
     refused(&text(&outside), "has its settings outside of its memory");
 }
 
-/// What the first ACK leads to, once it has gone wrong; nothing is called after it, and the window stays.
+/// The first ACK fails. No hook is called after it, and the window stays.
 #[track_caller]
 fn fails(more: &str, because: &str) {
     let (mut controller, faults) = controller(more);
@@ -482,7 +484,7 @@ fn a_gauge_that_is_nan_is_a_fault() {
     assert_eq!(faults.first(), Some("mine.wasm: the gauge `level` is NaN"));
 }
 
-/// 0/0 has the sign bit on one processor and not on the other, and a module can look at it.
+/// The sign bit of the NaN of 0/0 differs between processors, and a module can read it.
 #[test]
 fn every_nan_has_the_same_bits() {
     for made in [

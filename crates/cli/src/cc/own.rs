@@ -1,4 +1,4 @@
-//! `anabranch cc new` and `anabranch cc check`: controllers of one's own.
+//! `anabranch cc new` and `anabranch cc check`, for a user's own controllers.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -57,7 +57,7 @@ pub(super) fn new(args: &CcNew) -> Outcome {
     Ok(())
 }
 
-/// Shows what a module is, and holds it to what every law must do.
+/// Shows the hooks, settings and gauges of a module, and checks it against the rules for every law.
 pub(super) fn check(args: &CcCheck) -> Outcome {
     let name = args.file.display().to_string();
     let bytes = read(&args.file).map_err(|reason| Failure::usage(format!("{name}: {reason}")))?;

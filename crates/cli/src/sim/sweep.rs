@@ -1,4 +1,4 @@
-//! `anabranch sim sweep`, and `sim merge` for what its shards have run.
+//! `anabranch sim sweep`, and `anabranch sim merge`, which joins the rows of shards.
 
 use std::fs;
 use std::io::Write as _;
@@ -28,7 +28,7 @@ pub(crate) fn sweep(args: &args::Sweep) -> Outcome {
         keeper.finish(&experiment, kept, &sweep)?;
     }
     outputs.write(&experiment, &sweep)?;
-    // The table is on stdout, for programs.
+    // The table alone goes to stdout, so that programs can read it.
     notes(&sweep).iter().try_for_each(|note| writeln!(anstream::stderr(), "note: {note}"))?;
     match sweep.failed.first() {
         None => Ok(()),
@@ -36,7 +36,7 @@ pub(crate) fn sweep(args: &args::Sweep) -> Outcome {
     }
 }
 
-/// Of runs that panicked, how many there are and which is the first.
+/// The failure for runs that panicked: their number and the first of them.
 fn failed(experiment: &Experiment, first: &Failed, sweep: &Sweep, are_kept: bool) -> Failure {
     let (count, total) = (sweep.failed.len(), sweep.failed.len() + sweep.rows.len());
     let which = match sweep::describe(experiment, first.place) {
@@ -47,7 +47,7 @@ fn failed(experiment: &Experiment, first: &Failed, sweep: &Sweep, are_kept: bool
     Failure::failed(format!("{count} of {total} runs failed, the first {which}: {}; {others}", first.because))
 }
 
-/// Joins what shards have kept. Nothing is run.
+/// Joins the rows of shards. Nothing is run.
 pub(crate) fn merge(args: &args::Merge) -> Outcome {
     let mut inputs = Inputs::default();
     let experiment = Experiment::parse(inputs.read_document(&args.file, &args.overrides)?)?;
@@ -70,7 +70,7 @@ pub(crate) fn merge(args: &args::Merge) -> Outcome {
     Ok(())
 }
 
-/// Where the table and the report go.
+/// The destinations of the table and the report.
 struct Outputs {
     table: Option<(Folder, String)>,
     page: Option<(Folder, String)>,
@@ -94,7 +94,7 @@ impl Outputs {
     }
 }
 
-/// What a reader of the table should know.
+/// Notes on the table, for its reader.
 fn notes(sweep: &Sweep) -> Vec<String> {
     let mut notes = Vec::new();
     if sweep.certain > 0 {
@@ -136,7 +136,7 @@ impl Keeper {
         Ok(Self { folder, name, file, rows })
     }
 
-    /// Writes all rows again, in an order that does not depend on which run was done first.
+    /// Writes all rows again, in an order that does not depend on the order of the runs.
     fn finish(self, experiment: &Experiment, mut rows: Rows, sweep: &Sweep) -> Outcome {
         sweep.rows.iter().for_each(|row| rows.add(row.clone()));
         self.folder.write(&self.name, |out| write_rows(experiment, rows.iter(), out))

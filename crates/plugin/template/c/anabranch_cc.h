@@ -2,10 +2,10 @@
  *
  *     clang --target=wasm32 -O2 -mbulk-memory -nostdlib -Wl,--no-entry -Wl,-z,stack-size=16384 -o mine.wasm mine.c
  *
- * A controller is one table, `cc`, which ANABRANCH_CC defines, and hooks. Before a hook is called the facts of its event are in the table; after it
- * `cc.window` and `cc.pacing_rate` are read. Each path has an instance of the module with a memory of its own, so that globals are its state.
+ * A controller has one table, `cc`, which ANABRANCH_CC defines, and hooks. The facts of an event are in the table before its hook is called;
+ * `cc.window` and `cc.pacing_rate` are read after it. Each path has its own instance of the module, with its own memory, so globals are its state.
  *
- * Times are seconds, windows and flights are segments. What is not known is NaN, for which every comparison is false.
+ * Times are in seconds, windows and flights in segments. An unknown value is NaN, for which every comparison is false.
  * There is no C library, no clock, no randomness and no output. __builtin_sqrt, __builtin_fabs, __builtin_floor and __builtin_ceil are instructions.
  * A hook may take about a million instructions, a module 4 MiB of memory. */
 #ifndef ANABRANCH_CC_H
@@ -19,13 +19,13 @@
 /* Paths of a connection, at most. */
 #define ANABRANCH_GROUP_MAX 8
 
-/* How the flight comes down to the window after a loss. */
+/* How the flight falls to the window after a loss. */
 enum { ANABRANCH_AT_ONCE = 0, ANABRANCH_PROPORTIONAL = 1 };
-/* The ECN codepoint of its segments where the path uses ECN. A law that does not react to marks has ANABRANCH_ECT_NONE. */
+/* The ECN codepoint of the sent segments where the path uses ECN. A law that does not react to marks has ANABRANCH_ECT_NONE. */
 enum { ANABRANCH_ECT_0 = 0, ANABRANCH_ECT_1 = 1, ANABRANCH_ECT_NONE = 2 };
-/* Whether the path was given enough to carry; if not, its delivery rate says nothing. */
+/* Whether the sender had enough data to fill the window. If not, the delivery rate says nothing about the path. */
 enum { ANABRANCH_ENOUGH = 0, ANABRANCH_SHORT = 1 };
-/* What limits the sender: if not the window, an ACK is no evidence for a larger one. */
+/* What limits the sender. If it is not the window, an ACK is no evidence for a larger window. */
 enum { ANABRANCH_LIMIT_WINDOW = 0, ANABRANCH_LIMIT_APPLICATION = 1 };
 enum { ANABRANCH_OPEN = 0, ANABRANCH_RECOVERY = 1 };
 enum { ANABRANCH_DUP_ACKS = 0, ANABRANCH_TIMEOUT = 1, ANABRANCH_ECN = 2 };
@@ -33,7 +33,7 @@ enum { ANABRANCH_CONGESTION = 0, ANABRANCH_RANDOM = 1, ANABRANCH_UNKNOWN = 2 };
 enum { ANABRANCH_FIRST = 0, ANABRANCH_AGAIN = 1 };
 enum { ANABRANCH_ESTABLISHED = 0, ANABRANCH_IDLE = 1, ANABRANCH_AFTER_TIMEOUT = 2, ANABRANCH_PATH_CHANGED = 3 };
 
-/* A setting: a key of `cc` in a scenario. Its value is the default until the controller begins. */
+/* A setting: a key of `cc` in a scenario. The value is the default until the controller is created. */
 struct anabranch_setting {
     const char *name; /* small letters, digits and _ */
     const char *unit; /* "s" takes times such as "10ms"; "segments"; "" */
@@ -42,7 +42,7 @@ struct anabranch_setting {
     double value, least, most;
 };
 
-/* A number for traces. It may be infinite, never NaN. The window is shown anyway. */
+/* A number for traces. It may be infinite, but never NaN. The window is always shown. */
 struct anabranch_gauge {
     const char *name;
     uint32_t reserved;
@@ -57,11 +57,11 @@ struct anabranch_path {
     double rtt_smoothed; /* RFC 6298 */
     double rtt_min;      /* least sample since the path was established or changed */
     double delivered, lost;
-    double delivered_at; /* when what was delivered last was acknowledged */
-    double departed;     /* when what was delivered last had left */
+    double delivered_at; /* arrival time of the latest acknowledgement that delivered something */
+    double departed;     /* latest send time of all delivered segments */
 };
 
-/* What was remembered when a segment left. */
+/* The state of the path when a segment was sent. */
 struct anabranch_departure {
     double time, window, flight;
     double delivered, lost, delivered_at, departed; /* those of the path then */
@@ -73,7 +73,7 @@ struct anabranch_departure {
 struct anabranch_ack {
     double newly_acked;  /* segments; above zero */
     double newly_lost;   /* detected as lost since the last ACK */
-    double newly_marked; /* marked by routers, of those received since */
+    double newly_marked; /* marked by routers since the last ACK */
     double rtt;          /* the raw sample of the newest segment; NaN where Karn's rule forbids one */
     double size;         /* bytes of that segment */
     double arrival;      /* earlier than `now` if ACKs are handled in batches */
@@ -82,7 +82,7 @@ struct anabranch_ack {
     uint32_t phase;                       /* ANABRANCH_OPEN, ANABRANCH_RECOVERY */
 };
 
-/* A round, about an RTT. Its hook follows that of the ACK that ended it. */
+/* A round, about one RTT. Its hook is called after that of the ACK that ended it. */
 struct anabranch_round {
     double count;             /* rounds before it */
     double elapsed;           /* how long it took */
@@ -90,7 +90,7 @@ struct anabranch_round {
     double rtt_min, rtt_mean; /* of its samples */
 };
 
-/* A loss, or a mark: once an episode. */
+/* A loss or an ECN mark: once for each loss episode. */
 struct anabranch_loss {
     uint32_t signal; /* ANABRANCH_DUP_ACKS, ANABRANCH_TIMEOUT, ANABRANCH_ECN */
     uint32_t cause;  /* ANABRANCH_CONGESTION, ANABRANCH_RANDOM, ANABRANCH_UNKNOWN */
@@ -111,7 +111,7 @@ struct anabranch_summary {
     double window, flight, rtt_smoothed, rtt_min, delivered, lost;
 };
 
-/* The table. What begins it is constant after `init`. */
+/* The table. Its first fields are constant after `init`. */
 struct anabranch_cc {
     uint32_t version;
     uint32_t reduction; /* ANABRANCH_AT_ONCE, ANABRANCH_PROPORTIONAL */
@@ -121,8 +121,8 @@ struct anabranch_cc {
     uint32_t gauges_count;
     struct anabranch_gauge *gauges;
     uint32_t group_count;
-    double window;      /* yours: finite, at least 1 */
-    double pacing_rate; /* yours: bit/s, at least 1; 0 leaves the spacing to the ACKs */
+    double window;      /* set by the law: segments, finite, at least 1 */
+    double pacing_rate; /* set by the law: bit/s, at least 1; 0 for ACK clocking */
     struct anabranch_path path;
     struct anabranch_ack ack;
     struct anabranch_round round;
@@ -151,10 +151,10 @@ extern struct anabranch_cc cc;
  *   on_sent       a segment left (cc.sent); window and rate must not change
  *   on_ack        something new was acknowledged (cc.ack)
  *   on_round      a round ended (cc.round)
- *   on_loss       data was lost, or marked (cc.loss). Without it the window is halved, after a timeout it is 1
+ *   on_loss       data was lost or marked (cc.loss). Default: half the window, or 1 after a timeout
  *   on_recovered  everything outstanding at the loss has been acknowledged
- *   on_undo       the latest loss was none: the window is at least what it was before. So it is without the hook
- *   on_restart    sending starts or starts again (cc.restart). Without it the window is at most the first one after silence, and that on a new path
+ *   on_undo       the latest loss was spurious. Also without the hook, the window is at least what it was before that loss
+ *   on_restart    sending starts or restarts (cc.restart). Default: at most the first window after an idle period, and the first window on a new path
  *   on_group      once a round with several paths (cc.group, cc.group_count) */
 
 #endif

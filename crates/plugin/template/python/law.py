@@ -6,7 +6,7 @@ import anabranch as ab
 
 
 class Law(ab.Controller):
-    """Times are seconds, windows are segments. What is not known is None."""
+    """Times are in seconds, windows in segments. An unknown value is None."""
 
     ssthresh = float("inf")
     before_loss = (1.0, 2.0)

@@ -1,11 +1,11 @@
 //! A congestion controller as a WASM module: the interface, version 1. MIT OR Apache-2.0.
 //!
-//! A law is a type with `fn new(cc: &mut Cc) -> Self` and the hooks that it wants, each `fn on_...(&mut self, cc: &mut Cc)`. [`controller!`] lists them.
-//! Before a hook is called the facts of its event are in the table, [`Cc`]; after it `cc.window` and `cc.pacing_rate` are read. Each path has an instance of
-//! the module with a memory of its own.
+//! A law is a type with `fn new(cc: &mut Cc) -> Self` and some of the hooks, each `fn on_...(&mut self, cc: &mut Cc)`. [`controller!`] lists them.
+//! The facts of an event are in the table, [`Cc`], before its hook is called. `cc.window` and `cc.pacing_rate` are read after it. Each path has its
+//! own instance of the module, with its own memory.
 //!
-//! Times are seconds, windows and flights are segments. What is not known is NaN, for which every comparison is false. There is no clock, no
-//! randomness and no output: std is there, but `Instant::now` panics. A hook may take about a million instructions, a module 4 MiB of memory.
+//! Times are in seconds, windows and flights in segments. An unknown value is NaN, for which every comparison is false. There is no clock, no
+//! randomness and no output: std can be used, but `Instant::now` panics. A hook may take about a million instructions, and a module 4 MiB of memory.
 #![allow(dead_code)]
 
 use std::ffi::CStr;
@@ -14,26 +14,26 @@ use std::ffi::c_char;
 /// The version of the interface.
 pub const VERSION: u32 = 1;
 
-/// How the flight comes down to the window after a loss.
+/// How the flight falls to the window after a loss.
 pub mod reduction {
     pub const AT_ONCE: u32 = 0;
     pub const PROPORTIONAL: u32 = 1;
 }
 
-/// The ECN codepoint of its segments where the path uses ECN. A law that does not react to marks has `NONE`.
+/// The ECN codepoint of the sent segments where the path uses ECN. A law that does not react to marks has `NONE`.
 pub mod ect {
     pub const ZERO: u32 = 0;
     pub const ONE: u32 = 1;
     pub const NONE: u32 = 2;
 }
 
-/// Whether the path was given enough to carry; if not, its delivery rate says nothing.
+/// Whether the sender had enough data to fill the window. If not, the delivery rate says nothing about the path.
 pub mod supply {
     pub const ENOUGH: u32 = 0;
     pub const SHORT: u32 = 1;
 }
 
-/// What limits the sender: if not the window, an ACK is no evidence for a larger one.
+/// What limits the sender. If it is not the window, an ACK is no evidence for a larger window.
 pub mod limit {
     pub const WINDOW: u32 = 0;
     pub const APPLICATION: u32 = 1;
@@ -59,7 +59,7 @@ pub mod cause {
     pub const UNKNOWN: u32 = 2;
 }
 
-/// Whether data is sent for the first time.
+/// Whether the data is sent for the first time.
 pub mod transmission {
     pub const FIRST: u32 = 0;
     pub const AGAIN: u32 = 1;
@@ -73,7 +73,7 @@ pub mod restart {
     pub const PATH_CHANGED: u32 = 3;
 }
 
-/// A setting: a key of `cc` in a scenario. Its value is the default until the controller begins.
+/// A setting: a key of `cc` in a scenario. The value is the default until the controller is created.
 #[repr(C)]
 pub struct Setting {
     name: *const c_char,
@@ -99,7 +99,7 @@ impl Setting {
     }
 }
 
-/// A number for traces. It may be infinite, never NaN. The window is shown anyway.
+/// A number for traces. It may be infinite, but never NaN. The window is always shown.
 #[repr(C)]
 pub struct Gauge {
     name: *const c_char,
@@ -117,23 +117,23 @@ impl Gauge {
 #[repr(C)]
 pub struct Path {
     pub now: f64,
-    /// Sent, and neither acknowledged nor known to be lost.
+    /// Segments sent and neither acknowledged nor known to be lost.
     pub flight: f64,
-    /// Bytes of a full segment's payload.
+    /// Payload bytes of a full segment.
     pub mss: f64,
-    /// RFC 6298.
+    /// The SRTT of RFC 6298.
     pub rtt_smoothed: f64,
-    /// The least sample since the path was established or changed.
+    /// The least RTT sample since the path was established or changed.
     pub rtt_min: f64,
     pub delivered: f64,
     pub lost: f64,
-    /// When what was delivered last was acknowledged.
+    /// The arrival time of the latest acknowledgement that delivered something.
     pub delivered_at: f64,
-    /// When what was delivered last had left.
+    /// The latest send time of all delivered segments.
     pub departed: f64,
 }
 
-/// What was remembered when a segment left.
+/// The state of the path when a segment was sent.
 #[repr(C)]
 pub struct Departure {
     pub time: f64,
@@ -143,7 +143,7 @@ pub struct Departure {
     pub lost: f64,
     pub delivered_at: f64,
     pub departed: f64,
-    /// Of `supply`.
+    /// A code of `supply`.
     pub supply: u32,
     reserved: u32,
 }
@@ -151,32 +151,32 @@ pub struct Departure {
 /// An ACK that acknowledged something new.
 #[repr(C)]
 pub struct Ack {
-    /// Segments; above zero.
+    /// Segments acknowledged for the first time; above zero.
     pub newly_acked: f64,
-    /// Detected as lost since the last ACK.
+    /// Segments detected as lost since the last ACK.
     pub newly_lost: f64,
-    /// Marked by routers, of those received since.
+    /// Segments marked by routers since the last ACK.
     pub newly_marked: f64,
-    /// The raw sample of the newest segment; NaN where Karn's rule forbids one.
+    /// The raw RTT sample of the newest segment; NaN where Karn's rule forbids one.
     pub rtt: f64,
-    /// Bytes of that segment.
+    /// Payload bytes of that segment.
     pub size: f64,
-    /// Earlier than `now` if ACKs are handled in batches.
+    /// The arrival time; earlier than `now` if ACKs are handled in batches.
     pub arrival: f64,
-    /// Of the newest segment.
+    /// The state when the newest acknowledged segment was sent.
     pub departure: Departure,
-    /// Of `limit`.
+    /// A code of `limit`.
     pub limit: u32,
-    /// Of `phase`.
+    /// A code of `phase`.
     pub phase: u32,
 }
 
-/// A round, about an RTT. Its hook follows that of the ACK that ended it.
+/// A round, about one RTT. Its hook is called after that of the ACK that ended it.
 #[repr(C)]
 pub struct Round {
-    /// Rounds before it.
+    /// The number of rounds before it.
     pub count: f64,
-    /// How long it took.
+    /// The duration.
     pub elapsed: f64,
     /// Segments acknowledged in it.
     pub acked: f64,
@@ -184,25 +184,25 @@ pub struct Round {
     pub rtt_mean: f64,
 }
 
-/// A loss, or a mark: once an episode.
+/// A loss or an ECN mark: once for each loss episode.
 #[repr(C)]
 pub struct Loss {
-    /// Of `signal`.
+    /// A code of `signal`.
     pub signal: u32,
-    /// Of `cause`.
+    /// A code of `cause`.
     pub cause: u32,
     /// Segments known to be lost so far; 0 for a mark.
     pub lost: f64,
-    /// Of the first lost or marked segment.
+    /// The state when the first lost or marked segment was sent.
     pub departure: Departure,
 }
 
-/// A segment left.
+/// A segment was sent.
 #[repr(C)]
 pub struct Sent {
-    /// Its size as a fraction of a full one.
+    /// The size as a fraction of a full segment.
     pub segments: f64,
-    /// Of `transmission`.
+    /// A code of `transmission`.
     pub transmission: u32,
     reserved: u32,
 }
@@ -224,25 +224,25 @@ pub struct Summary {
 #[repr(C)]
 pub struct Cc {
     version: u32,
-    /// Of `reduction`; constant after `new`.
+    /// A code of `reduction`; constant after `new`.
     pub reduction: u32,
-    /// Of `ect`; constant after `new`.
+    /// A code of `ect`; constant after `new`.
     pub ect: u32,
     settings_count: u32,
     settings: *mut Setting,
     gauges_count: u32,
     gauges: *mut Gauge,
     group_count: u32,
-    /// Yours: finite, at least 1.
+    /// Set by the law: the window in segments, finite, at least 1.
     pub window: f64,
-    /// Yours: bit/s, at least 1; 0 leaves the spacing to the ACKs.
+    /// Set by the law: the pacing rate in bit/s, at least 1; 0 for ACK clocking.
     pub pacing_rate: f64,
     pub path: Path,
     pub ack: Ack,
     pub round: Round,
     pub loss: Loss,
     pub sent: Sent,
-    /// Of `restart`.
+    /// A code of `restart`.
     pub restart: u32,
     reserved: u32,
     group: [Summary; 8],
@@ -251,7 +251,7 @@ pub struct Cc {
 const _: () = assert!(size_of::<Cc>() == 832 || size_of::<usize>() != 4, "the table has no gaps");
 
 impl Cc {
-    /// For [`controller!`].
+    /// Used by [`controller!`].
     pub const fn new(settings: *mut Setting, settings_count: usize, gauges: *mut Gauge, gauges_count: usize) -> Self {
         // SAFETY: zero is a value of every field.
         let empty: Self = unsafe { std::mem::zeroed() };
@@ -266,17 +266,17 @@ impl Cc {
         }
     }
 
-    /// The value of a setting, by its place in the list.
+    /// The value of a setting, by its index in the list.
     pub fn setting(&self, index: usize) -> f64 {
         assert!(index < self.settings_count as usize, "there are so many settings");
-        // SAFETY: the list has so many, and nobody changes one while a hook runs.
+        // SAFETY: the index is below the length of the list, and nobody changes a setting while a hook runs.
         unsafe { (*self.settings.add(index)).value }
     }
 
-    /// Shows a gauge, by its place in the list.
+    /// Sets a gauge, by its index in the list.
     pub fn show(&mut self, index: usize, value: f64) {
         assert!(index < self.gauges_count as usize, "there are so many gauges");
-        // SAFETY: the list has so many, and nobody else is here.
+        // SAFETY: the index is below the length of the list, and there is one thread.
         unsafe { (*self.gauges.add(index)).value = value }
     }
 
@@ -286,17 +286,17 @@ impl Cc {
     }
 }
 
-/// Makes a module of a law: its type, its settings and gauges in the order of their places, and the hooks that it has. All are optional; one
-/// of `on_ack`, `on_round` and `on_group` must be there.
+/// Makes a module of a law from its type, its settings and gauges in the order of their indices, and its hooks. All hooks are optional, but one of
+/// `on_ack`, `on_round` and `on_group` must be there.
 ///
 /// * `on_sent`: a segment left (`cc.sent`); window and rate must not change
 /// * `on_ack`: something new was acknowledged (`cc.ack`)
 /// * `on_round`: a round ended (`cc.round`)
-/// * `on_loss`: data was lost, or marked (`cc.loss`). Without it the window is halved, after a timeout it is 1
+/// * `on_loss`: data was lost or marked (`cc.loss`). Default: half the window, or 1 after a timeout
 /// * `on_recovered`: everything outstanding at the loss has been acknowledged
-/// * `on_undo`: the latest loss was none: the window is at least what it was before. So it is without the hook
-/// * `on_restart`: sending starts or starts again (`cc.restart`). Without it the window is at most the first one after silence, and that on a
-///   new path
+/// * `on_undo`: the latest loss was spurious. Also without the hook, the window is at least what it was before that loss
+/// * `on_restart`: sending starts or restarts (`cc.restart`). Default: at most the first window after an idle period, and the first window on a new
+///   path
 /// * `on_group`: once a round with several paths (`cc.group()`)
 #[macro_export]
 macro_rules! controller {
