@@ -1,11 +1,11 @@
-// One or two TCP flows of ns-3 over a dumbbell: what `cargo xtask ns3` holds our laws to.
+// One or two TCP flows of ns-3 over a dumbbell, with which `cargo xtask ns3` compares our laws.
 //
 //   source i --- 1 Gbit/s, 500 us --- R1 === rate, delay === R2 --- 1 Gbit/s, 500 us --- sink i
 //
-// Each flow sends all the time from about its start on. One JSON object comes out, of the seconds from --from to --to: the bits of payload that each flow
-// delivered in a second, the mean number of packets in the bottleneck's queue, and how many packets that queue and the errors lost. Differences from a run of
-// ns-3 as it comes: segments of 1448 bytes, buffers that never limit a flow, a timeout of 200 ms at least as Linux has it, an ACK for each segment, and no
-// queue discipline above the devices' queues, but for RED. All else, also what a law's parameters are, is ns-3's default.
+// Each flow sends from about its start until the end. The output is one JSON object about the seconds from --from to --to: the goodput of each flow
+// in payload bits a second, the mean number of packets in the bottleneck's queue, and the number of packets that the queue and the link's errors
+// lost. Differences from ns-3's defaults: segments of 1448 bytes; buffers that never limit a flow; a minimum RTO of 200 ms as in Linux; an ACK for
+// each segment; no queue discipline above the devices' queues, except RED. All other parameters, also those of the laws, are ns-3's defaults.
 
 #include "ns3/applications-module.h"
 #include "ns3/core-module.h"
@@ -25,7 +25,7 @@ using namespace ns3;
 namespace
 {
 
-/// An integral over time of what changes in steps, from a time on.
+/// The mean over time, from a start time, of a value that changes in steps.
 class MeanInTime
 {
   public:
@@ -113,7 +113,8 @@ main(int argc, char* argv[])
     Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(1 << 24));
     Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(1 << 24));
     Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(MilliSeconds(200)));
-    // Not only because ours does so: a lone segment would be taken for lost before its ACK, which ns-3 delays by 200 ms, and the window would stay one segment.
+    // Our receiver acknowledges each segment, too. There is a second reason: ns-3 would delay the ACK of a lone segment by 200 ms, so the sender
+    // would take the segment for lost, and the window would stay one segment.
     Config::SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(1));
     if (redMark > 0)
     {
@@ -139,7 +140,7 @@ main(int argc, char* argv[])
     PointToPointHelper bottleneck, access;
     bottleneck.SetDeviceAttribute("DataRate", StringValue(rate));
     bottleneck.SetChannelAttribute("Delay", StringValue(delay));
-    // RED keeps the packets itself, and hands the device one at a time.
+    // RED keeps the packets itself, and passes them to the device one at a time.
     const std::string limit = std::to_string(redMark > 0 ? 1 : packets) + "p";
     bottleneck.SetQueue("ns3::DropTailQueue", "MaxSize", StringValue(limit));
     access.SetDeviceAttribute("DataRate", StringValue("1Gbps"));
@@ -155,7 +156,7 @@ main(int argc, char* argv[])
     }
     if (redMark > 0)
     {
-        // One threshold, on the queue as it is: the switch of DCTCP's paper.
+        // One threshold, on the instantaneous queue length: the switch of the DCTCP paper.
         TrafficControlHelper red;
         red.SetRootQueueDisc("ns3::RedQueueDisc",
                              "MinTh", DoubleValue(redMark),
@@ -178,7 +179,7 @@ main(int argc, char* argv[])
         Ptr<Queue<Packet>> queue = DynamicCast<PointToPointNetDevice>(middle.Get(0))->GetQueue();
         queue->TraceConnectWithoutContext("PacketsInQueue", MakeCallback(&Waiting));
         queue->TraceConnectWithoutContext("Drop", MakeCallback(&Dropped));
-        // A device whose queue is full tells the layer above, which then loses the packet.
+        // A device with a full queue tells the layer above, which then drops the packet.
         Ptr<TrafficControlLayer> above = routers.Get(0)->GetObject<TrafficControlLayer>();
         above->TraceConnectWithoutContext("TcDrop", MakeCallback(&Dropped));
     }
@@ -194,7 +195,7 @@ main(int argc, char* argv[])
     Ipv4AddressHelper addresses;
     addresses.SetBase("10.0.0.0", "255.255.255.0");
     std::vector<Ipv4Address> there;
-    // Addressing puts a queue discipline before every device that has none.
+    // Assigning addresses installs a queue discipline before every device that has none.
     TrafficControlHelper none;
     auto number = [&](const NetDeviceContainer& devices) {
         Ipv4InterfaceContainer interfaces = addresses.Assign(devices);

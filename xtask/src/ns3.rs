@@ -1,7 +1,7 @@
-//! `cargo xtask ns3`: laws of ns-3 and ours of the same names on the same networks, side by side.
+//! `cargo xtask ns3`: compares our laws with ns-3's laws of the same names on the same networks.
 //!
-//! `xtask/ns3/dumbbell.cc` is compiled against Debian's `libns3-dev` and runs each case of `experiments/rivals/ns3.toml`. What it measures stands in that file, so that
-//! `anabranch reproduce` judges ours without ns-3; `--write` puts it there.
+//! `xtask/ns3/dumbbell.cc` is compiled against Debian's `libns3-dev` and runs each case of `experiments/rivals/ns3.toml`. Its figures are in that
+//! file, so that `anabranch reproduce` compares ours with them without ns-3; `--write` stores them there.
 
 mod cells;
 mod record;
@@ -52,7 +52,7 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
     if options.write {
         fs::write(&path, &fresh).map_err(|error| format!("{EXPERIMENT}: {error}"))?;
     }
-    // Ours beside what was measured now, whether it is stored or not.
+    // Our figures are compared with the new ones of ns-3, whether these are stored or not.
     let experiment =
         Document::parse(EXPERIMENT, &fresh).and_then(Experiment::parse).map_err(|error| error.to_string())?;
     let runs = Runs { jobs: parallel::jobs_default(), seeds: None };
@@ -69,7 +69,7 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
     Ok(())
 }
 
-/// A figure of ns-3 beside ours.
+/// One figure of ns-3 and ours.
 fn line(claim: &JudgedClaim) -> String {
     let theirs = match claim.published {
         reproduce::PublishedValue::Number(number) => number,
@@ -88,7 +88,7 @@ fn line(claim: &JudgedClaim) -> String {
     )
 }
 
-/// The mean of the case's runs.
+/// The mean figures of a case's runs.
 fn figures(program: &Path, cell: &Cell) -> Result<Figures, String> {
     let program = program.to_string_lossy();
     let runs = (1..=cell.runs()).map(|seed| {
@@ -104,7 +104,7 @@ fn figures(program: &Path, cell: &Cell) -> Result<Figures, String> {
     Ok(Figures::mean(&runs))
 }
 
-/// The program of ns-3, compiled if its source is newer.
+/// Compiles the ns-3 program if its source is newer, and returns its path.
 fn compiled() -> Result<PathBuf, String> {
     if !Path::new("/usr/include/ns3/core-module.h").exists() || !run::is_installed("g++") {
         return Err("ns-3 is not installed: apt-get install libns3-dev g++".to_owned());

@@ -1,4 +1,4 @@
-//! The cases: a law on a network, as the experiment names both and as ns-3 is told of them.
+//! The cases, each a law on a network: their labels in the experiment, and their names and arguments for ns-3.
 
 use std::fmt;
 
@@ -12,9 +12,9 @@ pub(super) struct Cell {
 struct Law {
     /// Its label in the experiment.
     name: &'static str,
-    /// What ns-3 calls it.
+    /// The name in ns-3.
     theirs: &'static str,
-    /// ns-3's settings besides.
+    /// Further settings for ns-3.
     settings: &'static [&'static str],
     networks: &'static [Network],
 }
@@ -25,7 +25,7 @@ struct Network {
     flows: usize,
     /// The program's arguments.
     arguments: &'static [&'static str],
-    /// How often it is run: more than once where there is chance.
+    /// The number of runs: more than one if there is randomness.
     runs: u32,
 }
 
@@ -65,12 +65,12 @@ pub(super) fn all() -> impl Iterator<Item = Cell> {
 }
 
 impl Cell {
-    /// Whether these are its labels.
+    /// Whether these are the labels of this case.
     pub(super) fn is(&self, law: &str, network: &str) -> bool {
         self.law.name == law && self.network.name == network
     }
 
-    /// Whether one of its labels contains this.
+    /// Whether one of its labels contains `text`.
     pub(super) fn contains(&self, text: &str) -> bool {
         self.law.name.contains(text) || self.network.name.contains(text)
     }
@@ -79,7 +79,7 @@ impl Cell {
         self.network.runs
     }
 
-    /// What the program is told.
+    /// The arguments of the ns-3 program.
     pub(super) fn arguments(&self, seed: u32) -> Vec<String> {
         let laws = vec![self.law.theirs; self.network.flows].join(",");
         let settings = self.law.settings.iter().chain(self.network.arguments).map(|argument| (*argument).to_owned());
@@ -93,22 +93,22 @@ impl fmt::Display for Cell {
     }
 }
 
-/// What a run measured.
+/// The figures of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Figures {
-    /// Packets that arrive in a second, of all flows.
+    /// Delivered segments per second, of all flows.
     pub(super) rate: f64,
-    /// Packets that wait, on average.
+    /// The mean number of packets in the queue.
     pub(super) queue: f64,
-    /// The least goodput over the mean one.
+    /// The least goodput of a flow over the mean goodput.
     pub(super) lesser: f64,
 }
 
-/// Bits of payload in a segment of the program.
+/// Payload bits of a segment in the ns-3 program.
 const SEGMENT: f64 = 8.0 * 1448.0;
 
 impl Figures {
-    /// The figures of flows with these goodputs in bits per second.
+    /// The figures of flows with these goodputs in bit/s.
     pub(super) fn of(goodputs: &[f64], queue: f64) -> Self {
         let all: f64 = goodputs.iter().sum();
         let least = goodputs.iter().copied().fold(f64::INFINITY, f64::min);
@@ -126,7 +126,7 @@ impl Figures {
 mod tests {
     use super::*;
 
-    /// 8.688 and 2.896 Mbit/s are 750 and 250 segments in a second; half of the fair share for the lesser.
+    /// 8.688 and 2.896 Mbit/s are 750 and 250 segments a second; the lesser flow has half of its fair share.
     #[test]
     fn figures_count_packets_and_shares() {
         let one = Figures::of(&[8.688e6, 2.896e6], 20.0);

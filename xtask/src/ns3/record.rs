@@ -1,9 +1,9 @@
-//! What ns-3 measured, written into the tables of the experiment.
+//! Writes the figures of ns-3 into the tables of the experiment.
 
 use super::cells::{Cell, Figures};
 
-/// The text with the cells of each table as ns-3 measured them: of the quantity that is the table's `measure`, in the row of the law and the column of the network. Other cells
-/// stay.
+/// The text with ns-3's figures in the cells of each table. The table's `measure` names the quantity, the row the law and the column the network.
+/// Other cells stay.
 pub(super) fn written(text: &str, measured: &[(Cell, Figures)]) -> String {
     let (mut measure, mut columns) = (String::new(), Vec::new());
     let mut lines = Vec::new();
@@ -31,7 +31,7 @@ pub(super) fn written(text: &str, measured: &[(Cell, Figures)]) -> String {
     lines.join("\n") + "\n"
 }
 
-/// The values of a list of one line; a comma in a string does not end one.
+/// The values of a one-line list. A comma in a string does not end a value.
 fn values(list: &str) -> Vec<String> {
     let list = list.trim_start_matches('[').trim_end_matches(']');
     let (mut found, mut is_string) = (vec![String::new()], false);
@@ -46,7 +46,7 @@ fn values(list: &str) -> Vec<String> {
     found.into_iter().map(|value| value.trim().to_owned()).collect()
 }
 
-/// A quantity as a cell of the table: a queue with what it may be off.
+/// A quantity as a cell of the table; a queue has a tolerance.
 fn shown(measure: &str, figures: &Figures) -> Option<String> {
     match measure {
         "rate" => Some(format!("{:.0}", figures.rate)),
@@ -85,7 +85,7 @@ columns = [\"17 packets\", \"two, 33 packets\", \"other\"]
         assert_eq!(written(TEXT, &measured), expected);
     }
 
-    /// Each case has a place for its figures, so that none is measured for nothing.
+    /// Each case has a cell for its figures, so that no case is measured in vain.
     #[test]
     fn the_experiment_has_all_cases() {
         let text = fs::read_to_string(run::root().join(EXPERIMENT)).unwrap();
