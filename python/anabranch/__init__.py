@@ -82,13 +82,13 @@ def reproduce(*papers, seeds=None, jobs=None, experiments=None, progress=None):
 
 
 def evaluate(law, *, against=None, quick=False, seeds=None, jobs=None, progress=None):
-    """Puts a law before the criteria of RFC 9743, alone and beside its rivals."""
+    """Evaluates a law against the criteria of RFC 9743, alone and beside its rivals."""
     with _Progress(progress, "of the runs") as watch:
         return _native.evaluate(law, against=against, quick=quick, seeds=seeds, jobs=jobs, progress=watch)
 
 
 def __getattr__(name):
-    # Asyncio takes longer to import than all the rest, and not everybody needs the network.
+    # Asyncio takes longer to import than all other modules, and many programs need no network.
     if name == "net":
         from importlib import import_module
 

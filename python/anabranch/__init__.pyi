@@ -1,4 +1,4 @@
-"""Types of the module; `cargo xtask python` holds them against it."""
+"""Types of the module; `cargo xtask python` checks them against it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sweeps in other processes and on other machines: what is missing is dealt out in chunks, each one call into Rust."""
+"""Sweeps in other processes and on other machines: the missing runs are sent to workers in chunks. Each chunk is one call into Rust."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from collections import deque
 
 from . import _native
 
-# A chunk takes about so long: long beside what it costs to send, short beside what is lost with a worker.
+# The target duration of a chunk: long compared with the cost of sending it, and short, as a lost worker loses its chunk.
 CHUNK_S = 20.0
-# Chunks that wait at each worker, so that none has nothing to do.
+# Chunks in flight for each worker, so that no worker is idle.
 WAITING = 2
-# How often futures are looked at that cannot be waited for, and whether Ctrl-C was pressed.
+# The interval of polling futures that cannot be waited for, and of checks for Ctrl-C.
 LOOK_EACH_S = 0.2
-# How often a run that is alone in its chunk is given to a worker. Who is lost with it three times is lost because of it.
+# How often a run that is alone in its chunk is tried. If three workers are lost with it, the run is the cause.
 TRIES = 3
-# SLURM takes no longer array, unless its administrator has set `MaxArraySize`.
+# SLURM accepts no longer array, unless its administrator has set `MaxArraySize`.
 ARRAY_MAX = 1000
 
-# Tells of each chunk, at the level `DEBUG`.
+# Logs each chunk, at the level `DEBUG`.
 log = logging.getLogger("anabranch")
 
 
@@ -37,14 +37,14 @@ SweepError.__module__ = "anabranch"
 
 
 def run(task, places, jobs):
-    """What a worker does. Returns how long it took, the rows, and which runs failed."""
+    """The work of a worker. Returns the duration, the rows, and the failed runs."""
     began = time.monotonic()
     text, failed = _native.run_places(task, places, jobs)
     return time.monotonic() - began, text, failed
 
 
 def sweep(grid, executor, jobs, progress):
-    """The sweep of a grid, of which an executor, or nobody else, runs what is missing."""
+    """Runs the missing runs of a grid, with an executor or in this process, and returns the sweep."""
     if executor is None:
         whole, failed = grid.finish(jobs=jobs, progress=progress)
     else:
@@ -66,7 +66,7 @@ def sweep(grid, executor, jobs, progress):
 
 
 def deal(grid, pool, progress):
-    """Lets a pool run what is missing of a grid. Returns the runs that failed, and why; they do not stop the others."""
+    """Runs the missing runs of a grid on a pool. Returns the failed runs with their reasons; they do not stop the others."""
     deal = _Deal(grid, pool, progress)
     try:
         deal.run()
@@ -82,18 +82,18 @@ class _Deal:
         self.task = grid.task
         self.waiting = deque(grid.missing())
         self.total = len(self.waiting)
-        # Chunks of workers that were lost, each with how often it was given to one.
+        # Chunks of lost workers, each with the number of its tries.
         self.again = deque()
-        # By the future of each.
+        # Chunks in flight, by their futures.
         self.running = {}
         self.failed = []
-        # Runs that workers have told of, and how long these took.
+        # The number of finished runs, and their total duration.
         self.told, self.took = 0, 0.0
 
     def run(self):
         self._tell()
         if self.pool.is_array and self.waiting:
-            # How long a run takes must be known before an array is sent.
+            # The duration of a run must be known before a job array is sent.
             places = [self.waiting.popleft()]
             self._take(places, *run(self.task, places, self.pool.jobs))
         while self.waiting or self.again or self.running:
@@ -103,7 +103,7 @@ class _Deal:
                 try:
                     told = future.result()
                 except _native.Error:
-                    # The worker is not like this process, or lacks what the scenario needs: all others would say so, too.
+                    # The worker has another version, or lacks a file that the scenario needs. All other workers would fail in the same way.
                     raise
                 except Exception as error:
                     self._lose(places, tries, error)
@@ -111,7 +111,7 @@ class _Deal:
                     self._take(places, *told)
 
     def _give(self):
-        """Gives workers as much as there is room for."""
+        """Sends as many chunks as the pool has room for."""
         chunks = []
         while (self.waiting or self.again) and len(self.running) + len(chunks) < self.pool.room:
             if self.again:
@@ -122,7 +122,7 @@ class _Deal:
         try:
             futures = self.pool.submit(self.task, [places for places, _ in chunks]) if chunks else []
         except RuntimeError as error:
-            # It takes nothing more: a worker of a process pool has died, and the pool with it.
+            # The pool accepts no more work: a process pool breaks when one of its workers dies.
             lost = [place for places, _ in [*chunks, *self.again, (self.waiting, 0)] for place in places]
             self.waiting, self.again = deque(), deque()
             self._fail(lost, error)
@@ -130,7 +130,7 @@ class _Deal:
             self.running.update(zip(futures, chunks))
 
     def _take(self, places, seconds, text, unrun):
-        """Keeps what a worker has told of its chunk."""
+        """Adds the results of a chunk."""
         log.debug("a chunk of %d runs took %.3f s", len(places), seconds)
         self.grid.add(text)
         self.failed += unrun
@@ -138,8 +138,8 @@ class _Deal:
         self._tell()
 
     def _lose(self, places, tries, error):
-        """Has a chunk run again whose worker is lost: first the same, for a worker may die of something else; then halves, so that a run that its
-        worker dies of takes no other with it."""
+        """Queues a chunk of a lost worker again: first as a whole, because the worker may have died of another cause; then in halves, so that a run
+        that kills its worker loses no other run."""
         log.debug("a chunk of %d runs was lost: %r", len(places), error)
         if len(places) == 1 and tries + 1 == TRIES:
             self._fail(places, error)
@@ -182,12 +182,12 @@ class _Pool:
 
     @property
     def room(self):
-        """Chunks that may be under way."""
+        """The limit of chunks in flight."""
         return WAITING * self.workers
 
     def size(self, left, run_s):
-        """How many runs of those that are left are a chunk, if one takes so long."""
-        # The first chunks are small: nobody knows yet how long a run takes. The last ones are small too, so that all workers end together.
+        """The number of runs in the next chunk, from the runs that are left and the duration of a run."""
+        # The first chunks are small, because the duration of a run is not known yet. The last ones are small too, so that all workers end together.
         fair = max(1, left // (WAITING * self.workers))
         return 1 if run_s is None else min(fair, _whole(run_s))
 
@@ -208,7 +208,7 @@ class _Submitit(_Pool):
     room = ARRAY_MAX
 
     def size(self, left, run_s):
-        # Who waits in a queue of others' jobs has few of them.
+        # Jobs wait in a shared queue, so there should be few.
         return _whole(run_s)
 
     def submit(self, task, chunks):
@@ -217,26 +217,26 @@ class _Submitit(_Pool):
 
 
 class _Ray(_Pool):
-    """A cluster of Ray, or one of this machine that lives as long as the sweep."""
+    """A cluster of Ray, or a local one that lives as long as the sweep."""
 
     def __init__(self, ray, jobs):
         self.ray, self.is_own = ray, not ray.is_initialized()
         if self.is_own:
             ray.init(log_to_driver=False)
         super().__init__(None, jobs, max(1, int(ray.cluster_resources().get("CPU", 1)) // jobs))
-        # Lost workers are our business, as everywhere.
+        # Lost workers are handled here, as for all executors.
         self.remote = ray.remote(run).options(num_cpus=jobs, max_retries=0, name="anabranch")
         self.task, self.references = (None, None), {}
 
     def submit(self, task, chunks):
-        # The same task goes with every chunk, and to each machine once.
+        # All chunks share one task, which Ray sends to each machine once.
         if self.task[0] is not task:
             self.task = (task, self.ray.put(task))
         references = [self.remote.remote(self.task[1], places, self.jobs) for places in chunks]
         futures = [reference.future() for reference in references]
         self.references.update(zip(futures, references))
         for future in futures:
-            # Whose reference is gone, its rows leave Ray's store.
+            # When the reference is dropped, Ray frees the rows.
             future.add_done_callback(lambda future: self.references.pop(future, None))
         return futures
 
@@ -252,7 +252,7 @@ class _Ray(_Pool):
 
 
 def _whole(run_s):
-    """Runs that take as long as a chunk should."""
+    """The number of runs that take as long as a chunk should."""
     return max(1, int(CHUNK_S / max(run_s, 1e-6)))
 
 
@@ -269,7 +269,7 @@ def _pool(executor, jobs):
     if callable(getattr(executor, "map_array", None)):
         return _Submitit(executor, jobs)
     if callable(getattr(executor, "get_executor", None)):
-        # A client of Dask is none, but has one. What is given again is to be run again, hence not pure.
+        # A Dask client is no executor, but has one. `pure=False`: a repeated task must run again.
         threads = getattr(executor, "nthreads", dict)().values()
         return _Pool(executor.get_executor(pure=False), jobs, sum(threads) // jobs or None)
     if not callable(getattr(executor, "submit", None)):

@@ -1,4 +1,4 @@
-"""The part that is written in Rust; its types stand in `__init__.pyi`."""
+"""The part that is written in Rust; its types are in `__init__.pyi`."""
 
 from typing import Any
 

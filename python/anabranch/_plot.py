@@ -6,7 +6,7 @@ import io
 
 from ._native import Error
 
-# What stands beside an axis.
+# The labels of the axes.
 UNITS = {
     "window": "packets",
     "ssthresh": "packets",
@@ -26,9 +26,9 @@ UNITS = {
 
 
 def plot(self, *names):
-    """Draws series over time, one panel a name, and returns the figure.
+    """Draws series over time, one panel for each name, and returns the figure.
 
-    A name is that of a series (`flow.f0.window`), or of a variable (`window`, `queue`): then of every flow or link that has it.
+    A name is a series (`flow.f0.window`), or a variable (`window`, `queue`), which means every flow or link that has it.
     """
     try:
         from matplotlib.figure import Figure
@@ -37,7 +37,7 @@ def plot(self, *names):
     names = names or ("window",)
 
     class Shown(Figure):
-        """Shows itself in a notebook, which otherwise knows figures of pyplot alone."""
+        """Shows itself in a notebook, which by default shows only figures of pyplot."""
 
         def _repr_png_(self):
             picture = io.BytesIO()
@@ -53,7 +53,7 @@ def plot(self, *names):
             values = table.array(variable)
             if len(values) == 0:
                 continue
-            # A variable holds its value until the next; an event is a moment.
+            # A variable keeps its value until the next change; an event has no duration.
             axes.step(table.array("time_s"), values, where="post", linewidth=1, label=series.rsplit(".", 1)[0])
         variable = name.rsplit(".", 1)[-1]
         axes.set_ylabel(f"{variable} ({UNITS[variable]})" if variable in UNITS else variable)

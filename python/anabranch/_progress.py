@@ -1,18 +1,18 @@
-"""How far something is, on a terminal or in a notebook, where somebody looks."""
+"""Shows progress on a terminal or in a notebook."""
 
 from __future__ import annotations
 
 import sys
 import time
 
-# What is over sooner needs no bar.
+# Shorter work needs no progress line.
 SHOW_AFTER_S = 1.0
-# Nobody reads faster.
+# The shortest interval between two updates.
 SHOW_EACH_S = 0.1
 
 
 class Progress:
-    """What a run calls: the caller's own function, a line that is written again and again, or nothing."""
+    """The progress callback of a run: the caller's own function, a line that is updated, or nothing."""
 
     def __init__(self, wanted, what):
         self._what = what

@@ -1,4 +1,4 @@
-"""Writes the table of a sweep into one file, with what was swept."""
+"""Writes the table of a sweep into one file, with its metadata."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from . import _native
 
 
 def write(self, path):
-    """Writes the table, a row a run, as Parquet or CSV, whichever `path` ends in. Who has run what, and in which order, does not change a byte.
+    """Writes the table, a row for each run, as Parquet or CSV by the suffix of `path`. The bytes do not depend on the executor or the order of runs.
 
     Scenario, seeds and version are the metadata of a Parquet file, and in CSV lines before the first row that begin with `#`.
     """
@@ -43,7 +43,7 @@ def _parquet(table, path):
         import pyarrow.parquet
     except ImportError:
         raise _native.Error("a .parquet file needs pyarrow: pip install pyarrow; .csv needs nothing") from None
-    # A map has no order of its own, and a file has one.
+    # The metadata is sorted, because a map has no fixed order.
     metadata = dict(sorted(table.metadata.items()))
     pyarrow.parquet.write_table(pyarrow.table(table).replace_schema_metadata(metadata), path)
 

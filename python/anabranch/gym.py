@@ -18,13 +18,13 @@ from ._native import Episodes
 
 __all__ = ["CongestionEnv", "CongestionVectorEnv", "FIELDS", "reward"]
 
-# What a flow has seen since it was asked last, in segments and seconds.
+# The observation of a flow since its last action, in segments and seconds.
 FIELDS = ("now", "elapsed", "window", "flight", "acked", "lost", "rtt_mean", "rtt_min")
 
-# No window is smaller, and nobody needs a larger one.
+# The range of windows; nobody needs a larger one.
 _WINDOW_MIN, _WINDOW_MAX = 1.0, 1e6
 
-# Each element of an observation: log2 of the window, of segments a second, of the RTT over the least; share that was lost; log2 of seconds since.
+# Each element of an observation: log2 of the window, of segments a second, of the RTT over the least; share that was lost; log2 of the elapsed seconds.
 _LOW = np.array([0.0, -10.0, 0.0, 0.0, -20.0], dtype=np.float32)
 _HIGH = np.array([20.0, 30.0, 20.0, 1.0, 10.0], dtype=np.float32)
 
@@ -62,7 +62,7 @@ def _spaces():
 
 
 class CongestionEnv(gymnasium.Env):
-    """One flow of a scenario. `interval` is how often it is asked, in seconds; `reward` is a function of a dict of `FIELDS`."""
+    """One flow of a scenario. `interval` is the time between two actions, in seconds; `reward` is a function of a dict of `FIELDS`."""
 
     metadata = {"render_modes": []}
 
@@ -81,14 +81,14 @@ class CongestionEnv(gymnasium.Env):
     def step(self, action):
         (after,) = self._episodes.step([_window(self._seen, np.asarray(action).ravel()[0])])
         if after is None:
-            # The scenario is over: what was seen last is all there is.
+            # The scenario is over, so this returns the last observation.
             return _observation(self._seen), 0.0, False, True, dict(self._seen)
         self._seen = _named(after)
         return _observation(self._seen), self._reward(self._seen), False, False, dict(self._seen)
 
 
 class CongestionVectorEnv(gymnasium.vector.VectorEnv):
-    """The same many times, each in a thread of Rust's. One that is over starts again in the next step, with another seed."""
+    """Many such environments, each in its own Rust thread. A finished episode restarts in the next step, with another seed."""
 
     metadata = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}
 

@@ -1,4 +1,4 @@
-"""Types of the environments. What is gymnasium's or numpy's is not looked into: neither is needed to use anabranch."""
+"""Types of the environments. Types of gymnasium and numpy are not checked, because anabranch needs neither."""
 
 from __future__ import annotations
 

@@ -8,8 +8,8 @@
     async with await ab.net.connect(ticket) as connection:
         stream = await connection.open()
 
-Nothing is lost when a task is cancelled: a read, an accept or an open that was cancelled has taken nothing, and a write that was cancelled has
-written a part whose size `stream.written` tells.
+Nothing is lost when a task is cancelled: a cancelled read, accept or open has taken nothing, and a cancelled write has written a part, which
+`stream.written` counts.
 """
 
 from __future__ import annotations
@@ -49,18 +49,18 @@ __all__ = [
     "listen",
 ]
 
-# What `read` takes at the most if it is to read everything: a peer must not fill this end's memory.
+# The default limit of a `read` to the end, so that a peer cannot fill this end's memory.
 _LIMIT = 1 << 26
 
-# The size of what an iteration gives.
+# The limit of bytes in one step of an iteration.
 _CHUNK = 1 << 16
 
-# Operations that may end in a row without a turn of the loop. Other tasks, timers and Ctrl-C wait for no more than these.
+# Operations that may complete in a row without a turn of the loop. Other tasks, timers and Ctrl-C wait for no more than these.
 _IN_A_ROW = 16
 
 
 class NetError(Error):
-    """Everything that the transport raises, but for what Python itself does."""
+    """The base of all exceptions of the transport, except Python's own."""
 
 
 class BindError(NetError, OSError):
@@ -76,7 +76,7 @@ class InvalidKeyError(NetError):
 
 
 class TicketError(NetError):
-    """A text is no ticket."""
+    """The text is not a valid ticket."""
 
 
 class PathError(NetError):
@@ -84,7 +84,7 @@ class PathError(NetError):
 
 
 class ClosedError(NetError):
-    """This handle, or the connection, is closed for what was asked for."""
+    """This handle, or the connection, is closed for this operation."""
 
 
 class LostError(NetError, ConnectionError):
@@ -112,11 +112,11 @@ class StoppedError(_CodeError):
 
 
 class ResetError(_CodeError):
-    """The peer has reset a stream, with a code of its application: what was read is incomplete."""
+    """The peer has reset a stream, with a code of its application: the received data is incomplete."""
 
 
 class IncompleteReadError(NetError, EOFError):
-    """A stream has ended before so many bytes."""
+    """The stream ended before the requested number of bytes."""
 
 
 class TooLongError(NetError):
@@ -124,7 +124,7 @@ class TooLongError(NetError):
 
 
 class _Thread(threading.local):
-    """What a thread knows of the loop that it has run last."""
+    """The state of a thread for the loop that it ran last."""
 
     loop = staticmethod(lambda: None)
     bell = None
@@ -155,9 +155,9 @@ def _bell():
 
 
 async def _finish(start, *args):
-    """Runs an operation. Whoever cancels this finds that it has not happened, or has the result."""
+    """Runs an operation. If this is cancelled, the operation has had no effect; else its result is returned."""
     if _thread.left <= 0:
-        # Before it has begun: afterwards a result would be lost.
+        # The turn of the loop comes before the operation: a cancellation after it would lose the result.
         await asyncio.sleep(0)
         _thread.left = _IN_A_ROW
     _thread.left -= 1
@@ -178,7 +178,7 @@ def _immutable(data):
 
 
 class _Sends:
-    """What streams to the peer can do."""
+    """The methods of streams to the peer."""
 
     __slots__ = ()
 
@@ -191,7 +191,7 @@ class _Sends:
         self._send.finish()
 
     async def stopped(self):
-        """Waits until the peer has received all of a finished stream: None, or has refused the rest: the code of its application."""
+        """Waits until the peer has received the finished stream and returns None, or returns the code with which the peer refused it."""
         return await _finish(self._send.stopped)
 
     def reset(self, code=0):
@@ -204,12 +204,12 @@ class _Sends:
 
     @property
     def written(self):
-        """Bytes that the stream has taken: what a cancelled write has written is in it."""
+        """Bytes that the stream has accepted, also from cancelled writes."""
         return self._send.written
 
 
 class _Receives:
-    """What streams of the peer can do."""
+    """The methods of streams from the peer."""
 
     __slots__ = ()
 
@@ -284,7 +284,7 @@ class Stream(_Sends, _Receives):
 
 
 def _end(send, failure):
-    """What a block leaves behind is complete unless it has failed."""
+    """Ends a stream after an `async with` block: finishes it, or resets it if the block failed."""
     if failure is None:
         try:
             send.finish()
@@ -295,14 +295,14 @@ def _end(send, failure):
 
 
 class Connection:
-    """A connection. Its streams come in pairs (`open`, `accept`, `async for`) or each for itself (`open_stream`, `accept_stream`, messages)."""
+    """A connection. Its streams come in pairs (`open`, `accept`, `async for`) or singly (`open_stream`, `accept_stream`, messages)."""
 
     __slots__ = ("_inner", "_ticket", "_begun", "__weakref__")
 
     def __init__(self, inner, ticket=None):
         self._inner = inner
         self._ticket = ticket
-        # Messages of which a cancelled task has read a part.
+        # Messages that a cancelled task has read in part.
         self._begun = deque()
 
     @property
@@ -381,11 +381,11 @@ class Connection:
         return await _finish(self._inner.add_paths, ticket)
 
     def remove_path(self, path):
-        """Abandons a path. What flies on it is sent again on the others."""
+        """Abandons a path. Its data in flight is sent again on the other paths."""
         self._inner.remove_path(path)
 
     def set_path_status(self, path, status):
-        """Uses a path always, "active", or as a backup, "standby"."""
+        """Sets the status of a path: "active", or "standby" for a backup."""
         self._inner.set_path_status(path, status)
 
     async def __aenter__(self):
@@ -458,7 +458,7 @@ class Server:
 
 
 async def listen(*addresses, key=None, keys=None, cc=None, **settings):
-    """Accepts connections at these addresses, or at all of the computer, from everybody who has the ticket, or from the owners of `keys`."""
+    """Accepts connections at these addresses, or at all local addresses, from every client with the ticket, or only from the owners of `keys`."""
     return Server(_net.Endpoint(addresses, key, keys, cc, settings, accepts=True))
 
 

@@ -15,21 +15,21 @@ import anabranch as ab
 # Codes with which an answer is refused.
 NO_SUCH_FILE = 1
 
-# What a name may have.
+# The limit of bytes in a name.
 NAME_MAX = 255
 
 
 async def answer(stream, folder):
-    # Whoever fails is told by a reset, so that a part is never taken for the whole.
+    # A failure resets the stream, so the client never takes a part for the whole file.
     async with stream:
         name = (await stream.read(limit=NAME_MAX)).decode()
-        # A name that is in the list leads nowhere else.
+        # Only names in this list are accepted, so a name cannot lead out of the folder.
         if name not in {file.name for file in folder.iterdir() if file.is_file()}:
             stream.reset(NO_SUCH_FILE)
             return
         with open(folder / name, "rb") as file:
             while block := file.read(1 << 18):
-                # It waits as long as the other end does not read.
+                # The write waits while the other end does not read.
                 await stream.write(block)
 
 

@@ -1,4 +1,4 @@
-"""Something small learns to share a link with `cubic`: two numbers, found by the cross-entropy method.
+"""A small policy learns to share a link with `cubic`: two numbers, found by the cross-entropy method.
 
 The policy moves the window by a step that falls with the queueing delay: log2(w) changes by a - b * log2(rtt / least rtt) each
 100 ms. Many episodes run at once. At the end the learnt policy runs beside `cubic`, and so does a second `cubic`; with matplotlib
@@ -104,7 +104,7 @@ def compare(a, b):
 
 
 def draw(curve, runs):
-    """How it learnt, and what became of window and queue."""
+    """Draws the learning curve, the windows and the queues."""
     try:
         from matplotlib.figure import Figure
     except ImportError as missing:

@@ -1,8 +1,8 @@
-"""How fast is the transport from Python? One stream with writes of 64 KiB, and how long a small question and its answer take.
+"""How fast is the transport from Python? One stream with writes of 64 KiB, and the time of a small request and its answer.
 
     python network_speed.py [SECONDS]
 
-A process of its own is the other end, at loopback. `anabranch bench` measures the same stream without Python.
+The other end is another process, at loopback. `anabranch bench` measures the same stream without Python.
 """
 
 import asyncio
@@ -60,7 +60,7 @@ if __name__ == "__main__":
     if sys.argv[1:] == ["serve"]:
         asyncio.run(serve())
     else:
-        # Without an argument it only shows that it works.
+        # Without an argument this is only a short test.
         seconds = float(sys.argv[1]) if len(sys.argv) == 2 and sys.argv[1].replace(".", "").isdigit() else 0.2
         other = subprocess.Popen([sys.executable, __file__, "serve"], stdout=subprocess.PIPE, text=True)
         try:

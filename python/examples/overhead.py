@@ -1,4 +1,4 @@
-"""What does it cost to let others run a sweep?
+"""What does it cost to run a sweep on an executor?
 
 Runs a grid of cells of one simulated second on plain threads of this process and on each executor that is installed, always as many workers as
 there are cores, and prints for each: time, processor time of all its processes, and what both are more than on plain threads. `cores busy` is
@@ -82,7 +82,7 @@ def submitit_local():
 
 
 class Chunks(logging.Handler):
-    """Adds up how long the workers were within runs."""
+    """Adds up the time of the workers within runs."""
 
     def __init__(self):
         super().__init__(logging.DEBUG)
@@ -93,7 +93,7 @@ class Chunks(logging.Handler):
 
 
 def processor_time():
-    """Of this process and all below it."""
+    """The processor time of this process and its descendants."""
     own = time.process_time()
     try:
         import psutil
@@ -128,7 +128,7 @@ def main(cells=200):
     for who in (plain_threads, thread_pool, process_pool, dask_local, ray_local, submitit_local):
         try:
             with who() as executor:
-                # Workers begin, and load the module.
+                # A warm-up: workers start and load the module.
                 measured(executor, {"link.bottleneck.rate": ["1Mbit/s", "2Mbit/s"]}, 2 * CORES)
                 seconds, used, chunks, runs = measured(executor, axes, seeds)
         except ImportError as missing:

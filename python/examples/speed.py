@@ -1,6 +1,6 @@
 """What does a controller in Python cost?
 
-Runs one flow over a fast link with controllers that hear more or less and change nothing, so that all runs are the same. Prints ACKs a second of
+Runs one flow over a fast link with controllers that override more or fewer hooks and change nothing, so that all runs are the same. Prints ACKs a second of
 the whole simulation, in which links, both ends and the receiver's ACKs take most of the time; and what the controller adds to an ACK: the
 processor time of a run beside that of a run whose controller is never called, over its ACKs. Of one that is called for every ACK this is all that
 Python costs: making the arguments, the call, its body, and reading the window. Its inverse is how many ACKs it would carry if nothing else ran.
@@ -14,7 +14,7 @@ SECONDS = 2
 
 
 class Silent(ab.Controller):
-    """Never called but at the start: what the simulation itself takes."""
+    """Called only at the start: shows the cost of the simulation itself."""
 
     window = 400.0
 
@@ -38,7 +38,7 @@ class EveryAck(ab.Controller):
 
 
 def measured(law):
-    """ACKs, and the seconds of processor time that they took."""
+    """The number of ACKs, and the processor time of the run in seconds."""
     scenario = (
         ab.Scenario(duration=f"{SECONDS}s")
         .link("l", "a", "b", rate="1Gbit/s", delay="2ms", queue={"kind": "drop_tail", "packets": 100000})
@@ -52,7 +52,7 @@ def measured(law):
 def main():
     laws = (Silent, EveryRound, EveryAck)
     measured(Silent)
-    # In turns, and the best of each, because other programs take turns on the processor, too.
+    # The laws take turns and the best round counts, because other programs use the processor, too.
     rounds = [[measured(law) for law in laws] for _ in range(7)]
     best = [min((run[index] for run in rounds), key=lambda it: it[1] / it[0]) for index in range(len(laws))]
     for law, (acks, seconds) in zip(laws, best):
