@@ -1,4 +1,4 @@
-"""A law before the criteria of RFC 9743, as the command line judges it."""
+"""A law judged by the criteria of RFC 9743, as the command line judges it."""
 
 import json
 
