@@ -75,10 +75,10 @@ pub(crate) struct Progress {
     /// Segments found to be lost so far.
     #[pyo3(get)]
     lost: f64,
-    /// The arrival time of the latest acknowledgement that delivered something.
+    /// The arrival time of the latest ACK of new data, or the start of the present flight, whichever is later.
     #[pyo3(get)]
     delivered_at: f64,
-    /// The latest send time of all delivered segments.
+    /// The latest send time of all delivered segments, or the start of the present flight, whichever is later.
     #[pyo3(get)]
     departed: f64,
 }
@@ -153,7 +153,7 @@ impl Departure {
         self.0.progress.into()
     }
 
-    /// Whether the sender had enough data to fill the window: `enough` or `short`.
+    /// Whether there was data whenever the window and the pacer allowed a departure: `enough` or `short`.
     #[getter]
     fn supply<'py>(&self, py: Python<'py>) -> &Bound<'py, PyString> {
         match self.0.supply {

@@ -23,7 +23,7 @@
 enum { ANABRANCH_AT_ONCE = 0, ANABRANCH_PROPORTIONAL = 1 };
 /* The ECN codepoint of the sent segments where the path uses ECN. A law that does not react to marks has ANABRANCH_ECT_NONE. */
 enum { ANABRANCH_ECT_0 = 0, ANABRANCH_ECT_1 = 1, ANABRANCH_ECT_NONE = 2 };
-/* Whether the sender had enough data to fill the window. If not, the delivery rate says nothing about the path. */
+/* Whether there was data whenever the window and the pacer allowed a departure. If not, the delivery rate says nothing about the path. */
 enum { ANABRANCH_ENOUGH = 0, ANABRANCH_SHORT = 1 };
 /* What limits the sender. If it is not the window, an ACK is no evidence for a larger window. */
 enum { ANABRANCH_LIMIT_WINDOW = 0, ANABRANCH_LIMIT_APPLICATION = 1 };
@@ -57,8 +57,8 @@ struct anabranch_path {
     double rtt_smoothed; /* RFC 6298 */
     double rtt_min;      /* least sample since the path was established or changed */
     double delivered, lost;
-    double delivered_at; /* arrival time of the latest acknowledgement that delivered something */
-    double departed;     /* latest send time of all delivered segments */
+    double delivered_at; /* latest ACK of new data, or start of the present flight, whichever is later */
+    double departed;     /* latest send time of all delivered segments, or that start, whichever is later */
 };
 
 /* The state of the path when a segment was sent. */

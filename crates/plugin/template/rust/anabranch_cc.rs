@@ -27,7 +27,7 @@ pub mod ect {
     pub const NONE: u32 = 2;
 }
 
-/// Whether the sender had enough data to fill the window. If not, the delivery rate says nothing about the path.
+/// Whether there was data whenever the window and the pacer allowed a departure. If not, the delivery rate says nothing about the path.
 pub mod supply {
     pub const ENOUGH: u32 = 0;
     pub const SHORT: u32 = 1;
@@ -127,9 +127,9 @@ pub struct Path {
     pub rtt_min: f64,
     pub delivered: f64,
     pub lost: f64,
-    /// The arrival time of the latest acknowledgement that delivered something.
+    /// The arrival time of the latest ACK of new data, or the start of the present flight, whichever is later.
     pub delivered_at: f64,
-    /// The latest send time of all delivered segments.
+    /// The latest send time of all delivered segments, or the start of the present flight, whichever is later.
     pub departed: f64,
 }
 
