@@ -4,17 +4,17 @@
 //! alpha_r = alpha x_r / Σ x_p    over this path and those that share its queue, x = w/RTT
 //! the window of each path is FAST's with alpha_r, alpha_r at least 2
 //! path p shares the queue of r:  their queueing delays, RTT − least RTT, differ by at most an eighth of the larger, or half a millisecond, for 8 rounds
-//! and no longer:                 they differ by more for 8 rounds
+//! and no longer after:           8 rounds in which they differ by more
 //! ```
 //!
 //! In equilibrium the share of a flow of FAST in a queue is its share of all alphas there: q x_r = alpha_r s. So paths whose alpha_r
-//! add up to alpha together take the rate of one flow, for any division among them. A path with a queue of its own takes the rate of one flow, too.
+//! add up to alpha take the rate of one flow together, for any division among them. A path with a queue of its own takes the rate of one flow, too.
 //! Two paths through one queue have equal queueing delays, so paths with different delays share no queue.
 //!
 //! Citation: fast-2006 for the window; the rule is ours, in the manner of wvegas-2012 and rfc-6356 sec. 2 (goal 2).
 //!
-//! Limits. Two links of the same rate without other traffic have equal queues, too, and are taken for one. Then half of alpha is
-//! queued on each, and both links are still full. A path with a wrong base RTT, as of a late comer, is not recognised.
+//! Limits. Two links of the same rate without other traffic have equal queueing delays, too, and count as one link. Then half of alpha is
+//! queued on each, and both links are still full. A shared queue is not recognised if the base RTT of a path is wrong, as that of a late comer.
 
 use anabranch_units::Rate;
 

@@ -1,31 +1,32 @@
-//! Whose queue is it? What a drain shows, and what to do beside a rival that fills the queue.
+//! Rivals: a drain shows whether the queue is ours, and beside a rival that fills the queue the flow competes.
 //!
 //! ```text
 //! share:      s = (1 − RTT after/RTT before)/(1 − window after/window before)
-//! a look:     a drain, also when the queue has been 2.25 times what alpha makes at the rate of late for a round trip
-//! it shows:   s ≥ 3/4, or an empty queue                       own: it was ours, or of flows of our kind, which drain with us
-//!             else, if no RTT of late differs from another     route: it is longer; baseRTT ← the RTT
+//! a look:     a drain, also when the queueing delay was for a round trip 2.25 times that of alpha at the recent rate
+//! it shows:   s ≥ 3/4, or an empty queue                       own: the queue was ours, or of flows of our kind, which drain with us
+//!             else, if the recent RTTs are equal               route: the route is longer; baseRTT ← the RTT
 //!             else, again 3 s later, and the queue has grown
 //!             or is longer than 30 ms                          rival: compete
-//! overflow:   a loss while the queue has been 1.75 times that for a round trip: compete, too
-//! compete:    the window of CUBIC; without a loss it begins with slow start, up to half of what the path carries
-//! a pause:    after a loss the window stays. RTTs that have not risen for 4 s, or an empty queue: back to delay
-//!             it overflows again: somebody filled it; CUBIC goes on for three losses without a pause
-//!             where the queue overflows beyond 60 ms there is no pause
-//! a probe:    every `interval`, and eight RTTs, or when the RTT falls by itself: a quarter of the window, or half of what the queue is of the RTT, is
-//!             left out for two round trips. s ≥ 3/4 twice in a row: back to delay, by a drain
+//! overflow:   a loss, and the queueing delay was for a round trip 1.75 times that of alpha: compete, too
+//! compete:    the window of CUBIC; without a loss it begins with slow start, up to half of the rate of the path
+//! a pause:    after a loss the window stays. If the RTT does not rise for 4 s, or the queue is empty: back to delay
+//!             If the queue overflows again, a rival filled it: this loss and the next two have no pause
+//!             There is no pause if the queueing delay at the loss is above 60 ms
+//! a probe:    every `interval`, but at least eight RTTs apart, or when the RTT falls by itself: the window is reduced for two round trips, by a quarter or by
+//!             half of the queue's share of the RTT, whichever is less. s ≥ 3/4 twice in a row: back to delay, by a drain
 //! ```
 //!
-//! Why: beside one that fills the queue, a law that goes by delay starves: at rest its rate is alpha over the delay. All windows together are c · RTT, and
-//! those of others stay as they are for a round trip. So the RTT falls by what one window gives up over c, and s is the share of the link that this window
-//! has. A queue that grows while we hold still, and overflows, is filled by somebody else. On a longer route without a queue the window has nothing to do
-//! with the RTT.
+//! Why: beside a flow that fills the queue, a delay-based law starves: in equilibrium its rate is alpha over the queueing delay. The sum of all windows
+//! on a link of rate c is c · RTT, and the windows of the others do not change for a round trip. So the RTT falls by the reduction of our window over c,
+//! and s is our share of the link. If the queue grows and overflows while our window stays, another flow fills it. On a longer route without a queue the
+//! RTT does not depend on the window.
 //!
-//! Citation: rfc-9438 for what is done. copa-2018 sec. 2.2 switches by whether the queue is ever empty, nimbus-2022 by how others respond to pulses.
+//! Citation: rfc-9438 for the window beside a rival. copa-2018 sec. 2.2 switches by whether the queue is ever empty, nimbus-2022 by the response of others to
+//! pulses.
 //!
-//! Limits. Many flows of our kind whose queue overflows while they begin see each other as rivals, and compete until pauses or probes meet; those whose window
-//! has fallen below eight segments yield meanwhile. A rival whose queue rests for 4 s, as CUBIC's does near its plateau on links of Gbit/s, is believed to have
-//! gone, until its queue grows. Who has three quarters of the link gives it back.
+//! Limits. If the queue overflows while many flows of our kind begin, they take each other for rivals, and compete until their pauses or probes coincide.
+//! Flows with a window below eight segments yield meanwhile. If a rival's queue does not grow for 4 s, as CUBIC's near its plateau on links of Gbit/s, the
+//! flow assumes that the rival has gone, until the queue grows. A flow with three quarters of the link gives them back.
 
 mod competition;
 mod look;
@@ -36,18 +37,18 @@ pub use self::competition::{Competition, Facts, Turn};
 pub use self::look::{Bottom, Look, Verdict};
 use crate::settings::{Choice, Fields};
 
-/// How to compete.
+/// The settings of the competition with a rival.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rule {
     /// Seconds from one probe to the next; more than zero.
     pub interval: f64,
-    /// What is left of the window in a probe, at the least; more than the 0.7 that a loss leaves, less than one.
+    /// The least share of the window that a probe leaves; more than the 0.7 that a loss leaves, less than one.
     pub share: f64,
 }
 
 impl Rule {
-    /// Two probes and a drain fit into five seconds. A quarter of the window is seen where eight share the queue, and costs a quarter of the rate in
-    /// two of some twenty round trips.
+    /// Two probes and a drain fit into five seconds. The effect of a quarter of the window is visible if eight flows share the queue. It costs a quarter of
+    /// the rate in two of about twenty round trips.
     pub const DEFAULT: Self = Self { interval: 2.0, share: 0.75 };
 }
 
@@ -56,21 +57,22 @@ impl Choice for Option<Rule> {
 
     fn visit(&mut self, fields: &mut Fields<'_>) {
         let Some(Rule { interval, share }) = self else { return };
-        let help = "while it competes, from one probe whether the rival is still there to the next";
+        let help = "time from one probe, which shows whether the rival is still there, to the next";
         fields.seconds("interval", interval, Span::from_millis(1)..=Span::from_secs(3600), help);
-        // No less than a loss leaves, which may come in the middle of a probe.
-        fields.number("share", share, 0.75..=0.95, "", "what is left of the window in a probe, at the least");
+        // More than a loss leaves, as a loss may come in the middle of a probe.
+        fields.number("share", share, 0.75..=0.95, "", "least share of the window that a probe leaves");
     }
 }
 
-/// A window of fewer segments tells nothing of a queue by what a part of it leaves there, nor do many such fill one for long: they answer losses.
+/// A smaller window, in segments, is not used to judge a queue: a part of it has too little effect there. Even many such windows do not fill a queue for
+/// long, as they respond to losses.
 pub const SMALL: f64 = 8.0;
 
-/// The share of the link above which a queue is ours. One rival that has a quarter is no reason to compete, and more than one and a half times a fair
-/// share is not ours to take.
+/// The share of the link above which a queue is ours. A rival with only a quarter is no reason to compete: beside one rival, three quarters are one and a
+/// half times the fair share.
 const ALONE: f64 = 0.75;
 
-/// An RTT has risen by more than so many times what one sample may differ from the next by.
+/// An RTT has risen if it is larger by more than this many times the difference that two samples may have without a meaning.
 const RISEN: f64 = 2.0;
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ fn told(flow: &mut Flow, rounds: u32, group: &[PathSummary]) -> f64 {
 }
 
 /// Both queues have 20 ms, and the other path carries three times as much: after eight rounds this path has a quarter of 20 segments. It has
-/// all of them again after eight rounds in which the other queue is different.
+/// all 20 again after eight rounds in which the queueing delays differ.
 #[test]
 fn paths_that_wait_equally_long_share_alpha() {
     let mut flow = Flow::new("mpfast", &[("alpha", "20")]);

@@ -1,4 +1,4 @@
-//! The window beside a rival, and whether the rival is still there.
+//! The window beside a rival, and the test whether the rival is still there.
 
 use super::super::noise::Recent;
 use super::super::window::WINDOW_MIN;
@@ -11,78 +11,78 @@ use crate::number::{greater, is_known, lesser};
 #[derive(Clone, Debug)]
 pub struct Competition {
     cubic: Cubic,
-    /// What the path was seen to carry, in segments a second.
+    /// The largest recent delivery rate before the competition, in segments a second.
     carried: f64,
-    /// RTTs of the last one to two round trips, below zero.
+    /// The RTTs of the last one to two round trips, with the sign reversed: their minimum is the largest RTT.
     most: Recent,
     state: State,
-    /// Probes in a row that showed nobody else.
+    /// The number of consecutive probes that showed no rival.
     alone: u32,
-    /// Losses that need no pause, as somebody else filled the queue before.
+    /// The number of losses, from the last one on, without a pause, because a pause has shown a rival.
     confirmed: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum State {
-    /// Slow start, up to half of what the path carries.
+    /// Slow start, up to half of the rate of the path.
     Starting,
     /// The window is CUBIC's.
     Growing {
-        /// Since when, in seconds.
+        /// The begin of this state, in seconds.
         since: f64,
     },
-    /// A part of the window is left out.
+    /// The window is reduced.
     Probing {
-        /// From when on the RTT shows it, and until when, in seconds.
+        /// The time from which on the RTT shows the reduction; below, the end of the probe, in seconds.
         from: f64,
         until: f64,
-        /// What is left of the window.
+        /// The share of the window that is left.
         left: f64,
-        /// The RTT before it, and the least since `from`, in seconds.
+        /// The RTT before the probe; below, the least RTT since `from`, in seconds.
         before: f64,
         least: f64,
     },
     /// After a loss: the window stays.
     Pausing {
-        /// From when on the RTT shows what the loss left, in seconds.
+        /// The time from which on the RTT shows the window after the loss, in seconds.
         from: f64,
-        /// The least RTT of the round trip that ends then, in seconds.
+        /// The least RTT of the present round trip; below, the end of this round trip, in seconds.
         least: f64,
         ends: f64,
-        /// The RTT that has not risen, and since when, in seconds.
+        /// The RTT that has not risen; below, the time since which it has not, in seconds.
         level: f64,
         since: f64,
     },
 }
 
 impl State {
-    /// The window has fallen to `left` of what it was, at an RTT of `rtt` seconds that was `before` at the most.
+    /// The state after the window fell to the share `left` at an RTT of `rtt` seconds, whose recent maximum is `before`.
     fn probing(now: f64, (rtt, before): (f64, f64), left: f64) -> Self {
         Self::Probing { from: now + rtt, until: now + ROUNDS * rtt, left, before, least: f64::INFINITY }
     }
 
-    /// Something was lost at `now`, at an RTT of `rtt` seconds.
+    /// The state after a loss at `now`, at an RTT of `rtt` seconds.
     fn pausing(now: f64, rtt: f64) -> Self {
         let from = now + ROUNDS * rtt;
         Self::Pausing { from, least: f64::INFINITY, ends: from + rtt, level: f64::INFINITY, since: from }
     }
 }
 
-/// What an ACK showed.
+/// The result of an ACK.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Turn {
-    /// Somebody else may be there.
+    /// A rival may still be there.
     Stay,
-    /// Nobody is: the queue is ours, and so many segments a second are carried.
+    /// There is no rival: the queue is ours.
     Alone {
-        /// Segments a second.
+        /// The delivery rate in segments a second.
         rate: f64,
     },
-    /// Nobody fills the queue any more.
+    /// No rival fills the queue any more.
     Calm,
 }
 
-/// What is known at an ACK while competing; times in seconds.
+/// The state of the flow at an ACK while it competes; times in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Facts {
     /// The ACK's arrival.
@@ -91,40 +91,41 @@ pub struct Facts {
     pub rtt: f64,
     /// The baseRTT of the path, in seconds.
     pub base: f64,
-    /// What one sample may differ from the next by.
+    /// The difference that two samples may have without a meaning.
     pub grain: f64,
 }
 
-/// Round trips of a probe: in the first one the queue falls, in the second the samples show it. A loss takes as long to show.
+/// The round trips of a probe: in the first one the queue falls, in the second the samples show it. The effect of a loss takes as long.
 const ROUNDS: f64 = 2.0;
 
-/// Least RTTs between two probes.
+/// The least number of RTTs between two probes.
 const APART: f64 = 8.0;
 
-/// A probe of a smaller part of the window is not seen.
+/// The least part of the window by which a probe reduces it: the effect of a smaller part is not visible.
 const PROBE_LEAST: f64 = 0.05;
 
-/// More than this share of the link nobody can have: somebody else gave way at the same time.
+/// A measured share of the link above this is impossible: another flow has reduced its window at the same time.
 const SHARE_MOST: f64 = 1.3;
 
-/// Below this share of what it was a round trip ago, an RTT has fallen by itself: eight that share a queue and probe leave 31/32 each.
+/// An RTT below this share of its value a round trip ago has fallen by itself. If one of eight flows in a queue probes, it leaves 31/32 of the RTT.
 const FALLEN: f64 = 0.97;
 
-/// Seconds, and round trips, for which an RTT that does not rise shows that nobody fills the queue: CUBIC adds 6 packets in the 4 s around its plateau,
-/// whatever its window.
+/// If the RTT does not rise for these seconds and these round trips, no rival fills the queue. CUBIC adds 6 packets in the 4 s around its plateau, for any
+/// window.
 const FLAT: (f64, f64) = (4.0, 8.0);
 
-/// Losses after a pause that ended with one: a pause gives a rival a quarter of a window or so, once in so many.
+/// The number of losses without a pause, from the one that ended a pause on. A pause gives a rival about a quarter of a window, and it comes only once in
+/// so many losses.
 const CONFIRMED: u32 = 3;
 
-/// A queue of so many seconds flows of our kind do not fill: what overflows there is a rival's.
+/// Flows of our kind do not make a queueing delay of this many seconds: such a queue is a rival's.
 const DEEP: f64 = 0.06;
 
-/// Of what the path carries so much is a fair share beside one rival.
+/// The fair share of the path beside one rival.
 const FAIR: f64 = 0.5;
 
 impl Competition {
-    /// Begins with a window in segments on a path that was seen to carry so many segments a second.
+    /// Begins with a window in segments, on a path with a rate of `carried` segments a second.
     pub fn new(window: f64, carried: f64) -> Self {
         Self {
             cubic: Cubic::beginning_with(window),
@@ -145,11 +146,11 @@ impl Competition {
         }
     }
 
-    /// Takes an ACK: whether somebody else is still there.
+    /// Handles an ACK. Returns whether a rival may still be there.
     pub fn on_ack(&mut self, path: &PathView, ack: &Ack, facts: &Facts, rule: &Rule) -> Turn {
         let &Facts { now, rtt, base, .. } = facts;
         let most = -self.most.on_value(now, -rtt, rtt);
-        // The time of a probe or a pause does not count for the curve.
+        // The time of a probe or a pause does not count for CUBIC's curve.
         let is_held = matches!(self.state, State::Probing { .. } | State::Pausing { .. });
         let limit = if is_held { Limit::Application } else { ack.limit };
         self.cubic.on_ack(path, &Ack { limit, ..*ack });
@@ -166,7 +167,7 @@ impl Competition {
                 let interval = if self.alone > 0 { ROUNDS * rtt } else { greater(rule.interval, APART * rtt) };
                 let is_due = waited >= interval || rtt < FALLEN * most && waited >= ROUNDS * rtt;
                 if is_due && ack.limit == Limit::Window && ack.phase == Phase::Open {
-                    // If all of the queue is ours, half of it is left.
+                    // If the whole queue is ours, half of it is left.
                     let left = greater(rule.share, 1.0 - 0.5 * (rtt - base) / rtt);
                     self.state = State::probing(now, (rtt, most), lesser(left, 1.0 - PROBE_LEAST));
                 }
@@ -177,7 +178,7 @@ impl Competition {
         }
     }
 
-    /// A sample after a loss, while the window stays.
+    /// Handles a sample in a pause.
     fn pause(&mut self, &Facts { now, rtt, base, grain }: &Facts) -> Turn {
         let State::Pausing { from, least, ends, level, since } = &mut self.state else { return Turn::Stay };
         if now < *from {
@@ -199,7 +200,7 @@ impl Competition {
         if is_empty || now - *since >= greater(seconds, rounds * rtt) { Turn::Calm } else { Turn::Stay }
     }
 
-    /// A sample while a part of the window is left out.
+    /// Handles a sample in a probe.
     fn probe(&mut self, &Facts { now, rtt, .. }: &Facts) -> Turn {
         let State::Probing { from, until, left, before, least } = &mut self.state else { return Turn::Stay };
         if now >= *from {
@@ -215,7 +216,7 @@ impl Competition {
         if self.alone >= 2 { Turn::Alone { rate } } else { Turn::Stay }
     }
 
-    /// A loss at `now`, at an RTT of `rtt` seconds on a path of `base`.
+    /// Handles a loss at `now`, at an RTT of `rtt` seconds on a path with a baseRTT of `base`.
     pub fn on_loss(&mut self, now: f64, (rtt, base): (f64, f64), path: &PathView, loss: &Loss) {
         self.cubic.on_loss(path, loss);
         self.alone = 0;
@@ -225,7 +226,7 @@ impl Competition {
         self.state = if pauses { State::pausing(now, rtt) } else { State::Growing { since: now } };
     }
 
-    /// The latest loss was none: all of the window is back.
+    /// Handles a spurious loss: the whole window returns.
     pub fn on_undo(&mut self, path: &PathView) {
         self.cubic.on_undo(path);
         self.state = State::Growing { since: path.now.as_secs_f64() };

@@ -1,18 +1,18 @@
-//! What RTTs and drains tell of a queue.
+//! Looks: recent RTTs and drains show whose a queue is.
 
 use super::super::noise::Recent;
 use super::super::share;
 use super::{ALONE, RISEN};
 use crate::number::{greater, lesser};
 
-/// What a drain showed.
+/// The result of a drain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The queue was ours.
     Own,
     /// The route is longer.
     Route,
-    /// Not ours, and who knows whose.
+    /// The queue is not ours, and the flow does not know yet whose it is.
     Unsure,
     /// A rival fills it.
     Rival,
@@ -21,7 +21,7 @@ pub enum Verdict {
 /// The bottom of a drain; times in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bottom {
-    /// When it was reached.
+    /// The time at which it was reached.
     pub now: f64,
     /// The baseRTT of the path, in seconds.
     pub base: f64,
@@ -31,78 +31,78 @@ pub struct Bottom {
     pub least: f64,
     /// The window before the drain, in segments.
     pub window: f64,
-    /// What the drain left of it.
+    /// The share of the window that the drain left.
     pub share: f64,
-    /// A queueing delay that may be our own.
+    /// The longest queueing delay that may be our own.
     pub own: f64,
-    /// What one sample may differ from the next by.
+    /// The difference that two samples may have without a meaning.
     pub grain: f64,
 }
 
-/// What is known of the delay of late. Times in seconds.
+/// The knowledge about the recent delay. Times in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Look {
-    /// RTTs of the last four to eight round trips; the most is below zero.
+    /// The RTTs of the last four to eight round trips; in `most` with the sign reversed.
     least: Recent,
     most: Recent,
-    /// The least of them and the most.
+    /// The least of them, and the largest.
     low: f64,
     high: f64,
     /// The least RTT of the last one to two round trips.
     standing: Recent,
     stands: f64,
-    /// Delivery rates of the last twenty to forty seconds, in segments a second, below zero.
+    /// The delivery rates of the last twenty to forty seconds in segments a second, with the sign reversed; below, the largest.
     rates: Recent,
     rate: f64,
-    /// Those of the last one to two round trips, and the least of them.
+    /// The delivery rates of the last one to two round trips; below, the least.
     rates_of_late: Recent,
     delivers: f64,
-    /// What was in flight in the last twenty to forty seconds, in segments, below zero.
+    /// The flights of the last twenty to forty seconds in segments, with the sign reversed; below, the largest.
     windows: Recent,
     window: f64,
-    /// Looks in a row that showed no queue of our own.
+    /// The number of consecutive looks that showed a queue that is not ours.
     doubts: u32,
-    /// When the first of them was, and the RTT before it, in seconds.
+    /// The time of the first of them, and the RTT before it, in seconds.
     doubted: (f64, f64),
-    /// The longest delay that a look showed to be ours, in seconds.
+    /// The last queueing delay above the limit that a look showed to be ours, in seconds.
     owned: f64,
-    /// Until when a queue that is not ours is let be, in seconds.
+    /// The time until which a queue that is not ours causes no looks, in seconds.
     muted_until: f64,
 }
 
-/// Round trips in which RTTs are compared.
+/// The round trips over which RTTs are compared.
 const STANDING: f64 = 4.0;
 
-/// A queue of so many times what alpha makes at the rate of late is not ours: five times as many flows as there were would make it.
+/// A queueing delay above this many times that of alpha at the recent rate is not ours: five times as many flows as before would make it.
 const FOREIGN: f64 = 2.25;
 
-/// A queue is empty if so much of the delay is left.
+/// A queue is empty if at most this share of the delay is left.
 const LEFT: f64 = 0.2;
 
-/// RTTs are equal if they differ by no more than this share of the delay: a rival's queue moves with our window, if not by itself.
+/// RTTs are equal if they differ by no more than this share of the delay. A rival's queue changes at least with our window.
 const STEADY: f64 = 0.02;
 
-/// Seconds of queue that many flows of our kind do not make, however many they are, unless they are so many that each has but a segment or two.
+/// The queueing delay in seconds that no number of flows of our kind makes, unless each of them has only a segment or two.
 const LONG: f64 = 0.03;
 
-/// Seconds for which a queue is let be that was not ours, but did not grow: flows of our kind that do not drain together.
+/// The seconds without looks after a queue that was not ours and did not grow: it is of flows of our kind that do not drain together.
 const MUTED: f64 = 20.0;
 
-/// Seconds, and round trips, after a look that showed a queue of our own before the next one: what the look itself moves is to come to rest. An update, each
-/// second round trip, halves it.
+/// The least time between a look that showed our own queue and the next one, in seconds and in round trips: the look itself disturbs the queue. An update,
+/// in every second round trip, halves the disturbance.
 const OWNED: (f64, f64) = (1.0, 24.0);
 
-/// A window that has fallen below this share of what it was of late has no say in whether the route is longer: that a rival's queue rests for a moment would
-/// look the same.
+/// A window below this share of its recent maximum does not show whether the route is longer: a rival's queue that stays equal for a moment would look the
+/// same.
 const FULL: f64 = 0.25;
 
-/// Looks in a row that show a rival: flows of our kind that do not drain together see each other, and begin to.
+/// The number of consecutive looks that show a rival. After the first one, flows of our kind see each other's drains and begin to drain together.
 const DOUBTS: u32 = 2;
 
-/// From the first of them to the last, in seconds: by then flows of our kind have looked at the same time, and a queue that somebody fills has grown.
+/// The least time from the first of them to the last, in seconds: by then flows of our kind have drained together, and a rival's queue has grown.
 const PATIENCE: f64 = 3.0;
 
-/// For how many seconds a rate is kept in mind.
+/// The seconds for which a rate is remembered.
 const RATE_SPAN: f64 = 20.0;
 
 impl Look {
@@ -111,7 +111,8 @@ impl Look {
         Self::default()
     }
 
-    /// A sample of `rtt` seconds of a segment that left with so many in flight; `rate` is that of delivery in segments a second, zero if there is none.
+    /// Takes a sample of `rtt` seconds of a segment that left with `flight` segments in flight; `rate` is the delivery rate in segments a second, zero if it
+    /// is not known.
     #[inline]
     pub fn on_rtt(&mut self, now: f64, rtt: f64, average: f64, (rate, flight): (f64, f64)) {
         let span = STANDING * average;
@@ -130,34 +131,34 @@ impl Look {
         self.stands
     }
 
-    /// Whether a look showed no queue of our own, and the next one is to tell more. Meanwhile the window is held.
+    /// Whether the last look showed a queue that is not ours, and another look is needed. Meanwhile the window is held.
     pub fn doubts(&self) -> bool {
         self.doubts > 0
     }
 
-    /// The most that was delivered of late, in segments a second; at least one.
+    /// The largest recent delivery rate in segments a second; at least one.
     pub fn rate(&self) -> f64 {
         greater(self.rate, 1.0)
     }
 
-    /// The least that was delivered in the last round trip or two, in segments a second; zero if that is not known.
+    /// The least delivery rate of the last one to two round trips in segments a second; zero if it is not known.
     pub fn delivers(&self) -> f64 {
         self.delivers
     }
 
-    /// Whether a queue that is not ours is let be.
+    /// Whether a queue that is not ours causes no looks.
     pub fn is_muted(&self, now: f64) -> bool {
         now < self.muted_until
     }
 
-    /// How long a queue may be that is ours, in seconds, with alpha as it is set.
+    /// The longest delay of a queue that may be ours, in seconds; `alpha` is the setting.
     pub fn own_delay(&self, alpha: f64, share: Option<&share::Rule>, noise: f64) -> f64 {
         let alone = alpha * share.map_or(1.0, |rule| rule.scale(self.rate())) / self.rate();
         let alone = (alone * alone + noise * noise).sqrt();
         lesser(FOREIGN * alone, greater(LONG, FOREIGN * self.owned))
     }
 
-    /// A drain is at its bottom: whose queue it was.
+    /// Judges the bottom of a drain: whose queue it was.
     pub fn judge(&mut self, bottom: &Bottom) -> Verdict {
         let &Bottom { now, base, before, least, window, share, own, grain } = bottom;
         let (delay, left) = (before - base, least - base);
@@ -185,7 +186,7 @@ impl Look {
         if left > LONG || before - first > RISEN * grain {
             return Verdict::Rival;
         }
-        // Many of our kind that do not drain together, it seems: the law goes on.
+        // The queue seems to be of many flows of our kind that do not drain together: the law goes on.
         (self.doubts, self.muted_until) = (0, now + MUTED);
         Verdict::Own
     }

@@ -5,19 +5,19 @@ use super::*;
 use crate::controller::{Ack, Cause, Departure, Limit, Loss, PathView, Phase, Progress, Signal};
 use crate::testing::assert_near;
 
-/// A fluid queue of 4000 segments a second on a path of 50 ms, in which others keep so many segments whatever we do.
+/// A fluid queue of 4000 segments a second on a path of 50 ms, in which others keep `others` segments for any window of ours.
 struct Fluid {
     others: f64,
     now: f64,
 }
 
 impl Fluid {
-    /// With `window` segments of our own, the RTT for which all that is in flight and all of the others' passes.
+    /// The RTT with `window` segments of our own: the time in which all segments in flight pass, ours and those of others.
     fn rtt(&self, window: f64) -> f64 {
         (0.05_f64).max((window + self.others) / 4000.0)
     }
 
-    /// What the law is told at an ACK of a window, and how long after the one before.
+    /// The path's view at an ACK with a window, and the RTT in seconds.
     fn path(&self, window: f64) -> (PathView, f64) {
         let rtt = self.rtt(window);
         let (now, span) = (Time::ZERO + Span::from_secs_f64(self.now), Span::from_secs_f64(rtt));
@@ -25,12 +25,12 @@ impl Fluid {
         (PathView { now, flight: window, mss, rtt_smoothed: Some(span), rtt_min: Some(span), progress }, rtt)
     }
 
-    /// Competes for so many seconds: when it left, and how, if it did.
+    /// Competes for `seconds`. Returns when and how the competition ended, if it did.
     fn compete(&mut self, competition: &mut Competition, seconds: f64) -> Option<(f64, Turn)> {
         self.compete_beside(competition, seconds, |others| others)
     }
 
-    /// The same; `others` says what others keep an ACK later.
+    /// The same; `others` maps the segments of others to those at the next ACK.
     fn compete_beside(
         &mut self,
         competition: &mut Competition,
@@ -73,7 +73,8 @@ impl Fluid {
     }
 }
 
-/// Alone a window of 300 makes an RTT of 75 ms. A probe leaves 5/6 of the window and of the RTT; after two it is over, two seconds and six round trips later.
+/// Alone a window of 300 makes an RTT of 75 ms. A probe leaves 5/6 of the window and of the RTT. After two probes, two seconds and six round trips
+/// later, the competition is over.
 #[test]
 fn alone_the_queue_is_elastic() {
     let mut fluid = Fluid { others: 0.0, now: 1.0 };
@@ -83,7 +84,7 @@ fn alone_the_queue_is_elastic() {
     assert_near(rate, 4000.0, 1.0);
 }
 
-/// Beside as many segments of others the RTT falls by half as much as the window, and it stays for as long as they do.
+/// Beside as many segments of others the RTT falls by half as much as the window, and the competition lasts as long as they are there.
 #[test]
 fn beside_others_it_is_half_as_elastic() {
     let mut fluid = Fluid { others: 300.0, now: 1.0 };
@@ -103,8 +104,8 @@ fn it_begins_with_half_of_the_link() {
     assert!((190.0..215.0).contains(&competition.window()), "{}", competition.window());
 }
 
-/// After a loss the window stays at 0.7 of what it was. Where nobody fills the queue that is over after two round trips and 4 s; where the others grow by
-/// 20 segments a second it goes on until something is lost again, and then there is no pause for three losses.
+/// After a loss the window stays at 0.7 of what it was. If nobody fills the queue, the pause ends after two round trips and 4 s. If the others grow by
+/// 20 segments a second, it lasts until the next loss; this loss and the next two have no pause.
 #[test]
 fn a_pause_shows_whether_somebody_fills_the_queue() {
     let mut fluid = Fluid { others: 150.0, now: 1.0 };
@@ -117,7 +118,7 @@ fn a_pause_shows_whether_somebody_fills_the_queue() {
 
     let mut competition = Competition::new(200.0, 4000.0);
     fluid.lose(&mut competition);
-    // 4000 ACKs a second of all, 140/(140 + others) of them ours: a bit more than 2000.
+    // There are 4000 ACKs a second. 140/(140 + others) of them are ours, about 2000.
     assert_eq!(fluid.compete_beside(&mut competition, 6.0, |others| others + 0.01), None);
     assert_near(competition.window(), 140.0, 1e-9);
     for _ in 0..3 {
@@ -132,7 +133,7 @@ fn a_pause_shows_whether_somebody_fills_the_queue() {
     assert_near(competition.window(), lost, 1e-9);
 }
 
-/// After a loss that leaves no queue there is nothing to compete for.
+/// A loss that leaves no queue ends the competition.
 #[test]
 fn an_empty_queue_is_calm() {
     let mut fluid = Fluid { others: 50.0, now: 1.0 };
@@ -147,8 +148,8 @@ fn an_empty_queue_is_calm() {
 const BOTTOM: Bottom =
     Bottom { now: 0.0, base: 0.05, before: 0.15, least: 0.15, window: 200.0, share: 0.5, own: 0.01, grain: 0.0005 };
 
-/// The drain takes 3/8 of the RTT away: three quarters of the link are ours. It takes a quarter away, and RTTs moved before: a rival's, at the second look. It
-/// takes nothing away, and no RTT differs from another: the route is longer.
+/// The drain takes 3/8 of the RTT away: three quarters of the link are ours. It takes a quarter away, and the RTTs varied before: a rival's, at the second look.
+/// It takes nothing away, and the RTTs are equal: the route is longer.
 #[test]
 fn a_look_tells_whose_queue_it_is() {
     let look = |rtts: [f64; 8], least: f64| {
@@ -171,7 +172,7 @@ fn a_look_tells_whose_queue_it_is() {
     assert_eq!(look([0.15; 8], 0.15), Verdict::Route);
 }
 
-/// A queue of less than 30 ms that is not ours is a rival's if it has grown from one look to the next, and let be for 20 s if not.
+/// A queue of less than 30 ms that is not ours is a rival's if it has grown from one look to the next. Otherwise there are no looks for 20 s.
 #[test]
 fn a_short_queue_is_a_rivals_if_it_grows() {
     let looks = |before: f64| {
@@ -187,7 +188,7 @@ fn a_short_queue_is_a_rivals_if_it_grows() {
     assert_eq!(looks(0.0705), (Verdict::Own, true, false));
 }
 
-/// Fewer segments than a quarter of what they were have no say: a queue that rests for a moment may be a rival's.
+/// A window below a quarter of its recent maximum does not show a longer route: a queue that stays equal for a moment may be a rival's.
 #[test]
 fn a_starved_window_sees_no_route() {
     let mut look = Look::new();
