@@ -1,8 +1,8 @@
-//! What is asked of a congestion law before others have to live with it: the criteria of RFC 9743 (BCP 133) with the measures of RFC 5166, as
-//! experiments.
+//! The evaluation of a congestion law: the criteria of RFC 9743 (BCP 133) with the metrics of RFC 5166, as experiments.
 //!
-//! `suite` is the experiments, TOML files like all others, with the law and its rivals put in; `criteria` says what each section of the RFC asks, `coverage` where the lists of others are found; `judge`
-//! gives each its verdict from the claims that belong to it. A bound stands beside its claim, with its reason, and is the same for every law.
+//! `suite` has the experiments, TOML files with marks for the law and its rivals. `criteria` has the criterion of each section of the RFC, `coverage` the
+//! lists of other documents. `judge` gives each criterion its verdict from its claims. A bound is in the experiment, at its claim, with its reason, and is
+//! the same for every law.
 
 mod contender;
 mod coverage;
@@ -22,14 +22,14 @@ pub use judge::{JudgedCriterion, Ruling};
 use crate::diagnostic::Diagnostic;
 use crate::reproduce::{self, Outcome, Watch};
 
-/// What is evaluated, and how.
+/// A request for an evaluation.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The law under test.
     pub law: Contender,
-    /// What it is put beside, each once.
+    /// The rivals, each once.
     pub against: Vec<Contender>,
-    /// Whether fewer points and one seed of each are enough.
+    /// Whether to run fewer points, with one seed each.
     pub quick: bool,
     /// The number of parallel runs.
     pub jobs: NonZeroUsize,
@@ -55,7 +55,7 @@ impl Request {
     }
 }
 
-/// The rivals if nobody names others: the laws of the standards track, and the most common law beside them.
+/// The default rivals: the laws of the standards track, and the most common other law.
 const RIVALS: [&str; 3] = ["cubic", "bbr", "reno"];
 
 /// The name of the document's schema. Its number rises when a field changes its meaning or goes.
@@ -68,24 +68,24 @@ pub struct Evaluation {
     pub schema: &'static str,
     /// The law under test.
     pub law: String,
-    /// What it was put beside.
+    /// The rivals.
     pub against: Vec<String>,
-    /// The law under test and then what it was put beside, as the registry describes them.
+    /// The law under test and then the rivals, as the registry describes them.
     pub laws: Vec<LawFacts>,
     /// Whether only a part of the suite was run.
     pub quick: bool,
     /// The command that runs it again.
     pub command: String,
-    /// In the order of the RFC's sections.
+    /// The criteria in the order of the RFC's sections.
     pub criteria: Vec<JudgedCriterion>,
-    /// What other documents list, and where it is judged.
+    /// The lists of other documents, with the criteria that cover them.
     pub coverage: Vec<Coverage>,
     /// The experiments with every claim; a claim's `item` is the section of its criterion.
     pub outcome: Outcome,
 }
 
 impl Evaluation {
-    /// How many criteria have this verdict.
+    /// The number of criteria with this verdict.
     pub fn count(&self, ruling: Ruling) -> usize {
         self.criteria.iter().filter(|criterion| criterion.ruling == ruling).count()
     }
@@ -100,15 +100,15 @@ impl Evaluation {
 /// Runs the suite and judges the criteria.
 ///
 /// # Errors
-/// If a scenario of the suite is not valid with these laws. It is found before anything runs.
+/// If a scenario of the suite is not valid with these laws. This is found before anything runs.
 ///
 /// # Panics
-/// If `watch` does not let it go on; [`evaluate_until`] is for that.
+/// If `watch` stops the evaluation; [`evaluate_until`] is for that.
 pub fn evaluate(request: &Request, watch: impl Watch) -> Result<Evaluation, Diagnostic> {
     evaluate_until(request, watch).map(|evaluation| evaluation.expect("the watcher lets it go on"))
 }
 
-/// The same; nothing if `watch` does not let it go on.
+/// The same; `None` if `watch` stops the evaluation.
 ///
 /// # Errors
 /// As [`evaluate`].
@@ -137,7 +137,7 @@ pub fn evaluate_until(request: &Request, watch: impl Watch) -> Result<Option<Eva
     }))
 }
 
-/// What a person types for the same request.
+/// The command of this request.
 fn command(request: &Request) -> String {
     let rivals: Vec<String> = request.against.iter().map(Contender::label).collect();
     let mut command = format!("anabranch eval --cc {} --against {}", request.law.label(), rivals.join(","));

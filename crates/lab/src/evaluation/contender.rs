@@ -1,4 +1,4 @@
-//! A law with its settings, as people type it, as a scenario has it, and as a file is named after it.
+//! A law with its settings: as text of the command line, in a scenario, and in a file name.
 
 use anabranch_cc::registry::{self, Row, SettingError, Settings};
 use serde::Serialize;
@@ -15,15 +15,15 @@ use serde::Serialize;
 #[derive(Clone, Debug)]
 pub struct Contender {
     row: &'static Row,
-    /// What is set, in the order in which it was.
+    /// The settings in the given order.
     set: Vec<(String, String)>,
 }
 
 impl Contender {
-    /// A law by its name, with `KEY=VALUE` for each setting behind a comma; the keys are those of `anabranch cc show`.
+    /// A law by its name, followed by a comma and `KEY=VALUE` for each setting; the keys are those of `anabranch cc show`.
     ///
     /// # Errors
-    /// If the registry has no such law, or the law no such setting, or the value is out of its range; and if there is a second law.
+    /// If the registry has no such law, the law has no such setting, a value is out of its range, or there is a second law.
     pub fn parse(text: &str) -> Result<Self, SettingError> {
         let mut found = Self::parse_all([text])?;
         match found.len() {
@@ -33,10 +33,10 @@ impl Contender {
         }
     }
 
-    /// Several laws, with commas between or each for itself, each once: in `cubic,slow_start=hystart,bbr` the setting is CUBIC's.
+    /// Several laws, separated by commas or in separate texts, each once: in `cubic,slow_start=hystart,bbr` the setting is CUBIC's.
     ///
     /// # Errors
-    /// As [`Contender::parse`], at the first one.
+    /// As [`Contender::parse`], for the first wrong one.
     pub fn parse_all<'a>(texts: impl IntoIterator<Item = &'a str>) -> Result<Vec<Self>, SettingError> {
         let mut found: Vec<Self> = Vec::new();
         for word in texts.into_iter().flat_map(|text| text.split(',')).map(str::trim) {
@@ -60,7 +60,7 @@ impl Contender {
         self.row
     }
 
-    /// What a report says of it.
+    /// The facts for a report.
     pub(super) fn facts(&self) -> LawFacts {
         let Row { name, summary, citation, .. } = self.row;
         LawFacts {
@@ -71,12 +71,12 @@ impl Contender {
         }
     }
 
-    /// As a person types it.
+    /// The text of the command line.
     pub fn label(&self) -> String {
         self.set.iter().fold(self.row.name.to_owned(), |label, (key, value)| label + &format!(",{key}={value}"))
     }
 
-    /// As a scenario has it, after `cc =`.
+    /// The value of `cc` in a scenario.
     pub(super) fn table(&self) -> String {
         let mut table = format!("{{ name = \"{}\"", self.row.name);
         for (key, value) in &self.set {
@@ -90,7 +90,7 @@ impl Contender {
         table + " }"
     }
 
-    /// As a part of the name of a file: no character that a shell or a path reads otherwise.
+    /// A part of a file name, without characters that are special in a shell or a path.
     pub(super) fn slug(&self) -> String {
         let is_plain = |character: char| character.is_ascii_alphanumeric() || "._-".contains(character);
         self.label().chars().map(|character| if is_plain(character) { character } else { '-' }).collect()
@@ -104,13 +104,13 @@ pub struct LawFacts {
     pub name: &'static str,
     /// What it does, in a line.
     pub summary: &'static str,
-    /// Where it is specified: keys of docs/bibliography.md.
+    /// The sources: keys of docs/bibliography.md.
     pub citation: &'static str,
-    /// `KEY=VALUE` of each setting that was given.
+    /// `KEY=VALUE` of each given setting.
     pub settings: Vec<String>,
 }
 
-/// Two are the same if they are typed the same.
+/// Two are equal if their names and the texts of their settings are equal.
 impl PartialEq for Contender {
     fn eq(&self, other: &Self) -> bool {
         self.row.name == other.row.name && self.set == other.set
@@ -146,7 +146,7 @@ mod tests {
         }
     }
 
-    /// The table of a scenario sets what the registry's settings do: numbers, words, and parts with settings of their own.
+    /// The table of a scenario gives the same settings as the command line: numbers, words, and parts with settings of their own.
     #[test]
     fn a_scenario_reads_what_was_typed() {
         let law = Contender::parse("fast,alpha=5,refill=ccafr,refill.ipd_weight=0.5").unwrap();

@@ -1,4 +1,4 @@
-//! What other documents list for evaluations, and where it is judged, as `coverage.toml` has it.
+//! The metrics and scenarios that other documents list, with the criteria that cover them, from `coverage.toml`.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,11 +11,11 @@ use crate::document::Document;
 pub struct Coverage {
     /// `RFC 5166`, or `tcpeval` for the Common TCP Evaluation Suite.
     pub document: String,
-    /// What it lists, in our words, with its section if it has one.
+    /// The metric or scenario in our words, with its section if it has one.
     pub asks: String,
-    /// How it is measured here, and what is not.
+    /// How it is measured here, and which part is not.
     pub measured: String,
-    /// Sections of RFC 9743 under which it is judged; none if it is not covered.
+    /// The sections of RFC 9743 that judge it; empty if it is not covered.
     pub criteria: Vec<String>,
 }
 
@@ -25,7 +25,7 @@ struct Keys {
     entry: Vec<Coverage>,
 }
 
-/// All entries, document by document.
+/// All entries in the order of the documents.
 pub(super) fn coverage() -> Result<Vec<Coverage>, Diagnostic> {
     Document::parse("coverage.toml", include_str!("coverage.toml"))?.decode::<Keys>().map(|keys| keys.entry)
 }

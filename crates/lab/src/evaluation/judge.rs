@@ -1,4 +1,4 @@
-//! From claims to criteria: a verdict and a sentence with the figure that decides.
+//! Judges criteria by their claims: a verdict, and a sentence with the figure that decides.
 
 use serde::Serialize;
 
@@ -6,15 +6,15 @@ use super::criteria::Criterion;
 use crate::reproduce::{ExperimentOutcome, JudgedClaim, Outcome};
 use crate::verdict::Verdict;
 
-/// What became of a criterion.
+/// The verdict of a criterion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ruling {
-    /// Every claim that belongs to it is within its bound.
+    /// All claims of the criterion are within their bounds.
     Met,
-    /// One is not.
+    /// At least one claim is not within its bound.
     Missed,
-    /// No simulation can tell, or none of its claims was looked at.
+    /// No simulation can judge it, or none of its claims was run.
     NotJudged,
 }
 
@@ -23,17 +23,17 @@ pub enum Ruling {
 pub struct JudgedCriterion {
     /// The section of RFC 9743: `5.1.4`.
     pub section: String,
-    /// What it is called.
+    /// The title of the criterion.
     pub title: String,
     /// What it asks, in our words.
     pub asks: String,
-    /// What became of it.
+    /// The verdict.
     pub ruling: Ruling,
     /// The verdict in words, with the figure that decides.
     pub sentence: String,
-    /// How many of its claims are within their bounds.
+    /// The number of its claims within their bounds.
     pub met: usize,
-    /// How many there are.
+    /// The number of its claims.
     pub claims: usize,
 }
 
@@ -49,7 +49,7 @@ fn judged(criterion: Criterion, outcome: &Outcome) -> JudgedCriterion {
         .filter(|(_, claim)| claim.item == section)
         .collect();
     let missed = claims.iter().filter(|(_, claim)| claim.verdict != Verdict::Reproduced).count();
-    // Of those that decide, the one that is furthest beyond its bound, or nearest to it.
+    // The claim that is furthest beyond its bound, or else nearest to it.
     let decisive = claims.iter().max_by(|(_, a), (_, b)| strain(a).total_cmp(&strain(b)));
     let (ruling, sentence) = match (not_judged, decisive) {
         (Some(because), _) => (Ruling::NotJudged, because),
@@ -68,7 +68,7 @@ fn judged(criterion: Criterion, outcome: &Outcome) -> JudgedCriterion {
 /// A claim in its experiment.
 type Placed<'a> = (&'a ExperimentOutcome, &'a JudgedClaim);
 
-/// How near a claim is to the nearest end of its band: above 1 is beyond it; what was not measured is further than anything.
+/// The measured value in relation to the nearest end of the band: above 1 it is beyond; infinite if nothing was measured.
 fn strain(claim: &JudgedClaim) -> f64 {
     let Some(ours) = claim.measured.ours.as_ref().map(|ours| ours.value).filter(|value| value.is_finite()) else {
         return f64::INFINITY;
@@ -87,7 +87,7 @@ fn share(part: f64, whole: f64) -> f64 {
     }
 }
 
-/// A claim as a part of a sentence: what, where, how much, and the bound.
+/// A claim as a part of a sentence: title, place, value and bound.
 fn described((experiment, claim): &Placed<'_>) -> String {
     let JudgedClaim { title, row, column, unit, .. } = claim;
     let place = match experiment.axis_of(column) {

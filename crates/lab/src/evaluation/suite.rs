@@ -1,7 +1,7 @@
-//! The experiments, with the law under test in the place of `$LAW` and a rival in that of `$RIVAL`. A file with a `$RIVAL` is an experiment for each.
-//! Where one of them is the `name` of a table the table has its settings as well.
+//! The experiments. The law under test replaces `$LAW`, and a rival replaces `$RIVAL`. A file with `$RIVAL` is one experiment for each rival.
+//! If `$LAW` or `$RIVAL` is the `name` of a table, the table also gets the settings of the law.
 //!
-//! The text that a report shows is the one that was run: it can be saved, changed and run again.
+//! A report shows the text that was run. It can be saved, changed and run again.
 
 use super::{Contender, Request};
 use crate::diagnostic::Diagnostic;
@@ -12,7 +12,7 @@ use crate::experiment::Experiment;
 struct File {
     name: &'static str,
     text: &'static str,
-    /// Columns of its claims that a quick run leaves out, with what draws them.
+    /// The columns that a quick run leaves out, with their figures.
     not_quick: &'static [&'static str],
 }
 
@@ -22,7 +22,7 @@ macro_rules! file {
     };
 }
 
-/// In the order in which a report shows them.
+/// The files in the order of a report.
 const FILES: [File; 24] = [
     file!("alone", ["0.25", "0.5", "2", "4"]),
     file!("sharing", ["1"]),
@@ -50,9 +50,9 @@ const FILES: [File; 24] = [
     file!("incast", []),
 ];
 
-/// What stands for the law under test.
+/// The mark of the law under test.
 const LAW: &str = "$LAW";
-/// What stands for a rival.
+/// The mark of a rival.
 const RIVAL: &str = "$RIVAL";
 
 /// The experiments of a request.
@@ -72,7 +72,7 @@ pub(super) fn experiments(request: &Request) -> Result<Vec<Experiment>, Diagnost
     Ok(experiments)
 }
 
-/// The text with a law in the place of its mark.
+/// The text with a law in place of its mark.
 fn put(text: &str, mark: &str, law: &Contender) -> String {
     text.replace(&format!("{{ name = \"{mark}\" }}"), &law.table()).replace(mark, &law.label())
 }

@@ -13,7 +13,7 @@ fn rivals_are_those_that_are_named_each_once_or_the_common_ones() {
     let common = |law| Request::new(law, None, NonZeroUsize::MIN).map(names).expect("laws of the registry");
     assert_eq!(common("vegas"), ["cubic", "bbr", "reno"]);
     assert_eq!(common("cubic"), ["bbr", "reno"]);
-    // With settings it is another law than its rival.
+    // A law with settings is not equal to the rival without them.
     assert_eq!(common("cubic,slow_start=hystart"), ["cubic", "bbr", "reno"]);
 }
 
@@ -48,7 +48,7 @@ fn what_others_list_is_judged_under_criteria_that_are() {
     }
 }
 
-/// What becomes of a criterion where only one column of one file is run, with one seed.
+/// The verdict of a criterion if only one column of one file is run, with one seed.
 fn ruling(law: &str, file: &str, section: &str, column: &str) -> JudgedCriterion {
     let mut experiments = suite::experiments(&request(law, &["cubic"])).expect("the suite is well-formed");
     experiments.retain(|experiment| experiment.name() == file);
@@ -63,7 +63,7 @@ fn ruling(law: &str, file: &str, section: &str, column: &str) -> JudgedCriterion
     judged.expect("the section is in the table")
 }
 
-/// [Wei06] 4: at rest a flow has alpha over the queueing delay. 20 packets in the 333 ms that CUBIC keeps full are 0.7 of 18.6 Mbit/s, and half of them are a fair share.
+/// [Wei06] 4: in equilibrium the rate of a flow is alpha over the queueing delay. 20 packets in the 333 ms that CUBIC keeps full are 0.7 of 18.6 Mbit/s, and half of them are a fair share.
 #[test]
 fn a_law_that_starves_beside_a_full_buffer_is_told_so() {
     let fast = ruling("fast", "beside-cubic", "5.2", "8");
@@ -78,7 +78,7 @@ fn a_law_that_starves_beside_a_full_buffer_is_told_so() {
     assert_eq!(cubic.ruling, Ruling::Met, "{}", cubic.sentence);
 }
 
-/// A delay of 2 ms at most with a buffer of 8 bandwidth-delay products is that of a law that keeps no queue; CUBIC fills it.
+/// With a buffer of 8 bandwidth-delay products, a delay-based law has almost no queueing delay, and CUBIC fills the buffer.
 #[test]
 fn cubic_misses_bufferbloat_and_a_law_of_delay_does_not() {
     let rulings = ["cubic", "vegas"].map(|law| ruling(law, "alone", "5.1.2", "8").ruling);
@@ -91,7 +91,7 @@ fn what_is_not_run_is_not_judged() {
     assert_eq!((nothing.ruling, nothing.claims), (Ruling::NotJudged, 0));
 }
 
-/// Its settings go where its name goes and nowhere else: not to the rival that takes its place in the comparison, and the other way round.
+/// The settings of a law appear only with its name: the rival that replaces it in the comparison does not get them, and the law does not get the rival's.
 #[test]
 fn settings_follow_their_law() {
     let request = request("fast,alpha=7", &["cubic,slow_start=hystart"]);
