@@ -1,7 +1,7 @@
-//! Runs every combination of a scenario's axes with several seeds, and tells mean, spread and interval of every gauge.
+//! Sweeps: runs every combination of a scenario's axes with several seeds, and computes the mean, spread and interval of every gauge.
 //!
-//! A point without randomness is run once: other seeds would give the same. `rows` keeps each run, so that only what is missing is run, and `merge`
-//! joins what several machines have run. A run that fails is told with its seed, and stops no other.
+//! A point without randomness is run once, as other seeds would give the same result. `rows` keeps each run, so that a later sweep runs only the missing
+//! ones. `merge` joins the runs of several machines. A run that fails is reported with its seed, and the others go on.
 
 mod merge;
 mod rows;
@@ -24,14 +24,14 @@ pub use rows::{ENGINE, Row, Rows, head};
 pub use table::Table;
 pub(crate) use table::{Line, quoted};
 
-/// How a sweep is run.
+/// The options of a sweep.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Runs at once.
+    /// The number of parallel runs.
     pub jobs: NonZeroUsize,
-    /// Seeds of each point of the grid, counted up from the scenario's.
+    /// The number of seeds of each point of the grid, from the scenario's seed upwards.
     pub seeds: u32,
-    /// Which part of the grid: points whose number leaves `index` when divided by `count`.
+    /// The part of the grid: the points whose number modulo `count` is `index`.
     pub shard: Shard,
 }
 
@@ -40,12 +40,12 @@ pub struct Options {
 pub struct Shard {
     /// From 0, below `count`.
     pub index: usize,
-    /// How many there are.
+    /// The number of parts.
     pub count: NonZeroUsize,
 }
 
 impl Shard {
-    /// All of it.
+    /// The whole grid.
     pub const WHOLE: Self = Self { index: 0, count: NonZeroUsize::MIN };
 }
 
@@ -66,7 +66,7 @@ impl std::str::FromStr for Shard {
 /// The outcome of a sweep.
 #[derive(Clone, Debug)]
 pub struct Sweep {
-    /// Mean, spread and interval of everything.
+    /// The mean, spread and interval of every gauge and measure.
     pub table: Table,
     /// The rows behind the table, in the order of the grid.
     pub rows: Vec<Row>,
@@ -80,25 +80,25 @@ pub struct Sweep {
     pub certain: usize,
 }
 
-/// A run that has failed: a controller of a flow's own did, or it has panicked, which is a mistake of the simulator's.
+/// A run that failed: a user's controller failed, or the run panicked, which is a bug of the simulator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failed {
-    /// Where it stands in the grid.
+    /// Its place in the grid.
     pub place: Place,
-    /// What the controller or the panic said.
+    /// The message of the controller or of the panic.
     pub because: String,
 }
 
-/// What was run of the places that somebody named.
+/// The results of the runs at given places.
 #[derive(Clone, Debug)]
 pub struct Told {
-    /// In the order of the places, without those that failed.
+    /// The rows in the order of the places, without the failed runs.
     pub rows: Vec<Row>,
-    /// Those that failed, in the order of the places.
+    /// The failed runs in the order of the places.
     pub failed: Vec<Failed>,
 }
 
-/// Observes a sweep. A closure observes the number of runs alone.
+/// Observes a sweep. A closure observes only the number of runs.
 pub trait Watch {
     /// `done` of the `total` runs that were missing are done.
     fn runs(&mut self, done: usize, total: usize);
@@ -106,7 +106,7 @@ pub trait Watch {
     /// A run is done.
     fn row(&mut self, _row: &Row) {}
 
-    /// Whether more is to be run.
+    /// Whether the sweep goes on.
     fn goes_on(&self) -> bool {
         true
     }
@@ -118,27 +118,27 @@ impl<F: FnMut(usize, usize)> Watch for F {
     }
 }
 
-/// One run of a grid: so a driver tells others what to run.
+/// One run of a grid. A driver sends places to its workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// The number of its point, from 0, the last axis fastest.
+    /// The number of its point, from 0; the last axis varies fastest.
     pub point: usize,
-    /// How many seeds after the scenario's.
+    /// The offset from the scenario's seed.
     pub seed: u32,
 }
 
-/// Runs the grid, except for what `kept` has.
+/// Runs the grid, except for the runs in `kept`.
 ///
 /// # Errors
-/// If a point of the grid is no scenario. It is found before anything runs.
+/// If a point of the grid is no valid scenario. This is found before anything runs.
 ///
 /// # Panics
-/// If `watch` does not let it go on; [`sweep_until`] is for that.
+/// If `watch` stops the sweep; [`sweep_until`] is for that.
 pub fn sweep(experiment: &Experiment, options: Options, kept: &Rows, watch: impl Watch) -> Result<Sweep, Diagnostic> {
     sweep_until(experiment, options, kept, watch).map(|sweep| sweep.expect("the watcher lets it go on"))
 }
 
-/// The same; nothing if `watch` does not let it go on: what runs goes on to its end, and nothing more begins.
+/// The same; `None` if `watch` stops the sweep: the present runs go on to their ends, and no other run begins.
 ///
 /// # Errors
 /// As [`sweep`].
@@ -156,7 +156,7 @@ pub fn sweep_until(
     Ok(Some(plan.finish(experiment, known, failed)))
 }
 
-/// The runs of the grid that `kept` does not have.
+/// The runs of the grid that are not in `kept`.
 ///
 /// # Errors
 /// As [`sweep`].
@@ -165,7 +165,7 @@ pub fn missing(experiment: &Experiment, options: Options, kept: &Rows) -> Result
     Ok(jobs.into_iter().filter(|job| job.row.is_none()).map(|job| job.place).collect())
 }
 
-/// The sweep of what `kept` has. Nothing is run; what is missing is in no row.
+/// The sweep of the runs in `kept`. Nothing is run, and missing runs have no row.
 ///
 /// # Errors
 /// As [`sweep`].
@@ -175,7 +175,7 @@ pub fn known(experiment: &Experiment, options: Options, kept: &Rows) -> Result<S
     Ok(plan.finish(experiment, known, Vec::new()))
 }
 
-/// A run in words, for who is told that it failed: `with rate = slow and seed 3`.
+/// A run in words, for the message that it failed: `with rate = slow and seed 3`.
 ///
 /// # Errors
 /// As [`sweep`].
@@ -198,7 +198,7 @@ fn words(experiment: &Experiment, labels: &[impl AsRef<str>], seed: u64) -> Stri
     }
 }
 
-/// Runs some of the grid, as who was told to does; nothing if `watch` does not let it go on.
+/// Runs the given places of the grid, as a worker does; `None` if `watch` stops it.
 ///
 /// # Errors
 /// As [`sweep`].
@@ -223,12 +223,12 @@ pub fn run_some(
 
 /// All runs of a part of the grid.
 struct Plan {
-    /// With their numbers.
+    /// The points with their numbers.
     points: Vec<(usize, Variant)>,
     jobs: Vec<Job>,
-    /// Of each point, where its jobs end.
+    /// For each point, the index after its last job.
     ends: Vec<usize>,
-    /// How many points have nothing random.
+    /// The number of points without randomness.
     certain: usize,
 }
 
@@ -251,7 +251,7 @@ impl Plan {
         Ok(Self { points, jobs, ends, certain })
     }
 
-    /// What comes of it when all jobs have their rows, but for those that failed.
+    /// The sweep after all jobs, except the failed ones, have their rows.
     fn finish(self, experiment: &Experiment, kept: usize, failed: Vec<Failed>) -> Sweep {
         let Self { points, jobs, ends, certain } = self;
         let (mut lines, mut rows) = (Vec::new(), Vec::with_capacity(jobs.len()));
@@ -274,7 +274,7 @@ struct Job {
     labels: Vec<String>,
     scenario: Scenario,
     identity: String,
-    /// Of a run that is done.
+    /// The row, if the run is done.
     row: Option<Row>,
 }
 
@@ -330,8 +330,8 @@ fn seeded(scenario: &Scenario, offset: u32) -> Scenario {
     Scenario { seed: scenario.seed.wrapping_add(offset.into()), ..scenario.clone() }
 }
 
-/// Runs scenarios in parallel and hands over each run when it is done, or what its panic said. If `on_run` breaks, what runs goes on to its
-/// end, and nothing more begins.
+/// Runs scenarios in parallel and passes on each result when it is done, or the message of its panic. If `on_run` breaks, the present runs go on to their
+/// ends, and no other run begins.
 fn each_run<T: Send>(
     scenarios: &[Scenario],
     jobs: NonZeroUsize,
@@ -339,7 +339,7 @@ fn each_run<T: Send>(
     mut on_run: impl FnMut(usize, Result<T, String>) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
     let stopped = AtomicBool::new(false);
-    // A run has its world to itself, and what is left of that is dropped: nobody sees it half changed.
+    // A run owns its world, and the rest of the world is dropped after a panic: no other code sees it half changed.
     let run = |scenario| panic::catch_unwind(AssertUnwindSafe(|| run(scenario))).map_err(|panic| said(&*panic));
     parallel::as_done(
         scenarios.len(),
@@ -353,7 +353,7 @@ fn each_run<T: Send>(
     if stopped.into_inner() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
-/// The words of a panic.
+/// The message of a panic.
 fn said(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
     text.unwrap_or("a panic without words").to_owned()
@@ -416,7 +416,7 @@ mod tests {
         assert!(sweep_until(&random(), options(1), &Rows::default(), Until(9)).unwrap().is_some());
     }
 
-    /// Two workers run what a driver deals out, each backwards, and the driver's table is that of who runs all alone.
+    /// Two workers run the places of a driver in reverse order, and the driver's table is that of a single machine.
     #[test]
     fn what_others_have_run_gives_the_same_table() {
         let experiment = random();
@@ -435,7 +435,7 @@ mod tests {
         assert_eq!((merged.kept, &merged.rows), (6, &alone.rows));
     }
 
-    /// Points without anything random have one seed; seeds that are added are all that is missing.
+    /// Points without randomness have one seed. After more seeds are requested, only these are missing.
     #[test]
     fn only_what_could_differ_is_missing() {
         fn count(experiment: &Experiment, seeds: u32, kept: &Rows) -> usize {
@@ -448,7 +448,7 @@ mod tests {
         assert_eq!((count(&random(), 1, &rows), count(&random(), 2, &rows)), (1, 3));
     }
 
-    /// The seventh run of ten panics; the other nine come, on one thread and on three.
+    /// The seventh run of ten panics; the other nine end, on one thread and on three.
     #[test]
     fn a_run_that_panics_is_told_and_stops_no_other() {
         let of = |seed| Scenario { seed, ..random().scenario(&vec![0]).unwrap() };
@@ -470,7 +470,7 @@ mod tests {
         }
     }
 
-    /// A point of which all runs failed has no line; of the other point one seed is left, of which no spread is known.
+    /// If all runs of a point failed, it has no line. The other point has one seed left, so its spread is not known.
     #[test]
     fn what_failed_is_missing_in_the_table() {
         let experiment = random();

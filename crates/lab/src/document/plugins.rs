@@ -1,7 +1,7 @@
 //! `cc = { plugin = "mine.wasm" }`: the controller of a flow, from a file.
 //!
-//! Modules are read and checked when the document is, and when `--set` names one, so that all runs of a document have the same ones whatever
-//! becomes of their files. In the document the name of a module is that of its file as it was opened; what decides about a run is its content.
+//! Modules are read and checked together with the document, and when `--set` names one. So all runs of a document use the same modules, even if their files
+//! change later. In the document the name of a module is the path of its opened file; a run depends only on the module's content.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,28 +17,28 @@ use crate::diagnostic::{Fault, Place};
 /// The key of a law that names a module.
 pub(crate) const PLUGIN: &str = "plugin";
 
-/// The table in which it stands.
+/// The table with this key.
 const LAW: &str = "cc";
 
-/// The limit of modules of a document.
+/// The largest number of modules of a document.
 const MODULES_MAX: usize = 100;
 
 /// The modules of a document.
 #[derive(Clone, Debug)]
 pub(crate) struct Plugins {
-    /// What to call the document, beside which they are.
+    /// The name of the document; names of modules are relative to it.
     own: Arc<str>,
     files: Files,
-    /// By the names of their files.
+    /// The modules by the names of their files.
     modules: BTreeMap<String, Arc<Module>>,
 }
 
-/// Whether a document may have files that it names read.
+/// Whether the files that a document names may be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Files {
-    /// From the disk.
+    /// They are read from the disk.
     Disk,
-    /// Not: it is a text.
+    /// They are not read: the document is only a text.
     Nowhere,
 }
 
@@ -57,7 +57,7 @@ impl Plugins {
         self.modules.keys().map(String::as_str)
     }
 
-    /// Reads the modules that a value at `key` names, and puts the names of their files in the place of what was written.
+    /// Reads the modules that a value at `key` names, and replaces the written names by those of the files.
     pub(super) fn read(&mut self, key: &str, node: &mut Node) -> Result<(), Fault> {
         let (table, name) = key.rsplit_once('.').unwrap_or(("", key));
         self.look(table.rsplit('.').next() == Some(LAW), name, node)
@@ -72,7 +72,7 @@ impl Plugins {
             }
             Value::Array(elements) => elements.iter_mut().try_for_each(|node| self.look(false, name, node)),
             Value::Table(entries) => entries.iter_mut().try_for_each(|(key, node)| match key.name.contains('.') {
-                // What an axis sets.
+                // A key that an axis sets.
                 true => self.read(&key.name, node),
                 false => self.look(name == LAW, &key.name, node),
             }),
@@ -80,7 +80,7 @@ impl Plugins {
         }
     }
 
-    /// The name of the file that is called `name` at some place, once its module is there.
+    /// Loads the module that is called `name` at some place. Returns the name of its file.
     fn load(&mut self, name: &str, place: &Place) -> Result<String, Fault> {
         let beside = match place {
             Place::Base { file, .. } => file,
@@ -115,7 +115,7 @@ impl Plugins {
     }
 }
 
-/// A pipe or a device, which need not have an end, is not opened; and a file that is too large is not read to its end.
+/// The content of a file. A pipe or a device may have no end, so it is not opened. A file that is too large is not read to its end.
 fn bytes(name: &str) -> Result<Vec<u8>, String> {
     let is_file = fs::metadata(name).map_err(|error| error.to_string())?.is_file();
     if !is_file {
@@ -130,7 +130,7 @@ fn bytes(name: &str) -> Result<Vec<u8>, String> {
 mod tests {
     use super::super::Document;
 
-    /// Whoever reads an artifact, or a text that a program made, reads no module of his own disk.
+    /// A document from an artifact or from a program's text does not read modules from the reader's disk.
     #[test]
     fn a_text_alone_reads_no_module() {
         let refused = |text: &str| Document::parse("net.toml", text).unwrap_err().to_string();
@@ -146,7 +146,7 @@ mod tests {
                 "{refused}"
             );
         }
-        // Elsewhere the word means nothing.
+        // Outside of `cc` the key has no meaning.
         document.set("flow.f.plugin=mine.wasm").unwrap();
     }
 }

@@ -137,13 +137,13 @@ fn verdicts(evaluation: &Evaluation) -> Markup {
     }
 }
 
-/// What was examined, and what it was put beside: each law with its source, and where its settings are not the defaults.
+/// The law under test and the rivals, each with its source and the settings that are not the defaults.
 fn laws(evaluation: &Evaluation) -> Markup {
     html! {
         section.paper #laws {
             header {
                 h2 { "Laws" }
-                p.question { "What was examined, and what it was put beside. All flows use the transport of anabranch, paced; only the law differs." }
+                p.question { "The law under test, and the rivals beside it. All flows use the transport of anabranch, paced; only the law differs." }
             }
             div.scroll tabindex="0" role="region" aria-label="Laws" {
                 table.checklist {
@@ -167,14 +167,14 @@ fn laws(evaluation: &Evaluation) -> Markup {
     }
 }
 
-/// Where the lists of other documents are found.
+/// The lists of other documents, with the criteria that cover them.
 fn coverage(evaluation: &Evaluation) -> Markup {
     let Evaluation { coverage, criteria, .. } = evaluation;
     html! {
         section.paper #coverage {
             header {
                 h2 { "Metrics and suites" }
-                p.question { "Where the metrics of RFC 5166 and the scenarios of the Common TCP Evaluation Suite (draft-irtf-iccrg-tcpeval) are found." }
+                p.question { "The metrics of RFC 5166 and the scenarios of the Common TCP Evaluation Suite (draft-irtf-iccrg-tcpeval), with the criteria that cover them." }
             }
             div.scroll tabindex="0" role="region" aria-label="Metrics and suites" {
                 table.checklist {
@@ -203,7 +203,7 @@ fn coverage(evaluation: &Evaluation) -> Markup {
     }
 }
 
-/// What was run: every experiment with its network and its file.
+/// Every experiment of the evaluation with its network and its file.
 fn scenarios(evaluation: &Evaluation) -> Markup {
     let placed =
         evaluation.outcome.papers.iter().flat_map(|paper| paper.experiments.iter().map(move |one| (paper, one)));
@@ -211,7 +211,7 @@ fn scenarios(evaluation: &Evaluation) -> Markup {
         section.paper #scenarios {
             header {
                 h2 { "Scenarios" }
-                p.question { "What was run. Each file stands here as it was run: save it, change it, and give it to " code { "anabranch sim run" } "." }
+                p.question { "The scenarios of this evaluation. Each file is shown as it was run: save it, change it, and run it with " code { "anabranch sim run" } "." }
             }
             @for (paper, one) in placed {
                 section.experiment id=(words::experiment_anchor(paper, one)) {
@@ -235,18 +235,18 @@ fn colophon(evaluation: &Evaluation) -> Markup {
                     "What RFC 9743 (BCP 133) asks in sections 5 to 7, in our words. The RFC gives no numbers: the bounds are ours, each with its reason, and the same "
                     "for every law."
                 } }
-                div { dt { "met, missed" } dd { "All claims of the criterion are within their bounds, or one is not. The mean over the seeds decides." } }
-                div { dt { "not judged" } dd { "No simulation can tell." } }
+                div { dt { "met, missed" } dd { "Met: all claims of the criterion are within their bounds. Missed: at least one is not. The mean over the seeds decides." } }
+                div { dt { "not judged" } dd { "No simulation can judge it." } }
                 div { dt { "harm" } dd {
-                    "What a law does to a flow beside it, compared with what another flow of that one's own law would do (Ware, Mukerjee, Seshan and Sherry: Beyond "
-                    "Jain's Fairness Index, HotNets 2019). One and a half times is the bound: two thirds of the goodput, half as much again of losses and delay."
+                    "The effect of a law on a rival's flow, compared with the effect of a second flow of the rival (Ware, Mukerjee, Seshan and Sherry: Beyond "
+                    "Jain's Fairness Index, HotNets 2019). The bound is one and a half times: two thirds of the goodput, 1.5 times the losses and the delay."
                 } }
                 div { dt { "fair share" } dd { "The payload that the link can carry, divided by the number of flows." } }
-                div { dt { "figures" } dd { "The first run of each variant; curves are thinned out so that every extreme of every pixel stays." } }
+                div { dt { "figures" } dd { "They show the first run of each variant. Curves are thinned out; the extremes within each pixel are kept." } }
             }
             p {
                 "anabranch " (outcome.version) ", document " code { (evaluation.schema) } ", " (words::count(outcome.runs, "run")) ", hash "
-                code { (outcome.hash) } ". Two evaluations with one hash were computed from runs that were the same to the bit, on whatever machine. "
+                code { (outcome.hash) } ". Two evaluations with one hash were computed from runs that were the same to the bit, on any machine. "
                 "To run everything again: " code { (command) } "."
             }
             p.about { (page::ABOUT) }

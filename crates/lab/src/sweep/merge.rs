@@ -1,7 +1,7 @@
-//! Joins what the shards of a sweep have run, on whatever machines, to what one machine would have given alone.
+//! Joins the shards of a sweep, from any machines, to the sweep of a single machine.
 //!
-//! Everything must fit: each run of the grid is there once, and is of this engine, this scenario and these seeds. What does not is named with its
-//! file, so that no table is made of half a grid, or of two.
+//! Each run of the grid must be there exactly once, and be of this engine, this scenario and these seeds. A run that does not fit is reported with its
+//! file, so that no table mixes two grids or lacks a part of one.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -13,16 +13,16 @@ use crate::experiment::Experiment;
 /// The rows of one file.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// What messages call the file.
+    /// The name of the file in messages.
     pub file: String,
-    /// What it has.
+    /// The rows of the file.
     pub rows: Rows,
 }
 
 /// The sweep of the whole grid, from the rows of its shards. Nothing is run.
 ///
 /// # Errors
-/// If a point of the grid is no scenario, a run is in two files, is of another engine or scenario or of another grid, or is in none.
+/// If a point of the grid is no valid scenario, or a run is missing, is in two files, or is of another engine, scenario or grid.
 pub fn merge(experiment: &Experiment, seeds: u32, parts: &[Part]) -> Result<Sweep, Diagnostic> {
     let options = Options { jobs: NonZeroUsize::MIN, seeds, shard: Shard::WHOLE };
     let mut plan = Plan::new(experiment, options, &Rows::default())?;
@@ -53,7 +53,7 @@ pub fn merge(experiment: &Experiment, seeds: u32, parts: &[Part]) -> Result<Swee
     Ok(plan.finish(experiment, 0, Vec::new()))
 }
 
-/// Why a run is none of this grid.
+/// The reason why a run does not belong to this grid.
 fn foreign(experiment: &Experiment, plan: &Plan, row: &Row) -> Fault {
     let which = words(experiment, row.labels(), row.seed());
     if row.engine() != ENGINE {
@@ -71,7 +71,7 @@ fn foreign(experiment: &Experiment, plan: &Plan, row: &Row) -> Fault {
     }
 }
 
-/// Why a run must not be in two files.
+/// The error for a run in two files.
 fn twice(experiment: &Experiment, row: &Row, known: &Row, other: &str) -> Fault {
     let which = words(experiment, row.labels(), row.seed());
     match row == known {
@@ -104,7 +104,7 @@ mod tests {
         Options { jobs: NonZeroUsize::MIN, seeds, shard: shard.parse().unwrap() }
     }
 
-    /// What a shard of two seeds has, in a file that is named as it is.
+    /// The rows of a shard with two seeds, in a file with the name of the shard.
     fn shard(experiment: &Experiment, shard: &str) -> Part {
         let places = missing(experiment, options(2, shard), &Rows::default()).unwrap();
         let told = run_some(experiment, &places, NonZeroUsize::MIN, |_, _| {}).unwrap().expect("nobody stops it");

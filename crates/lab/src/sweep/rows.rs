@@ -1,8 +1,8 @@
-//! One row of numbers a run, which a file keeps, so that a sweep that was stopped, or is given more seeds, runs only what is missing.
+//! One row of numbers for each run, kept in a file. So a sweep that was stopped, or that gets more seeds, runs only the missing runs.
 //!
-//! A run is known by its content, a BLAKE3 hash of the canonical scenario with the point's values in it, its measures, its seed and the engine, which is
-//! itself a hash of its sources. The file is CSV with a line a number, `run,<axes>,seed,gauge,value`. The last line of a run is that of its `hash`: a run
-//! without one was cut off, and is run again.
+//! The identity of a run is a BLAKE3 hash of its content: the canonical scenario with the point's values, the measures, the seed, and the engine, which is
+//! itself a hash of its sources. The file is CSV with a line for each number, `run,<axes>,seed,gauge,value`. The last line of a run has its `hash`. A run
+//! without this line was cut off, and is run again.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ pub const ENGINE: &str = env!("ANABRANCH_ENGINE");
 
 /// The last gauge of a run.
 const HASH: &str = "hash";
-/// Gauge and value are rarely longer.
+/// The length of gauge and value, which are rarely longer.
 const LINE_MOST: usize = 64;
 /// The columns beside the axes.
 const COLUMNS: [&str; 4] = ["run", "seed", "gauge", "value"];
@@ -28,7 +28,7 @@ const COLUMNS: [&str; 4] = ["run", "seed", "gauge", "value"];
 /// The numbers of one run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// What it is known by.
+    /// The identity of the run.
     pub(super) run: String,
     pub(super) labels: Vec<String>,
     pub(super) seed: u64,
@@ -41,10 +41,10 @@ pub struct Row {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rows(BTreeMap<String, Row>);
 
-/// What a run is known by: the engine, so that people see what differs, and the hash of everything.
+/// The identity of a run: the engine, so that a reader sees a difference in it, and the hash of the whole content.
 pub(super) fn identity(content: &str, seed: u64) -> String {
     let hash = blake3::hash(format!("{ENGINE}\n{seed}\n{content}").as_bytes()).to_hex();
-    // Half of a hash: no two runs of one file have it by chance.
+    // Half of a hash is enough: two runs of a file do not have the same half by chance.
     format!("{ENGINE}-{}", &hash[..32])
 }
 
@@ -55,7 +55,7 @@ impl Row {
             .measures()
             .iter()
             .map(|(name, _)| (name.clone(), run.value(experiment, name).ok().and_then(finite)));
-        // A measure may have the name of a gauge of the run, and is meant then.
+        // If a measure has the name of a gauge, the measure counts.
         let gauges = run.report.gauges().into_iter().filter(|(name, _)| !experiment.has_measure(name));
         let gauges = gauges.map(|(name, value)| (name, finite(value)));
         Self {
@@ -67,7 +67,7 @@ impl Row {
         }
     }
 
-    /// The engine that has run it.
+    /// The engine of the run.
     pub fn engine(&self) -> &str {
         self.run.split_once('-').map_or("", |(engine, _)| engine)
     }
@@ -87,7 +87,7 @@ impl Row {
         &self.hash
     }
 
-    /// The file's measures, then every gauge, by name; nothing where nothing was measured.
+    /// The measures of the file, then all gauges, by name; `None` where nothing was measured.
     pub fn values(&self) -> &[(String, Option<f64>)] {
         &self.values
     }
@@ -121,10 +121,10 @@ pub fn head(experiment: &Experiment) -> String {
 }
 
 impl Rows {
-    /// Reads what a sweep of this experiment has kept. Runs that were cut off are left out.
+    /// Reads the rows of an earlier sweep of this experiment. Runs that were cut off are left out.
     ///
     /// # Errors
-    /// If `text` is something else; `file` is what to call it.
+    /// If `text` has another format or is of other axes; `file` is its name in the message.
     pub fn parse(experiment: &Experiment, file: &str, text: &str) -> Result<Self, Diagnostic> {
         let mut rows = Self::default();
         let expected = head(experiment);
@@ -139,7 +139,7 @@ impl Rows {
         };
         let columns = COLUMNS.len() + experiment.axes.len();
         let mut open: Option<Row> = None;
-        // What has no end of line was cut off.
+        // A line without its end was cut off.
         let whole = lines.rfind('\n').map_or("", |end| &lines[..end]);
         for line in whole.lines() {
             let fields = fields(line);
@@ -176,15 +176,15 @@ impl Rows {
         self.0.get(run)
     }
 
-    /// All of them, in an order that does not depend on which was run first.
+    /// All rows, in an order that does not depend on the order of the runs.
     pub fn iter(&self) -> impl Iterator<Item = &Row> {
         self.0.values()
     }
 }
 
-/// The fields of a line of CSV (RFC 4180). A quoted field does not go over a line here: labels have no line breaks.
+/// The fields of a line of CSV (RFC 4180). A quoted field does not span lines here: labels have no line breaks.
 fn fields(line: &str) -> Vec<String> {
-    // Nearly all lines have none of it.
+    // Nearly all lines have no quotes.
     if !line.contains('"') {
         return line.split(',').map(str::to_owned).collect();
     }
@@ -256,7 +256,7 @@ mod tests {
         assert_eq!(Rows::parse(&experiment(), "rows.csv", "").expect("nothing yet"), Rows::default());
     }
 
-    /// The order of keys, comments and what is judged have no part in a run; every value has.
+    /// The identity does not depend on the order of keys, comments and claims. It depends on every value.
     #[test]
     fn a_scenario_is_the_same_however_it_is_written() {
         let content = |text: &str| Document::parse("s.toml", text).expect("TOML").canonical(&["claim"]);

@@ -1,4 +1,4 @@
-//! The table of a sweep: of each gauge and measure at each point of the grid the mean, the spread and the interval.
+//! The table of a sweep: the mean, spread and interval of each gauge and measure at each point of the grid.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -15,13 +15,13 @@ pub struct Table {
 }
 
 impl Table {
-    /// How many rows there are.
+    /// The number of rows.
     pub fn rows(&self) -> usize {
         self.lines.len()
     }
 
-    /// Writes it as CSV: the axes, then `gauge,seeds,mean,sd,low,high`, where seeds are those in which it was measured, and low
-    /// and high the 95 % confidence interval of the mean, not below zero where no value can be. What is not known, as the spread of one value, is empty.
+    /// Writes the table as CSV: the axes, then `gauge,seeds,mean,sd,low,high`. `seeds` is the number of seeds with a value. `low` and `high` are the 95 %
+    /// confidence interval of the mean, not below zero for a gauge that is never negative. Unknown values, such as the spread of one value, are empty.
     ///
     /// # Errors
     /// If `out` cannot be written.
@@ -35,7 +35,7 @@ impl Table {
             write!(out, "{},", quoted(&line.gauge))?;
             match (&line.sample, line.interval()) {
                 (None, _) => writeln!(out, "0,,,,")?,
-                // One value tells nothing about others.
+                // One value has no spread.
                 (Some(sample), None) => writeln!(out, "1,{},,,", sample.mean())?,
                 (Some(sample), Some(Interval { low, high })) => {
                     writeln!(out, "{},{},{},{low},{high}", sample.count(), sample.mean(), sample.sd())?;
@@ -51,14 +51,14 @@ impl Table {
 pub(crate) struct Line {
     pub(crate) labels: Vec<String>,
     pub(crate) gauge: String,
-    /// The runs in which it was measured; nothing if it was in none.
+    /// The values of the runs that measured it; `None` if no run did.
     pub(crate) sample: Option<Sample>,
     /// Whether it is never below zero.
     pub(crate) is_positive: bool,
 }
 
 impl Line {
-    /// The 95 % confidence interval of the mean, if there are several values. It does not go below zero where no value can.
+    /// The 95 % confidence interval of the mean, if there are several values. It is not below zero if no value can be.
     pub(crate) fn interval(&self) -> Option<Interval> {
         let sample = self.sample.as_ref().filter(|sample| sample.count() > 1)?;
         let interval = sample.confidence();
@@ -66,7 +66,7 @@ impl Line {
     }
 }
 
-/// What the runs of a point give together.
+/// The lines of a point from its runs.
 pub(super) fn lines_of(experiment: &Experiment, point: &Variant, runs: &[Row]) -> Vec<Line> {
     let labels: Vec<String> = experiment.labels(point).into_iter().map(str::to_owned).collect();
     let line = |(place, (gauge, _)): (usize, &(String, Option<f64>))| {
@@ -80,7 +80,7 @@ pub(super) fn lines_of(experiment: &Experiment, point: &Variant, runs: &[Row]) -
         let sample = (!values.is_empty()).then(|| Sample::new(values));
         Line { labels: labels.clone(), gauge: gauge.clone(), sample, is_positive }
     };
-    // Nothing, if all of its runs failed.
+    // There are no lines if all runs of the point failed.
     runs.first().map_or(&[][..], Row::values).iter().enumerate().map(line).collect()
 }
 

@@ -1,4 +1,4 @@
-//! The section of a criterion: what it asks, its verdict, and for each experiment its numbers, its curve over what is varied, and its figures.
+//! The section of a criterion: what it asks, its verdict, and for each experiment its numbers, its curve over the varied parameter, and its figures.
 
 use maud::{Markup, html};
 
@@ -27,7 +27,7 @@ pub(super) fn criterion(evaluation: &Evaluation, criterion: &JudgedCriterion, ch
     }
 }
 
-/// Experiment by experiment.
+/// The parts of a criterion, one for each experiment.
 fn parts(evaluation: &Evaluation, criterion: &JudgedCriterion, charts: &mut Charts) -> Markup {
     let claims = claims(evaluation, &criterion.section);
     let mut shown: Vec<&Figure> = Vec::new();
@@ -45,7 +45,7 @@ fn parts(evaluation: &Evaluation, criterion: &JudgedCriterion, charts: &mut Char
     }
 }
 
-/// The figures of a section with curves that none of `shown` has: experiments with several rivals have runs of the law alone in common.
+/// The figures of a section whose curves are not in `shown`: the experiments of several rivals share the runs of the law alone.
 fn new<'a>(figures: &'a [Figure], section: &str, shown: &mut Vec<&'a Figure>) -> Vec<&'a Figure> {
     let mut new = Vec::new();
     for figure in figures.iter().filter(|figure| figure.item == section) {
@@ -57,7 +57,7 @@ fn new<'a>(figures: &'a [Figure], section: &str, shown: &mut Vec<&'a Figure>) ->
     new
 }
 
-/// The claims of one title: a table, and a curve where enough is varied.
+/// The claims of one title: a table, and a curve if there are enough points.
 fn numbers(group: &[Placed<'_>]) -> Markup {
     let claims: Vec<&JudgedClaim> = group.iter().map(|(.., claim)| *claim).collect();
     let has_columns = claims.iter().any(|claim| !claim.column.is_empty());

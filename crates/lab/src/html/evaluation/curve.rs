@@ -1,4 +1,4 @@
-//! A measure over what is varied: one point a claim, with the band in which it must lie.
+//! A measure over the varied parameter: one point for each claim, with the band in which it must lie.
 
 use maud::{Markup, html};
 
@@ -14,9 +14,9 @@ const TOP: f64 = 10.0;
 const BOTTOM: f64 = 24.0;
 /// The least distance of two numbers beside the axis.
 const TICK_APART: f64 = 12.0;
-/// Fewer points are no curve.
+/// The least number of points of a curve.
 const POINTS_MIN: usize = 3;
-/// Longer names do not fit side by side.
+/// The longest name, in characters, that fits side by side.
 const NAME_MAX: usize = 12;
 
 /// The picture of some claims, if they are points of a curve.
@@ -37,7 +37,7 @@ pub(super) fn curve(claims: &[&JudgedClaim]) -> Option<Markup> {
     let y = |value: f64| bottom - value / largest * span;
     let x = |index: usize| LEFT + (WIDTH - LEFT - RIGHT) * (index as f64 + 0.5) / claims.len() as f64;
     let (band_top, band_bottom) = (band.high.map_or(TOP, y), band.low.map_or(bottom, y));
-    // Numbers beside the axis: the ends of the band, the largest value and zero, each if there is room between those before it.
+    // Numbers beside the axis: the ends of the band, the largest value and zero, each if it does not overlap an earlier one.
     let mut ticks: Vec<f64> = Vec::new();
     for value in ends.into_iter().flatten().chain([most, 0.0]) {
         if ticks.iter().all(|&tick| (y(tick) - y(value)).abs() >= TICK_APART) {
