@@ -68,7 +68,7 @@ pub struct Evaluation {
     pub schema: &'static str,
     /// The law under test.
     pub law: String,
-    /// The rivals.
+    /// The rivals beside the law, in the order in which they were named.
     pub against: Vec<String>,
     /// The law under test and then the rivals, as the registry describes them.
     pub laws: Vec<LawFacts>,

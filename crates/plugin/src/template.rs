@@ -16,7 +16,7 @@ pub enum Language {
 pub struct File {
     /// Its name within the project's folder, with `/` between folders.
     pub name: String,
-    /// The content.
+    /// The text of the file.
     pub text: String,
 }
 

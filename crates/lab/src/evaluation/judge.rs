@@ -27,7 +27,7 @@ pub struct JudgedCriterion {
     pub title: String,
     /// What it asks, in our words.
     pub asks: String,
-    /// The verdict.
+    /// Whether the law meets the criterion.
     pub ruling: Ruling,
     /// The verdict in words, with the figure that decides.
     pub sentence: String,
