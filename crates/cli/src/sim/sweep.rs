@@ -99,7 +99,7 @@ fn notes(sweep: &Sweep) -> Vec<String> {
     let mut notes = Vec::new();
     if sweep.certain > 0 {
         let which = match sweep.certain == sweep.points {
-            true => "no point has anything random".to_owned(),
+            true => "all points have nothing random".to_owned(),
             false => format!("{} of {} points have nothing random", sweep.certain, sweep.points),
         };
         notes.push(format!("{which} and were run once; a `start_jitter` of a flow makes seeds differ"));
