@@ -68,9 +68,9 @@ def run(scenario, *, seed=None, set=None, cc=None, record=True, progress=None):
         return _native.run(scenario, seed=seed, set=set, cc=cc, record=record, progress=watch)
 
 
-def sweep(scenario, axes, *, seeds=1, jobs=None, set=None, rows=None, executor=None, progress=None):
+def sweep(scenario, axes, *, seeds=1, jobs=None, set=None, cc=None, rows=None, executor=None, progress=None):
     """Runs every combination of the axes' values with several seeds, on all cores, or wherever an executor runs them."""
-    grid = _native.Grid(scenario, axes, seeds=seeds, set=set, rows=rows)
+    grid = _native.Grid(scenario, axes, seeds=seeds, set=set, cc=cc, rows=rows)
     with _Progress(progress, "of the sweep") as watch:
         return _executors.sweep(grid, executor, jobs, watch)
 

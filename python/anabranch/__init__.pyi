@@ -69,6 +69,7 @@ def sweep(
     seeds: int = 1,
     jobs: int | None = None,
     set: Mapping[str, Any] | None = None,
+    cc: Mapping[str, _Law] | None = None,
     rows: str | os.PathLike[str] | None = None,
     executor: Any = None,
     progress: _Progress = None,
@@ -81,9 +82,9 @@ def reproduce(
     progress: _Progress = None,
 ) -> Reproduction: ...
 def evaluate(
-    law: str,
+    law: str | Callable[[], Controller],
     *,
-    against: Sequence[str] | None = None,
+    against: Sequence[str | Callable[[], Controller]] | None = None,
     quick: bool = False,
     seeds: int | None = None,
     jobs: int | None = None,

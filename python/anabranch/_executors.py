@@ -5,6 +5,7 @@ from __future__ import annotations
 import concurrent.futures
 import logging
 import os
+import pickle
 import time
 from collections import deque
 
@@ -39,8 +40,34 @@ SweepError.__module__ = "anabranch"
 def run(task, places, jobs):
     """The work of a worker. Returns the duration, the rows, and the failed runs."""
     began = time.monotonic()
-    text, failed = _native.run_places(task, places, jobs)
+    laws = [(name, _received(name, law), digest) for name, law, digest in task["laws"]]
+    text, failed = _native.run_places({**task, "laws": laws}, places, jobs)
     return time.monotonic() - began, text, failed
+
+
+def _sent(law):
+    """A law written in Python as bytes, so that a worker that cannot read them says so, and executors do not see them. `cloudpickle`, which Dask, Ray
+    and submitit need, also sends the code of a class that a script or a notebook has made."""
+    try:
+        try:
+            import cloudpickle as pickler
+        except ImportError:
+            import pickle as pickler
+        return pickler.dumps(law)
+    except Exception:
+        # Threads need no bytes, and other executors may know a way.
+        return law
+
+
+def _received(name, law):
+    if not isinstance(law, bytes):
+        return law
+    try:
+        return pickle.loads(law)
+    except Exception as error:
+        raise _native.Error(
+            f"a worker cannot read the law `{name}`: {error!r}; write it in a module that the workers can import, or install cloudpickle here"
+        ) from error
 
 
 def sweep(grid, executor, jobs, progress):
@@ -79,7 +106,8 @@ def deal(grid, pool, progress):
 class _Deal:
     def __init__(self, grid, pool, progress):
         self.grid, self.pool, self.progress = grid, pool, progress
-        self.task = grid.task
+        task = grid.task
+        self.task = {**task, "laws": [(name, _sent(law), digest) for name, law, digest in task["laws"]]}
         self.waiting = deque(grid.missing())
         self.total = len(self.waiting)
         # Chunks of lost workers, each with the number of its tries.

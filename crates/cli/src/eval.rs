@@ -31,6 +31,10 @@ pub(crate) fn eval(args: &Eval) -> Outcome {
             for (name, text) in evaluation.scenarios() {
                 scenarios.write(&format!("{name}.toml"), |out| out.write_all(text.as_bytes()))?;
             }
+            // The scenarios name them, and so can be run as they are.
+            for (name, bytes) in evaluation.modules() {
+                scenarios.write(name, |out| out.write_all(bytes))?;
+            }
         }
     }
     let mut out = anstream::stdout().lock();

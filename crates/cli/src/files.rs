@@ -25,7 +25,7 @@ impl Inputs {
         if let Some(seed) = overrides.seed {
             document.set(&format!("seed={seed}"))?;
         }
-        for file in document.plugin_files() {
+        for file in document.own_laws().keys() {
             self.note(Path::new(file))
                 .map_err(|reason| Failure::usage(format!("{file}: {reason}; name another file")))?;
         }

@@ -173,7 +173,7 @@ pub fn name_of(file: &str) -> String {
 /// # Errors
 /// If a base is outside of the folders of an artifact: one for each paper, and `common`; or a flow has a controller from a file.
 pub fn renamed(document: &Document) -> Result<Document, Diagnostic> {
-    if let Some(name) = document.plugin_files().next() {
+    if let Some(name) = document.own_laws().keys().next() {
         return Err(Fault::new(ArtifactError::Plugin(name.to_owned()).to_string()).about(document.file()));
     }
     let mut texts = document.bases().iter();
@@ -214,7 +214,7 @@ pub fn experiments(documents: &[Document]) -> Result<Vec<Experiment>, Diagnostic
 /// If `out` cannot be written, or a document extends an experiment that is not packed: verification runs every experiment of an
 /// artifact.
 pub fn pack(documents: &[Document], outcome: &Outcome, out: impl Write + Seek) -> zip::result::ZipResult<()> {
-    if let Some(name) = documents.iter().flat_map(Document::plugin_files).next() {
+    if let Some(name) = documents.iter().flat_map(|document| document.own_laws().keys()).next() {
         return Err(io::Error::other(ArtifactError::Plugin(name.to_owned())).into());
     }
     if let Some(base) = missing_base(documents) {

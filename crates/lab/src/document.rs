@@ -21,11 +21,13 @@ use toml::de::{DeTable, DeValue};
 
 pub use crate::diagnostic::Source;
 use crate::diagnostic::{Diagnostic, Excerpt, Fault, Place, is_command, suggestion};
+use crate::own::Given;
 
 pub use extends::Bases;
+pub(crate) use extends::MODULE;
 pub use files::Notice;
 use plugins::Files;
-pub(crate) use plugins::{PLUGIN, Plugins};
+pub(crate) use plugins::{PLUGIN, Plugins, module_bytes};
 pub(crate) use repeat::COUNT_MAX;
 pub(crate) use topology::{PORTS_MAX, SIZE_MAX};
 pub(crate) use traces::is_trace;
@@ -102,10 +104,24 @@ impl Document {
     /// # Errors
     /// If one of the files is not TOML, a named file cannot be read, or a file extends itself, perhaps through others.
     pub fn parse_with(file: &str, text: &str, bases: &mut Bases<'_>) -> Result<Self, Diagnostic> {
-        Self::parse_from(file, text, bases, Files::Nowhere)
+        Self::parse_from(file, text, bases, Files::Nowhere, &Given::new())
     }
 
-    fn parse_from(file: &str, text: &str, bases: &mut Bases<'_>, files: Files) -> Result<Self, Diagnostic> {
+    /// The same for a file that may name the laws in `given`.
+    ///
+    /// # Errors
+    /// As [`Document::parse_with`].
+    pub fn parse_given(file: &str, text: &str, bases: &mut Bases<'_>, given: &Given) -> Result<Self, Diagnostic> {
+        Self::parse_from(file, text, bases, Files::Nowhere, given)
+    }
+
+    fn parse_from(
+        file: &str,
+        text: &str,
+        bases: &mut Bases<'_>,
+        files: Files,
+        given: &Given,
+    ) -> Result<Self, Diagnostic> {
         let (mut root, mut sources) = extends::read(file, text, bases)?;
         let mut left = VALUES_MAX;
         let traces = traces::write_out(&mut root, &mut sources, bases, &mut left);
@@ -113,7 +129,7 @@ impl Document {
         each::write_out(&mut root, &mut left).map_err(|fault| located(fault, &sources))?;
         repeat::write_out(&mut root, &mut left).map_err(|fault| located(fault, &sources))?;
         topology::write_out(&mut root, &mut left).map_err(|fault| located(fault, &sources))?;
-        let mut plugins = Plugins::new(file, files);
+        let mut plugins = Plugins::new(file, files, given.clone());
         plugins.read("", &mut root).map_err(|fault| located(fault, &sources))?;
         Ok(Self { comment: first_comment(text), root, sources, plugins })
     }
@@ -138,9 +154,9 @@ impl Document {
         &self.sources[1..]
     }
 
-    /// The names of the files of its controllers, which were read, too.
-    pub fn plugin_files(&self) -> impl Iterator<Item = &str> {
-        self.plugins.files()
+    /// The laws that it names and the registry does not have. The name of a module is that of its file.
+    pub fn own_laws(&self) -> &Given {
+        self.plugins.laws()
     }
 
     /// Its controllers.
@@ -236,11 +252,11 @@ impl Node {
                 let mut entries: Vec<_> = entries.iter().collect();
                 entries.sort_by(|a, b| a.0.name.cmp(&b.0.name));
                 let entry = |(key, node): &(Key, Self)| {
-                    let module = match &node.value {
-                        Value::String(file) if key.name == PLUGIN => plugins.module(file),
+                    let law = match &node.value {
+                        Value::String(name) if key.name == PLUGIN => plugins.law(name),
                         _ => None,
                     };
-                    let value = module.map_or_else(|| node.canonical(plugins), |module| module.digest().to_owned());
+                    let value = law.map_or_else(|| node.canonical(plugins), |law| law.digest().to_owned());
                     format!("{:?}={value},", key.name)
                 };
                 format!("{{{}}}", entries.into_iter().map(entry).collect::<String>())

@@ -11,15 +11,17 @@ mod judge;
 mod suite;
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 
-use anabranch_cc::registry::SettingError;
+use anabranch_plugin::Module;
 use serde::Serialize;
 
-pub use contender::{Contender, LawFacts};
+pub use contender::{Contender, LawError, LawFacts};
 pub use coverage::Coverage;
 pub use judge::{JudgedCriterion, Ruling};
 
 use crate::diagnostic::Diagnostic;
+use crate::own::Own;
 use crate::reproduce::{self, Outcome, Watch};
 
 /// A request for an evaluation.
@@ -41,17 +43,20 @@ impl Request {
     /// A request for the whole suite. Without `against` the rivals are CUBIC, BBR and Reno, without the law itself.
     ///
     /// # Errors
-    /// If the registry has no law of one of these names, or a setting is not one of its law's; see [`Contender::parse_all`].
-    pub fn new(law: &str, against: Option<&[String]>, jobs: NonZeroUsize) -> Result<Self, SettingError> {
-        let law = Contender::parse(law)?;
-        let against = match against {
-            Some(rivals) => Contender::parse_all(rivals.iter().map(String::as_str))?,
-            None => {
-                let common = Contender::parse_all(RIVALS)?;
-                common.into_iter().filter(|rival| *rival != law).collect()
-            }
+    /// If one of these texts names no law, or a setting is not one of its law's; see [`Contender::parse_all`].
+    pub fn new(law: &str, against: Option<&[String]>, jobs: NonZeroUsize) -> Result<Self, LawError> {
+        let against = against.map(|rivals| Contender::parse_all(rivals.iter().map(String::as_str)));
+        Ok(Self::of(Contender::parse(law)?, against.transpose()?, jobs))
+    }
+
+    /// The same with laws that are parsed or made already.
+    pub fn of(law: Contender, against: Option<Vec<Contender>>, jobs: NonZeroUsize) -> Self {
+        let common = || {
+            let common = Contender::parse_all(RIVALS).expect("the registry has them");
+            common.into_iter().filter(|rival| *rival != law).collect()
         };
-        Ok(Self { law, against, quick: false, jobs, seeds: None })
+        let against = against.unwrap_or_else(common);
+        Self { law, against, quick: false, jobs, seeds: None }
     }
 }
 
@@ -82,12 +87,20 @@ pub struct Evaluation {
     pub coverage: Vec<Coverage>,
     /// The experiments with every claim; a claim's `item` is the section of its criterion.
     pub outcome: Outcome,
+    /// See [`Evaluation::modules`].
+    #[serde(skip)]
+    pub(crate) modules: Vec<(String, Arc<Module>)>,
 }
 
 impl Evaluation {
     /// The number of criteria with this verdict.
     pub fn count(&self, ruling: Ruling) -> usize {
         self.criteria.iter().filter(|criterion| criterion.ruling == ruling).count()
+    }
+
+    /// The modules that the scenarios name, by their names there.
+    pub fn modules(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        self.modules.iter().map(|(name, module)| (name.as_str(), module.bytes()))
     }
 
     /// The names and texts of the scenarios, as they were run.
@@ -134,17 +147,44 @@ pub fn evaluate_until(request: &Request, watch: impl Watch) -> Result<Option<Eva
         criteria: judge::judge(criteria, &outcome),
         coverage,
         outcome,
+        modules: modules(request),
     }))
 }
 
-/// The command of this request.
+/// The modules among the laws, each once.
+fn modules(request: &Request) -> Vec<(String, Arc<Module>)> {
+    let mut modules: Vec<(String, Arc<Module>)> = Vec::new();
+    for (name, own) in [&request.law].into_iter().chain(&request.against).filter_map(Contender::own) {
+        if let Own::Module(module) = own
+            && !modules.iter().any(|(other, _)| *other == name)
+        {
+            modules.push((name, module));
+        }
+    }
+    modules
+}
+
+/// The command of this request; the call in Python if a law is no file.
 fn command(request: &Request) -> String {
-    let rivals: Vec<String> = request.against.iter().map(Contender::label).collect();
-    let mut command = format!("anabranch eval --cc {} --against {}", request.law.label(), rivals.join(","));
-    if request.quick {
+    let Request { law, against, quick, seeds, .. } = request;
+    let arguments: Option<Vec<String>> = [law].into_iter().chain(against).map(Contender::argument).collect();
+    let Some(arguments) = arguments else {
+        let name = |law: &Contender| law.argument().map_or_else(|| law.label(), |text| format!("{text:?}"));
+        let rivals: Vec<String> = against.iter().map(name).collect();
+        let mut call = format!("anabranch.evaluate({}, against=[{}]", name(law), rivals.join(", "));
+        if *quick {
+            call += ", quick=True";
+        }
+        if let Some(seeds) = seeds {
+            call += &format!(", seeds={seeds}");
+        }
+        return call + ")";
+    };
+    let mut command = format!("anabranch eval --cc {} --against {}", arguments[0], arguments[1..].join(","));
+    if *quick {
         command += " --quick";
     }
-    if let Some(seeds) = request.seeds {
+    if let Some(seeds) = seeds {
         command += &format!(" --seeds {seeds}");
     }
     command

@@ -7,7 +7,7 @@
 //!
 //! * **Data.** [`document`] is a TOML file with its lines, [`diagnostic`] an error in it. [`scenario`] is the input of a run, [`topology`] its links
 //!   alone. `series` are quantities over time, [`report`] the counts of a run, [`expression`] the arithmetic on both.
-//! * **Load.** [`load`] makes a scenario from its keys; `names` has the gauges and series of a run. [`experiment`] is a scenario with axes, measures
+//! * **Load.** [`load`] makes a scenario from its keys; [`own`] has the laws that are not in the registry; `names` has the gauges and series of a run. [`experiment`] is a scenario with axes, measures
 //!   and claims; its `file` has all keys of a file.
 //! * **Run.** `world` builds a scenario in the simulator, `trace` records it. [`run`] runs one scenario, [`sweep`] a grid, [`swarm`] random
 //!   networks with random faults; [`stepped`] asks its caller for a window, step by step; [`parallel`] uses all cores.
@@ -26,6 +26,7 @@ pub mod expression;
 pub mod html;
 pub mod load;
 mod names;
+pub mod own;
 mod papers;
 pub mod parallel;
 pub mod picture;

@@ -1,5 +1,6 @@
 //! Runs one scenario.
 
+mod around;
 mod measured;
 
 use std::fmt;
@@ -16,17 +17,18 @@ use crate::scenario::Scenario;
 use crate::trace;
 use crate::world::{CHECKED, Recording, Simulation};
 
+use self::around::around;
 pub(crate) use self::measured::Run;
 
 /// Runs a scenario to its end.
 ///
 /// # Panics
-/// If a controller that is a module fails; [`run_recording`] is for scenarios with such.
+/// If a controller of a flow's own fails; [`run_recording`] is for scenarios with such.
 pub fn run(scenario: &Scenario) -> Report {
-    timed(build(scenario, Recording::Counters)).expect("no controller fails").0
+    around(scenario, || timed(build(scenario, Recording::Counters))).expect("no controller fails").0
 }
 
-/// The failure of a controller that is a module: which one, when, why, and what to do.
+/// The failure of a controller that is not the registry's: which one, when, why, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControllerFailed(pub String);
 
@@ -56,6 +58,14 @@ pub struct Records {
 /// If the capture cannot be written; the run still goes on to its end. [`io::ErrorKind::Interrupted`] if `on_step` breaks.
 /// [`ControllerFailed`] within the error if a controller of a flow's own fails: the run ends there.
 pub fn run_recording(
+    scenario: &Scenario,
+    records: Records,
+    on_step: impl FnMut(usize, usize) -> ControlFlow<()>,
+) -> io::Result<(Report, Trace<'_>)> {
+    around(scenario, || recording(scenario, records, on_step))
+}
+
+fn recording(
     scenario: &Scenario,
     records: Records,
     mut on_step: impl FnMut(usize, usize) -> ControlFlow<()>,
@@ -108,7 +118,7 @@ pub(crate) fn run_recorded<'a, 'b>(
     series: &[String],
     measures: impl Iterator<Item = &'b (String, Expression)>,
 ) -> Result<(Run, Trace<'a>), ControllerFailed> {
-    let (report, simulation) = timed(build(scenario, Recording::Series(series)))?;
+    let (report, simulation) = around(scenario, || timed(build(scenario, Recording::Series(series))))?;
     let trace = Trace { simulation, scenario };
     Ok((Run::measured(report, &trace, measures), trace))
 }

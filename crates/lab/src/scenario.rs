@@ -10,12 +10,12 @@ pub(crate) mod transport;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use anabranch_plugin::Law;
 use anabranch_sim::{DriverSpec, ErrorSpec, HoldSpec, LinkSpec, QueueSpec, RateSpec, ScatterSpec, Spacing, WorldSize};
 use anabranch_units::{Rate, SimSpan, SimTime};
 
 use self::class::Class;
 use self::transport::Transport;
+use crate::own::OwnLaw;
 
 /// A network with its flows, ready to run.
 #[derive(Clone, Debug)]
@@ -104,8 +104,8 @@ pub(crate) struct Flow {
     pub(crate) transport_name: String,
     /// Name of the congestion law, for reports.
     pub(crate) law_name: Option<String>,
-    /// The law, if it is a module's: each run has its controllers made anew.
-    pub(crate) plugin: Option<Law>,
+    /// The law, if the registry does not have it: each run has its controllers made anew.
+    pub(crate) own: Option<OwnLaw>,
     pub(crate) transport: Transport,
     /// Bytes of a data packet on the wire.
     pub(crate) packet: u64,

@@ -13,12 +13,12 @@ mod series;
 
 use std::io;
 
-use anabranch_plugin::Faults;
 use anabranch_sim::{BuildError, Capture, FlowId, HostId, LinkId, Observed, World};
 use anabranch_units::SimTime;
 
 use self::build::Parts;
 pub(crate) use self::recording::Recording;
+use crate::own::Faults;
 use crate::scenario::Scenario;
 use crate::trace::{ArrivalTrace, LinkTrace};
 
@@ -88,7 +88,7 @@ impl<'a> Simulation<'a> {
     /// Runs to the end of the scenario, or until a controller fails.
     pub(crate) fn run(&mut self) {
         // What a failed controller does after that is of no use, and nobody waits for it.
-        if self.scenario.flows.iter().any(|flow| flow.plugin.is_some()) {
+        if self.scenario.flows.iter().any(|flow| flow.own.is_some()) {
             let slice = self.scenario.duration / SLICES;
             let ends = (1..SLICES).map(|number| SimTime::ZERO.saturating_add(slice * number));
             for end in ends {

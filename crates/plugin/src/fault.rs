@@ -13,11 +13,12 @@ impl Faults {
     }
 
     /// Keeps the message if it is the first.
-    pub(crate) fn add(&self, message: String) {
+    pub fn add(&self, message: String) {
         let _ = self.0.set(message);
     }
 
-    pub(crate) fn is_any(&self) -> bool {
+    /// Whether there is an error.
+    pub fn is_any(&self) -> bool {
         self.0.get().is_some()
     }
 }

@@ -83,6 +83,11 @@ impl Module {
         &self.digest
     }
 
+    /// The bytes of its file.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     /// The hooks that it exports, a subset of [`HOOKS`].
     pub fn hooks(&self) -> &[&'static str] {
         &self.hooks

@@ -8,11 +8,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anabranch_cc::registry::INITIAL_WINDOW;
-use anabranch_cc::{self as cc, Ect, Gauges, PathView as View, Reduction, Restart, WINDOW_MIN, own};
+use anabranch_cc::{self as cc, Ect, Gauges, PathView as View, Reduction, Restart, WINDOW_MIN};
+use anabranch_lab::own;
 use anabranch_units::Rate;
 use pyo3::PyClass;
 use pyo3::exceptions::PyTypeError;
@@ -135,27 +135,69 @@ fn window_of(controller: &Bound<'_, Controller>) -> PyResult<f64> {
     controller.getattr(intern!(controller.py(), WINDOW))?.extract()
 }
 
-/// The first exception that the hooks of a run raised.
+/// The first exception that the hooks of a call's laws raised, in whatever run.
 #[derive(Clone, Default)]
-pub(crate) struct Faults(Arc<(AtomicBool, Mutex<Option<PyErr>>)>);
+pub(crate) struct Raised(Arc<Mutex<Option<PyErr>>>);
+
+impl Raised {
+    /// Raises the exception, if there is one.
+    pub(crate) fn raise(&self) -> PyResult<()> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), Err)
+    }
+}
+
+/// The first exception that the hooks of a run raised: as an object, and as the text that ends the run.
+#[derive(Clone, Default)]
+pub(crate) struct Faults {
+    raised: Raised,
+    run: own::Faults,
+    /// Before the text: the flow.
+    about: String,
+}
 
 impl Faults {
+    /// For the controllers of one flow.
+    pub(crate) fn of_run(raised: Raised, run: own::Faults, about: String) -> Self {
+        Self { raised, run, about }
+    }
+
     /// Whether a hook has raised.
+    #[inline]
     pub(crate) fn is_any(&self) -> bool {
-        self.0.0.load(Ordering::Relaxed)
+        self.run.is_any()
     }
 
     /// Raises the exception, if there is one.
     pub(crate) fn raise(&self) -> PyResult<()> {
-        self.0.1.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), Err)
+        self.raised.raise()
     }
 
     /// Keeps the exception if it is the first.
     pub(crate) fn add(&self, error: PyErr) {
-        if !self.0.0.swap(true, Ordering::Relaxed) {
-            *self.0.1.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+        if self.is_any() {
+            return;
         }
+        self.run.add(format!("{}{}", self.about, Python::attach(|py| text_of(py, &error))));
+        self.raised.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
     }
+}
+
+/// An exception in a line: its type, its message, and where it was raised.
+fn text_of(py: Python<'_>, error: &PyErr) -> String {
+    let message = match error.is_instance_of::<ControllerError>(py) {
+        true => error.value(py).to_string(),
+        false => error.to_string(),
+    };
+    let at = || {
+        let mut last = error.traceback(py)?.into_any();
+        while let Some(next) = last.getattr("tb_next").ok().filter(|next| !next.is_none()) {
+            last = next;
+        }
+        let file: String =
+            last.getattr("tb_frame").ok()?.getattr("f_code").ok()?.getattr("co_filename").ok()?.extract().ok()?;
+        Some(format!(" ({file}, line {})", last.getattr("tb_lineno").ok()?))
+    };
+    message + &at().unwrap_or_default()
 }
 
 impl fmt::Debug for Faults {
@@ -167,7 +209,7 @@ impl fmt::Debug for Faults {
 /// A law that creates a controller for each path with `make`, a class or another callable.
 pub(crate) fn law(make: Py<PyAny>, faults: &Faults) -> cc::Settings {
     let faults = faults.clone();
-    own::settings(move || {
+    cc::own::settings(move || {
         let adapter = Python::attach(|py| Adapter::new(py, make.bind(py), &faults));
         match adapter {
             Ok(adapter) => Box::new(adapter),

@@ -2,13 +2,15 @@
 
 use std::num::NonZeroUsize;
 
-use anabranch_lab::evaluation::{self, JudgedCriterion, Request, Ruling};
+use anabranch_lab::evaluation::{self, Contender, JudgedCriterion, LawError, Request, Ruling};
 use anabranch_lab::html;
 use anabranch_lab::parallel;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 
 use crate::error::{Error, of_scenario};
+use crate::own::Laws;
 use crate::reproduction::{Told, claims, word};
 use crate::run::Looks;
 use crate::table::{Column, Table};
@@ -17,14 +19,14 @@ use crate::table::{Column, Table};
 #[pyclass(frozen, module = "anabranch")]
 pub(crate) struct Evaluation(evaluation::Evaluation);
 
-/// Evaluates a law, alone and beside its rivals, as `anabranch eval` does. Without `against` the rivals are the common ones. `quick` runs a part of
+/// Evaluates a law, a name or a class that extends `Controller`, alone and beside its rivals, as `anabranch eval` does. Without `against` the rivals are the common ones. `quick` runs a part of
 /// the suite. `seeds` replaces the suite's own numbers of seeds.
 #[pyfunction]
 #[pyo3(name = "evaluate", signature = (law, *, against = None, quick = false, seeds = None, jobs = None, progress = None))]
 pub(crate) fn evaluate_law(
     py: Python<'_>,
-    law: &str,
-    against: Option<Vec<String>>,
+    law: &Bound<'_, PyAny>,
+    against: Option<Vec<Bound<'_, PyAny>>>,
     quick: bool,
     seeds: Option<u32>,
     jobs: Option<usize>,
@@ -37,14 +39,49 @@ pub(crate) fn evaluate_law(
         None => parallel::jobs_default(),
         Some(jobs) => NonZeroUsize::new(jobs).ok_or_else(|| PyValueError::new_err("jobs is 0; use 1 or more"))?,
     };
-    let request = Request::new(law, against.as_deref(), jobs).map_err(|error| Error::new_err(error.to_string()))?;
-    let request = Request { quick, seeds, ..request };
+    let mut laws = Laws::default();
+    let law = contender(&mut laws, law, Contender::parse, |law| law)?;
+    let rivals = against.map(|against| rivals(&mut laws, &against)).transpose()?;
+    let request = Request { quick, seeds, ..Request::of(law, rivals, jobs) };
     let mut looks = Looks::new(progress);
     let told = Told(&mut looks);
     let evaluation = py.detach(move || evaluation::evaluate_until(&request, told));
     looks.result()?;
+    laws.raised.raise()?;
     let evaluation = evaluation.map_err(of_scenario)?.ok_or_else(|| Error::new_err("it was stopped"))?;
     Ok(Evaluation(evaluation))
+}
+
+/// The rivals, each once. A text may name several.
+fn rivals(laws: &mut Laws, against: &[Bound<'_, PyAny>]) -> PyResult<Vec<Contender>> {
+    let mut rivals = Vec::new();
+    for rival in against {
+        for rival in contender(laws, rival, |text| Contender::parse_all([text]), |law| vec![law])? {
+            if !rivals.contains(&rival) {
+                rivals.push(rival);
+            }
+        }
+    }
+    Ok(rivals)
+}
+
+/// What a text names, or a class.
+fn contender<T>(
+    laws: &mut Laws,
+    law: &Bound<'_, PyAny>,
+    parse: impl FnOnce(&str) -> Result<T, LawError>,
+    made: impl FnOnce(Contender) -> T,
+) -> PyResult<T> {
+    if let Ok(text) = law.cast::<PyString>() {
+        return parse(&text.to_cow()?).map_err(|error| Error::new_err(error.to_string()));
+    }
+    if law.is_callable() {
+        return Ok(made(Contender::made(laws.made(law)?)));
+    }
+    Err(PyTypeError::new_err(format!(
+        "{} is no law; give a text such as \"cubic\" or \"fast,alpha=5\", or a class that extends anabranch.Controller",
+        law.repr()?
+    )))
 }
 
 #[pymethods]

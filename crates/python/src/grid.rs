@@ -4,9 +4,11 @@ use std::fs;
 use std::io::Write as _;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anabranch_lab::document::Document;
 use anabranch_lab::experiment::Experiment;
+use anabranch_lab::own::{Module, Own};
 use anabranch_lab::parallel;
 use anabranch_lab::sweep::{self, ENGINE, Failed, Options, Place, Row, Rows, Shard, Watch};
 use pyo3::exceptions::PyValueError;
@@ -14,6 +16,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::error::{Error, of_scenario};
+use crate::own::{Laws, version};
 use crate::run::{Looks, assignments};
 use crate::scenario::Scenario;
 use crate::sweep::{Axis, Sweep};
@@ -28,6 +31,7 @@ pub(crate) struct Grid {
     scenario: String,
     /// The overrides, as `--set` takes them.
     set: Vec<String>,
+    laws: Laws,
     rows: Rows,
     keeper: Option<Keeper>,
 }
@@ -43,12 +47,13 @@ impl Grid {
     /// Every combination of values, with several seeds. `axes` maps a key of the scenario, as `set` takes it, to its values: a list, or a dict with a
     /// label for each. The file's own axes are varied as well. Runs with a row in the file `rows` are not run again.
     #[new]
-    #[pyo3(signature = (scenario, axes, *, seeds = 1, set = None, rows = None))]
+    #[pyo3(signature = (scenario, axes, *, seeds = 1, set = None, cc = None, rows = None))]
     fn new(
         scenario: &Bound<'_, PyAny>,
         axes: &Bound<'_, PyDict>,
         seeds: u32,
         set: Option<&Bound<'_, PyDict>>,
+        cc: Option<&Bound<'_, PyDict>>,
         rows: Option<PathBuf>,
     ) -> PyResult<Self> {
         if seeds == 0 {
@@ -56,12 +61,17 @@ impl Grid {
         }
         let mut scenario = Scenario::copy_of(scenario)?;
         scenario.drop_claims();
+        let mut laws = Laws::default();
         let mut named = names(axes)?;
         for (axis, (_, values)) in named.iter_mut().zip(axes) {
-            axis.numbers = scenario.push_axis(&axis.name, &axis.key, &values)?;
+            axis.numbers = scenario.push_axis(&axis.name, &axis.key, &values, &mut laws)?;
         }
-        let mut document = scenario.document()?;
-        let set = assignments(set)?;
+        let mut set = assignments(set)?;
+        for (flow, law) in cc.into_iter().flatten() {
+            let flow: String = flow.extract()?;
+            set.push(format!("flow.{flow}.cc={}", laws.cc_of(&law)?));
+        }
+        let mut document = scenario.document(&laws.given())?;
         set.iter().try_for_each(|assignment| document.set(assignment)).map_err(of_scenario)?;
         let experiment = Experiment::parse(document).map_err(of_scenario)?;
         let of_file = experiment.axes.len() - named.len();
@@ -70,7 +80,7 @@ impl Grid {
             of_file.map(|axis| Axis { name: axis.name.clone(), key: axis.name.clone(), numbers: None }).collect();
         axes.append(&mut named);
         let mut grid =
-            Self { experiment, axes, seeds, scenario: scenario.text(), set, rows: Rows::default(), keeper: None };
+            Self { experiment, axes, seeds, scenario: scenario.text(), set, laws, rows: Rows::default(), keeper: None };
         if let Some(path) = rows {
             grid.keep(path)?;
         }
@@ -138,14 +148,24 @@ impl Grid {
         self.made(sweep.map_err(of_scenario)?.rows)
     }
 
-    /// The task for `run_places` in another process: the engine, the name and the text of the experiment and of each file that it reads, and the
-    /// overrides. The worker needs no files, except those of a `plugin`.
+    /// The task for `run_places` in another process. The worker needs no files.
     #[getter]
-    fn task(&self) -> Task {
+    fn task(&self, py: Python<'_>) -> PyResult<Task> {
         let document = self.experiment.document();
         let own = [(document.file().to_owned(), document.text().to_owned())];
         let bases = document.bases().iter().map(|base| (base.file.to_string(), base.text.to_string()));
-        (ENGINE.to_owned(), own.into_iter().chain(bases).collect(), self.set.clone())
+        let module = |(file, law): (&String, &Own)| match law {
+            Own::Module(module) => Some((file.clone(), module.name().to_owned(), module.bytes().to_vec())),
+            Own::Made(_) => None,
+        };
+        Ok(Task {
+            engine: ENGINE.to_owned(),
+            python: version(py)?,
+            files: own.into_iter().chain(bases).collect(),
+            set: self.set.clone(),
+            modules: document.own_laws().iter().filter_map(module).collect(),
+            laws: self.laws.sent(py),
+        })
     }
 }
 
@@ -239,8 +259,27 @@ impl Watch for Watcher<'_> {
     }
 }
 
-/// A worker's task: the engine, the names and texts of files, and the overrides for the first file.
-type Task = (String, Vec<(String, String)>, Vec<String>);
+/// A worker's task.
+#[derive(FromPyObject, IntoPyObject)]
+pub(crate) struct Task {
+    #[pyo3(item)]
+    engine: String,
+    /// The version of the driver's interpreter.
+    #[pyo3(item)]
+    python: String,
+    /// The names and texts of the experiment and of the files that it reads.
+    #[pyo3(item)]
+    files: Vec<(String, String)>,
+    /// The overrides.
+    #[pyo3(item)]
+    set: Vec<String>,
+    /// The WASM modules: the names of their files in the document, what messages call them, and their bytes.
+    #[pyo3(item)]
+    modules: Vec<(String, String, Vec<u8>)>,
+    /// The laws written in Python, with their digests.
+    #[pyo3(item)]
+    laws: Vec<(String, Py<PyAny>, String)>,
+}
 
 /// A failed run: its place and the reason.
 type Unrun = ((usize, u32), String);
@@ -259,7 +298,7 @@ pub(crate) fn run_places(
     jobs: usize,
 ) -> PyResult<(String, Vec<Unrun>)> {
     let jobs = NonZeroUsize::new(jobs).ok_or_else(|| PyValueError::new_err("jobs is 0; use 1 or more"))?;
-    let (engine, files, set) = task;
+    let Task { engine, python, files, set, modules, laws: sent } = task;
     if engine != ENGINE {
         return Err(Error::new_err(format!(
             "a worker has another version of anabranch, whose runs may differ: engine {ENGINE}, not {engine}; install the same wheel there"
@@ -272,7 +311,14 @@ pub(crate) fn run_places(
         let found = bases.iter().find(|(name, _)| name == wanted).map(|(_, text)| text.clone());
         found.ok_or_else(|| "it was not sent".to_owned())
     };
-    let mut document = Document::parse_sent(name, text, &mut base).map_err(of_scenario)?;
+    let mut laws = Laws::default();
+    sent.iter().try_for_each(|(name, make, digest)| laws.receive(name, make.bind(py), digest, &python))?;
+    let mut given = laws.given();
+    for (file, name, bytes) in modules {
+        let module = Module::new(&name, bytes).map_err(|error| Error::new_err(format!("the controller {error}")))?;
+        given.insert(file, Own::Module(Arc::new(module)));
+    }
+    let mut document = Document::parse_given(name, text, &mut base, &given).map_err(of_scenario)?;
     set.iter().try_for_each(|assignment| document.set(assignment)).map_err(of_scenario)?;
     let experiment = Experiment::parse(document).map_err(of_scenario)?;
     let places: Vec<Place> = places.into_iter().map(|(point, seed)| Place { point, seed }).collect();

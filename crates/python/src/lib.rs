@@ -4,7 +4,7 @@
 //!
 //! * `evaluation` evaluates a law against the criteria of RFC 9743, and `reproduction` runs the papers' experiments. `grid` runs every combination of
 //!   values, in this process or in parts by workers; `sweep` has its results. `run` runs one scenario, and `results` has its results.
-//! * `controller` lets a Python class control a path; `events` are the arguments of its hooks; `check` tests it against the rules for every law.
+//! * `own` gives Python laws to documents; `controller` lets a Python class control a path; `events` are the arguments of its hooks; `check` tests it against the rules for every law.
 //! * `episodes` are runs that wait for Python to choose a window, for reinforcement learning.
 //! * `scenario` reads, builds and edits a scenario as text; `values` converts between Python values and TOML.
 //! * `net` is the transport on the network, for asyncio.
@@ -21,6 +21,7 @@ mod evaluation;
 mod events;
 mod grid;
 mod net;
+mod own;
 mod reproduction;
 mod results;
 mod run;

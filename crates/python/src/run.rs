@@ -11,12 +11,11 @@ use anabranch_lab::expression::Series;
 use anabranch_lab::report::Report;
 use anabranch_lab::run::{self, ControllerFailed, Records};
 use anabranch_lab::scenario::Scenario;
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
-use crate::controller::{self, Faults};
 use crate::error::{ControllerError, Error, ScenarioError, of_scenario};
+use crate::own::{Laws, no_law};
 use crate::results::Run;
 use crate::{scenario, values};
 
@@ -39,34 +38,31 @@ pub(crate) fn run_scenario(
     let own = laws(&mut document, cc)?;
     let experiment = Experiment::parse(document.clone()).map_err(of_scenario)?;
     let mut scenario = Scenario::parse(&document).map_err(of_scenario)?;
-    let faults = Faults::default();
-    let is_python = !own.is_empty();
+    let laws = Laws::default();
     for (flow, make) in own {
-        let name = controller::name(make.bind(py));
+        let law = laws.for_run(make.bind(py))?;
         let flows: Vec<String> = match flow.as_str() {
             "*" => scenario.flow_names().map(str::to_owned).collect(),
             _ => vec![flow],
         };
         for flow in flows {
-            let law = controller::law(make.clone_ref(py), &faults);
             let fail = |message| ScenarioError::new_err(format!("{}: {message}", document.file()));
-            scenario.set_law(&flow, &name, law).map_err(fail)?;
+            scenario.set_own(&flow, &law).map_err(fail)?;
         }
     }
     let recorded = recorded(&scenario, record)?;
     let mut looks = Looks::new(progress);
     let work = {
-        let (scenario, experiment, faults, looks) = (&scenario, &experiment, &faults, &mut looks);
-        let on_step = move |done, total| match !faults.is_any() && looks.look(done, total) {
+        let (scenario, experiment, looks) = (&scenario, &experiment, &mut looks);
+        let on_step = move |done, total| match looks.look(done, total) {
             true => ControlFlow::Continue(()),
             false => ControlFlow::Break(()),
         };
         move || simulate(scenario, experiment, recorded, on_step)
     };
-    // Python hooks need the interpreter all the time, so this thread keeps it. The interpreter switches to other threads by itself.
-    let outcome = if is_python { work() } else { py.detach(work) };
+    let outcome = py.detach(work);
     looks.result()?;
-    faults.raise()?;
+    laws.raised.raise()?;
     let (report, series) =
         outcome.map_err(|error| match error.get_ref().is_some_and(|inner| inner.is::<ControllerFailed>()) {
             true => ControllerError::new_err(error.to_string()),
@@ -177,12 +173,7 @@ fn laws(document: &mut Document, cc: Option<&Bound<'_, PyDict>>) -> PyResult<Vec
                 table.into_any()
             }
             Err(_) if law.is_instance_of::<PyDict>() => law,
-            Err(_) => {
-                let what = law.repr()?;
-                return Err(PyTypeError::new_err(format!(
-                    "{what} is no law; give a name, a dict with a name, or a class that extends anabranch.Controller"
-                )));
-            }
+            Err(_) => return Err(no_law(&law)),
         };
         document.set(&format!("flow.{flow}.cc={}", values::to_toml(&law)?)).map_err(of_scenario)?;
     }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anabranch_lab::document::Document;
 use anabranch_lab::experiment::Experiment;
+use anabranch_lab::own::Given;
 use anabranch_lab::scenario::Scenario as Checked;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -12,7 +13,8 @@ use pyo3::types::PyDict;
 use toml_edit::{ArrayOfTables, DocumentMut, InlineTable, Item, Table, Value};
 
 use crate::error::{Error, ScenarioError, of_scenario};
-use crate::values;
+use crate::own::{self, Laws};
+use crate::{controller, values};
 
 /// The keys that make a scenario an experiment. A sweep judges nothing, and the claims know nothing of added axes.
 const CLAIMS: [&str; 6] = ["experiment", "engine", "table", "claim", "note", "figure"];
@@ -26,9 +28,9 @@ pub(crate) struct Scenario {
 }
 
 impl Scenario {
-    /// Parses the text as the laboratory does.
-    pub(crate) fn document(&self) -> PyResult<Document> {
-        Document::parse_beside(&self.name, &self.toml.to_string()).map_err(of_scenario)
+    /// Parses the text as the laboratory does. It may name the laws in `given`.
+    pub(crate) fn document(&self, given: &Given) -> PyResult<Document> {
+        Document::parse_beside(&self.name, &self.toml.to_string(), given).map_err(of_scenario)
     }
 
     /// A copy of a scenario, or of the scenario in a file.
@@ -54,11 +56,12 @@ impl Scenario {
         name: &str,
         key: &str,
         values: &Bound<'_, PyAny>,
+        laws: &mut Laws,
     ) -> PyResult<Option<HashMap<String, f64>>> {
         let pairs: Vec<(String, Bound<'_, PyAny>)> = match values.cast::<PyDict>() {
             Ok(named) => pairs(named)?,
             Err(_) => {
-                let each = values.try_iter()?.map(|value| value.and_then(|value| Ok((value.str()?.extract()?, value))));
+                let each = values.try_iter()?.map(|value| value.and_then(|value| Ok((label(&value)?, value))));
                 each.collect::<PyResult<_>>()?
             }
         };
@@ -68,7 +71,15 @@ impl Scenario {
         let mut table = InlineTable::new();
         for (label, value) in pairs {
             let label = if is_taken { format!("{key}={label}") } else { label };
-            let toml = values::to_toml(&value)?;
+            let toml = match own::is_law(key) {
+                true => laws.cc_of(&value)?,
+                false if value.is_callable() => {
+                    let message =
+                        format!("{key}: a law written in Python belongs to the key `cc` of a flow, as `flow.f0.cc`");
+                    return Err(ScenarioError::new_err(message));
+                }
+                false => values::to_toml(&value)?,
+            };
             match toml.as_float().or_else(|| toml.as_integer().map(|number| number as f64)) {
                 Some(number) => {
                     numbers = numbers.map(|mut known| {
@@ -106,7 +117,7 @@ impl Scenario {
 
     fn parsed(text: &str, name: String) -> PyResult<Self> {
         // The laboratory reports errors with their positions.
-        let document = Document::parse_beside(&name, text).map_err(of_scenario)?;
+        let document = Document::parse_beside(&name, text, &Given::new()).map_err(of_scenario)?;
         let toml = document.text().parse().map_err(|error| ScenarioError::new_err(format!("{name}: {error}")))?;
         Ok(Self { toml, name })
     }
@@ -166,6 +177,24 @@ impl Scenario {
     }
 }
 
+/// What tables call a value without a label of its own.
+fn label(value: &Bound<'_, PyAny>) -> PyResult<String> {
+    if value.is_callable() {
+        return Ok(controller::name(value));
+    }
+    let Ok(table) = value.cast::<PyDict>() else { return value.str()?.extract() };
+    // A law with settings, as it is written on the command line.
+    let mut label = String::new();
+    for (key, value) in table {
+        let (key, value): (String, String) = (key.extract()?, value.str()?.extract()?);
+        match label.is_empty() && ["name", "plugin"].contains(&key.as_str()) {
+            true => label = value,
+            false => label += &format!("{}{key}={value}", if label.is_empty() { "" } else { "," }),
+        }
+    }
+    Ok(label)
+}
+
 fn pairs<'py>(dict: &Bound<'py, PyDict>) -> PyResult<Vec<(String, Bound<'py, PyAny>)>> {
     dict.iter().map(|(key, value)| Ok((key.extract()?, value))).collect()
 }
@@ -173,7 +202,7 @@ fn pairs<'py>(dict: &Bound<'py, PyDict>) -> PyResult<Vec<(String, Bound<'py, PyA
 /// A scenario, or the path of a file that has one, as the laboratory reads it.
 pub(crate) fn document_of(source: &Bound<'_, PyAny>) -> PyResult<Document> {
     if let Ok(scenario) = source.cast::<Scenario>() {
-        return scenario.borrow().document();
+        return scenario.borrow().document(&Given::new());
     }
     let path = source.extract::<PathBuf>().map_err(|_| {
         PyTypeError::new_err(
@@ -280,7 +309,7 @@ impl Scenario {
 
     /// Raises `ScenarioError` if something in it is wrong.
     fn check(&self) -> PyResult<()> {
-        let document = self.document()?;
+        let document = self.document(&Given::new())?;
         Checked::parse(&document).map_err(of_scenario)?;
         Experiment::parse(document).map(|_| ()).map_err(of_scenario)
     }

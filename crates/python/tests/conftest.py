@@ -1,5 +1,6 @@
 """Shared fixtures: the folder of the project, and a scenario of two flows."""
 
+import struct
 from pathlib import Path
 
 import pytest
@@ -46,3 +47,31 @@ def file(tmp_path):
     path = tmp_path / "scenario.toml"
     path.write_text(SCENARIO)
     return path
+
+
+@pytest.fixture
+def wasm():
+    """Makes a WASM controller whose window is constant. Its table is at 1024, and begins with the version of the interface."""
+
+    def section(number, content):
+        return bytes([number, len(content)]) + content
+
+    def text(name):
+        return bytes([len(name)]) + name.encode()
+
+    def data(address, content):
+        return b"\0\x41" + leb(address) + b"\x0b" + bytes([len(content)]) + content
+
+    def leb(number):
+        return bytes([number & 0x7F | 0x80, number >> 7])
+
+    def module(window):
+        types = section(1, b"\2\x60\0\1\x7f\x60\0\0")
+        functions = section(3, b"\2\0\1")
+        memory = section(5, b"\1\0\1")
+        exports = section(7, b"\3" + text("memory") + b"\2\0" + text("anabranch") + b"\0\0" + text("on_ack") + b"\0\1")
+        code = section(10, b"\2" + b"\5\0\x41" + leb(1024) + b"\x0b" + b"\2\0\x0b")
+        table = section(11, b"\2" + data(1024, b"\1") + data(1056, struct.pack("<d", window)))
+        return b"\0asm\1\0\0\0" + types + functions + memory + exports + code + table
+
+    return module

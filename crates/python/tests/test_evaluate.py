@@ -41,3 +41,47 @@ def test_mistakes_are_named_and_it_can_be_stopped():
 
     with pytest.raises(KeyboardInterrupt):
         ab.evaluate("vegas", against=["cubic"], quick=True, progress=stop)
+
+
+class Careful(ab.Controller):
+    """Keeps two segments in the queue, as Vegas does."""
+
+    def on_round(self, view, round):
+        if view.rtt_min is not None:
+            queued = self.window * (1 - view.rtt_min / view.rtt_smoothed)
+            self.window = max(1, self.window + (1 if queued < 2 else -1))
+
+
+def test_a_class_is_evaluated_as_a_law_of_the_registry():
+    e = ab.evaluate(Careful, against=["cubic"], quick=True, seeds=1)
+    rows = {row["section"]: row for row in e.criteria}
+    assert (e.law, e.against) == ("Careful", ["cubic"])
+    # A law of delay starves beside a full buffer, whoever wrote it.
+    assert rows["5.2"]["ruling"] == "missed" and "(buffer 8)" in rows["5.2"]["sentence"]
+    document = e.summary()
+    assert document["command"] == 'anabranch.evaluate(Careful, against=["cubic"], quick=True, seeds=1)'
+    assert document["laws"][0]["summary"] == "Keeps two segments in the queue, as Vegas does."
+    assert 'cc = { plugin = "Careful" }' in e.scenarios["alone"] and "Careful" in e.report()
+    assert ab.evaluate(Careful, against=["cubic"], quick=True, seeds=1, jobs=1).hash == e.hash
+
+
+def test_a_class_beside_a_law_and_a_module_beside_both(wasm, tmp_path):
+    path = tmp_path / "mine.wasm"
+    path.write_bytes(wasm(8))
+    e = ab.evaluate("reno", against=[Careful, str(path)], quick=True, seeds=1)
+    assert e.against == ["Careful", "mine.wasm"]
+    assert 'plugin = "mine.wasm"' in e.scenarios["beside-mine.wasm"]
+
+
+def test_a_class_that_fails_raises_what_it_raised():
+    class Broken(ab.Controller):
+        def on_ack(self, view, ack):
+            raise LookupError("nothing")
+
+    with pytest.raises(LookupError, match="nothing"):
+        ab.evaluate(Broken, quick=True)
+    with pytest.raises(TypeError, match="5 is no law"):
+        ab.evaluate(5)
+    other = type("Careful", (ab.Controller,), {"on_round": lambda self, view, round: None})
+    with pytest.raises(ab.Error, match="two different laws are called `Careful`; give one of them another `__name__`"):
+        ab.evaluate(Careful, against=[other])

@@ -140,8 +140,7 @@ def test_after_a_killed_driver_only_what_is_missing_is_run(file, alone, tmp_path
 def test_a_worker_of_another_version_is_refused(file):
     class Other(concurrent.futures.ThreadPoolExecutor):
         def submit(self, function, task, *arguments):
-            engine, *rest = task
-            return super().submit(function, ("0123456789abcdef", *rest), *arguments)
+            return super().submit(function, {**task, "engine": "0123456789abcdef"}, *arguments)
 
     with Other(1) as pool, pytest.raises(ab.Error, match="another version of anabranch, .* install the same wheel"):
         ab.sweep(file, AXES, executor=pool, **GRID)
@@ -165,3 +164,83 @@ def test_a_worker_needs_no_files(file, tmp_path):
     here = ab.sweep(path, axes)
     with Elsewhere(1) as pool:
         assert ab.sweep(path, axes, executor=pool).table.to_dict() == here.table.to_dict()
+
+
+def test_a_worker_gets_the_modules_that_the_driver_has_read(file, wasm, tmp_path):
+    """The file of a controller is sent: here it is another one, and then gone, before the worker starts."""
+    path, module = tmp_path / "s.toml", tmp_path / "mine.wasm"
+    path.write_text(file.read_text().replace('cc = { name = "cubic" }', 'cc = { plugin = "mine.wasm" }'))
+    module.write_bytes(wasm(16))
+    axes = {"link.bottleneck.delay": ["5ms", "10ms"]}
+    here = ab.sweep(path, axes)
+
+    class Elsewhere(concurrent.futures.ThreadPoolExecutor):
+        def submit(self, *arguments):
+            module.write_bytes(wasm(2))
+            return super().submit(*arguments)
+
+    with Elsewhere(1) as pool:
+        elsewhere = ab.sweep(path, axes, executor=pool)
+    assert elsewhere.table.to_dict() == here.table.to_dict()
+    assert ab.sweep(path, axes).table["hash"] != here.table["hash"], "the file is another one now"
+
+
+def test_a_law_in_python_is_sent_by_dask_ray_and_submitit(file, tmp_path):
+    """A class of a script, which no worker can import."""
+    pytest.importorskip("cloudpickle")
+    mine = law_of(LAW)
+    axes, grid = {"flow.f0.cc": [mine, "reno"], **AXES}, {"seeds": 2}
+    alone = ab.sweep(file, axes, **grid)
+    assert alone.table["cc"] == ["Mine"] * 4 + ["reno"] * 4
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None, local_directory=str(tmp_path)
+    ) as cluster, distributed.Client(cluster) as client:
+        assert ab.sweep(file, axes, executor=client, **grid).table.to_dict() == alone.table.to_dict()
+    submitit = pytest.importorskip("submitit")
+    jobs = submitit.LocalExecutor(tmp_path / "jobs")
+    jobs.update_parameters(timeout_min=5)
+    assert ab.sweep(file, axes, executor=jobs, **grid).table.to_dict() == alone.table.to_dict()
+    ray = pytest.importorskip("ray")
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=10**8)
+    try:
+        assert ab.sweep(file, axes, executor=ray, **grid).table.to_dict() == alone.table.to_dict()
+    finally:
+        ray.shutdown()
+
+
+def test_a_worker_with_another_version_of_a_law_is_refused(file):
+    mine, other = (law_of(text) for text in (LAW, LAW.replace("1 /", "2 /")))
+
+    class Elsewhere(concurrent.futures.ThreadPoolExecutor):
+        def submit(self, function, task, *arguments):
+            laws = [(name, other, digest) for name, _, digest in task["laws"]]
+            return super().submit(function, {**task, "laws": laws}, *arguments)
+
+    with Elsewhere(1) as pool, pytest.raises(ab.Error, match="another version of the law `Mine`"):
+        ab.sweep(file, {"flow.f0.cc": [mine]}, executor=pool)
+
+
+def test_a_worker_that_cannot_read_a_law_says_so(file):
+    class Elsewhere(concurrent.futures.ThreadPoolExecutor):
+        def submit(self, function, task, *arguments):
+            laws = [(name, b"cnowhere\nMine\n.", digest) for name, _, digest in task["laws"]]
+            return super().submit(function, {**task, "laws": laws}, *arguments)
+
+    with Elsewhere(1) as pool, pytest.raises(ab.Error, match="cannot read the law `Mine`.*No module named 'nowhere'"):
+        ab.sweep(file, {"flow.f0.cc": [law_of(LAW)]}, executor=pool)
+
+
+LAW = """
+import anabranch as ab
+
+class Mine(ab.Controller):
+    def on_ack(self, view, ack):
+        self.window += 1 / self.window
+"""
+
+
+def law_of(text):
+    names = {"__name__": "__main__"}
+    exec(text, names)
+    return names["Mine"]

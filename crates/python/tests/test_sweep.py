@@ -216,3 +216,72 @@ def test_a_run_that_fails_is_named_and_stops_no_other(lossy, tmp_path):
     told = []
     ab.sweep(lossy, AXES, rows=rows, progress=lambda *it: told.append(it), **GRID)
     assert told[-1] == (1, 1)
+
+
+class Adds(ab.Controller):
+    """Reno without slow start."""
+
+    step = 1
+
+    def on_ack(self, view, ack):
+        self.window += self.step / self.window
+
+
+class AddsMore(Adds):
+    step = 4
+
+
+def test_a_sweep_of_classes_is_the_runs_of_these_classes(lossy):
+    s = ab.sweep(lossy, {"flow.f0.cc": [Adds, AddsMore, "cubic", {"name": "fast", "alpha": 5}]}, seeds=2, cc={"f1": Adds})
+    assert s.axes == ["cc"] and s.table["cc"][::2] == ["Adds", "AddsMore", "cubic", "fast,alpha=5"]
+    for index, law in enumerate([Adds, AddsMore, "cubic", {"name": "fast", "alpha": 5}]):
+        alone = ab.run(lossy, seed=2, cc={"f0": law, "f1": Adds})
+        assert s.table["hash"][2 * index + 1] == alone.hash
+    assert ab.sweep(lossy, {"flow.*.cc": {"more": AddsMore}}, seeds=2).table["cc"] == ["more", "more"]
+    with pytest.raises(ab.ScenarioError, match="flow.f0.cc.name: a law written in Python belongs to the key `cc`"):
+        ab.sweep(lossy, {"flow.f0.cc.name": [Adds]})
+
+
+def test_what_is_kept_of_a_class_is_not_taken_for_another(lossy, tmp_path):
+    def runs(law):
+        told = []
+        ab.sweep(lossy, {"flow.f0.cc": {"it": law}}, rows=tmp_path / "rows.csv", progress=lambda *it: told.append(it))
+        return told[-1][1]
+
+    def law(step):
+        return type("Adds", (Adds,), {"step": step})
+
+    assert [runs(law(step)) for step in (1, 1, 2, 2, 1)] == [1, 0, 1, 0, 0]
+
+
+def test_a_class_that_fails_fails_alone(lossy):
+    class Fails(Adds):
+        def on_loss(self, view, loss):
+            raise ValueError("no losses here")
+
+    with pytest.raises(ab.SweepError, match="1 of 2 runs failed") as error:
+        ab.sweep(lossy, {"flow.f0.cc": [Fails, Adds]})
+    (place, because), = error.value.failed
+    assert "cc = Fails" in place and "flow `f0`: ValueError: no losses here (" in because and "test_sweep.py, line" in because
+    assert error.value.sweep.table["cc"] == ["Adds"]
+
+
+def test_a_digest_is_that_of_all_that_a_law_uses():
+    from anabranch._digest import digest
+
+    def law(text, **names):
+        names = {"ab": ab, **names}
+        exec(text, names)
+        return names["Mine"]
+
+    text = "class Mine(ab.Controller):\n  gain = 2\n  def on_ack(self, view, ack):\n    self.window += half(1)\ndef half(n): return n / 2"
+    same = "# Another comment.\n\n" + text.replace("n):", "n):\n  ")
+    assert digest(law(text)) == digest(law(text)) == digest(law(same))
+    others = [text.replace("/ 2", "/ 3"), text.replace("gain = 2", "gain = 3"), text.replace("half(1)", "half(2)")]
+    assert len({digest(law(it)) for it in [text, *others]}) == 4
+    cell = "def make(gain):\n  class Mine(ab.Controller):\n    def on_ack(self, view, ack): self.window += gain\n  return Mine\nMine = make(GAIN)"
+    assert digest(law(cell, GAIN=1)) != digest(law(cell, GAIN=2))
+    # Two that name each other.
+    circle = "class Mine(ab.Controller):\n  def on_ack(self, view, ack): Other()\nclass Other:\n  def f(self): Mine()"
+    assert digest(law(circle)) == digest(law(circle)) != digest(law(circle.replace("f(self)", "g(self)")))
+    assert digest(lambda: Adds()) != digest(lambda: AddsMore())

@@ -25,7 +25,7 @@ pub(super) const EXTENDS: &str = "extends";
 const DEPTH_MAX: usize = 8;
 
 /// What names of controllers' files end in.
-pub(super) const MODULE: &str = ".wasm";
+pub(crate) const MODULE: &str = ".wasm";
 
 /// The lists whose elements merge.
 const MERGED: [&str; 3] = ["link", "flow", "host"];

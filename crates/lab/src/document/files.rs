@@ -5,8 +5,9 @@ use std::io::Read as _;
 use std::path::Path;
 
 use super::plugins::Files;
-use super::{Bases, Document, Lines};
+use super::{Document, Lines};
 use crate::diagnostic::{Diagnostic, Fault, Place};
+use crate::own::Given;
 
 /// Receives the path of each file before it is read; an error is the reason why it must not be read.
 pub type Notice<'a> = dyn FnMut(&Path) -> Result<(), String> + 'a;
@@ -29,23 +30,16 @@ impl Document {
         let refused = |reason: String| Fault::new(reason).remedy("name another file");
         let read = notice(path).map_err(refused).and_then(|()| text(path));
         let text_of_file = read.map_err(|fault| fault.about(&name))?;
-        Self::parse_from(&name, &text_of_file, &mut |base| base_text(base, notice), Files::Disk)
+        Self::parse_from(&name, &text_of_file, &mut |base| base_text(base, notice), Files::Disk, &Given::new())
     }
 
-    /// Parses a text as if it were the content of `file`: its bases are read relative to `file`, which need not exist.
+    /// Parses a text as if it were the content of `file`: its bases are read relative to `file`, which need not exist. It may name the laws in
+    /// `given`.
     ///
     /// # Errors
     /// As [`Document::read`].
-    pub fn parse_beside(file: &str, text: &str) -> Result<Self, Diagnostic> {
-        Self::parse_from(file, text, &mut |base| base_text(base, &mut |_| Ok(())), Files::Disk)
-    }
-
-    /// Parses a text whose bases and traces are at hand, as somebody has sent them. Controllers' files are read from the disk, beside `file`.
-    ///
-    /// # Errors
-    /// As [`Document::read`], or if a base is not at hand.
-    pub fn parse_sent(file: &str, text: &str, bases: &mut Bases<'_>) -> Result<Self, Diagnostic> {
-        Self::parse_from(file, text, bases, Files::Disk)
+    pub fn parse_beside(file: &str, text: &str, given: &Given) -> Result<Self, Diagnostic> {
+        Self::parse_from(file, text, &mut |base| base_text(base, &mut |_| Ok(())), Files::Disk, given)
     }
 }
 

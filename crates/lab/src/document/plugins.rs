@@ -13,6 +13,7 @@ use anabranch_plugin::{FILE_MAX, Module};
 use super::extends::{MODULE, resolve};
 use super::{Node, Value};
 use crate::diagnostic::{Fault, Place};
+use crate::own::{Given, Own};
 
 /// The key of a law that names a module.
 pub(crate) const PLUGIN: &str = "plugin";
@@ -23,14 +24,16 @@ const LAW: &str = "cc";
 /// The largest number of modules of a document.
 const MODULES_MAX: usize = 100;
 
-/// The modules of a document.
+/// The laws that a document names.
 #[derive(Clone, Debug)]
 pub(crate) struct Plugins {
     /// The name of the document; names of modules are relative to it.
     own: Arc<str>,
     files: Files,
-    /// The modules by the names of their files.
-    modules: BTreeMap<String, Arc<Module>>,
+    /// Laws of the calling program. They are found before files.
+    given: Given,
+    /// The laws by their names: of a module, that of its file.
+    laws: BTreeMap<String, Own>,
 }
 
 /// Whether the files that a document names may be read.
@@ -43,18 +46,18 @@ pub(crate) enum Files {
 }
 
 impl Plugins {
-    pub(super) fn new(own: &str, files: Files) -> Self {
-        Self { own: own.into(), files, modules: BTreeMap::new() }
+    pub(super) fn new(own: &str, files: Files, given: Given) -> Self {
+        Self { own: own.into(), files, given, laws: BTreeMap::new() }
     }
 
-    /// The module of a file, by its name in the document.
-    pub(crate) fn module(&self, file: &str) -> Option<&Arc<Module>> {
-        self.modules.get(file)
+    /// A law by its name in the document.
+    pub(crate) fn law(&self, name: &str) -> Option<&Own> {
+        self.laws.get(name)
     }
 
-    /// The names of the files.
-    pub(super) fn files(&self) -> impl Iterator<Item = &str> {
-        self.modules.keys().map(String::as_str)
+    /// All laws.
+    pub(super) fn laws(&self) -> &Given {
+        &self.laws
     }
 
     /// Reads the modules that a value at `key` names, and replaces the written names by those of the files.
@@ -80,12 +83,16 @@ impl Plugins {
         }
     }
 
-    /// Loads the module that is called `name` at some place. Returns the name of its file.
+    /// Finds the law that is called `name` at some place, or loads its module. Returns its name in the document.
     fn load(&mut self, name: &str, place: &Place) -> Result<String, Fault> {
         let beside = match place {
             Place::Base { file, .. } => file,
             _ => &self.own,
         };
+        if let Some(own) = self.given.get(name) {
+            self.laws.insert(name.to_owned(), own.clone());
+            return Ok(name.to_owned());
+        }
         if !name.ends_with(MODULE) {
             let fault = Fault::new(format!("`{name}` is not the name of a controller"));
             return Err(fault.remedy(format!(
@@ -93,30 +100,34 @@ impl Plugins {
             )));
         }
         let file = resolve(beside, name)?;
-        if self.modules.contains_key(&file) {
+        if self.laws.contains_key(&file) {
             return Ok(file);
         }
-        if self.modules.len() == MODULES_MAX {
+        if let Some(own) = self.given.get(&file) {
+            self.laws.insert(file.clone(), own.clone());
+            return Ok(file);
+        }
+        if self.laws.len() == MODULES_MAX {
             let fault =
                 Fault::new(format!("a scenario with more than {MODULES_MAX} controllers of its own is too large"));
             return Err(fault.remedy("name fewer; one can have settings"));
         }
         let read = match self.files {
             Files::Nowhere => Err("no other file is read here".to_owned()),
-            Files::Disk => bytes(&file),
+            Files::Disk => module_bytes(&file),
         };
         let bytes = read.map_err(|reason| {
             let fault = Fault::new(format!("the controller `{file}` cannot be read: {reason}"));
             fault.remedy("name a file relative to this one")
         })?;
         let module = Module::new(name, bytes).map_err(|error| Fault::new(format!("the controller {error}")))?;
-        self.modules.insert(file.clone(), Arc::new(module));
+        self.laws.insert(file.clone(), Own::Module(Arc::new(module)));
         Ok(file)
     }
 }
 
-/// The content of a file. A pipe or a device may have no end, so it is not opened. A file that is too large is not read to its end.
-fn bytes(name: &str) -> Result<Vec<u8>, String> {
+/// The content of a module's file. A pipe or a device may have no end, so it is not opened. A file that is too large is not read to its end.
+pub(crate) fn module_bytes(name: &str) -> Result<Vec<u8>, String> {
     let is_file = fs::metadata(name).map_err(|error| error.to_string())?.is_file();
     if !is_file {
         return Err("it is no plain file".to_owned());

@@ -1,12 +1,15 @@
 //! The experiments. The law under test replaces `$LAW`, and a rival replaces `$RIVAL`. A file with `$RIVAL` is one experiment for each rival.
-//! If `$LAW` or `$RIVAL` is the `name` of a table, the table also gets the settings of the law.
+//! If `$LAW` or `$RIVAL` is the `name` of a table, the table also gets the settings of the law, and the key `plugin` in place of `name` for a law that is
+//! not in the registry.
 //!
 //! A report shows the text that was run. It can be saved, changed and run again.
 
+use super::contender::escaped;
 use super::{Contender, Request};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Fault};
 use crate::document::Document;
 use crate::experiment::Experiment;
+use crate::own::Given;
 
 /// One file of the suite.
 struct File {
@@ -58,15 +61,16 @@ const RIVAL: &str = "$RIVAL";
 /// The experiments of a request.
 pub(super) fn experiments(request: &Request) -> Result<Vec<Experiment>, Diagnostic> {
     let mut experiments = Vec::new();
+    let given = given(request)?;
     for file in &FILES {
         let text = put(file.text, LAW, &request.law);
         if !text.contains(RIVAL) {
-            experiments.push(experiment(file, file.name, &text, request.quick)?);
+            experiments.push(experiment(file, file.name, &text, request.quick, &given)?);
             continue;
         }
         for rival in &request.against {
             let (name, text) = (format!("{}-{}", file.name, rival.slug()), put(&text, RIVAL, rival));
-            experiments.push(experiment(file, &name, &text, request.quick)?);
+            experiments.push(experiment(file, &name, &text, request.quick, &given)?);
         }
     }
     Ok(experiments)
@@ -74,11 +78,27 @@ pub(super) fn experiments(request: &Request) -> Result<Vec<Experiment>, Diagnost
 
 /// The text with a law in place of its mark.
 fn put(text: &str, mark: &str, law: &Contender) -> String {
-    text.replace(&format!("{{ name = \"{mark}\" }}"), &law.table()).replace(mark, &law.label())
+    text.replace(&format!("{{ name = \"{mark}\" }}"), &law.table()).replace(mark, &escaped(&law.label()))
 }
 
-fn experiment(file: &File, name: &str, text: &str, is_quick: bool) -> Result<Experiment, Diagnostic> {
-    let mut experiment = Experiment::parse(Document::parse(&format!("eval/{name}.toml"), text)?)?;
+/// The laws that the registry does not have.
+fn given(request: &Request) -> Result<Given, Diagnostic> {
+    let mut given = Given::new();
+    for (name, own) in [&request.law].into_iter().chain(&request.against).filter_map(Contender::own) {
+        if let Some(other) = given.insert(name.clone(), own.clone())
+            && other.digest() != own.digest()
+        {
+            let fault = Fault::new(format!("two different laws are called `{name}`"));
+            return Err(fault.remedy("rename one of them").about("eval"));
+        }
+    }
+    Ok(given)
+}
+
+fn experiment(file: &File, name: &str, text: &str, is_quick: bool, given: &Given) -> Result<Experiment, Diagnostic> {
+    let nothing = &mut |_: &str| Err("no other file is read here".to_owned());
+    let document = Document::parse_given(&format!("eval/{name}.toml"), text, nothing, given)?;
+    let mut experiment = Experiment::parse(document)?;
     if is_quick {
         experiment.leave_out(file.not_quick);
     }

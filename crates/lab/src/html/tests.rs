@@ -153,7 +153,12 @@ fn evaluation(text: &str) -> Evaluation {
         schema: EVALUATION,
         law: text.to_owned(),
         against: vec![text.to_owned()],
-        laws: vec![LawFacts { name: "reno", summary: "halves", citation: "rfc-5681", settings: vec![text.to_owned()] }],
+        laws: vec![LawFacts {
+            name: "reno".to_owned(),
+            summary: "halves".to_owned(),
+            citation: "rfc-5681".to_owned(),
+            settings: vec![text.to_owned()],
+        }],
         quick: true,
         command: text.to_owned(),
         coverage: vec![Coverage {
@@ -164,6 +169,7 @@ fn evaluation(text: &str) -> Evaluation {
         }],
         criteria: vec![criterion("5.1", Ruling::Missed), criterion("5.2", Ruling::NotJudged)],
         outcome,
+        modules: Vec::new(),
     }
 }
 

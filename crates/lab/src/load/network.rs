@@ -227,7 +227,7 @@ impl Network {
             let fault = Fault::new(format!("flow `{id}` goes nowhere: it begins and ends at node `{}`", keys.to.0));
             return Err((path.key("to"), fault.remedy("name two nodes")));
         }
-        let Drive { transport, law_name, plugin, is_window_default, paths: pairs } = Drive::of(keys, plugins, path)?;
+        let Drive { transport, law_name, own, is_window_default, paths: pairs } = Drive::of(keys, plugins, path)?;
         for (start, end) in [(from, to), (to, from)] {
             if !self.is_connected(start, end) {
                 let (start, end) = (&self.nodes[start], &self.nodes[end]);
@@ -264,7 +264,7 @@ impl Network {
             stop,
             transport_name: keys.transport.name().to_owned(),
             law_name,
-            plugin,
+            own,
             transport,
             packet: keys.packet.0.count(),
             is_window_default,

@@ -14,7 +14,6 @@ mod traffic;
 mod workload;
 
 use anabranch_ns2::config::Agent;
-use anabranch_plugin::Law;
 use anabranch_units::SimSpan;
 
 use super::Checked;
@@ -22,6 +21,7 @@ use super::keys::{FlowKeys, TransportKeys};
 use super::values::{Count, Name};
 use crate::diagnostic::Fault;
 use crate::document::{Path, Plugins};
+use crate::own::OwnLaw;
 use crate::scenario::transport::Transport;
 
 pub use fast::fast_laws;
@@ -34,7 +34,7 @@ pub(super) struct Drive<'a> {
     /// Name of the congestion law.
     pub(super) law_name: Option<String>,
     /// The law, if it is a module's.
-    pub(super) plugin: Option<Law>,
+    pub(super) own: Option<OwnLaw>,
     /// Whether the receiver's window of an agent of ns-2 is the default.
     pub(super) is_window_default: bool,
     pub(super) paths: Vec<Pair<'a>>,
@@ -51,7 +51,7 @@ pub(super) struct Pair<'a> {
 impl<'a> Drive<'a> {
     /// A transport on one path, or without a law.
     fn new(transport: Transport) -> Self {
-        Self { transport, law_name: None, plugin: None, is_window_default: true, paths: vec![] }
+        Self { transport, law_name: None, own: None, is_window_default: true, paths: vec![] }
     }
 
     /// The transport of the flow at `path`.

@@ -1,10 +1,13 @@
 //! Queries and changes of a scenario for other programs.
 
+use std::sync::Arc;
+
 use anabranch_cc::Settings;
 
 use super::Scenario;
 use super::transport::Transport;
 use crate::diagnostic::suggestion;
+use crate::own::{Faults, Maker, OwnLaw};
 use crate::series::{FLOW_SERIES, LINK_SERIES, PATH_SERIES, STREAM_SERIES};
 
 impl Scenario {
@@ -53,8 +56,20 @@ impl Scenario {
             ));
         };
         config.law = law;
-        found.plugin = None;
+        found.own = None;
         found.law_name = Some(name.to_owned());
+        Ok(())
+    }
+
+    /// Replaces the law of a flow of our own transport by a law of the calling program.
+    ///
+    /// # Errors
+    /// As [`Scenario::set_law`].
+    pub fn set_own(&mut self, flow: &str, maker: &Arc<dyn Maker>) -> Result<(), String> {
+        self.set_law(flow, maker.name(), maker.settings("", &Faults::default()))?;
+        for found in self.flows.iter_mut().filter(|other| other.id == flow) {
+            found.own = Some(OwnLaw::Made(Arc::clone(maker)));
+        }
         Ok(())
     }
 }

@@ -1,12 +1,12 @@
 //! Puts the nodes, links, hosts and observers of a scenario into the simulator's builder.
 
-use anabranch_plugin::Faults;
 use anabranch_sim::{BuildError, Builder, Capture, Control, LinkId, NodeId, Observed, Port, Workload};
 
 use super::clock::{Clocks, clocks};
 use super::hosts::Hosts;
 use super::recording::{Recording, Wanted};
 use super::{Ends, Output, Simulation};
+use crate::own::Faults;
 use crate::scenario::{Clock, Flow, Scenario};
 use crate::trace::{ArrivalTrace, LinkTrace};
 

@@ -3,7 +3,6 @@
 use anabranch_ns2::random::Mrg32k3a;
 use anabranch_ns2::sctp::{DestinationConfig, Endpoint, EndpointConfig};
 use anabranch_ns2::{Sender, SenderConfig, Sink, Streams, multihome};
-use anabranch_plugin::Faults;
 use anabranch_proto::Config;
 use anabranch_sim::traffic::{self, OnOff};
 use anabranch_sim::{
@@ -12,6 +11,7 @@ use anabranch_sim::{
 };
 use anabranch_units::SimSpan;
 
+use crate::own::Faults;
 use crate::scenario::transport::Transport;
 use crate::scenario::{Clock, Flow, NodeIndex, Scenario};
 
@@ -102,7 +102,7 @@ impl Hosts<'_> {
     /// Both ends of a connection of our own transport.
     fn engine(&self, config: &Config, builder: &mut Builder) -> Result<(EngineSource, EngineSink), BuildError> {
         const CHECKED: &str = "the configuration was checked when the scenario was read";
-        let own = self.flow.plugin.as_ref();
+        let own = self.flow.own.as_ref();
         let law = own.map(|law| law.settings(&format!("flow `{}`: ", self.flow.id), self.faults));
         let config = |node: NodeIndex| {
             let timer = self.scenario.drivers.get(&node).map_or(SimSpan::ZERO, |driver| driver.timer);

@@ -5,6 +5,7 @@ use anabranch_sim::{Direction, LinkId, SenderPath};
 use anabranch_units::{SimSpan, SimTime};
 
 use super::{Ends, Simulation};
+use crate::own::OwnLaw;
 use crate::report::combined_hash;
 use crate::report::{FlowReport, LinkReport, PathReport, Report};
 use crate::scenario::Flow;
@@ -35,8 +36,13 @@ impl Simulation<'_> {
     /// The hash of what happened, and of the controllers that came from files.
     fn hash(&self) -> String {
         let world = self.world.hash().to_string();
-        let laws = self.scenario.flows.iter().filter_map(|flow| flow.plugin.as_ref());
-        let modules: Vec<&str> = laws.map(|law| law.module().digest()).collect();
+        let laws = self.scenario.flows.iter().filter_map(|flow| flow.own.as_ref());
+        let modules: Vec<&str> = laws
+            .filter_map(|law| match law {
+                OwnLaw::Module(law) => Some(law.module().digest()),
+                OwnLaw::Made(_) => None,
+            })
+            .collect();
         match modules.is_empty() {
             true => world,
             false => combined_hash([world.as_str()].into_iter().chain(modules)),

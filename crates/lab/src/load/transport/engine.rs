@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anabranch_cc::registry;
-use anabranch_plugin::{Faults, Law};
+use anabranch_plugin::Law;
 use anabranch_proto::{
     AckPolicy, Config, Failover, Form, HEADERS, KeepAlive, LossDetection, PATHS_MAX, Pacing, PathMtu, Repair,
     Scheduling, StreamBuffer,
@@ -22,11 +22,12 @@ use crate::load::keys::{
     StreamBufferKeys,
 };
 use crate::load::values::{LawKeys, Setting, Text};
+use crate::own::{Faults, Own, OwnLaw};
 use crate::scenario::transport::{RBUF_MAX, Transport};
 
 /// The transport of a flow of `anabranch`.
 pub(super) fn drive<'a>(keys: &'a EngineKeys, packet: Bytes, plugins: &Plugins, path: &Path) -> Checked<Drive<'a>> {
-    let Chosen { name, law, plugin } = law(keys.cc.as_ref(), plugins, path.key("cc"))?;
+    let Chosen { name, law, own } = law(keys.cc.as_ref(), plugins, path.key("cc"))?;
     let streams = u16::from(keys.streams.unwrap_or(1));
     let mss = packet.count().checked_sub(HEADERS.into()).and_then(|mss| u16::try_from(mss).ok());
     let Some(mss) = mss.filter(|&mss| mss >= Config::MSS_MIN) else {
@@ -105,7 +106,7 @@ pub(super) fn drive<'a>(keys: &'a EngineKeys, packet: Bytes, plugins: &Plugins, 
     };
     let paths = keys.paths.iter().flatten().map(pair).collect();
     let transport = Transport::Engine { config: Box::new(config), workload };
-    Ok(Drive { law_name: Some(name), plugin, paths, ..Drive::new(transport) })
+    Ok(Drive { law_name: Some(name), own, paths, ..Drive::new(transport) })
 }
 
 /// The law of a flow.
@@ -113,11 +114,11 @@ struct Chosen {
     /// What reports call it.
     name: String,
     law: registry::Settings,
-    /// If it is a module's.
-    plugin: Option<Law>,
+    /// If the registry does not have it.
+    own: Option<OwnLaw>,
 }
 
-/// The law that `cc` names: one of the registry's, or that of a module.
+/// The law that `cc` names.
 fn law(keys: Option<&LawKeys>, plugins: &Plugins, path: Path) -> Checked<Chosen> {
     if keys.is_some_and(|keys| keys.0.contains_key(PLUGIN)) {
         return of_plugin(Settings::new(keys, path), plugins);
@@ -135,29 +136,41 @@ fn law(keys: Option<&LawKeys>, plugins: &Plugins, path: Path) -> Checked<Chosen>
     for (key, value) in given.rest.iter().filter(is_kind).chain(given.rest.iter().filter(|it| !is_kind(it))) {
         law.set(key, &value.0).map_err(|error| (given.place(key), Fault::new(error.to_string())))?;
     }
-    Ok(Chosen { name, law, plugin: None })
+    Ok(Chosen { name, law, own: None })
 }
 
-/// The law of a module, whose settings are what it declares.
+/// A law of the user's own. The settings of a module are what it declares.
 fn of_plugin(mut given: Settings, plugins: &Plugins) -> Checked<Chosen> {
     let file = given.rest.remove(PLUGIN).expect("there is one").0;
     if given.rest.contains_key("name") {
         let fault = Fault::new("a flow has one law, and here are `name` and `plugin`");
         return Err((given.path.key("name"), fault.remedy("remove one of them")));
     }
-    let Some(module) = plugins.module(&file) else {
-        let fault = Fault::new(format!("`{file}` is not the name of a controller"));
-        return Err((given.path.key(PLUGIN), fault.remedy("write it as a string: plugin = \"mine.wasm\"")));
+    let (name, own) = match plugins.law(&file) {
+        Some(Own::Module(module)) => {
+            let mut law = Law::new(Arc::clone(module));
+            for (key, value) in &given.rest {
+                let wrong = law.set(key, &value.0);
+                wrong.map_err(|fault| (given.place(key), Fault::new(fault.message).remedy(fault.remedy)))?;
+            }
+            // Without the folder.
+            (file.rsplit(['/', '\\']).next().unwrap_or(&file).to_owned(), OwnLaw::Module(law))
+        }
+        Some(Own::Made(maker)) => {
+            if let Some(key) = given.rest.keys().next() {
+                let fault = Fault::new(format!("`{}` has no settings here, and `{key}` is one", maker.name()));
+                return Err((given.place(key), fault.remedy("set it where the law is made")));
+            }
+            (maker.name().to_owned(), OwnLaw::Made(Arc::clone(maker)))
+        }
+        None => {
+            let fault = Fault::new(format!("`{file}` is not the name of a controller"));
+            return Err((given.path.key(PLUGIN), fault.remedy("write it as a string: plugin = \"mine.wasm\"")));
+        }
     };
-    let mut law = Law::new(Arc::clone(module));
-    for (key, value) in &given.rest {
-        law.set(key, &value.0).map_err(|fault| (given.place(key), Fault::new(fault.message).remedy(fault.remedy)))?;
-    }
-    // Without the folder.
-    let name = file.rsplit(['/', '\\']).next().unwrap_or(&file).to_owned();
     // Each run has its own, with its own faults.
     let nobody = Faults::default();
-    Ok(Chosen { name, law: law.settings("", &nobody), plugin: Some(law) })
+    Ok(Chosen { name, law: own.settings("", &nobody), own: Some(own) })
 }
 
 /// The form of segments, and the search for the path MTU.
