@@ -97,7 +97,8 @@ pub struct PathView {
     pub now: Time,
     /// Segments sent and neither acknowledged nor known to be lost, after the event has been accounted for.
     pub flight: f64,
-    /// Payload bytes of a full segment.
+    /// The unit of the window in bytes: the payload of a full segment, or, where the path MTU is searched, of a segment of the first MTU. Later
+    /// segments are longer, and a window counts them as more than one.
     pub mss: Bytes,
     /// The smoothed RTT of RFC 6298, for a rough idea of the RTT. Delay-based laws use the raw samples in [`Ack`].
     pub rtt_smoothed: Option<Span>,

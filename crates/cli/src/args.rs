@@ -97,7 +97,8 @@ pub(crate) struct Selection {
 
 #[derive(Debug, Args)]
 pub(crate) struct Eval {
-    /// The law under test: any of `anabranch cc list`, with settings of `anabranch cc show` behind commas.
+    /// The law under test: any of `anabranch cc list`, with settings of `anabranch cc show` behind commas; or the file of a WASM module, which has
+    /// settings of its own.
     #[arg(long, value_name = "NAME[,KEY=VALUE]...")]
     pub(crate) cc: String,
     /// The rival laws, separated by commas, each with its settings behind it; cubic, bbr and reno if absent.

@@ -25,7 +25,7 @@ const fn events(name: &'static str, unit: &'static str, meaning: &'static str) -
 
 /// The series of a flow.
 pub(crate) const FLOW_SERIES: &[Definition] = &[
-    variable("window", "packets", "Congestion window; several paths add up."),
+    variable("window", "packets", "Congestion window, in segments of the first path MTU; several paths add up."),
     variable("ssthresh", "packets", "Slow start threshold; several paths add up."),
     variable(
         "rtt",

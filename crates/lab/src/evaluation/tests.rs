@@ -48,6 +48,67 @@ fn what_others_list_is_judged_under_criteria_that_are() {
     }
 }
 
+/// One of a program's own: `$LAW` of the suite is a law that no registry and no file has.
+#[derive(Debug)]
+struct Constant(&'static str, f64);
+
+impl crate::own::Maker for Constant {
+    fn name(&self) -> &str {
+        self.0
+    }
+
+    fn summary(&self) -> &str {
+        "A constant window."
+    }
+
+    fn digest(&self) -> &str {
+        self.0
+    }
+
+    fn settings(&self, _flow: &str, _faults: &crate::own::Faults) -> anabranch_cc::Settings {
+        let window = self.1;
+        anabranch_cc::own::settings(move || Box::new(Window(window)))
+    }
+}
+
+#[derive(Debug)]
+struct Window(f64);
+
+impl anabranch_cc::Controller for Window {
+    fn on_ack(&mut self, _path: &anabranch_cc::PathView, _ack: &anabranch_cc::Ack) {}
+
+    fn on_loss(&mut self, _path: &anabranch_cc::PathView, _loss: &anabranch_cc::Loss) {}
+
+    fn window(&self) -> f64 {
+        self.0
+    }
+}
+
+/// Without a queue the goodput is in proportion to a constant window.
+#[test]
+fn a_law_of_the_calling_program_is_evaluated_beside_others() {
+    let made = |name, window| Contender::made(Arc::new(Constant(name, window)));
+    let used = |window| {
+        let rivals = Some(vec![made("other \"law\"", 1.0)]);
+        let request = Request { quick: true, ..Request::of(made("mine", window), rivals, NonZeroUsize::MIN) };
+        let call = "anabranch.evaluate(mine, against=[other \"law\"], quick=True)";
+        assert_eq!((command(&request).as_str(), modules(&request).len()), (call, 0));
+        let mut experiments = suite::experiments(&request).expect("the suite is well-formed");
+        assert!(experiments.iter().any(|one| one.name() == "beside-other--law-"));
+        experiments.retain(|one| one.name() == "alone");
+        experiments[0].claims.retain(|claim| claim.item == "6.1" && claim.row == "use");
+        assert!(experiments[0].document().text().contains("cc = { plugin = \"mine\" }"));
+        let options = reproduce::Options { jobs: NonZeroUsize::MIN, seeds: Some(1) };
+        let outcome = reproduce::reproduce(&experiments, options, |_, _| {}).expect("the suite is well-formed");
+        let claims = &outcome.papers[0].experiments[0].claims;
+        claims.iter().filter_map(|claim| Some(claim.measured.ours.as_ref()?.value)).next_back().expect("a claim")
+    };
+    let [half, whole] = [40.0, 80.0].map(used);
+    assert!((2.0 * half / whole - 1.0).abs() < 0.02 && whole < 0.9, "{half} {whole}");
+    let twice = Request::of(made("mine", 1.0), Some(vec![made("mine", 1.0)]), NonZeroUsize::MIN);
+    assert!(suite::experiments(&twice).is_ok(), "a law may be its own rival");
+}
+
 /// The verdict of a criterion if only one column of one file is run, with one seed.
 fn ruling(law: &str, file: &str, section: &str, column: &str) -> JudgedCriterion {
     let mut experiments = suite::experiments(&request(law, &["cubic"])).expect("the suite is well-formed");

@@ -53,7 +53,7 @@ struct anabranch_gauge {
 struct anabranch_path {
     double now;
     double flight;       /* sent, and neither acknowledged nor known to be lost */
-    double mss;          /* bytes of a full segment's payload */
+    double mss;          /* bytes of a segment, the unit of the window */
     double rtt_smoothed; /* RFC 6298 */
     double rtt_min;      /* least sample since the path was established or changed */
     double delivered, lost;

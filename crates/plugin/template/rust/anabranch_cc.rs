@@ -119,7 +119,7 @@ pub struct Path {
     pub now: f64,
     /// Segments sent and neither acknowledged nor known to be lost.
     pub flight: f64,
-    /// Payload bytes of a full segment.
+    /// Bytes of a segment, the unit of the window.
     pub mss: f64,
     /// The SRTT of RFC 6298.
     pub rtt_smoothed: f64,
