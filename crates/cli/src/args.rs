@@ -436,3 +436,6 @@ pub(crate) enum Generate {
         check: bool,
     },
 }
+
+#[cfg(test)]
+mod tests;

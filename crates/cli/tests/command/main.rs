@@ -11,6 +11,7 @@ mod files;
 mod limits;
 mod network;
 mod outcomes;
+mod pages;
 mod pictures;
 mod plugins;
 mod questions;
