@@ -20,10 +20,10 @@ pub(crate) use self::measured::Run;
 
 /// Runs a scenario to its end.
 ///
-/// # Panics
-/// If a controller that is a module fails; [`run_recording`] is for scenarios with such.
-pub fn run(scenario: &Scenario) -> Report {
-    timed(build(scenario, Recording::Counters)).expect("no controller fails").0
+/// # Errors
+/// If a controller of a flow's own fails: the run ends there.
+pub fn run(scenario: &Scenario) -> Result<Report, ControllerFailed> {
+    timed(build(scenario, Recording::Counters)).map(|(report, _)| report)
 }
 
 /// The failure of a controller that is a module: which one, when, why, and what to do.
