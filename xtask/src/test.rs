@@ -22,7 +22,7 @@ pub(crate) fn run() -> Result<(), String> {
 }
 
 fn check(steps: &mut Steps) -> Result<(), String> {
-    steps.run("packages", packages::install)?;
+    steps.run("packages", || packages::install().and_then(|()| packages::install_target()))?;
     steps.run("formatting", formatting)?;
     steps.run("clippy", || {
         run::run(
@@ -42,8 +42,13 @@ fn check(steps: &mut Steps) -> Result<(), String> {
     let reproduction = steps.run("experiments", reproduce)?;
     steps.run("test build", || run::run("cargo", &["test", "--workspace", "--locked", "--quiet", "--no-run"], &[]))?;
     steps.run("tests", || {
-        // Outside of this command the tests of the report are skipped without a browser, and run their own experiments.
-        let environment = [("ANABRANCH_REQUIRE_BROWSER", "1"), ("ANABRANCH_REPRODUCTION", reproduction.as_str())];
+        // Outside of this command the tests of the report are skipped without a browser, and run their own experiments; tests of the projects of
+        // `cc new` are skipped without their compilers.
+        let environment = [
+            ("ANABRANCH_REQUIRE_BROWSER", "1"),
+            ("ANABRANCH_REQUIRE_COMPILERS", "1"),
+            ("ANABRANCH_REPRODUCTION", reproduction.as_str()),
+        ];
         run::run("cargo", &["test", "--workspace", "--locked", "--quiet"], &environment)
     })?;
     steps.run("ns-2", || oracle::run(&oracle::Options::quick()))?;

@@ -68,7 +68,7 @@ fn measure(name: String, question: String, scenario: &Scenario, runs: u32) -> Re
     let begin = Instant::now();
     let (mut bottleneck_packets, mut hops, mut last) = (0, 0, None);
     for _ in 0..runs {
-        let report = run::run(scenario);
+        let report = run::run(scenario).map_err(|error| Failure::failed(format!("{name}: {error}")))?;
         let bottleneck = report.links.iter().find(|link| link.id == BOTTLENECK);
         let Some(bottleneck) = bottleneck else {
             return Err(Failure::usage(format!(

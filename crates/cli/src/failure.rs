@@ -2,7 +2,7 @@
 
 use std::io;
 
-use anabranch_lab::diagnostic::{Diagnostic, Excerpt};
+use anabranch_lab::diagnostic::{Diagnostic, Excerpt, Place};
 use anabranch_lab::run::ControllerFailed;
 
 /// An exit code and a message, which is empty if it has been printed.
@@ -35,7 +35,10 @@ impl Failure {
 
 impl From<Diagnostic> for Failure {
     fn from(diagnostic: Diagnostic) -> Self {
-        Self { excerpt: diagnostic.excerpt.clone(), ..Self::usage(diagnostic.to_string()) }
+        match diagnostic.place {
+            Place::Run => Self::failed(diagnostic.to_string()),
+            _ => Self { excerpt: diagnostic.excerpt.clone(), ..Self::usage(diagnostic.to_string()) },
+        }
     }
 }
 

@@ -83,6 +83,8 @@ pub enum Place {
     },
     /// A `--set`, with its whole argument.
     Set(Arc<str>),
+    /// A run of the file, whose input is right: a controller of a flow's own has failed.
+    Run,
 }
 
 impl std::error::Error for Diagnostic {}
@@ -90,7 +92,7 @@ impl std::error::Error for Diagnostic {}
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.place {
-            Place::File => write!(f, "{}: ", self.file)?,
+            Place::File | Place::Run => write!(f, "{}: ", self.file)?,
             Place::Line { line, column } => write!(f, "{}:{line}:{column}: ", self.file)?,
             Place::Base { file, line, column } => write!(f, "{file}:{line}:{column}: ")?,
             Place::Set(argument) => write!(f, "{}: --set {argument}: ", self.file)?,

@@ -22,10 +22,10 @@ pub(crate) use self::measured::Run;
 
 /// Runs a scenario to its end.
 ///
-/// # Panics
-/// If a controller of a flow's own fails; [`run_recording`] is for scenarios with such.
-pub fn run(scenario: &Scenario) -> Report {
-    around(scenario, || timed(build(scenario, Recording::Counters))).expect("no controller fails").0
+/// # Errors
+/// If a controller of a flow's own fails: the run ends there.
+pub fn run(scenario: &Scenario) -> Result<Report, ControllerFailed> {
+    around(scenario, || timed(build(scenario, Recording::Counters)).map(|(report, _)| report))
 }
 
 /// The failure of a controller that is not the registry's: which one, when, why, and what to do.

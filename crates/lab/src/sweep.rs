@@ -405,7 +405,7 @@ mod tests {
         let mut document = Document::parse("grid.toml", &text).unwrap();
         document.set("link.l.rate=2Mbit/s").unwrap();
         document.set("seed=2").unwrap();
-        let alone = run::run(&Scenario::parse(&document).unwrap());
+        let alone = run::run(&Scenario::parse(&document).unwrap()).unwrap();
         assert_eq!(sweep.rows[3].hash(), alone.hash);
         assert_eq!(sweep.rows[3].values()[0], ("bits".to_owned(), Some(alone.flows[0].goodput_bps)));
     }
@@ -455,7 +455,7 @@ mod tests {
         let scenarios: Vec<Scenario> = (1..=10).map(of).collect();
         let run = |scenario: &Scenario| {
             assert!(scenario.seed != 7, "seven is odd");
-            run::run(scenario).seed
+            run::run(scenario).unwrap().seed
         };
         for threads in [1, 3] {
             let mut told = vec![None; 10];

@@ -11,7 +11,7 @@ use anabranch_units::Rate;
 
 use crate::fault::Faults;
 use crate::instance::{HOOKS, HookIndex, Instance};
-use crate::layout::{self, GROUP_MAX, at, read_f64, read_u32};
+use crate::layout::{self, Table, at, read_f64, read_u32};
 use crate::module::Module;
 use crate::tables::{Gauge, WINDOW};
 
@@ -76,30 +76,9 @@ impl Plugin {
             Some(1) => Some(Ect::One),
             _ => None,
         };
-        self.read(&instance).map_err(|fault| format!("{fault} at its beginning"))?;
+        (self.window, self.pacing_rate) = answers(table).map_err(|fault| format!("{fault} at its beginning"))?;
         self.window_initial = self.window;
         self.instance = Some(instance);
-        Ok(())
-    }
-
-    /// Reads the window and the rate.
-    #[inline]
-    fn read(&mut self, instance: &Instance) -> Result<(), String> {
-        let table = instance.table();
-        let number = |offset| read_f64(table, offset).unwrap_or(f64::NAN);
-        let (window, rate) = (number(at::WINDOW), number(at::WINDOW + 8));
-        if !(window.is_finite() && window >= WINDOW_MIN) {
-            return Err(format!(
-                "left a window of {window}, which is to be a finite number of segments, at least {WINDOW_MIN},"
-            ));
-        }
-        // Below one bit per second no segment would ever leave.
-        self.pacing_rate = match rate {
-            0.0 => None,
-            _ if rate.is_finite() && rate >= 1.0 => Some(Rate::from_bits_per_second(rate as u64)),
-            _ => return Err(format!("left a pacing rate of {rate}, which is to be bit/s, at least 1, or 0 for none,")),
-        };
-        self.window = window;
         Ok(())
     }
 
@@ -109,22 +88,24 @@ impl Plugin {
         self.instance.as_ref().is_some_and(|instance| instance.has(hook)) && !self.faults.is_any()
     }
 
-    /// Writes the facts of an event and calls its hook.
+    /// Writes the facts of an event, calls its hook, and reads the window and the rate. Nothing happens if the hook is not to be called.
     #[inline]
-    fn tell(&mut self, hook: HookIndex, path: &PathView, facts: &[(usize, &[u8])]) {
+    fn tell(&mut self, hook: HookIndex, path: &PathView, facts: impl FnOnce(&mut Table)) {
         if !self.hears(hook) {
             return;
         }
-        let Some(mut instance) = self.instance.take() else { return };
-        for &(offset, bytes) in facts {
-            instance.write(offset, bytes);
-        }
+        let Some(instance) = &mut self.instance else { return };
+        let table = instance.table_mut();
+        layout::write_path(table, path);
+        facts(table);
         let told = instance
             .call(hook)
-            .and_then(|()| self.read(&instance).map_err(|fault| format!("`{}` {fault}", HOOKS[hook as usize])));
-        self.instance = Some(instance);
-        if let Err(message) = told {
-            self.faults.add(format!("{} at {} s: {message}", self.about, path.now.as_secs_f64()));
+            .and_then(|()| answers(instance.table()).map_err(|fault| format!("`{}` {fault}", HOOKS[hook as usize])));
+        match told {
+            Ok(answers) => (self.window, self.pacing_rate) = answers,
+            Err(message) => {
+                self.faults.add(format!("{} at {} s: {message}", self.about, path.now.as_secs_f64()));
+            }
         }
     }
 
@@ -132,8 +113,26 @@ impl Plugin {
     fn set_window(&mut self, window: f64) {
         self.window = window;
         if let Some(instance) = &mut self.instance {
-            instance.write(at::WINDOW, &window.to_le_bytes());
+            layout::write_window(instance.table_mut(), window);
         }
+    }
+}
+
+/// The window and the rate in the table.
+#[inline]
+fn answers(table: &Table) -> Result<(f64, Option<Rate>), String> {
+    let number = |offset| read_f64(table, offset).unwrap_or(f64::NAN);
+    let (window, rate) = (number(at::WINDOW), number(at::WINDOW + 8));
+    if !(window.is_finite() && window >= WINDOW_MIN) {
+        return Err(format!(
+            "left a window of {window}, which is to be a finite number of segments, at least {WINDOW_MIN},"
+        ));
+    }
+    // Below one bit per second no segment would ever leave.
+    match rate {
+        0.0 => Ok((window, None)),
+        _ if rate.is_finite() && rate >= 1.0 => Ok((window, Some(Rate::from_bits_per_second(rate as u64)))),
+        _ => Err(format!("left a pacing rate of {rate}, which is to be bit/s, at least 1, or 0 for none,")),
     }
 }
 
@@ -143,30 +142,21 @@ impl Controller for Plugin {
     }
 
     fn on_sent(&mut self, path: &PathView, sent: &Sent) {
-        if self.hears(HookIndex::Sent) {
-            let facts = (layout::path(path), layout::sent(sent));
-            self.tell(HookIndex::Sent, path, &[(at::PATH, facts.0.bytes()), (at::SENT, facts.1.bytes())]);
-        }
+        self.tell(HookIndex::Sent, path, |table| layout::write_sent(table, sent));
     }
 
     fn on_ack(&mut self, path: &PathView, ack: &Ack) {
-        if self.hears(HookIndex::Ack) {
-            self.tell(HookIndex::Ack, path, &[(at::PATH, layout::path_and_ack(path, ack).bytes())]);
-        }
+        self.tell(HookIndex::Ack, path, |table| layout::write_ack(table, ack));
     }
 
     fn on_round(&mut self, path: &PathView, round: &Round) {
-        if self.hears(HookIndex::Round) {
-            let facts = (layout::path(path), layout::round(round));
-            self.tell(HookIndex::Round, path, &[(at::PATH, facts.0.bytes()), (at::ROUND, facts.1.bytes())]);
-        }
+        self.tell(HookIndex::Round, path, |table| layout::write_round(table, round));
     }
 
     fn on_loss(&mut self, path: &PathView, loss: &Loss) {
         self.before_loss = Some(self.window);
         if self.hears(HookIndex::Loss) {
-            let facts = (layout::path(path), layout::loss(loss));
-            self.tell(HookIndex::Loss, path, &[(at::PATH, facts.0.bytes()), (at::LOSS, facts.1.bytes())]);
+            self.tell(HookIndex::Loss, path, |table| layout::write_loss(table, loss));
         } else {
             self.set_window(match loss.signal {
                 Signal::Timeout => WINDOW_MIN,
@@ -176,13 +166,13 @@ impl Controller for Plugin {
     }
 
     fn on_recovered(&mut self, path: &PathView) {
-        self.tell(HookIndex::Recovered, path, &[(at::PATH, layout::path(path).bytes())]);
+        self.tell(HookIndex::Recovered, path, |_| {});
     }
 
     fn on_undo(&mut self, path: &PathView) {
         let before = self.before_loss.take();
         if self.hears(HookIndex::Undo) {
-            self.tell(HookIndex::Undo, path, &[(at::PATH, layout::path(path).bytes())]);
+            self.tell(HookIndex::Undo, path, |_| {});
         } else if let Some(before) = before {
             self.set_window(self.window.max(before));
         }
@@ -190,8 +180,7 @@ impl Controller for Plugin {
 
     fn on_restart(&mut self, path: &PathView, restart: Restart) {
         if self.hears(HookIndex::Restart) {
-            let facts = (layout::path(path), layout::restart(restart));
-            self.tell(HookIndex::Restart, path, &[(at::PATH, facts.0.bytes()), (at::RESTART, facts.1.bytes())]);
+            self.tell(HookIndex::Restart, path, |table| layout::write_restart(table, restart));
             return;
         }
         match restart {
@@ -203,13 +192,7 @@ impl Controller for Plugin {
     }
 
     fn on_group(&mut self, path: &PathView, group: &[PathSummary]) {
-        if self.hears(HookIndex::Group) {
-            let facts = (layout::path(path), layout::group(group));
-            let count = group.len().min(GROUP_MAX) as u32;
-            let facts: [(usize, &[u8]); 3] =
-                [(at::PATH, facts.0.bytes()), (at::GROUP, facts.1.bytes()), (at::GROUP_COUNT, &count.to_le_bytes())];
-            self.tell(HookIndex::Group, path, &facts);
-        }
+        self.tell(HookIndex::Group, path, |table| layout::write_group(table, group));
     }
 
     fn window(&self) -> f64 {

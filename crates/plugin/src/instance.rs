@@ -8,7 +8,7 @@ use wasmi::{
     TypedFunc,
 };
 
-use crate::layout::at;
+use crate::layout::{Table, at};
 
 /// The hooks that a module may export, each without parameters and results.
 pub const HOOKS: [&str; 9] =
@@ -109,22 +109,22 @@ impl Instance {
         function.call(&mut self.store, ()).map_err(|error| failed(HOOKS[hook as usize], &error))
     }
 
-    /// Writes facts into the table at an offset.
-    #[inline]
-    pub(crate) fn write(&mut self, offset: usize, bytes: &[u8]) {
-        self.write_at(self.base + offset, bytes);
-    }
-
     /// Writes bytes into the memory at an address that was checked.
     #[inline]
     pub(crate) fn write_at(&mut self, place: usize, bytes: &[u8]) {
         self.memory.data_mut(&mut self.store)[place..place + bytes.len()].copy_from_slice(bytes);
     }
 
-    /// The bytes of the table.
+    /// The table.
     #[inline]
-    pub(crate) fn table(&self) -> &[u8] {
-        &self.memory()[self.base..self.base + at::END]
+    pub(crate) fn table(&self) -> &Table {
+        self.memory()[self.base..].first_chunk().expect(WITHIN)
+    }
+
+    /// The table, for the facts of an event.
+    #[inline]
+    pub(crate) fn table_mut(&mut self) -> &mut Table {
+        self.memory.data_mut(&mut self.store)[self.base..].first_chunk_mut().expect(WITHIN)
     }
 
     /// The whole memory. It never shrinks.
@@ -137,6 +137,8 @@ impl Instance {
         self.base
     }
 }
+
+const WITHIN: &str = "a memory never shrinks, and the table was within it";
 
 /// The position of a hook in [`HOOKS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use anabranch_units::{Span, Time};
 pub const VERSION: u32 = 1;
 
 /// The limit of path summaries in the table: the most paths that a connection has.
-pub(crate) const GROUP_MAX: usize = 8;
+const GROUP_MAX: usize = 8;
 
 /// The offsets of the table's parts, in bytes.
 pub(crate) mod at {
@@ -24,6 +24,7 @@ pub(crate) mod at {
     pub(crate) const GROUP_COUNT: usize = 28;
     pub(crate) const WINDOW: usize = 32;
     pub(crate) const PATH: usize = 48;
+    pub(crate) const ACK: usize = 120;
     pub(crate) const ROUND: usize = 240;
     pub(crate) const LOSS: usize = 280;
     pub(crate) const SENT: usize = 360;
@@ -36,66 +37,43 @@ pub(crate) mod at {
 /// An unknown value.
 const UNKNOWN: f64 = f64::NAN;
 
-/// Writes numbers one after the other into a part of at most `N` bytes.
-pub(crate) struct Part<const N: usize> {
-    bytes: [u8; N],
-    len: usize,
+/// The bytes of the table.
+pub(crate) type Table = [u8; at::END];
+
+/// Writes numbers one after the other into the table. Facts go to their place at once: a buffer between would double the cost of a call.
+struct Writer<'a> {
+    table: &'a mut Table,
+    at: usize,
 }
 
-/// The length of the path's state and of the ACK that follows it in the table.
-pub(crate) const PATH_AND_ACK: usize = 192;
-const PATH: usize = 72;
-
-impl<const N: usize> Part<N> {
-    fn new() -> Self {
-        Self { bytes: [0; N], len: 0 }
+impl Writer<'_> {
+    #[inline(always)]
+    fn put<const N: usize>(self, bytes: [u8; N]) -> Self {
+        self.table[self.at..self.at + N].copy_from_slice(&bytes);
+        Self { at: self.at + N, ..self }
     }
 
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &self.bytes[..self.len]
-    }
-
-    #[inline]
-    fn put<const M: usize>(mut self, bytes: [u8; M]) -> Self {
-        self.bytes[self.len..self.len + M].copy_from_slice(&bytes);
-        self.len += M;
-        self
-    }
-
-    #[inline]
+    #[inline(always)]
     fn number(self, number: f64) -> Self {
         self.put(number.to_le_bytes())
     }
 
-    #[inline]
+    #[inline(always)]
     fn code(self, code: u32) -> Self {
         self.put(code.to_le_bytes())
     }
 
-    #[inline]
+    #[inline(always)]
     fn time(self, time: Time) -> Self {
         self.number(time.as_secs_f64())
     }
 
-    #[inline]
+    #[inline(always)]
     fn span(self, span: Option<Span>) -> Self {
         self.number(span.map_or(UNKNOWN, Span::as_secs_f64))
     }
 
-    #[inline]
-    fn path(self, path: &PathView) -> Self {
-        self.time(path.now)
-            .number(path.flight)
-            .number(path.mss.count() as f64)
-            .span(path.rtt_smoothed)
-            .span(path.rtt_min)
-            .number(path.progress.delivered)
-            .number(path.progress.lost)
-            .time(path.progress.delivered_at)
-            .time(path.progress.departed)
-    }
-
-    #[inline]
+    #[inline(always)]
     fn departure(self, departure: &Departure) -> Self {
         let supply = match departure.supply {
             Supply::Enough => 0,
@@ -113,12 +91,22 @@ impl<const N: usize> Part<N> {
     }
 }
 
-pub(crate) fn path(path: &PathView) -> Part<PATH> {
-    Part::new().path(path)
+#[inline]
+pub(crate) fn write_path(table: &mut Table, path: &PathView) {
+    Writer { table, at: at::PATH }
+        .time(path.now)
+        .number(path.flight)
+        .number(path.mss.count() as f64)
+        .span(path.rtt_smoothed)
+        .span(path.rtt_min)
+        .number(path.progress.delivered)
+        .number(path.progress.lost)
+        .time(path.progress.delivered_at)
+        .time(path.progress.departed);
 }
 
 #[inline]
-pub(crate) fn path_and_ack(path: &PathView, ack: &Ack) -> Part<PATH_AND_ACK> {
+pub(crate) fn write_ack(table: &mut Table, ack: &Ack) {
     let limit = match ack.limit {
         Limit::Window => 0,
         Limit::Application => 1,
@@ -127,8 +115,7 @@ pub(crate) fn path_and_ack(path: &PathView, ack: &Ack) -> Part<PATH_AND_ACK> {
         Phase::Open => 0,
         Phase::Recovery => 1,
     };
-    Part::new()
-        .path(path)
+    Writer { table, at: at::ACK }
         .number(ack.newly_acked)
         .number(ack.newly_lost)
         .number(ack.newly_marked)
@@ -137,19 +124,19 @@ pub(crate) fn path_and_ack(path: &PathView, ack: &Ack) -> Part<PATH_AND_ACK> {
         .time(ack.arrival)
         .departure(&ack.departure)
         .code(limit)
-        .code(phase)
+        .code(phase);
 }
 
-pub(crate) fn round(round: &Round) -> Part<40> {
-    Part::new()
+pub(crate) fn write_round(table: &mut Table, round: &Round) {
+    Writer { table, at: at::ROUND }
         .number(round.count as f64)
         .span(Some(round.elapsed))
         .number(round.acked)
         .span(round.rtt_min)
-        .span(round.rtt_mean)
+        .span(round.rtt_mean);
 }
 
-pub(crate) fn loss(loss: &Loss) -> Part<80> {
+pub(crate) fn write_loss(table: &mut Table, loss: &Loss) {
     let signal = match loss.signal {
         Signal::DupAcks => 0,
         Signal::Timeout => 1,
@@ -160,30 +147,34 @@ pub(crate) fn loss(loss: &Loss) -> Part<80> {
         Cause::Random => 1,
         Cause::Unknown => 2,
     };
-    Part::new().code(signal).code(cause).number(loss.lost).departure(&loss.departure)
+    Writer { table, at: at::LOSS }.code(signal).code(cause).number(loss.lost).departure(&loss.departure);
 }
 
-pub(crate) fn sent(sent: &Sent) -> Part<16> {
+#[inline]
+pub(crate) fn write_sent(table: &mut Table, sent: &Sent) {
     let transmission = match sent.transmission {
         Transmission::First => 0,
         Transmission::Again => 1,
     };
-    Part::new().number(sent.segments).code(transmission).code(0)
+    Writer { table, at: at::SENT }.number(sent.segments).code(transmission).code(0);
 }
 
-pub(crate) fn restart(restart: Restart) -> Part<8> {
+pub(crate) fn write_restart(table: &mut Table, restart: Restart) {
     let why = match restart {
         Restart::Established => 0,
         Restart::Idle => 1,
         Restart::AfterTimeout => 2,
         Restart::PathChanged => 3,
     };
-    Part::new().code(why).code(0)
+    Writer { table, at: at::RESTART }.code(why).code(0);
 }
 
-pub(crate) fn group(group: &[PathSummary]) -> Part<{ GROUP_MAX * 56 }> {
-    group.iter().take(GROUP_MAX).fold(Part::new(), |part, path| {
-        part.code(path.path)
+pub(crate) fn write_group(table: &mut Table, group: &[PathSummary]) {
+    let group = &group[..group.len().min(GROUP_MAX)];
+    Writer { table, at: at::GROUP_COUNT }.code(group.len() as u32);
+    group.iter().fold(Writer { table, at: at::GROUP }, |writer, path| {
+        writer
+            .code(path.path)
             .code(path.own.into())
             .number(path.window)
             .number(path.flight)
@@ -191,7 +182,11 @@ pub(crate) fn group(group: &[PathSummary]) -> Part<{ GROUP_MAX * 56 }> {
             .span(path.rtt_min)
             .number(path.delivered)
             .number(path.lost)
-    })
+    });
+}
+
+pub(crate) fn write_window(table: &mut Table, window: f64) {
+    Writer { table, at: at::WINDOW }.number(window);
 }
 
 /// The integer at an address of a memory; `None` beyond its end.

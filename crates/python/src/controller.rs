@@ -1,8 +1,8 @@
 //! A congestion law written in Python: the base class, and the adapter between its objects and a path.
 //!
-//! Only hooks that a class overrides are called; the others cost nothing. The arguments of a hook are created once and filled again for each call. If
-//! the hook has kept them, the next call gets new ones, so a kept value never changes. `window` is read once after each hook; between hooks the path
-//! reads this copy and does not call Python.
+//! Only hooks that a class overrides are called; the others cost nothing. The arguments of a hook are created once and filled again for each call
+//! ([`call`](crate::call)), so a call creates no object but those of its body. `window` is read once after each hook; between hooks the path reads this
+//! copy and does not call Python.
 //!
 //! A hook that raises ends the run: the first exception is kept in [`Faults`], and no hook is called after it.
 
@@ -14,24 +14,22 @@ use anabranch_cc::registry::INITIAL_WINDOW;
 use anabranch_cc::{self as cc, Ect, Gauges, PathView as View, Reduction, Restart, WINDOW_MIN};
 use anabranch_lab::own;
 use anabranch_units::Rate;
-use pyo3::PyClass;
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::pyclass::boolean_struct::False;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
+use crate::call::Call;
 use crate::error::ControllerError;
-use crate::events::{self, Ack, Loss, PathSummary, PathView, Round, Sent};
+use crate::events::{self, Ack, Loss, PathSummary, PathView, Refill as _, Round, Sent};
+use crate::facts::Facts;
 
 /// A congestion law: it sets the window of one path. Extend it and override hooks; `window` is in segments.
-#[pyclass(subclass, module = "anabranch")]
+#[pyclass(frozen, subclass, module = "anabranch")]
 pub(crate) struct Controller {
-    /// The rate at which segments should leave, in bit/s; `None` leaves it to the ACKs.
-    #[pyo3(get, set)]
-    pacing_rate: Option<f64>,
+    pacing_rate: Facts<Option<f64>>,
     /// The window before the latest loss, until that loss is undone.
-    before_loss: Option<f64>,
+    before_loss: Facts<Option<f64>>,
 }
 
 #[pymethods]
@@ -40,7 +38,18 @@ impl Controller {
     #[new]
     #[pyo3(signature = (*_args, **_kwargs))]
     fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> Self {
-        Self { pacing_rate: None, before_loss: None }
+        Self { pacing_rate: Facts::new(None), before_loss: Facts::new(None) }
+    }
+
+    /// The rate at which segments should leave, in bit/s; `None` leaves it to the ACKs.
+    #[getter]
+    fn pacing_rate(&self, py: Python<'_>) -> Option<f64> {
+        self.pacing_rate.read(py)
+    }
+
+    #[setter]
+    fn set_pacing_rate(&self, py: Python<'_>, rate: Option<f64>) {
+        self.pacing_rate.replace(py, rate);
     }
 
     /// The congestion window in segments: the limit of the flight; finite and at least 1.
@@ -80,7 +89,7 @@ impl Controller {
     fn on_loss(slf: &Bound<'_, Self>, view: &Bound<'_, PyAny>, loss: &Bound<'_, Loss>) -> PyResult<()> {
         let _ = view;
         let window = window_of(slf)?;
-        let after = if loss.borrow().is_timeout() { WINDOW_MIN } else { window.min(cc::law::reno::halve(window)) };
+        let after = if loss.get().is_timeout(slf.py()) { WINDOW_MIN } else { window.min(cc::law::reno::halve(window)) };
         slf.setattr(intern!(slf.py(), WINDOW), after)
     }
 
@@ -92,11 +101,10 @@ impl Controller {
     /// The latest loss was spurious. By default the window is at least what it was before that loss.
     fn on_undo(slf: &Bound<'_, Self>, view: &Bound<'_, PyAny>) -> PyResult<()> {
         let _ = view;
-        let before = slf.borrow_mut().before_loss.take();
-        match before {
-            Some(before) => slf.setattr(intern!(slf.py(), WINDOW), window_of(slf)?.max(before)),
-            None => Ok(()),
-        }
+        let (py, kept) = (slf.py(), &slf.get().before_loss);
+        let Some(before) = kept.read(py) else { return Ok(()) };
+        kept.replace(py, None);
+        slf.setattr(intern!(py, WINDOW), window_of(slf)?.max(before))
     }
 
     /// Sending starts or restarts: `established`, `idle`, `after_timeout` or `path_changed`. By default the window is at most the initial one after
@@ -242,64 +250,15 @@ struct Adapter {
 /// The hooks that a class overrides, and the hooks with a default action.
 #[derive(Default)]
 struct Hooks {
-    sent: Option<Hook<PathView, Sent>>,
-    ack: Option<Hook<PathView, Ack>>,
-    round: Option<Hook<PathView, Round>>,
-    loss: Option<Hook<PathView, Loss>>,
+    sent: Option<Call<PathView, Sent>>,
+    ack: Option<Call<PathView, Ack>>,
+    round: Option<Call<PathView, Round>>,
+    loss: Option<Call<PathView, Loss>>,
     recovered: Option<Py<PyAny>>,
     undo: Option<Py<PyAny>>,
     restart: Option<Py<PyAny>>,
     group: Option<Py<PyAny>>,
     gauges: Option<Py<PyAny>>,
-}
-
-/// A bound method and its arguments.
-struct Hook<A: PyClass<Frozen = False>, B: PyClass<Frozen = False>> {
-    method: Py<PyAny>,
-    arguments: Option<(Py<PyTuple>, Py<A>, Py<B>)>,
-}
-
-impl<A, B> Hook<A, B>
-where
-    A: PyClass<Frozen = False> + Into<PyClassInitializer<A>>,
-    B: PyClass<Frozen = False> + Into<PyClassInitializer<B>>,
-{
-    #[inline]
-    fn call(&mut self, py: Python<'_>, first: A, second: B) -> PyResult<()> {
-        let arguments = match &self.arguments {
-            Some((arguments, a, b)) => {
-                *a.bind(py).borrow_mut() = first;
-                *b.bind(py).borrow_mut() = second;
-                arguments.bind(py).clone()
-            }
-            None => {
-                let (a, b) = (Py::new(py, first)?, Py::new(py, second)?);
-                let arguments = PyTuple::new(py, [a.bind(py).as_any(), b.bind(py).as_any()])?;
-                self.arguments = Some((arguments.clone().unbind(), a, b));
-                arguments
-            }
-        };
-        self.method.bind(py).call1(&arguments)?;
-        // The expected references to the tuple: this field and this call; to each argument: this field and the tuple. If there are more, a hook has
-        // kept the object, and it must not change.
-        let is_kept = |(arguments, a, b): &(Py<PyTuple>, Py<A>, Py<B>)| {
-            references(py, a) > 2 || references(py, b) > 2 || references(py, arguments) > 2
-        };
-        if self.arguments.as_ref().is_some_and(is_kept) {
-            self.arguments = None;
-        }
-        Ok(())
-    }
-}
-
-/// The reference count of an object.
-#[expect(
-    unsafe_code,
-    reason = "there is no safe question for it, and it only reads the count of an object that we hold"
-)]
-fn references<T>(_py: Python<'_>, object: &Py<T>) -> isize {
-    // SAFETY: this field holds a reference to `object`, so it is alive; the thread is attached to the interpreter.
-    unsafe { pyo3::ffi::Py_REFCNT(object.as_ptr()) }
 }
 
 impl Adapter {
@@ -319,10 +278,10 @@ impl Adapter {
         let method = |name: &str| object.getattr(name).map(Bound::unbind);
         let own = |name: &str| is_own(name)?.then(|| method(name)).transpose();
         let hooks = Hooks {
-            sent: own("on_sent")?.map(hook),
-            ack: own("on_ack")?.map(hook),
-            round: own("on_round")?.map(hook),
-            loss: Some(hook(method("on_loss")?)),
+            sent: own("on_sent")?.map(|it| Call::new(py, it)).transpose()?,
+            ack: own("on_ack")?.map(|it| Call::new(py, it)).transpose()?,
+            round: own("on_round")?.map(|it| Call::new(py, it)).transpose()?,
+            loss: Some(Call::new(py, method("on_loss")?)?),
             recovered: own("on_recovered")?,
             undo: Some(method("on_undo")?),
             restart: Some(method("on_restart")?),
@@ -408,7 +367,7 @@ impl Adapter {
                 "a finite number of segments, at least 1",
             ));
         }
-        let rate = object.borrow().pacing_rate;
+        let rate = object.get().pacing_rate.read(py);
         // Below one bit per second no segment would ever leave.
         if rate.is_some_and(|rate| !(rate.is_finite() && rate >= 1.0)) {
             let is = format!("pacing_rate is {}", rate.unwrap_or_default());
@@ -418,10 +377,6 @@ impl Adapter {
         self.pacing_rate = rate.map(|rate| Rate::from_bits_per_second(rate as u64));
         Ok(())
     }
-}
-
-fn hook<A: PyClass<Frozen = False>, B: PyClass<Frozen = False>>(method: Py<PyAny>) -> Hook<A, B> {
-    Hook { method, arguments: None }
 }
 
 /// All hooks that a class may override.
@@ -467,7 +422,7 @@ impl cc::Controller for Adapter {
     fn on_sent(&mut self, path: &View, sent: &cc::Sent) {
         if self.hooks.sent.is_some() {
             self.tell("on_sent", path, |py, it| match &mut it.hooks.sent {
-                Some(hook) => hook.call(py, path.into(), sent.into()),
+                Some(call) => call.call(py, path, sent),
                 None => Ok(()),
             });
         }
@@ -476,7 +431,7 @@ impl cc::Controller for Adapter {
     fn on_ack(&mut self, path: &View, ack: &cc::Ack) {
         if self.hooks.ack.is_some() {
             self.tell("on_ack", path, |py, it| match &mut it.hooks.ack {
-                Some(hook) => hook.call(py, path.into(), ack.into()),
+                Some(call) => call.call(py, path, ack),
                 None => Ok(()),
             });
         }
@@ -485,7 +440,7 @@ impl cc::Controller for Adapter {
     fn on_round(&mut self, path: &View, round: &cc::Round) {
         if self.hooks.round.is_some() {
             self.tell("on_round", path, |py, it| match &mut it.hooks.round {
-                Some(hook) => hook.call(py, path.into(), round.into()),
+                Some(call) => call.call(py, path, round),
                 None => Ok(()),
             });
         }
@@ -494,10 +449,10 @@ impl cc::Controller for Adapter {
     fn on_loss(&mut self, path: &View, loss: &cc::Loss) {
         self.tell("on_loss", path, |py, it| {
             if let Some(object) = &it.object {
-                object.bind(py).borrow_mut().before_loss = Some(it.window);
+                object.get().before_loss.replace(py, Some(it.window));
             }
             match &mut it.hooks.loss {
-                Some(hook) => hook.call(py, path.into(), loss.into()),
+                Some(call) => call.call(py, path, loss),
                 None => Ok(()),
             }
         });
@@ -505,17 +460,17 @@ impl cc::Controller for Adapter {
 
     fn on_recovered(&mut self, path: &View) {
         if self.hooks.recovered.is_some() {
-            self.tell("on_recovered", path, |py, it| called(py, it.hooks.recovered.as_ref(), (PathView::from(path),)));
+            self.tell("on_recovered", path, |py, it| called(py, it.hooks.recovered.as_ref(), (PathView::new(*path),)));
         }
     }
 
     fn on_undo(&mut self, path: &View) {
-        self.tell("on_undo", path, |py, it| called(py, it.hooks.undo.as_ref(), (PathView::from(path),)));
+        self.tell("on_undo", path, |py, it| called(py, it.hooks.undo.as_ref(), (PathView::new(*path),)));
     }
 
     fn on_restart(&mut self, path: &View, restart: Restart) {
         self.tell("on_restart", path, |py, it| {
-            called(py, it.hooks.restart.as_ref(), (PathView::from(path), events::restart(py, restart)))
+            called(py, it.hooks.restart.as_ref(), (PathView::new(*path), events::restart(py, restart)))
         });
     }
 
@@ -523,7 +478,7 @@ impl cc::Controller for Adapter {
         if self.hooks.group.is_some() {
             self.tell("on_group", path, |py, it| {
                 let group: Vec<PathSummary> = group.iter().map(Into::into).collect();
-                called(py, it.hooks.group.as_ref(), (PathView::from(path), group))
+                called(py, it.hooks.group.as_ref(), (PathView::new(*path), group))
             });
         }
     }

@@ -1,6 +1,6 @@
 //! The laboratory's errors as Python exceptions with the same messages.
 
-use anabranch_lab::diagnostic::Diagnostic;
+use anabranch_lab::diagnostic::{Diagnostic, Place};
 use anabranch_lab::expression::ExpressionError;
 use pyo3::PyErr;
 use pyo3::exceptions::PyException;
@@ -26,7 +26,10 @@ pyo3::create_exception!(
 
 /// The error as the command line prints it: `chain.toml:9:1: unknown key `quque`; did you mean `queue`?`.
 pub(crate) fn of_scenario(diagnostic: Diagnostic) -> PyErr {
-    ScenarioError::new_err(diagnostic.to_string())
+    match diagnostic.place {
+        Place::Run => ControllerError::new_err(diagnostic.to_string()),
+        _ => ScenarioError::new_err(diagnostic.to_string()),
+    }
 }
 
 /// An expression that a run cannot evaluate.

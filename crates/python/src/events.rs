@@ -1,5 +1,7 @@
 //! The events of a controller as Python objects: those of `anabranch_cc`, with the same names.
 //!
+//! The arguments of most hooks hold [`Facts`], which the next call of the hook replaces. What is not filled again is plain.
+//!
 //! Windows and flights are in segments, times and spans in seconds, sizes in bytes. An enum is a string with the name of its variant.
 
 use anabranch_cc::{self as cc, Cause, Limit, Phase, Restart, Signal, Supply, Transmission};
@@ -7,6 +9,39 @@ use anabranch_units::{Span, Time};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
+
+use crate::facts::Facts;
+
+/// An argument that is made once, and filled again for each call of a hook.
+pub(crate) trait Refill: Sized {
+    /// The event in `anabranch_cc`.
+    type Event: Copy;
+
+    fn new(event: Self::Event) -> Self;
+
+    fn facts(&self) -> &Facts<Self::Event>;
+}
+
+/// Makes a class of [`Facts`] an argument that is filled again.
+macro_rules! refill {
+    ($($class:ident),+) => {
+        $(impl Refill for $class {
+            type Event = cc::$class;
+
+            #[inline]
+            fn new(event: cc::$class) -> Self {
+                Self(Facts::new(event))
+            }
+
+            #[inline]
+            fn facts(&self) -> &Facts<cc::$class> {
+                &self.0
+            }
+        })+
+    };
+}
+
+refill!(PathView, Sent, Ack, Round, Loss);
 
 fn time(time: Time) -> f64 {
     time.as_secs_f64()
@@ -17,52 +52,45 @@ fn span(span: Option<Span>) -> Option<f64> {
 }
 
 /// The state of the path that a law may read at any event.
-#[pyclass(module = "anabranch")]
-pub(crate) struct PathView(cc::PathView);
-
-impl From<&cc::PathView> for PathView {
-    #[inline]
-    fn from(view: &cc::PathView) -> Self {
-        Self(*view)
-    }
-}
+#[pyclass(frozen, module = "anabranch")]
+pub(crate) struct PathView(Facts<cc::PathView>);
 
 #[pymethods]
 impl PathView {
     /// The time of the event.
     #[getter]
-    fn now(&self) -> f64 {
-        time(self.0.now)
+    fn now(&self, py: Python<'_>) -> f64 {
+        time(self.0.read(py).now)
     }
 
     /// Segments sent and neither acknowledged nor known to be lost.
     #[getter]
-    fn flight(&self) -> f64 {
-        self.0.flight
+    fn flight(&self, py: Python<'_>) -> f64 {
+        self.0.read(py).flight
     }
 
     /// Payload bytes of a full segment.
     #[getter]
-    fn mss(&self) -> u64 {
-        self.0.mss.count()
+    fn mss(&self, py: Python<'_>) -> u64 {
+        self.0.read(py).mss.count()
     }
 
     /// SRTT of RFC 6298.
     #[getter]
-    fn rtt_smoothed(&self) -> Option<f64> {
-        span(self.0.rtt_smoothed)
+    fn rtt_smoothed(&self, py: Python<'_>) -> Option<f64> {
+        span(self.0.read(py).rtt_smoothed)
     }
 
     /// The least RTT sample since the path was established or changed.
     #[getter]
-    fn rtt_min(&self) -> Option<f64> {
-        span(self.0.rtt_min)
+    fn rtt_min(&self, py: Python<'_>) -> Option<f64> {
+        span(self.0.read(py).rtt_min)
     }
 
     /// The delivery counters of the path.
     #[getter]
-    fn progress(&self) -> Progress {
-        self.0.progress.into()
+    fn progress(&self, py: Python<'_>) -> Progress {
+        self.0.read(py).progress.into()
     }
 }
 
@@ -91,26 +119,21 @@ impl From<cc::Progress> for Progress {
 }
 
 /// A segment was sent.
-#[pyclass(module = "anabranch")]
-pub(crate) struct Sent {
-    /// The size as a fraction of a full segment.
-    #[pyo3(get)]
-    segments: f64,
-    transmission: Transmission,
-}
-
-impl From<&cc::Sent> for Sent {
-    fn from(sent: &cc::Sent) -> Self {
-        Self { segments: sent.segments, transmission: sent.transmission }
-    }
-}
+#[pyclass(frozen, module = "anabranch")]
+pub(crate) struct Sent(Facts<cc::Sent>);
 
 #[pymethods]
 impl Sent {
+    /// The size as a fraction of a full segment.
+    #[getter]
+    fn segments(&self, py: Python<'_>) -> f64 {
+        self.0.read(py).segments
+    }
+
     /// `first` or `again`.
     #[getter]
     fn transmission<'py>(&self, py: Python<'py>) -> &Bound<'py, PyString> {
-        match self.transmission {
+        match self.0.read(py).transmission {
             Transmission::First => intern!(py, "first"),
             Transmission::Again => intern!(py, "again"),
         }
@@ -164,64 +187,57 @@ impl Departure {
 }
 
 /// An ACK that acknowledged something new.
-#[pyclass(module = "anabranch")]
-pub(crate) struct Ack(cc::Ack);
-
-impl From<&cc::Ack> for Ack {
-    #[inline]
-    fn from(ack: &cc::Ack) -> Self {
-        Self(*ack)
-    }
-}
+#[pyclass(frozen, module = "anabranch")]
+pub(crate) struct Ack(Facts<cc::Ack>);
 
 #[pymethods]
 impl Ack {
     /// Segments acknowledged for the first time; more than zero.
     #[getter]
-    fn newly_acked(&self) -> f64 {
-        self.0.newly_acked
+    fn newly_acked(&self, py: Python<'_>) -> f64 {
+        self.0.read(py).newly_acked
     }
 
     /// Segments found to be lost since the ACK before it.
     #[getter]
-    fn newly_lost(&self) -> f64 {
-        self.0.newly_lost
+    fn newly_lost(&self, py: Python<'_>) -> f64 {
+        self.0.read(py).newly_lost
     }
 
     /// Segments that a router marked since the ACK before it.
     #[getter]
-    fn newly_marked(&self) -> f64 {
-        self.0.newly_marked
+    fn newly_marked(&self, py: Python<'_>) -> f64 {
+        self.0.read(py).newly_marked
     }
 
     /// The raw RTT sample; `None` where Karn's rule forbids one.
     #[getter]
-    fn rtt(&self) -> Option<f64> {
-        span(self.0.rtt)
+    fn rtt(&self, py: Python<'_>) -> Option<f64> {
+        span(self.0.read(py).rtt)
     }
 
     /// Payload bytes of the newest segment that it acknowledges.
     #[getter]
-    fn size(&self) -> u64 {
-        self.0.size.count()
+    fn size(&self, py: Python<'_>) -> u64 {
+        self.0.read(py).size.count()
     }
 
     /// The arrival time.
     #[getter]
-    fn arrival(&self) -> f64 {
-        time(self.0.arrival)
+    fn arrival(&self, py: Python<'_>) -> f64 {
+        time(self.0.read(py).arrival)
     }
 
     /// The state of the path when the newest acknowledged segment was last sent.
     #[getter]
-    fn departure(&self) -> Departure {
-        self.0.departure.into()
+    fn departure(&self, py: Python<'_>) -> Departure {
+        self.0.read(py).departure.into()
     }
 
     /// What limits the sender: `window` or `application`.
     #[getter]
     fn limit<'py>(&self, py: Python<'py>) -> &Bound<'py, PyString> {
-        match self.0.limit {
+        match self.0.read(py).limit {
             Limit::Window => intern!(py, "window"),
             Limit::Application => intern!(py, "application"),
         }
@@ -230,7 +246,7 @@ impl Ack {
     /// `open` or `recovery`.
     #[getter]
     fn phase<'py>(&self, py: Python<'py>) -> &Bound<'py, PyString> {
-        match self.0.phase {
+        match self.0.read(py).phase {
             Phase::Open => intern!(py, "open"),
             Phase::Recovery => intern!(py, "recovery"),
         }
@@ -238,53 +254,52 @@ impl Ack {
 }
 
 /// About one RTT, counted by what is acknowledged.
-#[pyclass(module = "anabranch")]
-pub(crate) struct Round {
-    /// Rounds that ended before this one.
-    #[pyo3(get)]
-    count: u64,
-    /// The duration in seconds.
-    #[pyo3(get)]
-    elapsed: f64,
-    /// Segments acknowledged for the first time within it.
-    #[pyo3(get)]
-    acked: f64,
-    /// The least RTT sample within it.
-    #[pyo3(get)]
-    rtt_min: Option<f64>,
-    /// The mean of the RTT samples within it.
-    #[pyo3(get)]
-    rtt_mean: Option<f64>,
-}
+#[pyclass(frozen, module = "anabranch")]
+pub(crate) struct Round(Facts<cc::Round>);
 
-impl From<&cc::Round> for Round {
-    fn from(round: &cc::Round) -> Self {
-        Self {
-            count: round.count,
-            elapsed: round.elapsed.as_secs_f64(),
-            acked: round.acked,
-            rtt_min: span(round.rtt_min),
-            rtt_mean: span(round.rtt_mean),
-        }
+#[pymethods]
+impl Round {
+    /// Rounds that ended before this one.
+    #[getter]
+    fn count(&self, py: Python<'_>) -> u64 {
+        self.0.read(py).count
+    }
+
+    /// The duration in seconds.
+    #[getter]
+    fn elapsed(&self, py: Python<'_>) -> f64 {
+        self.0.read(py).elapsed.as_secs_f64()
+    }
+
+    /// Segments acknowledged for the first time within it.
+    #[getter]
+    fn acked(&self, py: Python<'_>) -> f64 {
+        self.0.read(py).acked
+    }
+
+    /// The least RTT sample within it.
+    #[getter]
+    fn rtt_min(&self, py: Python<'_>) -> Option<f64> {
+        span(self.0.read(py).rtt_min)
+    }
+
+    /// The mean of the RTT samples within it.
+    #[getter]
+    fn rtt_mean(&self, py: Python<'_>) -> Option<f64> {
+        span(self.0.read(py).rtt_mean)
     }
 }
 
 /// Data was lost, or an ECN mark signals congestion.
-#[pyclass(module = "anabranch")]
-pub(crate) struct Loss(cc::Loss);
-
-impl From<&cc::Loss> for Loss {
-    fn from(loss: &cc::Loss) -> Self {
-        Self(*loss)
-    }
-}
+#[pyclass(frozen, module = "anabranch")]
+pub(crate) struct Loss(Facts<cc::Loss>);
 
 #[pymethods]
 impl Loss {
     /// How the loss was detected: `dup_acks`, `timeout` or `ecn`.
     #[getter]
     pub(crate) fn signal<'py>(&self, py: Python<'py>) -> &Bound<'py, PyString> {
-        match self.0.signal {
+        match self.0.read(py).signal {
             Signal::DupAcks => intern!(py, "dup_acks"),
             Signal::Timeout => intern!(py, "timeout"),
             Signal::Ecn => intern!(py, "ecn"),
@@ -294,7 +309,7 @@ impl Loss {
     /// The likely cause: `congestion`, `random` or `unknown`.
     #[getter]
     fn cause<'py>(&self, py: Python<'py>) -> &Bound<'py, PyString> {
-        match self.0.cause {
+        match self.0.read(py).cause {
             Cause::Congestion => intern!(py, "congestion"),
             Cause::Random => intern!(py, "random"),
             Cause::Unknown => intern!(py, "unknown"),
@@ -303,20 +318,20 @@ impl Loss {
 
     /// Segments known to be lost so far.
     #[getter]
-    fn lost(&self) -> f64 {
-        self.0.lost
+    fn lost(&self, py: Python<'_>) -> f64 {
+        self.0.read(py).lost
     }
 
     /// The state of the path when the first lost or marked segment was sent.
     #[getter]
-    fn departure(&self) -> Departure {
-        self.0.departure.into()
+    fn departure(&self, py: Python<'_>) -> Departure {
+        self.0.read(py).departure.into()
     }
 }
 
 impl Loss {
-    pub(crate) fn is_timeout(&self) -> bool {
-        self.0.signal == Signal::Timeout
+    pub(crate) fn is_timeout(&self, py: Python<'_>) -> bool {
+        self.0.read(py).signal == Signal::Timeout
     }
 }
 

@@ -4,7 +4,8 @@
 //!
 //! * `evaluation` evaluates a law against the criteria of RFC 9743, and `reproduction` runs the papers' experiments. `grid` runs every combination of
 //!   values, in this process or in parts by workers; `sweep` has its results. `run` runs one scenario, and `results` has its results.
-//! * `own` gives Python laws to documents; `controller` lets a Python class control a path; `events` are the arguments of its hooks; `check` tests it against the rules for every law.
+//! * `own` gives Python laws to documents; `controller` lets a Python class control a path; `call` calls its frequent hooks; `events` are the arguments of
+//!   its hooks, which `facts` lets Rust fill again; `check` tests it against the rules for every law.
 //! * `episodes` are runs that wait for Python to choose a window, for reinforcement learning.
 //! * `scenario` reads, builds and edits a scenario as text; `values` converts between Python values and TOML.
 //! * `net` is the transport on the network, for asyncio.
@@ -13,12 +14,14 @@
 //!
 //! Plots, progress bars and notebook support are written in Python: `python/anabranch/`.
 
+mod call;
 mod check;
 mod controller;
 mod episodes;
 mod error;
 mod evaluation;
 mod events;
+mod facts;
 mod grid;
 mod net;
 mod own;

@@ -1,6 +1,9 @@
-"""Shared fixtures: the folder of the project, and a scenario of two flows."""
+"""Shared fixtures: the folder of the project, a scenario of two flows, and the command line."""
 
+import os
 import struct
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -75,3 +78,15 @@ def wasm():
         return b"\0asm\1\0\0\0" + types + functions + memory + exports + code + table
 
     return module
+
+
+@pytest.fixture(scope="session")
+def command():
+    """The command line, built by cargo, in the profile that the module was built in."""
+    return built(["--bin", "anabranch"], "anabranch")
+
+
+def built(what, name):
+    subprocess.run(["cargo", "build", "--quiet", "--locked", "--profile", "quick", *what], cwd=ROOT, check=True)
+    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    return str(target / "quick" / name) + (".exe" if sys.platform == "win32" else "")

@@ -3,35 +3,21 @@
 import asyncio
 import json
 import os
-import pathlib
 import subprocess
-import sys
 
 import pytest
 
 import anabranch as ab
-from conftest import ROOT
+from conftest import built
 from network import echo, pattern, run
 
 net = ab.net
 
 
 @pytest.fixture(scope="session")
-def command():
-    """The command line, built by cargo, in the profile that the module was built in."""
-    return _built(["--bin", "anabranch"], "anabranch")
-
-
-@pytest.fixture(scope="session")
 def echo_in_rust():
     """The library's example, which numbers its requests by hand."""
-    return _built(["-p", "anabranch", "--example", "echo"], os.path.join("examples", "echo"))
-
-
-def _built(what, name):
-    subprocess.run(["cargo", "build", "--quiet", "--locked", "--profile", "quick", *what], cwd=ROOT, check=True)
-    target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-    return str(target / "quick" / name) + (".exe" if sys.platform == "win32" else "")
+    return built(["-p", "anabranch", "--example", "echo"], os.path.join("examples", "echo"))
 
 
 def test_the_same_keys_as_the_command_line(command, tmp_path):

@@ -135,10 +135,36 @@ enum Supply {
     Offers,
 }
 
-/// The addresses and ports of a path, derived from its number. Only the two engines use them: the simulator delivers by flow, and
-/// distinguishes paths by the addresses of [`Way`].
+/// The addresses and ports of a path as its source sees them, derived from its number. Only the two engines use them: the simulator delivers by flow,
+/// and distinguishes paths by the addresses of [`Way`].
 fn tuple(path: usize) -> FourTuple {
-    let end = |address: usize| anabranch_proto::Address { address: address as u128, port: 0 };
+    SOURCE.get(path).copied().unwrap_or_else(|| ends(path))
+}
+
+/// The same as the sink sees them.
+fn tuple_of_sink(path: usize) -> FourTuple {
+    SINK.get(path).copied().unwrap_or_else(|| ends(path).reversed())
+}
+
+/// Those of the first paths. The engine compares them for each segment, 16 bytes at once; a processor would wait for addresses that were just written in
+/// halves, about as long as for ten additions.
+static SOURCE: [FourTuple; 8] = first(false);
+static SINK: [FourTuple; 8] = first(true);
+
+const fn first(is_sink: bool) -> [FourTuple; 8] {
+    let mut tuples = [ends(0); 8];
+    let mut path = 0;
+    while path < tuples.len() {
+        tuples[path] = if is_sink { ends(path).reversed() } else { ends(path) };
+        path += 1;
+    }
+    tuples
+}
+
+const fn ends(path: usize) -> FourTuple {
+    const fn end(address: usize) -> anabranch_proto::Address {
+        anabranch_proto::Address { address: address as u128, port: 0 }
+    }
     FourTuple { local: end(2 * path + 1), remote: end(2 * path + 2) }
 }
 

@@ -123,7 +123,18 @@ impl<const TICKS: u64> Duration<TICKS> {
     }
 
     /// The same length at another resolution, rounded to the nearest tick; the longest span where it does not fit.
+    #[inline]
     pub const fn rescale<const TO: u64>(self) -> Duration<TO> {
+        // To a coarser resolution whose tick is an even number of these, as from picoseconds to nanoseconds and at several events of each simulated
+        // packet: a division by a constant of 64 bits, which the compiler makes a multiplication. One of 128 bits is a call.
+        if TICKS.is_multiple_of(2 * TO) {
+            let tick = TICKS / TO;
+            return Duration(self.0 / tick + (self.0 % tick >= tick / 2) as u64);
+        }
+        // To a finer one: there is nothing to round.
+        if TO.is_multiple_of(TICKS) {
+            return Duration(self.0.saturating_mul(TO / TICKS));
+        }
         let scaled = (self.0 as u128 * TO as u128 + TICKS as u128 / 2) / TICKS as u128;
         Duration(if scaled > u64::MAX as u128 { u64::MAX } else { scaled as u64 })
     }
@@ -243,5 +254,30 @@ impl<const TICKS: u64> FromStr for Instant<TICKS> {
     /// Reads the time since the epoch as [`Duration`] does.
     fn from_str(text: &str) -> Result<Self, ParseError> {
         text.parse::<Duration<TICKS>>().map(|span| Self(span.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Duration;
+
+    const PICO: u64 = 1_000_000_000_000;
+    const NANO: u64 = 1_000_000_000;
+
+    #[test]
+    fn a_span_is_rescaled_to_the_nearest_tick() {
+        let to_nanoseconds = |ticks| Duration::<PICO>::from_ticks(ticks).rescale::<NANO>().ticks();
+        for (picoseconds, nanoseconds) in [(0, 0), (499, 0), (500, 1), (1499, 1), (1500, 2), (123_456_789, 123_457)] {
+            assert_eq!(to_nanoseconds(picoseconds), nanoseconds, "{picoseconds} ps");
+        }
+        assert_eq!(to_nanoseconds(u64::MAX), 18_446_744_073_709_552);
+        let to_picoseconds = |ticks| Duration::<NANO>::from_ticks(ticks).rescale::<PICO>().ticks();
+        assert_eq!(to_picoseconds(7), 7000);
+        assert_eq!(to_picoseconds(u64::MAX / 1000), 18_446_744_073_709_551_000);
+        assert_eq!(to_picoseconds(u64::MAX / 1000 + 1), u64::MAX);
+        // Neither resolution is a multiple of the other: 5 of 7 to a second are 2.14 of 3.
+        assert_eq!(Duration::<7>::from_ticks(5).rescale::<3>().ticks(), 2);
+        // An odd number of ticks: 2 of 3 to a second are 0.67 of 1.
+        assert_eq!(Duration::<3>::from_ticks(2).rescale::<1>().ticks(), 1);
     }
 }

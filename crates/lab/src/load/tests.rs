@@ -525,7 +525,7 @@ fn a_network_of_thirty_thousand_links_is_built_soon() {
     let begin = std::time::Instant::now();
     let scenario = Scenario::parse(&document).unwrap();
     assert!(begin.elapsed().as_secs_f64() < 5.0, "{:?}", begin.elapsed());
-    assert!(crate::run::run(&scenario).flows[0].delivered_packets > 0);
+    assert!(crate::run::run(&scenario).unwrap().flows[0].delivered_packets > 0);
 }
 
 #[test]

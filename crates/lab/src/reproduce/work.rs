@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::figures::{self, Drawn};
 use super::plan::{Job, Plan};
-use crate::diagnostic::{Diagnostic, Fault};
+use crate::diagnostic::{Diagnostic, Fault, Place};
 use crate::experiment::Experiment;
 use crate::parallel;
 use crate::run::{ControllerFailed, Run, run_recorded};
@@ -35,7 +35,7 @@ pub(super) fn work(
             // What is claimed of a law that fails is not judged at all.
             Err(error) => {
                 let job = &plan.jobs[index];
-                let fault = Fault::new(format!("with the seed {}: {error}", job.scenario.seed));
+                let fault = Fault::new(format!("with the seed {}: {error}", job.scenario.seed)).at(&Place::Run);
                 failed = Some(fault.about(plan.experiments[job.experiment].file()));
                 true
             }

@@ -109,7 +109,7 @@ mod tests {
         let law = || Settings::default_for(registry::find("reno").unwrap());
         let mut scenario = scenario();
         scenario.set_law("f0", "mine", law()).unwrap();
-        assert_eq!(crate::run::run(&scenario).flows[0].cc.as_deref(), Some("mine"));
+        assert_eq!(crate::run::run(&scenario).unwrap().flows[0].cc.as_deref(), Some("mine"));
         let error = scenario.set_law("f1", "mine", law()).unwrap_err();
         assert!(error.contains("ns2/sack") && error.contains("transport = \"anabranch\""), "{error}");
         assert_eq!(scenario.set_law("f2", "mine", law()).unwrap_err(), "no flow is called `f2`; did you mean `f0`?");

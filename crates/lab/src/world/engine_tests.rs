@@ -32,7 +32,7 @@ const FULL: f64 = 10e6 * 996.0 / 1040.0;
 fn report(overrides: &[&str]) -> Report {
     let mut document = Document::parse("chain.toml", CHAIN).unwrap();
     overrides.iter().for_each(|argument| document.set(argument).unwrap());
-    run::run(&Scenario::parse(&document).unwrap())
+    run::run(&Scenario::parse(&document).unwrap()).unwrap()
 }
 
 #[track_caller]
@@ -188,7 +188,7 @@ paths = [{ first = "a0", last = "b0" }, { first = "a1", last = "b1" }]
 fn report_of(text: &str, overrides: &[&str]) -> Report {
     let mut document = Document::parse("two.toml", text).unwrap();
     overrides.iter().for_each(|argument| document.set(argument).unwrap());
-    run::run(&Scenario::parse(&document).unwrap())
+    run::run(&Scenario::parse(&document).unwrap()).unwrap()
 }
 
 const BETTER_ALONE: &str = "flow.f.paths=[{ first = \"a0\", last = \"b0\" }]";

@@ -161,7 +161,7 @@ fn scalable_laws_keep_the_queue_where_it_is_marked() {
         let queue = format!("link.a.queue={{ {queue} }}");
         let law = format!("flow.f.cc={{ name = \"{law}\" }}");
         let scenario = scenario(CHAIN, &["duration=60s", "flow.f.pacing=always", &law, &queue]);
-        let report = crate::run::run(&scenario);
+        let report = crate::run::run(&scenario).unwrap();
         let (flow, link) = (&report.flows[0], &report.links[0]);
         assert_eq!((link.dropped_packets, flow.retransmitted_packets), (0, 0), "{law}");
         assert!(link.marked_packets > 100, "{law}: {}", link.marked_packets);

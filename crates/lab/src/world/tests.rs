@@ -59,7 +59,7 @@ fn a_scenario_knows_how_large_its_world_is() {
 
 #[track_caller]
 fn flow(overrides: &[&str]) -> FlowReport {
-    run::run(&scenario(overrides).unwrap()).flows.remove(0)
+    run::run(&scenario(overrides).unwrap()).unwrap().flows.remove(0)
 }
 
 /// The SYN carries nothing, and 9,001 bytes are ten packets of 1000, the last one padded.
@@ -142,7 +142,7 @@ fn a_route_holds_for_what_is_sent_when_it_begins() {
 /// Every other packet is acknowledged, so about half as many acknowledgements pass the link back.
 #[test]
 fn a_delaying_sink_with_sack_sends_half_of_the_acknowledgements() {
-    let backward = |sink: &str| run::run(&scenario(&[sink]).unwrap()).links[1].forwarded_packets;
+    let backward = |sink: &str| run::run(&scenario(&[sink]).unwrap()).unwrap().links[1].forwarded_packets;
     let (each, delayed) = (backward("flow.f.sink=sack1"), backward("flow.f.sink=sack1_delayed"));
     assert!((0.45..0.6).contains(&(delayed as f64 / each as f64)), "{delayed} of {each}");
 }
@@ -150,9 +150,9 @@ fn a_delaying_sink_with_sack_sends_half_of_the_acknowledgements() {
 #[test]
 fn lost_acknowledgements_are_no_dropped_packets() {
     let lossy = "link.a.reverse={ error = { kind = \"list\", packets = [3, 5] } }";
-    let report = run::run(&scenario(&[lossy]).unwrap());
+    let report = run::run(&scenario(&[lossy]).unwrap()).unwrap();
     assert_eq!((report.flows[0].dropped_packets, report.links[1].dropped_packets), (0, 2));
-    let report = run::run(&scenario(&["link.a.error={ kind = \"list\", packets = [3, 5] }"]).unwrap());
+    let report = run::run(&scenario(&["link.a.error={ kind = \"list\", packets = [3, 5] }"]).unwrap()).unwrap();
     assert_eq!((report.flows[0].dropped_packets, report.links[1].dropped_packets), (2, 0));
 }
 
@@ -160,12 +160,12 @@ fn lost_acknowledgements_are_no_dropped_packets() {
 #[test]
 fn losses_in_a_row_and_late_packets_are_counted() {
     let lost = "link.a.error={ kind = \"list\", packets = [300, 301, 302, 310] }";
-    let report = run::run(&scenario(&[lost]).unwrap());
+    let report = run::run(&scenario(&[lost]).unwrap()).unwrap();
     let (flow, link) = (&report.flows[0], &report.links[0]);
     assert_eq!((flow.dropped_packets, flow.dropped_in_row_max, flow.reordered_packets), (4, 3, Some(4)));
     assert_eq!((link.dropped_packets, link.error_packets), (4, 4));
     // Drops of a full queue are no errors.
-    let report = run::run(&scenario(&[lost, "link.a.queue={ kind = \"drop_tail\", packets = 5 }"]).unwrap());
+    let report = run::run(&scenario(&[lost, "link.a.queue={ kind = \"drop_tail\", packets = 5 }"]).unwrap()).unwrap();
     let link = &report.links[0];
     assert!(link.error_packets == 4 && link.dropped_packets > 4, "{link:?}");
 }
@@ -177,7 +177,7 @@ fn what_was_sent_again_comes_late() {
         let text = CHAIN.replace("ns2/sack", transport).replace("window = 40\n", "");
         let mut document = Document::parse("chain.toml", &text).unwrap();
         document.set("link.a.error={ kind = \"list\", packets = [300, 301, 302, 310] }").unwrap();
-        let flow = run::run(&Scenario::parse(&document).unwrap()).flows.remove(0);
+        let flow = run::run(&Scenario::parse(&document).unwrap()).unwrap().flows.remove(0);
         (flow.reordered_packets.unwrap(), flow.dropped_packets)
     };
     assert_eq!(late("anabranch"), (4, 4));
@@ -197,7 +197,7 @@ fn random_losses_are_counted() {
             let mut document = Document::parse("chain.toml", &text).unwrap();
             document.set("link.a.rate=100Mbit/s").unwrap();
             document.set(&format!("link.a.error={{ kind = \"list\", packets = {packets} }}")).unwrap();
-            run::run(&Scenario::parse(&document).unwrap()).flows.remove(0).random_losses
+            run::run(&Scenario::parse(&document).unwrap()).unwrap().flows.remove(0).random_losses
         };
         assert_eq!(random("[300]"), Some(1), "{transport}");
         assert_eq!(random("[300, 302]"), Some(0), "{transport}");
@@ -213,7 +213,7 @@ fn timeouts_in_a_row_are_counted() {
         let text = CHAIN.replace("ns2/sack", "ns2/sctp").replace("window = 40\n", "").replace("20s", "100s");
         let mut document = Document::parse("chain.toml", &text).unwrap();
         document.set(&format!("link.a.error={{ kind = \"list\", packets = {packets} }}")).unwrap();
-        let flow = run::run(&Scenario::parse(&document).unwrap()).flows.remove(0);
+        let flow = run::run(&Scenario::parse(&document).unwrap()).unwrap().flows.remove(0);
         (flow.timeouts.unwrap(), flow.timeouts_in_row_max.unwrap())
     };
     let later = (3000..3100).map(|packet| packet.to_string()).collect::<Vec<_>>().join(", ");
@@ -271,7 +271,7 @@ fn a_flow_keeps_its_draws_when_another_is_added() {
     let max_seq = |text: &str, clock: &str| {
         let text = format!("clock = \"{clock}\"\n{text}");
         let scenario = Scenario::parse(&Document::parse("test.toml", &text).unwrap()).unwrap();
-        run::run(&scenario).gauge("flow.first.max_seq").unwrap()
+        run::run(&scenario).unwrap().gauge("flow.first.max_seq").unwrap()
     };
     assert_eq!(max_seq(&alone, "exact").to_bits(), max_seq(both, "exact").to_bits());
     assert_ne!(max_seq(&alone, "ns2").to_bits(), max_seq(both, "ns2").to_bits());
@@ -330,7 +330,7 @@ start = "1s"
 stop = "9s"
 "#
         );
-        run::run(&Scenario::parse(&Document::parse("cbr.toml", &text).unwrap()).unwrap()).flows[0].sent_packets
+        run::run(&Scenario::parse(&Document::parse("cbr.toml", &text).unwrap()).unwrap()).unwrap().flows[0].sent_packets
     };
     assert_eq!((sent("ns2", "3Mbit/s"), sent("exact", "3Mbit/s")), (3001, 3000));
     assert_eq!((sent("ns2", "8Mbit/s"), sent("exact", "8Mbit/s")), (8000, 8000));

@@ -488,8 +488,13 @@ impl PathControl {
 /// In slow start a window doubles per round. Growth by one segment exceeds a tenth only below ten segments.
 const GROWING: f64 = 1.1;
 
-/// Bytes as full segments. Converting signed numbers is faster, and 2^63 bytes are never in flight.
+/// Bytes as full segments. Converting signed numbers is faster, and 2^63 bytes are never in flight. Often there are none: nothing is lost, or in flight at
+/// a receiver. Then there is no division to wait for.
+#[inline]
 fn segments(bytes: u64, mss: u64) -> f64 {
+    if bytes == 0 {
+        return 0.0;
+    }
     bytes.cast_signed() as f64 / mss.cast_signed() as f64
 }
 

@@ -4,7 +4,7 @@ use anabranch_proto::{Config, ConfigError, Connection, Event, Read, Secret, Sid,
 use anabranch_units::{SimTime, Time};
 
 use super::messages::{Expected, Requests};
-use super::{INITIAL, Way, came_by, engine_time, lane, number, picoseconds, sent_by, tuple};
+use super::{INITIAL, Way, came_by, engine_time, lane, number, picoseconds, sent_by, tuple_of_sink};
 use crate::account::{Account, Portion};
 use crate::datagrams::Datagrams;
 use crate::history::{Detail, History, remember_count};
@@ -42,7 +42,7 @@ impl EngineSink {
     pub fn new(config: Config) -> Result<Self, ConfigError> {
         let payload = u64::from(config.payload().max(1));
         let datagrams = Datagrams::new(config.form);
-        let connection = Connection::listen(Time::ZERO, config, tuple(0).reversed(), Secret::predictable(INITIAL))?;
+        let connection = Connection::listen(Time::ZERO, config, tuple_of_sink(0), Secret::predictable(INITIAL))?;
         Ok(Self {
             datagrams,
             arrivals: 0,
@@ -154,7 +154,7 @@ impl Host for EngineSink {
         if let Some(segment) = self.datagrams.receive(arrival.body) {
             let before = self.connection.arrived();
             let (read, at) = (engine_time(now), engine_time(arrival.at));
-            self.connection.handle_late(read, at, tuple(came_by).reversed(), arrival.ecn, segment);
+            self.connection.handle_late(read, at, tuple_of_sink(came_by), arrival.ecn, segment);
             self.arrivals += picoseconds(now) * u128::from(self.connection.arrived() - before);
         }
     }

@@ -21,7 +21,7 @@ transport = "ns2/sack"
 fn notes(changes: &[&str]) -> Vec<String> {
     let mut document = Document::parse("chain.toml", CHAIN).unwrap();
     changes.iter().for_each(|change| document.set(change).unwrap());
-    run::run(&Scenario::parse(&document).unwrap()).notes
+    run::run(&Scenario::parse(&document).unwrap()).unwrap().notes
 }
 
 #[track_caller]
@@ -83,6 +83,6 @@ fn a_loop_of_routes_is_said() {
     let looped = "[[link]]\nid = \"b\"\nfrom = \"n0\"\nto = \"n2\"\nrate = \"1Mbit/s\"\ndelay = \"1ms\"\n[[route]]\nnode = \
                   \"n0\"\nto = \"n1\"\nvia = \"b\"\nat = \"1ms\"\n";
     let document = Document::parse("loop.toml", &format!("{CHAIN}start = \"2ms\"\n{looped}")).unwrap();
-    let notes = run::run(&Scenario::parse(&document).unwrap()).notes;
+    let notes = run::run(&Scenario::parse(&document).unwrap()).unwrap().notes;
     assert!(notes.len() == 1 && notes[0].contains("the routes lead in a loop"), "{notes:?}");
 }

@@ -9,7 +9,7 @@ const LINK: &str = "[[link]]\nid = \"a\"\nfrom = \"n0\"\nto = \"n1\"\nrate = \"1
 fn report(duration: &str, flow: &str) -> Report {
     let head = "from = \"n0\"\nto = \"n1\"\ntransport = \"anabranch\"\npacket = \"1500B\"\n";
     let text = format!("duration = \"{duration}\"\n{LINK}[[flow]]\n{head}{flow}");
-    run::run(&Scenario::parse(&Document::parse("web.toml", &text).unwrap()).unwrap())
+    run::run(&Scenario::parse(&Document::parse("web.toml", &text).unwrap()).unwrap()).unwrap()
 }
 
 #[track_caller]
@@ -68,7 +68,7 @@ fn arrivals_are_those_of_poisson() {
         );
         let scenario = Scenario::parse(&Document::parse("web.toml", &text).unwrap()).unwrap();
         assert!(scenario.is_random());
-        run::run(&scenario)
+        run::run(&scenario).unwrap()
     };
     let (one, two, again) = (web(1), web(2), web(1));
     assert!(class(&one, "web").messages.abs_diff(500) < 112, "{:?}", class(&one, "web"));

@@ -48,7 +48,7 @@ options = { streams = 5 }
 fn sctp_of_mfast_2019() {
     let scenario = format!("clock = \"ns2\"\n{SCTP}");
     let scenario = Scenario::parse(&Document::parse("mfast.toml", &scenario).unwrap()).unwrap();
-    let flow = run::run(&scenario).flows.remove(0);
+    let flow = run::run(&scenario).unwrap().flows.remove(0);
     assert_eq!(format!("{:.2} {:.2}", flow.throughput_bps / 1e3, flow.goodput_bps / 1e3), "1096.48 1043.85");
     assert_eq!((flow.dropped_packets, flow.retransmitted_packets), (30, 30));
 }
@@ -59,7 +59,7 @@ fn sctp_of_mfast_2019() {
 fn sctp_fills_a_path() {
     let scenario = SCTP.replacen("queue = { kind = \"drop_tail\", packets = 10 }", "", 3);
     let scenario = Scenario::parse(&Document::parse("chain.toml", &scenario).unwrap()).unwrap();
-    let flow = run::run(&scenario).flows.remove(0);
+    let flow = run::run(&scenario).unwrap().flows.remove(0);
     assert_eq!((flow.dropped_packets, flow.retransmitted_packets), (0, 0));
     // Handshake, heartbeat and slow start take two of the 99 s.
     assert!((1.46e6..1.5e6).contains(&flow.throughput_bps), "{} bit/s", flow.throughput_bps);
@@ -136,7 +136,7 @@ paths = [{ first = "a0", last = "b0" }, { first = "a1", last = "b1" }]
 "#;
     let rate = |text: &str| {
         let scenario = Scenario::parse(&Document::parse("two.toml", text).unwrap()).unwrap();
-        run::run(&scenario).flows[0].throughput_bps / 1e6
+        run::run(&scenario).unwrap().flows[0].throughput_bps / 1e6
     };
     let cmt = two.replace("ns2/sctp", "ns2/sctp-cmt");
     let (plain, both) = (rate(two), rate(&cmt));
