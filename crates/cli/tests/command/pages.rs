@@ -5,7 +5,7 @@ use std::fs;
 use crate::support::{anabranch, assert_exit, folder, repository};
 
 /// The texts of a page's blocks in a language.
-fn blocks(page: &str, language: &str) -> Vec<String> {
+pub(crate) fn blocks(page: &str, language: &str) -> Vec<String> {
     let page = fs::read_to_string(repository().join(page)).unwrap();
     let blocks = page.split("\n```").skip(1).step_by(2);
     blocks.filter_map(|block| Some(block.strip_prefix(language)?.strip_prefix('\n')?.to_owned() + "\n")).collect()

@@ -7,6 +7,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::pages::blocks;
 use crate::support::{anabranch, assert_exit, document, folder, stderr, stdout};
 
 /// 10 Mbit/s, 20 ms there and back.
@@ -297,7 +298,7 @@ fn a_project_is_written_once() {
 #[test]
 fn what_the_template_in_c_makes_is_reno() {
     if can_build("C", "clang, lld and make", "apt-get install clang lld make", &["clang", "wasm-ld", "make"].map(has)) {
-        makes_reno("c", &["make"], "law.wasm");
+        makes_reno("c", "make", "mine.wasm");
     }
 }
 
@@ -307,24 +308,34 @@ fn what_the_template_in_rust_makes_is_reno() {
     let library = Command::new("rustc").args(["--print", "target-libdir", "--target", WASM]).output();
     let is_there = library.is_ok_and(|told| told.status.success() && Path::new(stdout(&told).trim()).is_dir());
     if can_build("Rust", "the target wasm32-unknown-unknown", "rustup target add wasm32-unknown-unknown", &[is_there]) {
-        makes_reno("rust", &["cargo", "build", "--release"], &format!("target/{WASM}/release/law.wasm"));
+        makes_reno("rust", "cargo build --release", &format!("target/{WASM}/release/mine.wasm"));
     }
 }
 
-/// The law of a template is Reno: to the bit, it does what the project's own does.
+/// The first commands of docs/own-controllers.md make a law that is Reno: to the bit, it does what the project's own does.
 #[track_caller]
-fn makes_reno(language: &str, command: &[&str], module: &str) {
+fn makes_reno(language: &str, build: &str, module: &str) {
     let folder = folder(&format!("plugins_build_{language}"));
     fs::write(folder.join("net.toml"), NET).unwrap();
-    let project = folder.join("law");
-    assert_exit(&anabranch(&folder, &["cc", "new", "law", "--language", language]), 0);
-    let mut build = Command::new(command[0]);
-    // What cargo says to this test is not meant for the project.
-    build.args(&command[1..]).current_dir(&project).env_remove("CARGO_TARGET_DIR").env_remove("RUSTFLAGS");
-    assert_exit(&build.output().unwrap(), 0);
-    assert_exit(&anabranch(&project, &["cc", "check", module]), 0);
-    assert_exit(&anabranch(&project, &["sim", "run", "scenario.toml"]), 0);
-    let file = format!("law/{module}");
+    let page = blocks("docs/own-controllers.md", "sh").remove(0);
+    let page =
+        page.replace("--language rust", &format!("--language {language}")).replace("cargo build --release", build);
+    let page = page.replace("target/wasm32-unknown-unknown/release/mine.wasm", module);
+    let mut place = folder.clone();
+    for line in page.lines() {
+        let words: Vec<&str> = line.split(" #").next().unwrap_or_default().split_whitespace().collect();
+        match words[0] {
+            "cd" => place.push(words[1]),
+            "anabranch" => assert_exit(&anabranch(&place, &words[1..]), 0),
+            program => {
+                let mut build = Command::new(program);
+                // What cargo says to this test is not meant for the project.
+                build.args(&words[1..]).current_dir(&place).env_remove("CARGO_TARGET_DIR").env_remove("RUSTFLAGS");
+                assert_exit(&build.output().unwrap(), 0);
+            }
+        }
+    }
+    let file = format!("mine/{module}");
     let set = |law: &str| measured(&folder, &["net.toml", "--set", &format!("flow.f0.cc={law}")]).1;
     assert_eq!(set(&format!("{{ plugin = \"{file}\" }}")), set("{ name = \"reno\" }"));
     let faster = set(&format!("{{ plugin = \"{file}\", initial_window = 4, increase = 3 }}"));
