@@ -261,12 +261,15 @@ impl Connection {
         .await
     }
 
-    /// Ends the connection at once with a reset. Waiting data is lost.
+    /// Ends the connection at once with a reset. Waiting data is lost. What is called after that fails with [`Lost::Aborted`].
     pub fn abort(&self) {
+        let now = self.handle.shared().clock.now();
         self.handle.shared().with(|state| {
             let (_, engine, _) = state.parts(self.handle.id());
             if let Some(connection) = engine.connection(self.handle.id()) {
                 connection.abort();
+                // The end is known from now on, and not when the driver has its turn.
+                state.take_events(now);
             }
             state.rouse();
         });

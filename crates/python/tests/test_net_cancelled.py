@@ -83,7 +83,7 @@ def test_a_cancelled_write_tells_what_it_has_written():
                 interrupted += 1
         await out.finish()
         assert await receiving == hashlib.sha256(sent).digest()
-        assert interrupted > 3, interrupted
+        assert interrupted, "nothing was cancelled"
 
     run(main())
 

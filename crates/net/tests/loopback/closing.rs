@@ -91,6 +91,8 @@ async fn an_abort_is_heard() {
     let mut accepted = soon(here.accept_stream()).await.unwrap();
     assert_eq!(soon(accepted.read_chunk(100)).await.unwrap().unwrap(), "something");
     there.abort();
+    assert_eq!(stream.write_all(b"more").await, Err(WriteError::Lost(Lost::Aborted)));
+    assert_eq!(there.open_stream().await.unwrap_err(), StreamError::Lost(Lost::Aborted));
     assert_eq!(soon(accepted.read_chunk(100)).await, Err(ReadError::Lost(Lost::Reset)));
     assert_eq!(soon(here.closed()).await, Err(Lost::Reset));
     assert_eq!(soon(there.closed()).await, Err(Lost::Aborted));
