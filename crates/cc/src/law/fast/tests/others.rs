@@ -113,3 +113,27 @@ fn a_loss_behind_a_delay_of_a_moment_or_of_a_small_window_shows_no_rival() {
     assert!(competes_after(filling(80.0, 100.0, "8"), 25.0, Signal::DupAcks));
     assert!(!competes_after(filling(70.0, 100.0, "7"), 25.0, Signal::DupAcks));
 }
+
+/// At 444 segments a second alpha has 12 ms, with the least noise √(12² + 1) = 12.04 ms: a loss shows a rival at a queue of 1.75 times that, 21.1 ms. A stall of
+/// 70.7 ms is a noise of 70.7² ms/s = 5 ms, and √(12² + 5²) = 13: then it takes 22.75 ms, also when the noise itself is over.
+#[test]
+fn a_queue_that_a_stall_has_left_is_no_rivals() {
+    let quiet = || {
+        let mut flow = filling(1600.0 / 3.6, 100.0, "50");
+        flow.rounds(10);
+        flow
+    };
+    let stalled = || {
+        let mut flow = quiet();
+        let (path, stall) = (flow.rtt, Span::from_micros(70_711));
+        (flow.now, flow.rtt) = (flow.now + stall, path + stall);
+        flow.ack(1.0);
+        flow.rtt = path;
+        flow.rounds(20);
+        assert!(flow.gauge("noise_s") < 0.001, "{}", flow.gauge("noise_s"));
+        flow
+    };
+    assert!(competes_after(quiet(), 22.0, Signal::DupAcks));
+    assert!(!competes_after(stalled(), 22.0, Signal::DupAcks));
+    assert!(competes_after(stalled(), 23.5, Signal::DupAcks));
+}
