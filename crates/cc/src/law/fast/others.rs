@@ -18,9 +18,14 @@ impl Fast {
             && !self.look.is_muted(now)
     }
 
-    /// The longest delay of a queue of our own, in seconds.
+    /// The longest delay of a queue of our own, in seconds, by the present noise.
     fn own_delay(&self) -> f64 {
-        let noise = self.settings.noise.as_ref().map_or(0.0, |rule| greater(rule.least, self.noise()));
+        self.own_delay_at(self.noise())
+    }
+
+    /// The longest delay of a queue of our own, in seconds, for a noise of `noise` seconds.
+    fn own_delay_at(&self, noise: f64) -> f64 {
+        let noise = self.settings.noise.as_ref().map_or(0.0, |rule| greater(rule.least, noise));
         let alpha = self.look.own_delay(self.settings.goal.alpha, self.settings.share.as_ref(), noise);
         greater(alpha, MOVED * self.estimator.base())
     }
@@ -56,7 +61,9 @@ impl Fast {
         if self.settings.rival.is_none() || !self.estimator.is_known() {
             return false;
         }
-        let (base, own) = (self.estimator.base(), OVERFLOW * self.own_delay());
+        // A queue that alpha has made while hosts stalled outlasts the noise of the stalls. Looks go by the present noise: by the largest, flows of our kind look
+        // less often and share less evenly (eight flows, a buffer of one bandwidth-delay product: Jain's index 0.79, not 0.93).
+        let (base, own) = (self.estimator.base(), OVERFLOW * self.own_delay_at(self.noise.recent()));
         if self.competition.is_some() && loss.signal == Signal::DupAcks && self.rtt - base <= own {
             // No queue overflowed: the loss is random, or by a policer.
             self.calm(now);

@@ -7,7 +7,7 @@
 //!             else, if the recent RTTs are equal               route: the route is longer; baseRTT ← the RTT
 //!             else, again 3 s later, and the queue has grown
 //!             or is longer than 30 ms                          rival: compete
-//! overflow:   a loss, and the queueing delay was for a round trip 1.75 times that of alpha: compete, too
+//! overflow:   a loss, and the queueing delay was for a round trip 1.75 times that of alpha, at the largest recent rate and noise: compete, too
 //! compete:    the window of CUBIC; without a loss it begins with slow start, up to half of the rate of the path
 //! a pause:    after a loss the window stays. If the RTT does not rise for 4 s, or the queue is empty: back to delay
 //!             If the queue overflows again, a rival filled it: this loss and the next two have no pause
