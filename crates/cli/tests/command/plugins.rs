@@ -226,15 +226,15 @@ fn an_evaluation_names_what_is_wrong_with_a_module() {
     fs::write(folder.join("laws/mine.wasm"), module(GROWS, "a")).unwrap();
     fs::write(folder.join("mine.wasm"), module(GROWS, "b")).unwrap();
     fs::write(folder.join("stops.wasm"), module(STOPS, "c")).unwrap();
-    for (args, named) in [
-        (&["--cc", "laws/none.wasm"][..], "the controller laws/none.wasm cannot be read"),
-        (&["--cc", "laws"], "there is no congestion law `laws`"),
-        (&["--cc", "laws/mine.wasm,step=2"], "mine.wasm has no setting `step`"),
-        (&["--cc", "mine.wasm", "--against", "laws/mine.wasm"], "two different laws are called `mine.wasm`"),
-        (&["--cc", "stops.wasm", "--quick"], "flow `f`: stops.wasm at 0.17"),
+    for (args, code, named) in [
+        (&["--cc", "laws/none.wasm"][..], 2, "the controller laws/none.wasm cannot be read"),
+        (&["--cc", "laws"], 2, "there is no congestion law `laws`"),
+        (&["--cc", "laws/mine.wasm,step=2"], 2, "mine.wasm has no setting `step`"),
+        (&["--cc", "mine.wasm", "--against", "laws/mine.wasm"], 2, "two different laws are called `mine.wasm`"),
+        (&["--cc", "stops.wasm", "--quick"], 1, "flow `f`: stops.wasm at 0.17"),
     ] {
         let output = anabranch(&folder, &[&["eval"], args].concat());
-        assert_exit(&output, 2);
+        assert_exit(&output, code);
         assert!(stderr(&output).contains(named), "{}", stderr(&output));
     }
 }
