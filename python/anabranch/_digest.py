@@ -7,6 +7,8 @@ import hashlib
 import pickle
 import types
 
+from . import _native
+
 # What the interpreter adds to a class, and what changes nothing.
 _SKIPPED = {
     "__abstractmethods__",
@@ -29,7 +31,15 @@ _HEAP = 1 << 9
 def digest(law):
     """A hash of a class or another callable: of its code and values, of its bases, and of the functions, classes and values of its module that the
     code names. Other modules count by name and version. It differs between versions of Python, because their code does."""
-    return hashlib.blake2b(_Reader().text(law).encode(), digest_size=16).hexdigest()
+    try:
+        return _hash(_Reader().text(law).encode())
+    except RecursionError:
+        name = getattr(law, "__name__", law)
+        raise _native.Error(f"the values of the law `{name}` are nested too deep to identify it; keep them flatter") from None
+
+
+def _hash(content):
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
 class _Reader:
@@ -90,7 +100,7 @@ class _Reader:
     def other(self, it):
         kind = f"{type(it).__module__}.{type(it).__qualname__}"
         try:
-            return f"{kind} {pickle.dumps(it, protocol=4).hex()}"
+            return f"{kind} {_hash(pickle.dumps(it, protocol=4))}"
         except Exception:
             # Nothing more is known of it.
             return kind

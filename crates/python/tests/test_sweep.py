@@ -277,11 +277,19 @@ def test_a_digest_is_that_of_all_that_a_law_uses():
     text = "class Mine(ab.Controller):\n  gain = 2\n  def on_ack(self, view, ack):\n    self.window += half(1)\ndef half(n): return n / 2"
     same = "# Another comment.\n\n" + text.replace("n):", "n):\n  ")
     assert digest(law(text)) == digest(law(text)) == digest(law(same))
-    others = [text.replace("/ 2", "/ 3"), text.replace("gain = 2", "gain = 3"), text.replace("half(1)", "half(2)")]
-    assert len({digest(law(it)) for it in [text, *others]}) == 4
+    changes = [("/ 2", "/ 3"), ("/ 2", "* 2"), ("gain = 2", "gain = 3"), ("half(1)", "half(2)"), ("+=", "-=")]
+    others = [text.replace(before, after) for before, after in changes]
+    assert len({digest(law(it)) for it in [text, *others]}) == 6
     cell = "def make(gain):\n  class Mine(ab.Controller):\n    def on_ack(self, view, ack): self.window += gain\n  return Mine\nMine = make(GAIN)"
     assert digest(law(cell, GAIN=1)) != digest(law(cell, GAIN=2))
+    base = "class Base(ab.Controller):\n  def on_ack(self, view, ack): self.window += 1\nclass Mine(Base): pass"
+    assert digest(law(base)) != digest(law(base.replace("+= 1", "+= 2")))
     # Two that name each other.
     circle = "class Mine(ab.Controller):\n  def on_ack(self, view, ack): Other()\nclass Other:\n  def f(self): Mine()"
     assert digest(law(circle)) == digest(law(circle)) != digest(law(circle.replace("f(self)", "g(self)")))
     assert digest(lambda: Adds()) != digest(lambda: AddsMore())
+    nested = None
+    for _ in range(10_000):
+        nested = [nested]
+    with pytest.raises(ab.Error, match="the law `Mine` are nested too deep"):
+        digest(type("Mine", (ab.Controller,), {"data": nested}))
