@@ -30,8 +30,8 @@ impl<'a> Links<'a> {
         let mut arguments = [&["link", "up", file, "--name", name], more].concat();
         set.iter().for_each(|set| arguments.extend(["--set", *set]));
         let links = Self { anabranch, name };
-        // Removes the links of an earlier run.
-        output(anabranch, &["link", "down", name])?;
+        // Removes the links of an earlier run; it fails if there are none.
+        _ = output(anabranch, &["link", "down", name]);
         output(anabranch, &arguments)?;
         Ok(links)
     }

@@ -10,6 +10,7 @@
 //!   queries (`control`), and measures its own accuracy (`check`).
 //! * [`Plan`] lists what must be created for a [`Network`], as text: names, addresses, devices, routes.
 //! * [`Emulation`] is the world with the bytes of packets. Time is an argument.
+//! * [`Name`] and [`Namespace`] are names of files that cannot hold a path.
 //! * [`Network`] describes what is emulated, and determines the interfaces of hosts. `address` assigns addresses, `packet` reads
 //!   the destination of a packet, [`Histogram`] counts lateness, [`Status`] is the answer to a query.
 
@@ -20,6 +21,7 @@ mod emulation;
 mod histogram;
 #[cfg(target_os = "linux")]
 pub mod linux;
+mod name;
 mod network;
 mod packet;
 mod plan;
@@ -28,6 +30,7 @@ mod status;
 pub use address::Interface;
 pub use emulation::{Emulation, Stray};
 pub use histogram::Histogram;
+pub use name::{InvalidName, Name, Namespace};
 pub use network::{HOSTS_MAX, Network, Refusal, RouteChange, Wire};
 pub use plan::{HostPlan, InterfacePlan, Plan, Settings};
 pub use status::{Lateness, LinkStatus, Status};

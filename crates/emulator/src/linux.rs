@@ -4,6 +4,7 @@ mod check;
 mod control;
 mod down;
 mod drive;
+mod folder;
 mod namespace;
 mod offload;
 mod state;

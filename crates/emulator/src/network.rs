@@ -5,6 +5,8 @@ use std::fmt;
 use anabranch_sim::{BuildError, LinkSpec};
 use anabranch_units::SimTime;
 
+use crate::name::InvalidName;
+
 /// An emulated network. Nodes and links are identified by their index.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Network {
@@ -77,6 +79,8 @@ pub enum Refusal {
         /// The name of the link.
         link: String,
     },
+    /// The name of a host cannot be a part of a namespace's name.
+    HostName(InvalidName),
     /// A limit of the simulator was exceeded.
     Simulator(BuildError),
 }
@@ -176,6 +180,9 @@ impl fmt::Display for Refusal {
             }
             Self::Duplicates { link } => {
                 write!(f, "link {link} doubles packets, which an emulated link cannot: remove its `duplicate`")
+            }
+            Self::HostName(name) => {
+                write!(f, "the host `{}` cannot have a namespace: its name is too long, or no name", name.0)
             }
             Self::Simulator(error) => write!(f, "{error}: make the network smaller"),
         }

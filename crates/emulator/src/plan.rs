@@ -8,13 +8,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::address::Interface;
 use crate::emulation::Emulation;
+use crate::name::{Name, Namespace};
 use crate::network::{Network, Refusal};
 
 /// Everything that is created for an emulator.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     /// The name of the emulator.
-    pub name: String,
+    pub name: Name,
     /// The namespaces, one for each host.
     pub hosts: Vec<HostPlan>,
 }
@@ -25,7 +26,7 @@ pub struct HostPlan {
     /// The name of the node.
     pub name: String,
     /// The name of the namespace.
-    pub namespace: String,
+    pub namespace: Namespace,
     /// The interfaces, in the order of their sending links.
     pub interfaces: Vec<InterfacePlan>,
     /// The input of `ip -4 -batch` in the namespace.
@@ -76,9 +77,6 @@ const SOCKET_BUFFER_MAX: u32 = 32 << 20;
 /// The first routing table of an interface. The system uses the numbers 0 and 253 to 255.
 const TABLE_FIRST: usize = 1000;
 
-/// The prefix of all namespaces.
-const PREFIX: &str = "anabranch";
-
 /// The longest name of a device (IFNAMSIZ without the terminating zero).
 const DEVICE_NAME_MAX: usize = 15;
 
@@ -87,7 +85,7 @@ impl Plan {
     ///
     /// # Errors
     /// If the network cannot be emulated.
-    pub fn new(name: &str, network: &Network, settings: &Settings) -> Result<Self, Refusal> {
+    pub fn new(name: &Name, network: &Network, settings: &Settings) -> Result<Self, Refusal> {
         let emulation = Emulation::new(network)?;
         let attachments = network.attachments()?;
         let mut hosts = vec![];
@@ -100,14 +98,14 @@ impl Plan {
             });
             let name_of_host = network.nodes[network.hosts[host]].clone();
             hosts.push(HostPlan {
-                namespace: format!("{}{name_of_host}", Self::prefix(name)),
+                namespace: Namespace::new(name, &name_of_host).map_err(Refusal::HostName)?,
                 name: name_of_host,
                 interfaces: interfaces.collect(),
                 ipv4_commands: String::new(),
                 ipv6_commands: String::new(),
             });
         }
-        let mut plan = Self { name: name.to_owned(), hosts };
+        let mut plan = Self { name: name.clone(), hosts };
         for host in 0..plan.hosts.len() {
             plan.hosts[host].ipv4_commands = plan.commands(host, &emulation, settings, Family::V4);
             plan.hosts[host].ipv6_commands = plan.commands(host, &emulation, settings, Family::V6);
@@ -115,15 +113,13 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The prefix of the namespaces of an emulator.
-    pub fn prefix(name: &str) -> String {
-        format!("{PREFIX}.{name}.")
-    }
+    /// The first line of [`Plan::hosts_file`], by which the file is recognised.
+    pub const HOSTS_MARK: &'static str = "# made by anabranch link\n";
 
     /// `/etc/hosts` of the namespaces: `h1` is the first IPv4 address of host `h1`, `h1.LINK` the address of its interface on a
     /// link, and `h1.v6` the first IPv6 address. Each name has one address, so that programs have no choice.
     pub fn hosts_file(&self) -> String {
-        let mut file = "127.0.0.1 localhost\n::1 localhost\n".to_owned();
+        let mut file = format!("{}127.0.0.1 localhost\n::1 localhost\n", Self::HOSTS_MARK);
         for host in &self.hosts {
             for (number, InterfacePlan { link, ipv4, ipv6, .. }) in host.interfaces.iter().enumerate() {
                 let name = &host.name;

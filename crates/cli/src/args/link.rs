@@ -11,7 +11,7 @@ use super::Overrides;
 pub(crate) enum Link {
     /// Create a network namespace for each end of a scenario's flows, and emulate the links between them.
     Up(Up),
-    /// Stop the programs in the namespaces and remove everything, also after a crash. Without an emulator, nothing is done.
+    /// Stop the programs in the namespaces and remove everything, also after a crash.
     Down(Down),
     /// Run a program at a host. Its /etc/hosts has the names of hosts: h1, h1.LINK, h1.v6.
     Exec(Exec),
@@ -55,6 +55,8 @@ pub(crate) struct Up {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Only what `anabranch link up` has made is removed.\n\n\
+    Exit codes: 0 removed, or no name was given and nothing was up; 1 nothing was up as NAME, or failure; 2 wrong usage, or not root.")]
 pub(crate) struct Down {
     /// The name of the emulator, or its scenario file; optional if only one is up.
     #[arg(value_name = "NAME")]

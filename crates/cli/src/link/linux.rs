@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anabranch_emulator::linux::{self, Claim, DeviceCounts, Failure as Problem, Removed, State};
-use anabranch_emulator::{Network, Plan, RouteChange, Settings, Status, Wire};
+use anabranch_emulator::{InvalidName, Name, Network, Plan, RouteChange, Settings, Status, Wire};
 use anabranch_lab::scenario::Scenario;
 use anabranch_lab::topology::Topology;
 use serde::Serialize;
@@ -73,7 +73,7 @@ fn file_of(args: &Up) -> String {
 }
 
 /// Starts this command again without a terminal, and waits until the emulator is up.
-fn start(name: &str) -> Result<Plan, Failure> {
+fn start(name: &Name) -> Result<Plan, Failure> {
     let claim = Claim::new(name)?;
     let (log, log_path) = claim.log()?;
     let program = std::env::current_exe().map_err(|error| Failure::failed(error.to_string()))?;
@@ -97,7 +97,7 @@ fn start(name: &str) -> Result<Plan, Failure> {
 }
 
 /// An interrupt of the foreground takes everything down.
-fn take_down_when_interrupted(name: String) -> Outcome {
+fn take_down_when_interrupted(name: Name) -> Outcome {
     let handler = move || {
         let code = match linux::down(&name) {
             Ok(_) => 0,
@@ -113,23 +113,30 @@ fn take_down_when_interrupted(name: String) -> Outcome {
 
 fn down(args: &Down) -> Outcome {
     let names = match &args.name {
-        Some(name) => vec![known(name)],
+        Some(name) => vec![known(name)?],
         None if args.all => linux::names(),
         None if linux::names().len() > 1 => vec![only(None)?],
         None => linux::names(),
     };
     let mut out = anstream::stdout().lock();
+    if names.is_empty() {
+        return Ok(writeln!(out, "nothing was up")?);
+    }
     for name in names {
-        match linux::down(&name)? {
-            Removed { namespaces: 0, .. } => writeln!(out, "{name}: nothing was up")?,
-            Removed { namespaces, programs } => writeln!(
-                out,
-                "{name}: removed {namespaces} namespaces, stopped {programs} {} in them",
-                if programs == 1 { "program" } else { "programs" }
-            )?,
+        let Removed { namespaces, programs, was_there } = linux::down(&name)?;
+        if !was_there {
+            return Err(Failure::failed(format!("nothing was up as `{name}`{}", others())));
         }
+        let kind = if programs == 1 { "program" } else { "programs" };
+        writeln!(out, "{name}: removed {namespaces} namespaces, stopped {programs} {kind} in them")?;
     }
     Ok(())
+}
+
+/// The names that are up, as the end of a message.
+fn others() -> String {
+    let names: Vec<_> = linux::names().into_iter().map(String::from).collect();
+    if names.is_empty() { String::new() } else { format!("; up are: {}", names.join(", ")) }
 }
 
 fn exec(args: &Exec) -> Outcome {
@@ -157,16 +164,16 @@ fn status(args: &Named) -> Outcome {
     show(&name, &linux::status(&name)?, args.json)
 }
 
-fn show(name: &str, status: &Status, json: bool) -> Outcome {
+fn show(name: &Name, status: &Status, json: bool) -> Outcome {
     let plan = State::read(name)?.plan;
     let unread: u64 = unread(&plan).unread_packets;
     let mut out = anstream::stdout().lock();
     match json {
         true => {
-            let document = StatusJson { name, unread_packets: unread, status };
+            let document = StatusJson { name: name.as_str(), unread_packets: unread, status };
             writeln!(out, "{}", serde_json::to_string_pretty(&document).map_err(std::io::Error::from)?)?;
         }
-        false => write!(out, "{}", text::status(name, status, unread))?,
+        false => write!(out, "{}", text::status(name.as_str(), status, unread))?,
     }
     Ok(())
 }
@@ -220,45 +227,36 @@ fn plan_json(plan: &Plan, notes: &[String]) -> serde_json::Value {
 }
 
 /// The given name, or the only emulator's.
-fn only(name: Option<&str>) -> Result<String, Failure> {
+fn only(name: Option<&str>) -> Result<Name, Failure> {
     if let Some(name) = name {
-        return Ok(known(name));
+        return known(name);
     }
     match &linux::names()[..] {
         [name] => Ok(name.clone()),
         [] => Err(Failure::usage("no links are up; type anabranch link up FILE")),
-        names => Err(Failure::usage(format!("several are up, name one of them: {}", names.join(", ")))),
+        _ => Err(Failure::usage(format!("several are up, name one of them{}", others()))),
     }
 }
 
 /// The given name, or that of the given file.
-fn known(name: &str) -> String {
-    match Path::new(name).extension().is_some_and(|extension| extension == "toml") {
-        true => plain(name),
-        false => name.to_owned(),
+fn known(name: &str) -> Result<Name, Failure> {
+    let file = Path::new(name);
+    match file.extension().is_some_and(|extension| extension == "toml") {
+        true => Name::of_file(file).map_err(invalid),
+        false => name.parse().map_err(invalid),
     }
 }
 
-fn name_of(args: &Up) -> Result<String, Failure> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+fn name_of(args: &Up) -> Result<Name, Failure> {
     match &args.name {
-        Some(name) if !name.is_empty() && name.len() <= NAME_MAX && name.chars().all(is_plain) => Ok(name.clone()),
-        Some(name) => Err(Failure::usage(format!(
-            "--name {name}: use 1 to {NAME_MAX} letters, digits, - and _, as it is part of names of namespaces"
-        ))),
-        None => Ok(plain(&args.file.display().to_string())),
+        Some(name) => name.parse().map_err(invalid),
+        None => Name::of_file(&args.file).map_err(invalid),
     }
 }
 
-/// A file's name without folder and extension, reduced to valid characters.
-fn plain(file: &str) -> String {
-    let stem = Path::new(file).file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
-    let plain = stem.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' });
-    plain.take(NAME_MAX).collect()
+fn invalid(name: InvalidName) -> Failure {
+    Failure::usage(name.to_string())
 }
-
-/// Together with a host's name it fits into a file name.
-const NAME_MAX: usize = 64;
 
 fn network(topology: Topology) -> Network {
     let wires = topology.links.into_iter();

@@ -16,6 +16,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use anabranch_emulator::Namespace;
 use anabranch_emulator::linux::{can_emulate, within};
 use serde_json::Value;
 
@@ -63,8 +64,8 @@ impl Links {
         anabranch(&self.folder, &[&["link"], args].concat())
     }
 
-    fn namespace(&self, host: &str) -> String {
-        format!("anabranch.{}.{host}", self.name)
+    fn namespace(&self, host: &str) -> Namespace {
+        Namespace::new(&self.name.parse().unwrap(), host).unwrap()
     }
 
     fn status(&self) -> Value {
@@ -281,7 +282,7 @@ fn a_router_has_no_namespace() {
     let links = "[[link]]\nid = \"a\"\nfrom = \"h0\"\nto = \"r\"\nrate = \"10Mbit/s\"\ndelay = \"5ms\"\n[[link]]\nid = \"b\"\nfrom = \"r\"\nto = \
                  \"h1\"\nrate = \"20Mbit/s\"\ndelay = \"10ms\"\n";
     let Some(links) = Links::up("router", links) else { return };
-    assert!(!Path::new("/run/netns").join(links.namespace("r")).exists());
+    assert!(!Path::new("/run/netns").join(links.namespace("r").as_str()).exists());
     let (least, _) = links.round_trips("10.77.1.1:0", "10.77.2.1:7");
     assert_within(least, 30.0, 33.0);
     assert_eq!([0, 2].map(|link| links.count(link, "delivered_packets")), [9, 9]);
@@ -295,7 +296,7 @@ fn down_leaves_nothing() {
     assert_exit(&again, 2);
     assert!(stderr(&again).contains("link down"), "{}", stderr(&again));
     let mut sleeper = Command::new("ip");
-    let mut sleeper = sleeper.args(["netns", "exec", &links.namespace("h1"), "sleep", "100"]).spawn().unwrap();
+    let mut sleeper = sleeper.args(["netns", "exec", links.namespace("h1").as_str(), "sleep", "100"]).spawn().unwrap();
     let state = format!("/run/anabranch/{}/state.json", links.name);
     let state: Value = serde_json::from_slice(&fs::read(state).unwrap()).unwrap();
     let killed = Command::new("kill").args(["-9", &state["process"]["id"].to_string()]).status().unwrap();
@@ -314,10 +315,106 @@ fn down_leaves_nothing() {
     };
     assert_eq!(["/run/netns", "/etc/netns", "/run/anabranch"].map(left), [0, 0, 0]);
     let down = links.run(&["down", &links.name]);
-    assert_exit(&down, 0);
-    assert!(stdout(&down).contains("nothing was up"), "{}", stdout(&down));
+    assert_exit(&down, 1);
+    assert!(stderr(&down).contains("nothing was up as"), "{}", stderr(&down));
     let status = links.run(&["status", &links.name]);
     assert_exit(&status, 2);
+}
+
+/// The lines that a shell prints that runs `script` as root, with `anabranch` as `$AB`. The shell has a mount namespace of its own, where `/run` and
+/// `/etc` are empty folders in memory, as is the current folder: what is removed there is removed nowhere else.
+#[expect(clippy::print_stdout, reason = "whoever runs the tests shall know what was not tested")]
+fn aside(script: &str) -> Option<String> {
+    if let Err(missing) = can_emulate() {
+        println!("skipped: {missing}");
+        return None;
+    }
+    let set =
+        "set -e; mount -t tmpfs tmpfs /mnt; cd /mnt; mount -t tmpfs tmpfs /run; mount -t tmpfs tmpfs /etc; set +e";
+    let mut shell = Command::new("unshare");
+    let shell = shell.args(["--mount", "sh", "-c", &format!("{set}\n{script}")]);
+    let output = shell.env("AB", env!("CARGO_BIN_EXE_anabranch")).stdin(Stdio::null()).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    Some(stdout(&output).to_owned() + stderr(&output))
+}
+
+/// An absolute path, a way up, the folder itself, no name, and a longer one.
+#[test]
+fn down_with_path_removes_nothing() {
+    let names = ["/mnt/victim", "../victim", "..", ".", "", "/", "a/../../victim", "victim\n", "x.y", &"a".repeat(65)];
+    for name in names {
+        let script = format!(
+            "mkdir -p /run/anabranch/a victim /run/victim /etc/netns/victim; echo precious | tee victim/file /run/victim/file \
+             /etc/netns/victim/hosts > /run/file; $AB link down \"$(printf '{name}')\"; echo exit $?; cat victim/file /run/victim/file \
+             /etc/netns/victim/hosts /run/file",
+            name = name.replace('\n', "\\n.")
+        );
+        let Some(told) = aside(&script) else { return };
+        assert_eq!(told.matches("precious").count(), 4, "{name:?}: {told}");
+        assert!(told.contains("exit 2") && told.contains("is no name of links"), "{name:?}: {told}");
+    }
+    // A scenario's file stands for its name alone.
+    let Some(told) = aside("mkdir -p /run/victim; $AB link down ../victim.toml; echo exit $?; ls -d /run/victim")
+    else {
+        return;
+    };
+    assert!(
+        told.contains("exit 1") && told.contains("nothing was up as `victim`") && told.contains("/run/victim"),
+        "{told}"
+    );
+}
+
+/// A folder without the mark, a link in its place, a folder of another user, and one to which others may write.
+#[test]
+fn down_of_foreign_folder_removes_nothing() {
+    let cases = [
+        ("mkdir -p /run/anabranch/x", "did not make this folder"),
+        (
+            "mkdir -p /run/anabranch victim; echo > victim/made-by-anabranch-link; ln -s /mnt/victim /run/anabranch/x",
+            "it is not a folder",
+        ),
+        ("mkdir -p /run/anabranch/x; chown 4711 /run/anabranch/x", "it belongs to another user (number 4711"),
+        ("mkdir -p /run/anabranch/x; chmod 777 /run/anabranch", "others may write to it"),
+        ("mkdir -p victim/x; ln -s /mnt/victim /run/anabranch", "it is not a folder"),
+    ];
+    for (make, why) in cases {
+        let script = format!(
+            "{make}; echo precious > /run/anabranch/x/state.json; $AB link down x; echo exit $?; cat /run/anabranch/x/state.json"
+        );
+        let Some(told) = aside(&script) else { return };
+        assert!(told.contains("exit 1") && told.contains("precious") && told.contains(why), "{make}: {told}");
+    }
+}
+
+/// Files that somebody else has put beside ours stay, and are named; all else goes.
+#[test]
+fn down_with_foreign_file_keeps_it() {
+    let script =
+        "mkdir -p /run/anabranch/x /etc/netns/anabranch.x.h0 /etc/netns/anabranch.x.h1 /etc/netns/anabranch.xy.h0
+        touch /run/anabranch/x/made-by-anabranch-link /run/anabranch/x/log /run/anabranch/x/diary
+        echo '# made by anabranch link' | tee /etc/netns/anabranch.x.h0/hosts > /etc/netns/anabranch.xy.h0/hosts
+        echo '127.0.0.1 mine' > /etc/netns/anabranch.x.h1/hosts
+        $AB link down x; echo exit $?
+        cd /; find run/anabranch etc/netns | sort
+        rm run/anabranch/x/diary etc/netns/anabranch.x.h1/hosts
+        $AB link down x; echo exit $?
+        find run/anabranch etc/netns | sort";
+    let Some(told) = aside(script) else { return };
+    let expected = "exit 1\netc/netns\netc/netns/anabranch.x.h1\netc/netns/anabranch.x.h1/hosts\netc/netns/anabranch.xy.h0\n\
+                    etc/netns/anabranch.xy.h0/hosts\nrun/anabranch\nrun/anabranch/x\nrun/anabranch/x/diary\n\
+                    run/anabranch/x/made-by-anabranch-link\nx: removed 0 namespaces, stopped 0 programs in them\nexit 0\netc/netns\n\
+                    etc/netns/anabranch.xy.h0\netc/netns/anabranch.xy.h0/hosts\nrun/anabranch\n";
+    let (stdout, stderr) = told.split_at(expected.len().min(told.len()));
+    assert_eq!(stdout, expected);
+    assert!(stderr.contains("anabranch.x.h1: not made by `anabranch link`, so it stays: hosts"), "{stderr}");
+}
+
+#[test]
+fn down_without_name_and_links_succeeds() {
+    for arguments in ["", "--all"] {
+        let Some(told) = aside(&format!("$AB link down {arguments}; echo exit $?")) else { return };
+        assert_eq!(told, "nothing was up\nexit 0\n");
+    }
 }
 
 #[test]

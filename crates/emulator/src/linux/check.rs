@@ -18,6 +18,7 @@ use super::drive::{Driver, PRIORITY, become_real_time};
 use super::{Claim, Failure, control, down, namespace, state, up};
 use crate::address::Interface;
 use crate::histogram::Histogram;
+use crate::name::{InvalidName, Name};
 use crate::network::{Network, Wire};
 use crate::plan::{Plan, Settings};
 use crate::status::{Lateness, Status};
@@ -81,20 +82,21 @@ const PORT: u16 = 7;
 /// If the system refuses.
 pub fn check(check: &Check) -> Result<CheckRow, Failure> {
     let name = format!("check-{}", std::process::id());
+    let name: Name = name.parse().map_err(|invalid: InvalidName| Failure::Usage(invalid.to_string()))?;
     let claim = Claim::new(&name)?;
     let row = measure(&name, claim, check);
     down(&name)?;
     row
 }
 
-fn measure(name: &str, _claim: Claim, check: &Check) -> Result<CheckRow, Failure> {
+fn measure(name: &Name, _claim: Claim, check: &Check) -> Result<CheckRow, Failure> {
     let (network, settings) = (network(check), Settings::default());
     let plan = Plan::new(name, &network, &settings).map_err(|refusal| Failure::Usage(refusal.to_string()))?;
     let state = state::State::new(String::new(), plan).map_err(|error| Failure::failed("/proc", error))?;
     state.write()?;
     let devices = up::devices(&state.plan, &settings)?;
     let driver = Driver::new(network, devices, &settings, control::listen(name)?)?;
-    let [from, to] = [0, 1].map(|host: usize| state.plan.hosts[host].namespace.as_str());
+    let [from, to] = [0, 1].map(|host: usize| &state.plan.hosts[host].namespace);
     let is_over = AtomicBool::new(false);
     let begin = Instant::now();
     std::thread::scope(|scope| {

@@ -8,6 +8,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::Duration;
 
 use super::{Failure, State, state};
+use crate::name::Name;
 use crate::status::Status;
 
 /// A query and the channel for its answer.
@@ -33,7 +34,7 @@ pub(super) struct Requests {
 }
 
 /// Starts to answer queries to this emulator.
-pub(super) fn listen(name: &str) -> Result<Requests, Failure> {
+pub(super) fn listen(name: &Name) -> Result<Requests, Failure> {
     let path = state::socket(name);
     let failed = |error| Failure::failed(path.display(), error);
     let listener = UnixListener::bind(&path).map_err(failed)?;
@@ -82,7 +83,7 @@ const LINE_MAX: u64 = 64;
 ///
 /// # Errors
 /// If there is no emulator with this name, or it has crashed.
-pub fn status(name: &str) -> Result<Status, Failure> {
+pub fn status(name: &Name) -> Result<Status, Failure> {
     ask(name, "status")
 }
 
@@ -91,16 +92,16 @@ pub fn status(name: &str) -> Result<Status, Failure> {
 ///
 /// # Errors
 /// If there is no emulator with this name, or it has crashed.
-pub fn restart(name: &str) -> Result<Status, Failure> {
+pub fn restart(name: &Name) -> Result<Status, Failure> {
     ask(name, "restart")
 }
 
 /// Stops the thread that moves packets. Namespaces and devices remain.
-pub(super) fn stop(name: &str) -> Result<Status, Failure> {
+pub(super) fn stop(name: &Name) -> Result<Status, Failure> {
     ask(name, "stop")
 }
 
-fn ask(name: &str, question: &str) -> Result<Status, Failure> {
+fn ask(name: &Name, question: &str) -> Result<Status, Failure> {
     let state = State::read(name)?;
     if !state.is_alive() {
         return Err(Failure::Failed(format!(

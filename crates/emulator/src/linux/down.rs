@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::{Failure, State, namespace, state};
-use crate::plan::Plan;
+use crate::name::{Name, Namespace};
 
 /// What was removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub struct Removed {
     pub namespaces: usize,
     /// Programs in the namespaces that were stopped.
     pub programs: usize,
+    /// Whether there was anything to remove; also an emulator that crashed before it had namespaces.
+    pub was_there: bool,
 }
 
 /// How long programs may take to end by themselves, and then how long the system may take to end them.
@@ -23,9 +25,12 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Stops an emulator and the programs in its namespaces, and removes the namespaces. If there are none, it does nothing.
 ///
 /// # Errors
-/// If the system refuses. What was removed so far stays removed, and the call can be repeated.
-pub fn down(name: &str) -> Result<Removed, Failure> {
-    let state = State::read(name).ok();
+/// If the system refuses, or there are files that this program did not make. They stay; everything else is removed, and the call can be
+/// repeated.
+pub fn down(name: &Name) -> Result<Removed, Failure> {
+    let folder = state::find(name)?;
+    // An unreadable state is that of an emulator that was killed while it wrote it.
+    let state = folder.as_ref().and_then(|folder| State::read_in(folder, name).ok().flatten());
     let own = std::process::id() as i32;
     let process = state.as_ref().map(State::process).filter(|process| process.id != own);
     if let Some(process) = process {
@@ -33,16 +38,20 @@ pub fn down(name: &str) -> Result<Removed, Failure> {
     }
     // The remains of a crash are found by their names.
     let planned = state.iter().flat_map(|state| &state.plan.hosts).map(|host| host.namespace.clone());
-    let namespaces: BTreeSet<String> = planned.chain(namespace::with_prefix(&Plan::prefix(name))).collect();
-    let mut removed = Removed::default();
+    let namespaces: BTreeSet<Namespace> = planned.chain(namespace::all_of(name)).collect();
+    let mut removed = Removed { was_there: folder.is_some() || !namespaces.is_empty(), ..Removed::default() };
+    let mut first = Ok(());
     for namespace in &namespaces {
         if namespace::path(namespace).exists() {
             removed.programs += end(|| namespace::processes(namespace));
         }
         removed.namespaces += usize::from(namespace::remove(namespace)?);
+        first = first.and(namespace::remove_files(namespace));
     }
-    state::release(name)?;
-    Ok(removed)
+    if let Some(folder) = &folder {
+        first = first.and(state::release(name, folder));
+    }
+    first.map(|()| removed)
 }
 
 /// Ends processes. Returns their number.

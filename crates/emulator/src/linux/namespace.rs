@@ -11,12 +11,17 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use tun_rs::{DeviceBuilder, SyncDevice};
 
 use super::Failure;
+use super::folder::Folder;
+use crate::name::{Name, Namespace};
 use crate::plan::{HostPlan, Plan, Settings};
 
 /// The folder of named namespaces, as `ip netns` uses it.
 const NAMESPACES: &str = "/run/netns";
-/// The folder of files that replace those in `/etc` for `ip netns exec`.
-const FILES: &str = "/etc/netns";
+/// The folder of files that replace those in `/etc` for `ip netns exec`, below [`SYSTEM`]: a folder for each namespace.
+const FILES: &str = "netns";
+const SYSTEM: &str = "/etc";
+/// The file of host names in such a folder. It begins with [`Plan::HOSTS_MARK`].
+const HOSTS: &str = "hosts";
 
 /// Runs a program to its end and returns its output.
 ///
@@ -48,8 +53,8 @@ pub(super) fn run(program: &str, arguments: &[&str], input: Option<&str>) -> Res
 ///
 /// # Errors
 /// If there is no such namespace, or `work` fails.
-pub fn within<T: Send>(namespace: &str, work: impl FnOnce() -> Result<T, Failure> + Send) -> Result<T, Failure> {
-    let path = Path::new(NAMESPACES).join(namespace);
+pub fn within<T: Send>(namespace: &Namespace, work: impl FnOnce() -> Result<T, Failure> + Send) -> Result<T, Failure> {
+    let path = path(namespace);
     let file = fs::File::open(&path).map_err(|error| Failure::failed(path.display(), error))?;
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
@@ -66,10 +71,12 @@ pub fn within<T: Send>(namespace: &str, work: impl FnOnce() -> Result<T, Failure
 /// # Errors
 /// If the system refuses.
 pub(super) fn make(host: &HostPlan, hosts_file: &str, settings: &Settings) -> Result<Vec<SyncDevice>, Failure> {
-    run("ip", &["netns", "add", &host.namespace], None)?;
-    let folder = Path::new(FILES).join(&host.namespace);
-    let written = fs::create_dir_all(&folder).and_then(|()| fs::write(folder.join("hosts"), hosts_file));
-    written.map_err(|error| Failure::failed(folder.display(), error))?;
+    run("ip", &["netns", "add", host.namespace.as_str()], None)?;
+    let write = || {
+        let files = Folder::of_system(SYSTEM)?.child_or_make(FILES)?;
+        files.make(host.namespace.as_str())?.write(HOSTS, hosts_file)
+    };
+    write().map_err(|error| Failure::failed(files_path(&host.namespace).display(), error))?;
     within(&host.namespace, || {
         for (name, value) in Plan::sysctls(settings) {
             let path = Path::new("/proc/sys/net").join(name);
@@ -109,17 +116,18 @@ fn read(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default()
 }
 
-/// The namespaces, and the folders of their files, whose names begin with `prefix`.
-pub(super) fn with_prefix(prefix: &str) -> Vec<String> {
-    let list = |folder: &str| fs::read_dir(folder).into_iter().flatten().flatten();
-    let names = list(NAMESPACES).chain(list(FILES)).map(|entry| entry.file_name().to_string_lossy().into_owned());
-    names.filter(|name| name.starts_with(prefix)).collect()
+/// The namespaces of an emulator, and those of which only the folder of their files remains.
+pub(super) fn all_of(emulator: &Name) -> Vec<Namespace> {
+    let list = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten();
+    let entries = list(Path::new(NAMESPACES)).chain(list(&Path::new(SYSTEM).join(FILES)));
+    let all = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<Namespace>().ok());
+    all.filter(|namespace| namespace.is_of(emulator)).collect()
 }
 
 /// Processes in a namespace, except this one.
-pub(super) fn processes(namespace: &str) -> Vec<i32> {
+pub(super) fn processes(namespace: &Namespace) -> Vec<i32> {
     let own = std::process::id() as i32;
-    let listed = run("ip", &["netns", "pids", namespace], None).unwrap_or_default();
+    let listed = run("ip", &["netns", "pids", namespace.as_str()], None).unwrap_or_default();
     listed.lines().filter_map(|line| line.trim().parse().ok()).filter(|&id| id != own).collect()
 }
 
@@ -127,26 +135,50 @@ pub(super) fn processes(namespace: &str) -> Vec<i32> {
 ///
 /// # Errors
 /// If the system refuses.
-pub(super) fn remove(namespace: &str) -> Result<bool, Failure> {
-    let is_there = Path::new(NAMESPACES).join(namespace).exists();
+pub(super) fn remove(namespace: &Namespace) -> Result<bool, Failure> {
+    let is_there = path(namespace).exists();
     if is_there {
         // Closing TCP sockets keep the namespace and its devices for minutes, so they are ended. If the kernel cannot do it, they
         // expire.
-        _ = run("ss", &["-N", namespace, "-K"], None);
-        run("ip", &["netns", "del", namespace], None)?;
-    }
-    let folder = Path::new(FILES).join(namespace);
-    if folder.exists() {
-        fs::remove_dir_all(&folder).map_err(|error| Failure::failed(folder.display(), error))?;
-        // The folder was created with the first namespace; it is removed if it is empty.
-        _ = fs::remove_dir(FILES);
+        _ = run("ss", &["-N", namespace.as_str(), "-K"], None);
+        run("ip", &["netns", "del", namespace.as_str()], None)?;
     }
     Ok(is_there)
 }
 
+/// Removes the folder of a namespace's files.
+///
+/// # Errors
+/// If something in it is not ours. This stays.
+pub(super) fn remove_files(namespace: &Namespace) -> Result<(), Failure> {
+    let failed = |error: io::Error| Failure::failed(files_path(namespace).display(), error);
+    let Some(files) = Folder::of_system(SYSTEM).and_then(|system| system.child(FILES)).map_err(failed)? else {
+        return Ok(());
+    };
+    let Some(folder) = files.child(namespace.as_str()).map_err(failed)? else { return Ok(()) };
+    if folder.read(HOSTS).is_ok_and(|text| text.starts_with(Plan::HOSTS_MARK)) {
+        folder.remove_file(HOSTS).map_err(failed)?;
+    }
+    match files.remove_empty(namespace.as_str()) {
+        Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
+            let left = folder.names().unwrap_or_default().join(", ");
+            let path = folder.path().display();
+            Err(Failure::Failed(format!(
+                "{path}: not made by `anabranch link`, so it stays: {left}; remove it by hand"
+            )))
+        }
+        removed => removed.map(drop).map_err(failed),
+    }
+}
+
+/// The path of the folder of a namespace's files.
+fn files_path(namespace: &Namespace) -> PathBuf {
+    Path::new(SYSTEM).join(FILES).join(namespace.as_str())
+}
+
 /// Replaces this process by a program in a namespace, which sees the host names in `/etc/hosts`. Returns only on failure.
-pub fn exec(namespace: &str, command: &[String]) -> Failure {
-    let error = Command::new("ip").args(["netns", "exec", namespace]).args(command).exec();
+pub fn exec(namespace: &Namespace, command: &[String]) -> Failure {
+    let error = Command::new("ip").args(["netns", "exec", namespace.as_str()]).args(command).exec();
     Failure::failed("ip netns exec", error)
 }
 
@@ -161,8 +193,8 @@ pub struct DeviceCounts {
 ///
 /// # Errors
 /// If the device is gone.
-pub fn device_counts(namespace: &str, device: &str) -> Result<DeviceCounts, Failure> {
-    let told = run("ip", &["-n", namespace, "-s", "-j", "link", "show", "dev", device], None)?;
+pub fn device_counts(namespace: &Namespace, device: &str) -> Result<DeviceCounts, Failure> {
+    let told = run("ip", &["-n", namespace.as_str(), "-s", "-j", "link", "show", "dev", device], None)?;
     let told: serde_json::Value =
         serde_json::from_str(&told).map_err(|error| Failure::failed("ip -s -j link", error))?;
     let dropped = told[0]["stats64"]["tx"]["dropped"].as_u64();
@@ -170,6 +202,6 @@ pub fn device_counts(namespace: &str, device: &str) -> Result<DeviceCounts, Fail
 }
 
 /// The path of a namespace.
-pub(super) fn path(namespace: &str) -> PathBuf {
-    Path::new(NAMESPACES).join(namespace)
+pub(super) fn path(namespace: &Namespace) -> PathBuf {
+    Path::new(NAMESPACES).join(namespace.as_str())
 }

@@ -7,10 +7,13 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::Failure;
+use super::folder::Folder;
+use crate::name::Name;
 use crate::plan::Plan;
 
-/// The folder with one folder per emulator. Like the namespaces, it is gone after a reboot.
-const FOLDERS: &str = "/run/anabranch";
+/// The folder with one folder per emulator, below [`SYSTEM`]. Like the namespaces, it is gone after a reboot.
+const FOLDERS: &str = "anabranch";
+const SYSTEM: &str = "/run";
 
 /// An emulator that is up, is starting, or has crashed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,19 +65,32 @@ impl State {
     ///
     /// # Errors
     /// If there is no emulator with this name, or it is still starting.
-    pub fn read(name: &str) -> Result<Self, Failure> {
-        let path = folder(name).join(STATE);
-        let text = fs::read_to_string(&path).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => Failure::Usage(format!("no links are up as `{name}`{}", others(name))),
-            _ => Failure::failed(path.display(), error),
-        })?;
-        serde_json::from_str(&text).map_err(|error| Failure::failed(path.display(), error))
+    pub fn read(name: &Name) -> Result<Self, Failure> {
+        let none = || Failure::Usage(format!("no links are up as `{name}`{}", others(name)));
+        Self::read_in(&find(name)?.ok_or_else(none)?, name).and_then(|state| state.ok_or_else(none))
+    }
+
+    /// Reads the state in the folder of an emulator; `None` if it is still starting.
+    pub(super) fn read_in(folder: &Folder, name: &Name) -> Result<Option<Self>, Failure> {
+        let failed = |error: &dyn std::fmt::Display| Failure::failed(folder.path().join(STATE).display(), error);
+        let text = match folder.read(STATE) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(failed(&error)),
+        };
+        let state: Self = serde_json::from_str(&text).map_err(|error| failed(&error))?;
+        match state.plan.name == *name && state.plan.hosts.iter().all(|host| host.namespace.is_of(name)) {
+            true => Ok(Some(state)),
+            false => Err(failed(&"it is the state of another emulator")),
+        }
     }
 
     pub(super) fn write(&self) -> Result<(), Failure> {
-        let path = folder(&self.plan.name).join(STATE);
-        let text = serde_json::to_string_pretty(self).map_err(|error| Failure::failed(path.display(), error))?;
-        fs::write(&path, text).map_err(|error| Failure::failed(path.display(), error))
+        let name = &self.plan.name;
+        let failed = |error: &dyn std::fmt::Display| Failure::failed(path(name).join(STATE).display(), error);
+        let text = serde_json::to_string_pretty(self).map_err(|error| failed(&error))?;
+        let folder = find(name)?.ok_or_else(|| failed(&io::Error::from(io::ErrorKind::NotFound)))?;
+        folder.write(STATE, &text).map_err(|error| failed(&error))
     }
 
     /// Whether its process is running.
@@ -87,57 +103,93 @@ impl State {
     }
 }
 
+/// The files in the folder of an emulator. Only these are removed.
 const STATE: &str = "state.json";
+const SOCKET: &str = "control";
+const LOG: &str = "log";
+/// It is written first and removed last: a folder without it was not made by this program.
+const MARK: &str = "made-by-anabranch-link";
 
-/// The folder of an emulator.
-pub(super) fn folder(name: &str) -> PathBuf {
-    Path::new(FOLDERS).join(name)
+/// The path of an emulator's folder.
+fn path(name: &Name) -> PathBuf {
+    Path::new(SYSTEM).join(FOLDERS).join(name.as_str())
 }
 
 /// The socket for queries.
-pub(super) fn socket(name: &str) -> PathBuf {
-    folder(name).join("control")
+pub(super) fn socket(name: &Name) -> PathBuf {
+    path(name).join(SOCKET)
 }
 
-/// The log of an emulator without a terminal.
-pub(super) fn log(name: &str) -> PathBuf {
-    folder(name).join("log")
+/// Creates the log of an emulator without a terminal. Returns its path, too.
+pub(super) fn log(name: &Name) -> Result<(fs::File, PathBuf), Failure> {
+    let path = path(name).join(LOG);
+    let folder = find(name)?.ok_or_else(|| Failure::failed(path.display(), "its folder is gone"))?;
+    let file = folder.create(LOG).map_err(|error| Failure::failed(path.display(), error))?;
+    Ok((file, path))
 }
 
 /// The names of all emulators, sorted.
-pub fn names() -> Vec<String> {
-    let entries = fs::read_dir(FOLDERS).into_iter().flatten().flatten();
-    let mut names: Vec<_> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-    names.sort();
-    names
+pub fn names() -> Vec<Name> {
+    let names = folders().ok().flatten().and_then(|folders| folders.names().ok());
+    names.unwrap_or_default().into_iter().filter_map(|name| name.parse().ok()).collect()
 }
 
 /// Claims a name. Returns false if it is taken.
-pub(super) fn claim(name: &str) -> Result<bool, Failure> {
-    let failed = |error: io::Error| Failure::failed(folder(name).display(), error);
-    fs::create_dir_all(FOLDERS).map_err(failed)?;
-    match fs::create_dir(folder(name)) {
-        Ok(()) => Ok(true),
+pub(super) fn claim(name: &Name) -> Result<bool, Failure> {
+    let failed = |error: io::Error| Failure::failed(path(name).display(), error);
+    let folders = Folder::of_system(SYSTEM).and_then(|system| system.child_or_make(FOLDERS)).map_err(failed)?;
+    match folders.make(name.as_str()) {
+        Ok(folder) => folder.write(MARK, "").map(|()| true).map_err(failed),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(failed(error)),
     }
 }
 
-/// Releases a name. Returns false if it was not claimed.
-pub(super) fn release(name: &str) -> Result<bool, Failure> {
-    match fs::remove_dir_all(folder(name)) {
-        Ok(()) => {
-            // The folder was created with the first emulator; it is removed if it is empty.
-            _ = fs::remove_dir(FOLDERS);
-            Ok(true)
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(Failure::failed(folder(name).display(), error)),
+/// The folder of an emulator; `None` if the name was not claimed.
+///
+/// # Errors
+/// If there is something else of this name.
+pub(super) fn find(name: &Name) -> Result<Option<Folder>, Failure> {
+    let failed = |error: io::Error| Failure::failed(path(name).display(), error);
+    let find = || folders()?.map_or(Ok(None), |folders| folders.child(name.as_str()));
+    let Some(folder) = find().map_err(failed)? else { return Ok(None) };
+    let inside = folder.names().map_err(failed)?;
+    // A crash between two steps of a claim leaves an empty folder.
+    match inside.is_empty() || inside.iter().any(|name| name == MARK) {
+        true => Ok(Some(folder)),
+        false => Err(Failure::Failed(format!(
+            "{}: `anabranch link` did not make this folder, so nothing in it is touched",
+            folder.path().display()
+        ))),
     }
 }
 
-fn others(name: &str) -> String {
-    let others = names().into_iter().filter(|other| other != name).collect::<Vec<_>>();
+fn folders() -> io::Result<Option<Folder>> {
+    Folder::of_system(SYSTEM)?.child(FOLDERS)
+}
+
+/// Releases a name, with the folder that [`find`] has returned.
+pub(super) fn release(name: &Name, folder: &Folder) -> Result<(), Failure> {
+    let failed = |error: io::Error| Failure::failed(folder.path().display(), error);
+    for file in [STATE, SOCKET, LOG] {
+        folder.remove_file(file).map_err(failed)?;
+    }
+    let others: Vec<_> = folder.names().map_err(failed)?.into_iter().filter(|name| name != MARK).collect();
+    if !others.is_empty() {
+        return Err(Failure::Failed(format!(
+            "{}: not made by `anabranch link`, so it stays: {}; remove it by hand",
+            folder.path().display(),
+            others.join(", ")
+        )));
+    }
+    folder.remove_file(MARK).map_err(failed)?;
+    // Another process may have released it meanwhile.
+    let remove = || folders()?.map_or(Ok(false), |folders| folders.remove_empty(name.as_str()));
+    remove().map(drop).map_err(failed)
+}
+
+fn others(name: &Name) -> String {
+    let others = names().into_iter().filter(|other| other != name).map(String::from).collect::<Vec<_>>();
     match others.is_empty() {
         true => "; type anabranch link up FILE".to_owned(),
         false => format!("; up are: {}", others.join(", ")),

@@ -9,21 +9,22 @@ use super::drive::Driver;
 use super::state::{self, State};
 use super::{Failure, control, namespace};
 use crate::address::Interface;
+use crate::name::Name;
 use crate::network::Network;
 use crate::plan::{Plan, Settings};
 
 /// The claimed name of an emulator that is starting.
 #[derive(Debug)]
-pub struct Claim(String);
+pub struct Claim(Name);
 
 impl Claim {
     /// Claims a name.
     ///
     /// # Errors
     /// If it is taken, or the system refuses.
-    pub fn new(name: &str) -> Result<Self, Failure> {
+    pub fn new(name: &Name) -> Result<Self, Failure> {
         match state::claim(name)? {
-            true => Ok(Self(name.to_owned())),
+            true => Ok(Self(name.clone())),
             false => Err(Failure::Usage(format!(
                 "links are up as `{name}`, or were left by a crash: type anabranch link down {name}, or choose another --name"
             ))),
@@ -31,8 +32,8 @@ impl Claim {
     }
 
     /// Takes over the claim of the process that started this one.
-    pub fn inherited(name: &str) -> Self {
-        Self(name.to_owned())
+    pub fn inherited(name: &Name) -> Self {
+        Self(name.clone())
     }
 
     /// The log file for a process without a terminal.
@@ -40,9 +41,7 @@ impl Claim {
     /// # Errors
     /// If it cannot be created.
     pub fn log(&self) -> Result<(fs::File, PathBuf), Failure> {
-        let path = state::log(&self.0);
-        let file = fs::File::create(&path).map_err(|error| Failure::failed(path.display(), error))?;
-        Ok((file, path))
+        state::log(&self.0)
     }
 }
 

@@ -19,7 +19,7 @@ pub(super) fn up(plan: &Plan, notes: &[String]) -> String {
                 interface.device.clone(),
                 interface.ipv4.to_string(),
                 interface.ipv6.to_string(),
-                host.namespace.clone(),
+                host.namespace.to_string(),
             ];
             table.row(cells.map(|cell| (cell, PLAIN)).to_vec());
         }
