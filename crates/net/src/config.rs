@@ -25,8 +25,8 @@ pub struct Config {
     /// Concurrent streams of a connection in each direction: up to 4,080, in steps of 16 above 255. The first 255 have more
     /// initial credit than the others.
     pub streams: u16,
-    /// Paths of a connection, 1 to 8. With one path, several paths are not negotiated, and the connection does not survive a
-    /// change of the peer's address.
+    /// Paths of a connection, 1 to 8. With one path, several paths are not negotiated, and the connection survives a change of
+    /// neither end's address.
     pub paths: u8,
     /// The initial receive window of a connection in bytes. If the application does not read, the sender stops at this size. Data
     /// that is read at once takes no memory.

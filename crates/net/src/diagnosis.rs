@@ -36,10 +36,10 @@ impl Diagnosis {
     /// If the sockets cannot be made, or nothing arrives.
     pub async fn of(address: SocketAddr, buffer: usize) -> io::Result<Self> {
         let bind = || Socket::new(UdpSocket::bind(SocketAddr::new(address.ip(), 0))?, buffer);
-        let (from, mut to) = (bind()?, bind()?);
+        let (mut from, mut to) = (bind()?, bind()?);
         let tuple = FourTuple { local: address::of(from.local()), remote: address::of(to.local()) };
         let batch = Batch::marked(tuple, Some(EcnCodepoint::Ect0), GREETING.len());
-        poll_fn(|cx| from.poll_send(cx, &batch, GREETING)).await;
+        poll_fn(|cx| from.poll_send(cx, &batch, GREETING)).await?;
         let (clock, mut received) = (Clock::new(), None);
         let receive = poll_fn(|cx| to.poll_receive(cx, &clock, |batch| received = Some(batch)));
         tokio::time::timeout(ARRIVES_WITHIN, receive).await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;

@@ -12,6 +12,7 @@ use anabranch_proto::endpoint::Batch;
 use anabranch_units::Time;
 use tokio::time::{Instant, Sleep};
 
+use crate::routes::{self, Route, Routes};
 use crate::socket::{Received, Socket};
 use crate::sockets::Sockets;
 use crate::state::Shared;
@@ -21,6 +22,7 @@ use crate::waiting::only;
 pub(crate) struct Driver {
     shared: Arc<Shared>,
     sockets: Sockets,
+    routes: Routes,
     received: Vec<Received>,
     /// The batch to send next, when the kernel has no room for it.
     batch: Option<Batch>,
@@ -42,7 +44,16 @@ impl Driver {
         let timer = Box::pin(tokio::time::sleep_until(Instant::from_std(shared.clock.instant(Time::ZERO))));
         let bytes = Vec::with_capacity(1 << 16);
         let sockets = Sockets::new(socket);
-        Self { shared, sockets, received: vec![], batch: None, bytes, timer, timer_at: Time::ZERO }
+        Self {
+            shared,
+            sockets,
+            routes: Routes::default(),
+            received: vec![],
+            batch: None,
+            bytes,
+            timer,
+            timer_at: Time::ZERO,
+        }
     }
 
     /// Passes arrivals to the engine. Also returns their bytes.
@@ -78,12 +89,37 @@ impl Driver {
                     *self.batch.insert(batch)
                 }
             };
-            if self.sockets.poll_send(cx, &batch, &self.bytes).is_pending() {
-                return Rest::Nothing;
+            match self.sockets.poll_send(cx, &batch, &self.bytes) {
+                Poll::Pending => return Rest::Nothing,
+                Poll::Ready(Ok(())) => {}
+                Poll::Ready(Err(error)) => self.routes.on_error(self.shared.clock.now(), batch.tuple, &error),
             }
             self.batch = None;
         }
         Rest::More
+    }
+
+    /// Looks up the routes of refused datagrams, and those of silent paths after a timeout. Returns whether the engine was told.
+    fn look(&mut self, has_timed_out: bool) -> Rest {
+        let Self { shared, sockets, routes, .. } = self;
+        let now = shared.clock.now();
+        let mut rest = Rest::Nothing;
+        while let Some(tuple) = routes.due(now) {
+            let route = sockets.bound(tuple.local).map_or(Route::Missing, |bound| routes::look_up(bound, tuple));
+            let mut state = shared.lock();
+            let at = state.at(now);
+            routes.on_route(at, tuple, route, &mut state.engine);
+            rest = Rest::More;
+        }
+        while has_timed_out && let Some(tuple) = { shared.lock().engine.poll_silent() } {
+            let Some(bound) = sockets.bound(tuple.local) else { continue };
+            let route = routes::chosen(bound, tuple);
+            let mut state = shared.lock();
+            let at = state.at(now);
+            routes::on_silence(at, tuple, route, &mut state.engine);
+            rest = Rest::More;
+        }
+        rest
     }
 
     /// Delivers events. Returns the latest time of the next turn, and whether there were any events; `None` if nothing is left to
@@ -96,7 +132,7 @@ impl Driver {
         if state.is_done() {
             return None;
         }
-        let deadline = state.engine.poll_timeout().min(state.deadline());
+        let deadline = state.engine.poll_timeout().min(state.deadline()).min(self.routes.deadline());
         only(&mut state.driver, cx);
         let mut woken = std::mem::take(&mut state.woken);
         drop(state);
@@ -130,11 +166,12 @@ impl Future for Driver {
                 driver.shared.with(|state| state.end());
                 return Poll::Ready(());
             };
-            driver.shared.lock().handle_timeouts(driver.shared.clock.now());
+            let has_timed_out = driver.shared.lock().handle_timeouts(driver.shared.clock.now());
             let sent = driver.send(cx);
+            let looked = driver.look(has_timed_out);
             let Some((deadline, told)) = driver.tell(cx) else { return Poll::Ready(()) };
             let waited = driver.wait(cx, deadline);
-            if [received, sent, told, waited] == [Rest::Nothing; 4] {
+            if [received, sent, looked, told, waited] == [Rest::Nothing; 5] {
                 return Poll::Pending;
             }
             read += bytes;

@@ -20,6 +20,7 @@ use crate::handle::Handle;
 use crate::interfaces::Interface;
 use crate::key::{PublicKey, SecretKey, random};
 use crate::qlog::{Qlog, QlogReport, Vantage};
+use crate::routes;
 use crate::socket::Socket;
 use crate::spans;
 use crate::state::Shared;
@@ -278,7 +279,7 @@ fn offer(bound: SocketAddr, addresses: &mut Vec<SocketAddr>) {
         return add(bound.ip());
     }
     let families: &[SocketAddr] = if bound.is_ipv6() { &[ABROAD_4, ABROAD_6] } else { &[ABROAD_4] };
-    families.iter().for_each(|abroad| add(routed(bound, *abroad)));
+    families.iter().for_each(|abroad| add(routes::routed(bound, *abroad)));
     let others = Interface::all().into_iter().map(|interface| interface.ip);
     others.filter(|ip| bound.is_ipv6() || ip.is_ipv4()).for_each(add);
 }
@@ -312,24 +313,13 @@ fn home(bound: &[SocketAddr], remote: SocketAddr) -> Option<SocketAddr> {
         if ip.is_unspecified() { bound.is_ipv6() || remote.is_ipv4() } else { ip.is_ipv4() == remote.is_ipv4() }
     });
     let first = *can.clone().next()?;
-    let chosen = can.find(|bound| bound.ip().is_unspecified() || bound.ip().to_canonical() == routed(**bound, remote));
+    let chosen =
+        can.find(|bound| bound.ip().is_unspecified() || bound.ip().to_canonical() == routes::routed(**bound, remote));
     let chosen = chosen.copied().unwrap_or(first);
     if !chosen.ip().is_unspecified() {
         return Some(chosen);
     }
-    Some(SocketAddr::new(routed(chosen, remote), chosen.port()))
-}
-
-/// The source address that the system chooses for a destination. Nothing is sent.
-fn routed(bound: SocketAddr, remote: SocketAddr) -> IpAddr {
-    let any: SocketAddr =
-        if remote.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
-    let route = || {
-        let socket = UdpSocket::bind(any)?;
-        socket.connect(remote)?;
-        socket.local_addr()
-    };
-    route().map_or(bound.ip(), |address| address.ip())
+    Some(SocketAddr::new(routes::routed(chosen, remote), chosen.port()))
 }
 
 /// The delay between two addresses: [rfc-8305] sec. 5, "Connection Attempt Delay".

@@ -77,6 +77,7 @@ pub mod pairs;
 #[cfg(feature = "prometheus")]
 mod prometheus;
 mod qlog;
+mod routes;
 mod socket;
 mod sockets;
 mod spans;

@@ -116,14 +116,15 @@ impl Socket {
     }
 
     /// Sends a batch, or waits until the kernel has room. A datagram that cannot be sent counts as lost.
-    pub(crate) fn poll_send(&self, cx: &mut Context<'_>, batch: &Batch, bytes: &[u8]) -> Poll<()> {
+    pub(crate) fn poll_send(&mut self, cx: &mut Context<'_>, batch: &Batch, bytes: &[u8]) -> Poll<io::Result<()>> {
         let is_ipv6 = self.local.is_ipv6();
+        let source = self.source(batch.tuple.local);
         let transmit = Transmit {
             destination: address::for_family(batch.tuple.remote, is_ipv6),
             ecn: batch.ecn.and_then(|codepoint| quinn_udp::EcnCodepoint::from_bits(codepoint.bits())),
             contents: bytes,
             segment_size: (batch.count > 1).then_some(batch.size),
-            src_ip: self.source(batch.tuple.local),
+            src_ip: source,
         };
         let send = || self.state.try_send((&self.io).into(), &transmit);
         // The runtime does not know yet that a new socket is writable, so sending is tried first.
@@ -134,7 +135,20 @@ impl Socket {
             }
             sent = self.io.try_io(Interest::WRITABLE, send);
         }
-        Poll::Ready(())
+        let is_invalid = sent.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::InvalidInput);
+        if is_invalid && source.is_some_and(|ip| UdpSocket::bind((ip.to_canonical(), 0)).is_err()) {
+            // The source address is gone. The library takes this error for an offload or a codepoint that the system does not
+            // support, and would do without both from now on.
+            self.renew();
+        }
+        Poll::Ready(sent)
+    }
+
+    /// Forgets what the library has learned of the system. The sizes of the buffers remain.
+    fn renew(&mut self) {
+        if let Ok(state) = UdpSocketState::new((&self.io).into()) {
+            self.state = state;
+        }
     }
 
     /// The source address for a socket that is bound to all addresses.

@@ -61,12 +61,17 @@ impl Sockets {
 
     /// Sends a batch over the socket of its local address, or waits until the kernel has room. With several sockets it never
     /// waits: datagrams that do not fit are dropped as by a full queue, so a stalled interface does not block the others.
-    pub(crate) fn poll_send(&self, cx: &mut Context<'_>, batch: &Batch, bytes: &[u8]) -> Poll<()> {
-        let Some(place) = serving(&self.addresses, batch.tuple.local) else { return Poll::Ready(()) };
+    pub(crate) fn poll_send(&mut self, cx: &mut Context<'_>, batch: &Batch, bytes: &[u8]) -> Poll<io::Result<()>> {
+        let Some(place) = serving(&self.addresses, batch.tuple.local) else { return Poll::Ready(Ok(())) };
         match self.all[place].poll_send(cx, batch, bytes) {
-            Poll::Pending if self.all.len() > 1 => Poll::Ready(()),
+            Poll::Pending if self.all.len() > 1 => Poll::Ready(Ok(())),
             sent => sent,
         }
+    }
+
+    /// The bound address of the socket that serves this local address.
+    pub(crate) fn bound(&self, local: Address) -> Option<SocketAddr> {
+        serving(&self.addresses, local).map(|place| self.addresses[place])
     }
 }
 

@@ -343,12 +343,14 @@ impl State {
         self.time
     }
 
-    /// Handles timeouts.
-    pub(crate) fn handle_timeouts(&mut self, now: Time) {
+    /// Handles timeouts. Returns whether there were any.
+    pub(crate) fn handle_timeouts(&mut self, now: Time) -> bool {
         let now = self.at(now);
-        if self.engine.poll_timeout() <= now {
+        let is_due = self.engine.poll_timeout() <= now;
+        if is_due {
             self.engine.handle_timeout(now);
         }
+        is_due
     }
 
     /// The next deadline, without the engine's.

@@ -21,6 +21,7 @@
 //! queue.
 
 mod batch;
+mod routes;
 mod timers;
 mod trace;
 
@@ -63,6 +64,8 @@ pub struct Endpoint {
     turns: VecDeque<u32>,
     /// Connections that may have events.
     news: VecDeque<u32>,
+    /// The four-tuples of paths that are silent, for the driver.
+    silent: VecDeque<FourTuple>,
     /// Cookies to send.
     replies: VecDeque<(FourTuple, Vec<u8>)>,
     /// A datagram that did not fit into the last batch.
@@ -165,6 +168,8 @@ struct Slot {
     has_news: bool,
     /// Whether the listener counts it as half open.
     is_half_open: bool,
+    /// Whether this end opened it.
+    is_own: bool,
     trace: Option<Box<Trace>>,
 }
 
@@ -185,6 +190,7 @@ impl Endpoint {
             timers: Timers::default(),
             turns: VecDeque::new(),
             news: VecDeque::new(),
+            silent: VecDeque::new(),
             replies: VecDeque::new(),
             spill: batch::Spill::default(),
             tally: EndpointTally::default(),
@@ -236,6 +242,7 @@ impl Endpoint {
             let Some(slot) = self.slot_mut(number) else { continue };
             slot.connection.handle_timeout(now);
             slot.seal.handle_timeout(now);
+            self.note_silence(number);
             self.touch(number);
         }
     }
@@ -530,7 +537,8 @@ impl Endpoint {
             connection.keep_losses();
             Box::default()
         });
-        let slot = Slot { id, connection, seal, is_queued: false, has_news: false, is_half_open, trace };
+        let is_own = !is_half_open;
+        let slot = Slot { id, connection, seal, is_queued: false, has_news: false, is_half_open, is_own, trace };
         self.slots[number as usize] = Some(Box::new(slot));
         self.touch(number);
         id

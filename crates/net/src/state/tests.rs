@@ -107,7 +107,7 @@ fn exchange(ends: &[End; 2]) {
         let timers = ends.each_ref().map(|end| end.shared.lock().engine.poll_timeout());
         let now = ends.iter().map(|end| end.shared.lock().at(Time::ZERO)).max().unwrap();
         let now = now.max(timers.into_iter().min().unwrap()).min(until);
-        ends.iter().for_each(|end| end.shared.lock().handle_timeouts(now));
+        ends.iter().for_each(|end| _ = end.shared.lock().handle_timeouts(now));
         while ends[0].send(now, &ends[1]) | ends[1].send(now, &ends[0]) {}
         if now == until {
             break;

@@ -16,11 +16,14 @@
 //!
 //! A *leave* carries a token that a challenge of the peer brought on the same path, so an off-path attacker cannot remove a path.
 //!
+//! If the address of this end goes away, `moves` sets up a path from the one that the system chooses instead.
+//!
 //! An abandoned path is refused for a while, because a challenge may have crossed the leave on the way.
 //!
 //! A path is silent if no ACK that arrived on it acknowledges what was sent on it; see `PathControl::suspect_at`. A single path
 //! is never suspected, since there is no alternative to its own timers. Without [`crate::Failover`] no path is suspected.
 
+mod moves;
 mod segments;
 mod table;
 
@@ -88,6 +91,8 @@ enum Origin {
     Peer,
     /// The peer's address changed, at this time.
     Rebinding(Time),
+    /// This end moved here from the path with this four-tuple.
+    Moved(FourTuple),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -319,7 +324,9 @@ impl<P: Payload> Connection<P> {
 
     /// Whether data for a path may reach its far end: the peer has answered there, or the application has named the address.
     pub(crate) fn reaches(&self, id: PathId) -> bool {
-        self.paths.get(id).is_some_and(|path| path.origin == Origin::Own || path.state() != PathState::Validating)
+        self.paths.get(id).is_some_and(|path| {
+            matches!(path.origin, Origin::Own | Origin::Moved(_)) || path.state() != PathState::Validating
+        })
     }
 
     /// Whether this is a valid leave of the peer.

@@ -109,7 +109,7 @@ impl<P: Payload> Connection<P> {
         let Path { origin, tuple, .. } = self.paths[id];
         let is_stale = |path: &Path| match origin {
             Origin::Rebinding(since) => path.is_live() && path.tuple.local == tuple.local && path.arrived < since,
-            Origin::Handshake | Origin::Own | Origin::Peer => false,
+            Origin::Handshake | Origin::Own | Origin::Peer | Origin::Moved(_) => false,
         };
         if self.paths[id].is_uninvited() && self.paths.count() >= usize::from(self.config.paths_max) {
             // The limit of paths is reached. A path that does not answer is replaced; otherwise the new one is refused.
@@ -132,6 +132,9 @@ impl<P: Payload> Connection<P> {
             if before != id && self.paths.get(before).is_some_and(is_stale) {
                 self.suspect(now, before);
             }
+        }
+        if let Origin::Moved(from) = origin {
+            self.leave_behind(now, from);
         }
     }
 }

@@ -3,6 +3,7 @@ use crate::testing::Route;
 use crate::{AddPathError, Pacing, PathId, PathState, PathStatus, RemovePathError, Repair, Scheduling, StreamBuffer};
 
 mod challenges;
+mod moves;
 
 fn several() -> Config {
     Config { paths_max: 4, ..config() }

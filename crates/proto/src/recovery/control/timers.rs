@@ -82,6 +82,11 @@ impl PathControl {
         self.heard.saturating_add(timeout / 2).max(overdue).saturating_add(delay)
     }
 
+    /// Whether nothing was acknowledged since a retransmission timeout.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.is_silent
+    }
+
     /// [rfc-6298] sec. 5.4 to 5.6; [rfc-8985] sec. 6.3 for which segments count as lost.
     fn time_out<T>(&mut self, now: Time, board: &mut Scoreboard<T>) {
         board.distrust();
