@@ -17,14 +17,27 @@ def write(self, path):
     kind = os.path.splitext(path)[1]
     if kind not in _WRITERS:
         raise _native.Error(f"{path}: a table is written as .parquet or .csv; let the name end in one of them")
-    part = path + ".part"
+    part = _new_part(path)
     try:
         _WRITERS[kind](self.table, part)
         os.replace(part, path)
     except BaseException:
-        if os.path.exists(part):
-            os.remove(part)
+        os.remove(part)
         raise
+
+
+def _new_part(path):
+    """Creates a file in the folder of `path`, with a name that no other file has, and returns its path."""
+    folder, name = os.path.split(path)
+    for attempt in range(100):
+        # A process that was killed may have had this number.
+        part = os.path.join(folder, f".{name[:50]}.{os.getpid()}-{attempt}.part")
+        try:
+            open(part, "x").close()
+        except FileExistsError:
+            continue
+        return part
+    raise _native.Error(f"{path}: cannot be written: remove the files .{name[:50]}.{os.getpid()}-N.part beside it")
 
 
 def _csv(table, path):

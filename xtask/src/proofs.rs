@@ -112,9 +112,11 @@ impl Bench {
                 run::target()?.join("release")
             }
         };
-        let folder = folder.map_or_else(std::env::temp_dir, Path::to_owned);
-        let folder = folder.join(format!("anabranch-proofs-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        let parent = folder.map_or_else(std::env::temp_dir, Path::to_owned);
+        let folder = parent.join(format!("anabranch-proofs-{}", std::process::id()));
+        // It is removed at the end, so it must be a new one.
+        let made = std::fs::create_dir_all(&parent).and_then(|()| std::fs::create_dir(&folder));
+        made.map_err(|error| format!("{}: {error}", folder.display()))?;
         Ok(Self { anabranch: program(&release, "anabranch")?, release, folder })
     }
 

@@ -67,9 +67,7 @@ fn environment(folder: &Path, fresh: bool) -> Result<String, String> {
     if !fresh && fs::read_to_string(&ready).is_ok_and(|installed| installed == packages) {
         return Ok(python);
     }
-    if venv.exists() {
-        fs::remove_dir_all(&venv).map_err(|error| format!("{}: {error}", venv.display()))?;
-    }
+    run::remove_in_target("python/venv")?;
     run::run("python3", &["-m", "venv", &venv.to_string_lossy()], &[])?;
     pip(&python, &[&["install", "--quiet"], &TOOLS[..]].concat())?;
     let install = |which: &[&str]| pip(&python, &[&["install", "--quiet", "--only-binary", ":all:"], which].concat());
@@ -94,9 +92,7 @@ fn pip(python: &str, arguments: &[&str]) -> Result<(), String> {
 fn build(folder: &Path, python: &str, profile: &str) -> Result<PathBuf, String> {
     let out = folder.join("wheels").join(profile);
     // The wheel of an earlier version must not be taken for this one.
-    if out.exists() {
-        fs::remove_dir_all(&out).map_err(|error| format!("{}: {error}", out.display()))?;
-    }
+    run::remove_in_target(&format!("python/wheels/{profile}"))?;
     let text = out.to_string_lossy();
     let arguments = ["-m", "maturin", "build", "--quiet", "--locked", "--profile", profile, "--out", &text];
     // The interpreter for the build; a wheel for the stable ABI works with all of them.

@@ -28,6 +28,19 @@ pub(crate) fn target() -> Result<PathBuf, String> {
     metadata().map(|metadata| metadata.target_directory.into())
 }
 
+/// Removes a folder in cargo's target folder, if there is one. Cargo marks its own folder with a file; in another one nothing is removed.
+pub(crate) fn remove_in_target(name: &str) -> Result<(), String> {
+    let target = target()?;
+    let folder = target.join(name);
+    if !folder.exists() {
+        return Ok(());
+    }
+    if !target.join("CACHEDIR.TAG").is_file() {
+        return Err(format!("{}: cargo did not make this folder, so nothing in it is removed", target.display()));
+    }
+    std::fs::remove_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))
+}
+
 /// Builds the release of the command; returns its path.
 pub(crate) fn anabranch() -> Result<String, String> {
     target().map(|target| target.join("release/anabranch").to_string_lossy().into_owned())

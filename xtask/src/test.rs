@@ -67,12 +67,9 @@ fn formatting() -> Result<(), String> {
 
 /// Runs all experiments, whose claims must hold, and returns the folder with the outcome.
 fn reproduce() -> Result<String, String> {
-    let folder = run::target()?.join(REPRODUCTION);
     // The outcome of an earlier run must not be taken for this one.
-    if folder.exists() {
-        fs::remove_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    }
-    let folder = folder.to_string_lossy().into_owned();
+    run::remove_in_target(REPRODUCTION)?;
+    let folder = run::target()?.join(REPRODUCTION).to_string_lossy().into_owned();
     run::run(&run::anabranch()?, &["reproduce", "--out", &folder], &[])?;
     Ok(folder)
 }

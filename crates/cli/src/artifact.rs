@@ -1,11 +1,11 @@
 //! `anabranch artifact`: packs experiments with their outcome, and verifies them.
 
-use std::fs::File;
 use std::io::{BufReader, Cursor, Write as _};
 
 use anabranch_lab::artifact::{self, Artifact};
 use anabranch_lab::diagnostic::Diagnostic;
 use anabranch_lab::document::Document;
+use anabranch_lab::files;
 use anabranch_lab::reproduce::{self, Options};
 use anabranch_lab::sensitivity;
 
@@ -51,7 +51,7 @@ pub(crate) fn verify(args: &Verify) -> Outcome {
     let refuse = |error: &dyn std::fmt::Display| {
         Failure::usage(format!("{name}: {error}; name a whole file that `anabranch artifact pack` has written"))
     };
-    let file = File::open(&args.file).map_err(|error| refuse(&error))?;
+    let file = files::open(&args.file).map_err(|error| refuse(&error))?;
     let artifact = Artifact::read(BufReader::new(file)).map_err(|error| refuse(&error))?;
     let documents = artifact.documents().map_err(|error| refuse(&error))?;
     let manifest = artifact.manifest();

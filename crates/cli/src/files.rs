@@ -7,6 +7,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use anabranch_lab::document::Document;
+use anabranch_lab::files;
 
 use crate::args::Overrides;
 use crate::failure::Failure;
@@ -41,7 +42,7 @@ impl Inputs {
     pub(crate) fn read_text(&mut self, file: &Path) -> Result<String, Failure> {
         let refuse = |error: String| Failure::usage(format!("{}: cannot be read: {error}", file.display()));
         self.note(file).map_err(refuse)?;
-        fs::read_to_string(file).map_err(|error| refuse(error.to_string()))
+        files::read_to_string(file).map_err(|error| refuse(error.to_string()))
     }
 
     /// Remembers a file that is about to be read.
@@ -133,8 +134,8 @@ impl Folder {
             ))
         };
         fs::create_dir_all(path).map_err(refuse)?;
-        let probe = path.join(format!(".anabranch-{}", std::process::id()));
-        fs::write(&probe, "").and_then(|()| fs::remove_file(&probe)).map_err(refuse)?;
+        let probe = files::create_part(&path.join("anabranch"));
+        probe.and_then(|(_, probe)| fs::remove_file(probe)).map_err(refuse)?;
         Ok(Self { path: path.to_owned(), inputs: inputs.clone() })
     }
 
@@ -168,7 +169,7 @@ impl Folder {
     ) -> Result<(), Failure> {
         // The folder may have changed since it was tested.
         self.inputs.spare(&self.path.join(name))?;
-        let part = Part::of(self, name);
+        let mut part = Part::of(self, name);
         let written = part.writer().and_then(|mut out| {
             write(&mut out)?;
             out.flush()
@@ -180,18 +181,13 @@ impl Folder {
 /// An output file under a temporary name until it is complete. An existing device or pipe is written directly; a link is followed.
 pub(crate) struct Part {
     path: PathBuf,
-    /// `None` if there is no temporary name.
+    /// The file under a temporary name, while it exists.
     part: Option<PathBuf>,
 }
 
 impl Part {
     fn of(folder: &Folder, name: &str) -> Self {
-        let path = folder.place(name);
-        let is_plain = fs::metadata(&path).map_or(true, |found| found.is_file());
-        // A name of its own, in case two processes write the same file.
-        let part = format!(".{}.{}.part", path.file_name().unwrap_or_default().to_string_lossy(), std::process::id());
-        let part = is_plain.then(|| path.with_file_name(part));
-        Self { path, part }
+        Self { path: folder.place(name), part: None }
     }
 
     /// An output file in a folder that was tested to be writable.
@@ -206,13 +202,14 @@ impl Part {
     }
 
     /// The writer of its content.
-    pub(crate) fn writer(&self) -> io::Result<Box<dyn io::Write + Send>> {
-        let file = match &self.part {
-            Some(part) => {
-                unfinished::add(part);
-                fs::File::create(part)?
-            }
-            None => fs::File::options().write(true).open(&self.path)?,
+    pub(crate) fn writer(&mut self) -> io::Result<Box<dyn io::Write + Send>> {
+        let is_plain = fs::metadata(&self.path).map_or(true, |found| found.is_file());
+        let file = if is_plain {
+            let (file, part) = unfinished::create(&self.path)?;
+            self.part = Some(part);
+            file
+        } else {
+            fs::File::options().write(true).open(&self.path)?
         };
         Ok(Box::new(io::BufWriter::new(file)))
     }

@@ -49,7 +49,7 @@ pub(crate) fn run(args: &args::Run) -> Outcome {
         };
         match capture {
             None => run::run_recording(&scenario, records(None), on_step)?,
-            Some(part) => {
+            Some(mut part) => {
                 let run = part.writer().and_then(|out| run::run_recording(&scenario, records(Some(out)), on_step));
                 part.finish(run)?
             }

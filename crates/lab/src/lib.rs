@@ -5,7 +5,7 @@
 //!
 //! The modules in the order in which a claim passes through them; no module uses a later one:
 //!
-//! * **Data.** [`document`] is a TOML file with its lines, [`diagnostic`] an error in it. [`scenario`] is the input of a run, [`topology`] its links
+//! * **Data.** [`files`] opens and creates files. [`document`] is a TOML file with its lines, [`diagnostic`] an error in it. [`scenario`] is the input of a run, [`topology`] its links
 //!   alone. `series` are quantities over time, [`report`] the counts of a run, [`expression`] the arithmetic on both.
 //! * **Load.** [`load`] makes a scenario from its keys; [`own`] has the laws that are not in the registry; `names` has the gauges and series of a run. [`experiment`] is a scenario with axes, measures
 //!   and claims; its `file` has all keys of a file.
@@ -23,6 +23,7 @@ pub mod document;
 pub mod evaluation;
 pub mod experiment;
 pub mod expression;
+pub mod files;
 pub mod html;
 pub mod load;
 mod names;

@@ -64,18 +64,18 @@ impl SecretKey {
     /// If it cannot be read, is not a key file, or can be read by others than its owner.
     pub fn read(file: &Path) -> Result<Self, KeyFileError> {
         let io = |error| KeyFileError::Io(file.to_owned(), error);
-        let opened = File::open(file).map_err(io)?;
-        if let Some(mode) = shared_mode(&opened).map_err(io)? {
-            return Err(KeyFileError::Shared(file.to_owned(), mode));
-        }
-        let mut text = Zeroizing::new(String::new());
         let no_key = || KeyFileError::NoKey(file.to_owned());
+        let opened = open(file).map_err(io)?.ok_or_else(no_key)?;
+        let shared = shared_mode(&opened).map_err(io)?;
+        let mut text = Zeroizing::new(String::new());
         opened.take(FILE_BYTES_MAX).read_to_string(&mut text).map_err(|error| match error.kind() {
             io::ErrorKind::InvalidData => no_key(),
             _ => io(error),
         })?;
         let key = text.trim().strip_prefix(TITLE).ok_or_else(no_key)?;
-        parse(key.trim_start()).map(|bytes| Self(Zeroizing::new(bytes))).map_err(|_| no_key())
+        let key = parse(key.trim_start()).map(|bytes| Self(Zeroizing::new(bytes))).map_err(|_| no_key())?;
+        // Nobody is told to change the mode of a file that holds no key.
+        shared.map_or(Ok(key), |mode| Err(KeyFileError::Shared(file.to_owned(), mode)))
     }
 
     /// Writes a new key file that only its owner may read. It is written completely or not at all.
@@ -88,10 +88,9 @@ impl SecretKey {
         part.push(format!(".{}.part", std::process::id()));
         let part = PathBuf::from(part);
         let text = Zeroizing::new(format!("{TITLE} {}\n", show(&self.0)));
-        let written = private_file(&part).and_then(|mut file| {
-            file.write_all(text.as_bytes())?;
-            file.sync_all()
-        });
+        // A file that is there already is not ours, and stays.
+        let mut new = private_file(&part).map_err(|error| KeyFileError::Io(part.clone(), error))?;
+        let written = new.write_all(text.as_bytes()).and_then(|()| new.sync_all());
         // A hard link fails if the file exists; a rename would overwrite it.
         let linked = written.and_then(|()| fs::hard_link(&part, file));
         _ = fs::remove_file(&part);
@@ -157,7 +156,10 @@ impl fmt::Display for KeyFileError {
             }
             Self::Shared(file, mode) => {
                 let file = file.display();
-                write!(f, "{file}: others may read it (mode {mode:03o}), so it proves nothing; run `chmod 600 {file}`")
+                write!(
+                    f,
+                    "{file}: others may read it (mode {mode:03o}), so this key proves nothing; let only its owner read it (mode 600)"
+                )
             }
             Self::NoKey(file) => {
                 write!(f, "{}: it holds no secret key; `anabranch key new FILE` writes one", file.display())
@@ -220,6 +222,14 @@ fn parse(text: &str) -> Result<[u8; 32], ParseKeyError> {
         return Err(ParseKeyError::Length);
     }
     if sum == checksum(&[TITLE.as_bytes(), key]) { Ok(*key) } else { Err(ParseKeyError::Checksum) }
+}
+
+/// Opens a file to read it; `None` if it is no plain file. Opening a pipe would wait for its writer, but a descriptor of this process, which a
+/// shell gives for `<(command)`, is open already.
+fn open(file: &Path) -> io::Result<Option<File>> {
+    let is_open_already = ["/dev/fd", "/proc/self/fd"].iter().any(|folder| file.parent() == Some(Path::new(folder)));
+    let is_read = is_open_already || file == Path::new("/dev/stdin") || fs::metadata(file)?.is_file();
+    is_read.then(|| File::open(file)).transpose()
 }
 
 #[cfg(unix)]

@@ -3,14 +3,14 @@
 use std::fs;
 use std::io::Write as _;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anabranch_lab::document::Document;
 use anabranch_lab::experiment::Experiment;
 use anabranch_lab::own::{Module, Own};
-use anabranch_lab::parallel;
 use anabranch_lab::sweep::{self, ENGINE, Failed, Options, Place, Row, Rows, Shard, Watch};
+use anabranch_lab::{files, parallel};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -198,7 +198,7 @@ impl Grid {
         let refuse = |error: std::io::Error| {
             Error::new_err(format!("{}: cannot be kept: {error}; name another file", path.display()))
         };
-        let text = match fs::read_to_string(&path) {
+        let text = match files::read_to_string(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(refuse(error)),
@@ -224,16 +224,21 @@ impl Keeper {
 }
 
 /// Replaces the file atomically, so that no row is lost if the process is killed.
-fn written(path: &PathBuf, experiment: &Experiment, rows: &Rows) -> PyResult<()> {
-    let part = path.with_added_extension("part");
-    let write = || {
-        let mut file = std::io::BufWriter::new(fs::File::create(&part)?);
+fn written(path: &Path, experiment: &Experiment, rows: &Rows) -> PyResult<()> {
+    let write = |file: fs::File| {
+        let mut file = std::io::BufWriter::new(file);
         file.write_all(sweep::head(experiment).as_bytes())?;
         rows.iter().try_for_each(|row| row.write_csv(&mut file))?;
-        file.into_inner().map_err(std::io::IntoInnerError::into_error)?.sync_all()?;
-        fs::rename(&part, path)
+        file.into_inner().map_err(std::io::IntoInnerError::into_error)?.sync_all()
     };
-    write().map_err(|error| Error::new_err(format!("{}: cannot be kept: {error}; name another file", path.display())))
+    let written = files::create_part(path).and_then(|(file, part)| {
+        let named = write(file).and_then(|()| fs::rename(&part, path));
+        if named.is_err() {
+            _ = fs::remove_file(&part);
+        }
+        named
+    });
+    written.map_err(|error| Error::new_err(format!("{}: cannot be kept: {error}; name another file", path.display())))
 }
 
 struct Watcher<'a> {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use anabranch_cc::conformance;
 use anabranch_cc::registry::{LossContract, LossResponse};
+use anabranch_lab::files;
 use anabranch_plugin::template::{self, Language};
 use anabranch_plugin::{FILE_MAX, Faults, Law, Module};
 
@@ -94,11 +95,8 @@ pub(super) fn check(args: &CcCheck) -> Outcome {
 fn read(path: &Path) -> Result<Vec<u8>, String> {
     let remedy = "name a WASM module; `anabranch cc new NAME` writes a project that makes one";
     let refuse = |reason: String| format!("cannot be read: {reason}; {remedy}");
-    if !fs::metadata(path).map_err(|error| refuse(error.to_string()))?.is_file() {
-        return Err(refuse("it is no plain file".to_owned()));
-    }
     let mut bytes = Vec::new();
-    let file = fs::File::open(path).map_err(|error| refuse(error.to_string()))?;
+    let file = files::open(path).map_err(|error| refuse(error.to_string()))?;
     io::Read::read_to_end(&mut io::Read::take(file, FILE_MAX + 1), &mut bytes)
         .map_err(|error| refuse(error.to_string()))?;
     Ok(bytes)

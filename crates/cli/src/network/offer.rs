@@ -104,30 +104,24 @@ fn serve(_: &'static str, _: &Arc<Mutex<Connections>>, _: &Path) -> io::Result<P
 
 #[cfg(unix)]
 fn serve(command: &'static str, all: &Arc<Mutex<Connections>>, folder: &Path) -> io::Result<PathBuf> {
-    use std::fs::{self, DirBuilder, Permissions};
-    use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt as _;
 
     use tokio::sync::Semaphore;
 
     let (pid, begin) = (std::process::id(), Instant::now());
     place::running(folder);
     let place = place::place(folder, pid);
-    let private = folder.join(format!("anabranch-{pid}.new"));
-    let inside = private.join("s");
-    // Left by a killed process with this number.
-    _ = place::vacate(&inside);
-    _ = fs::remove_dir(&private);
-    DirBuilder::new().mode(0o700).create(&private)?;
+    let private = place::private(folder, pid)?;
     let bind = || {
+        let inside = private.join(place::SOCKET);
         let listener = tokio::net::UnixListener::bind(&inside)?;
         fs::set_permissions(&inside, Permissions::from_mode(0o600))?;
-        // A socket of a killed process with this number is replaced.
-        place::vacate(&place)?;
-        fs::rename(&inside, &place)?;
+        place::put(&private, &place)?;
         Ok::<_, io::Error>(listener)
     };
     let listener = bind();
-    _ = fs::remove_dir_all(&private);
+    place::clear(&private)?;
     let listener = listener?;
     let (all, room) = (Arc::downgrade(all), Arc::new(Semaphore::new(WATCHERS_MAX)));
     tokio::spawn(async move {

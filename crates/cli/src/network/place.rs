@@ -17,15 +17,21 @@ pub(super) fn place(folder: &Path, pid: u32) -> PathBuf {
 }
 
 #[cfg(unix)]
-pub(super) use self::unix::{connect, running, vacate};
+pub(super) use self::unix::{SOCKET, clear, connect, private, put, running, vacate};
 
 #[cfg(unix)]
 mod unix {
-    use std::fs;
+    use std::fs::{self, DirBuilder};
     use std::io::{self, ErrorKind};
-    use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+    use std::os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, MetadataExt as _};
     use std::os::unix::net::UnixStream;
-    use std::path::Path;
+    use std::path::{Path, PathBuf};
+
+    use rustix::fs::{AtFlags, FileType, Mode, OFlags, fstat, open, statat, unlinkat};
+    use rustix::io::Errno;
+
+    /// The name of a socket in its private folder.
+    pub(in super::super) const SOCKET: &str = "s";
 
     /// Connects to the socket of a command of this user.
     ///
@@ -54,6 +60,55 @@ mod unix {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
             Err(error) => Err(error),
         }
+    }
+
+    /// A folder of this user alone, in which a socket is bound before it is moved to its place.
+    pub(in super::super) fn private(folder: &Path, pid: u32) -> io::Result<PathBuf> {
+        let private = folder.join(format!("anabranch-{pid}.new"));
+        // Left by a killed process with this number.
+        clear(&private)?;
+        DirBuilder::new().mode(0o700).create(&private)?;
+        Ok(private)
+    }
+
+    /// Removes such a folder, with the socket in it. It does nothing if there is none.
+    ///
+    /// # Errors
+    /// If it is a link, another user's, or has other content; then all of it stays.
+    pub(in super::super) fn clear(private: &Path) -> io::Result<()> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let folder = match open(private, flags, Mode::empty()) {
+            Ok(folder) => folder,
+            Err(Errno::NOENT) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
+        let found = fstat(&folder)?;
+        if found.st_uid != own() {
+            return Err(foreign("the folder for its socket is", found.st_uid));
+        }
+        match statat(&folder, SOCKET, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(found) if FileType::from_raw_mode(found.st_mode).is_socket() => {
+                unlinkat(&folder, SOCKET, AtFlags::empty())?;
+            }
+            Ok(_) | Err(Errno::NOENT) => {}
+            Err(error) => return Err(error.into()),
+        }
+        // This removes no link, and no folder with content.
+        fs::remove_dir(private)
+    }
+
+    /// Moves the socket in a private folder to its place, which a socket of a killed process is removed from.
+    pub(in super::super) fn put(private: &Path, place: &Path) -> io::Result<()> {
+        vacate(place)?;
+        let inside = private.join(SOCKET);
+        // What is put there in this moment is not replaced.
+        #[cfg(target_os = "linux")]
+        {
+            use rustix::fs::{CWD, RenameFlags, renameat_with};
+            Ok(renameat_with(CWD, &inside, CWD, place, RenameFlags::NOREPLACE)?)
+        }
+        #[cfg(not(target_os = "linux"))]
+        fs::rename(&inside, place)
     }
 
     /// Process ids of this user's commands with a live socket here, sorted. Dead sockets of this user are removed.
@@ -107,7 +162,7 @@ mod unix {
         use super::super::place;
         use super::*;
 
-        fn folder(test: &str) -> std::path::PathBuf {
+        fn folder(test: &str) -> PathBuf {
             let folder = std::env::temp_dir().join(format!("ab-place-{test}-{}", std::process::id()));
             _ = fs::remove_dir_all(&folder);
             fs::create_dir(&folder).unwrap();
@@ -136,6 +191,30 @@ mod unix {
             vacate(&place(&folder, 2)).unwrap();
             assert!(!place(&folder, 2).exists());
             drop(alive);
+            fs::remove_dir_all(&folder).unwrap();
+        }
+
+        /// Only the socket in a private folder goes with it; a link there leads nowhere.
+        #[test]
+        fn private_folder_of_other_content_kept() {
+            let folder = folder("private");
+            let victim = folder.join("victim");
+            fs::create_dir(&victim).unwrap();
+            drop(UnixListener::bind(victim.join(SOCKET)).unwrap());
+            symlink(&victim, folder.join("anabranch-7.new")).unwrap();
+            assert!(private(&folder, 7).is_err());
+            assert!(clear(&folder.join("anabranch-7.new")).is_err());
+            assert!(victim.join(SOCKET).exists());
+            let full = private(&folder, 8).unwrap();
+            fs::write(full.join("other"), "precious").unwrap();
+            assert!(clear(&full).is_err() && private(&folder, 8).is_err());
+            assert_eq!(fs::read(full.join("other")).unwrap(), b"precious");
+            let left = private(&folder, 9).unwrap();
+            drop(UnixListener::bind(left.join(SOCKET)).unwrap());
+            assert_eq!(private(&folder, 9).unwrap(), left);
+            clear(&left).unwrap();
+            assert!(!left.exists());
+            clear(&left).unwrap();
             fs::remove_dir_all(&folder).unwrap();
         }
 

@@ -5,8 +5,8 @@ use std::io::Write as _;
 use std::path::Path;
 
 use anabranch_lab::experiment::Experiment;
-use anabranch_lab::html;
 use anabranch_lab::sweep::{self, Failed, Part, Row, Rows, Sweep};
+use anabranch_lab::{files, html};
 
 use crate::args;
 use crate::failure::{Failure, Outcome};
@@ -124,7 +124,7 @@ impl Keeper {
         let refuse = |error: std::io::Error| {
             Failure::usage(format!("{}: cannot be kept: {error}; name another file", path.display()))
         };
-        let text = match fs::read_to_string(path) {
+        let text = match files::read_to_string(path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(refuse(error)),

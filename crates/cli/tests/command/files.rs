@@ -123,3 +123,51 @@ fn a_capture_and_a_table_are_two_files() {
     assert_exit(&output, 2);
     assert_eq!(stderr(&output), "error: ./out/link.a.csv: --trace writes a table of this name; name another file\n");
 }
+
+/// A named pipe without a writer would be waited for, and a device read for ever.
+#[test]
+#[cfg(unix)]
+fn input_pipe_or_device_refused_at_once() {
+    let folder = folder("input-pipe");
+    assert!(std::process::Command::new("mkfifo").arg(folder.join("pipe.toml")).status().unwrap().success());
+    fs::write(folder.join("s.toml"), CHAIN).unwrap();
+    fs::write(folder.join("extends.toml"), "extends = \"pipe.toml\"\n").unwrap();
+    let cases: [&[&str]; 9] = [
+        &["sim", "run", "pipe.toml"],
+        &["sim", "run", "/dev/zero"],
+        &["sim", "run", "extends.toml"],
+        &["sim", "sweep", "s.toml", "--seeds", "1", "--rows", "pipe.toml"],
+        &["sim", "merge", "s.toml", "pipe.toml"],
+        &["compare", "s.toml", "pipe.toml"],
+        &["artifact", "verify", "pipe.toml"],
+        &["cc", "check", "pipe.toml"],
+        &["key", "show", "pipe.toml"],
+    ];
+    for args in cases {
+        let mut command = std::process::Command::new("timeout");
+        let command = command.args(["10", env!("CARGO_BIN_EXE_anabranch")]).args(args).current_dir(&folder);
+        let output = command.output().unwrap();
+        assert_exit(&output, 2);
+        let expected = if args[0] == "key" { "holds no secret key" } else { "no plain file" };
+        assert!(stderr(&output).contains(expected), "{args:?}: {}", stderr(&output));
+    }
+}
+
+/// The temporary names of results are new files, whatever is there.
+#[test]
+#[cfg(unix)]
+fn nothing_is_written_over_by_temporary_names() {
+    let folder = folder("temporary-names");
+    fs::write(folder.join("s.toml"), CHAIN).unwrap();
+    fs::write(folder.join("victim"), "precious").unwrap();
+    // The number of the process is not known before: a shell replaces itself, and so gives its own.
+    let script = "for name in .anabranch-$$ .out.csv.$$.part .out.csv.$$-0.part .anabranch.$$-0.part; do ln -s victim $name; done
+                  exec \"$0\" sim sweep s.toml --seeds 1 --out out.csv";
+    let mut shell = std::process::Command::new("sh");
+    let shell = shell.args(["-c", script, env!("CARGO_BIN_EXE_anabranch")]).current_dir(&folder);
+    assert_exit(&shell.output().unwrap(), 0);
+    assert_eq!(fs::read_to_string(folder.join("victim")).unwrap(), "precious");
+    let links = fs::read_dir(&folder).unwrap().filter(|entry| entry.as_ref().unwrap().path().is_symlink());
+    assert_eq!(links.count(), 4);
+    assert!(fs::read_to_string(folder.join("out.csv")).unwrap().lines().count() > 1);
+}

@@ -30,7 +30,8 @@ fn a_file_without_an_end_is_refused_before_it_is_parsed() {
     let refused = "it has more than 16 MiB, and no scenario has; name a scenario file, or make it smaller with `count`";
     let device = anabranch(&folder, &["sim", "run", "/dev/zero"]);
     assert_exit(&device, 2);
-    assert_eq!(stderr(&device), format!("error: /dev/zero: {refused}\n"));
+    let not_read = "cannot be read: it is no plain file; name a scenario file that exists and may be read";
+    assert_eq!(stderr(&device), format!("error: /dev/zero: {not_read}\n"));
     // A pipe without an end.
     let endless = Command::new("sh")
         .args(["-c", "yes '# nothing' | \"$0\" sim sweep /dev/stdin", env!("CARGO_BIN_EXE_anabranch")])

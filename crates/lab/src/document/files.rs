@@ -1,12 +1,12 @@
 //! Documents from files on a disk.
 
-use std::fs;
 use std::io::Read as _;
 use std::path::Path;
 
 use super::plugins::Files;
 use super::{Document, Lines};
 use crate::diagnostic::{Diagnostic, Fault, Place};
+use crate::files;
 use crate::own::Given;
 
 /// Receives the path of each file before it is read; an error is the reason why it must not be read.
@@ -43,19 +43,18 @@ impl Document {
     }
 }
 
-/// The text of a file that another one names. A pipe or a device is not opened, as it may have no end.
+/// The text of a file that another one names.
 fn base_text(name: &str, notice: &mut Notice<'_>) -> Result<String, String> {
     let file = Path::new(name);
-    if !fs::metadata(file).map_err(|error| error.to_string())?.is_file() {
-        return Err("it is no plain file".to_owned());
-    }
+    // A missing file is named once, by the caller.
+    files::open(file).map_err(|error| error.to_string())?;
     notice(file)?;
     text(file).map_err(|fault| fault.message)
 }
 
 fn text(path: &Path) -> Result<String, Fault> {
     let mut bytes = Vec::new();
-    let read = fs::File::open(path).and_then(|file| file.take(BYTES_MAX + 1).read_to_end(&mut bytes));
+    let read = files::open(path).and_then(|file| file.take(BYTES_MAX + 1).read_to_end(&mut bytes));
     read.map_err(|error| {
         Fault::new(format!("cannot be read: {error}")).remedy("name a scenario file that exists and may be read")
     })?;

@@ -4,8 +4,8 @@
 //! change later. In the document the name of a module is the path of its opened file; a run depends only on the module's content.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::Read as _;
+use std::path::Path;
 use std::sync::Arc;
 
 use anabranch_plugin::{FILE_MAX, Module};
@@ -13,6 +13,7 @@ use anabranch_plugin::{FILE_MAX, Module};
 use super::extends::{MODULE, resolve};
 use super::{Node, Value};
 use crate::diagnostic::{Fault, Place};
+use crate::files;
 use crate::own::{Given, Own};
 
 /// The key of a law that names a module.
@@ -126,14 +127,10 @@ impl Plugins {
     }
 }
 
-/// The content of a module's file. A pipe or a device may have no end, so it is not opened. A file that is too large is not read to its end.
+/// The content of a module's file. A file that is too large is not read to its end.
 pub(crate) fn module_bytes(name: &str) -> Result<Vec<u8>, String> {
-    let is_file = fs::metadata(name).map_err(|error| error.to_string())?.is_file();
-    if !is_file {
-        return Err("it is no plain file".to_owned());
-    }
     let mut bytes = Vec::new();
-    let read = fs::File::open(name).and_then(|file| file.take(FILE_MAX + 1).read_to_end(&mut bytes));
+    let read = files::open(Path::new(name)).and_then(|file| file.take(FILE_MAX + 1).read_to_end(&mut bytes));
     read.map(|_| bytes).map_err(|error| error.to_string())
 }
 

@@ -50,6 +50,39 @@ fn what_is_no_key_is_refused() {
     fs::remove_dir_all(folder).unwrap();
 }
 
+/// Only a key is worth the advice to change a mode: `chmod 600 /etc/passwd` would lock everybody out.
+#[cfg(unix)]
+#[test]
+fn mode_of_file_without_key_not_criticised() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = folder("passwd");
+    let file = folder.join("passwd");
+    fs::write(&file, "root:x:0:0:root:/root:/bin/bash\n").unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+    let read = SecretKey::read(&file);
+    assert!(matches!(read, Err(KeyFileError::NoKey(_))), "{read:?}");
+    let pipe = folder.join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for other in [&*pipe, &folder, Path::new("/dev/zero")] {
+        let read = SecretKey::read(other);
+        assert!(matches!(read, Err(KeyFileError::NoKey(_))), "{read:?}");
+    }
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[cfg(unix)]
+#[test]
+fn new_key_beside_foreign_part_file_keeps_it() {
+    let folder = folder("part");
+    let (file, part) = (folder.join("key"), folder.join(format!("key.{}.part", std::process::id())));
+    fs::write(&part, "precious").unwrap();
+    let written = SecretKey::generate().unwrap().write_new(&file);
+    assert!(matches!(&written, Err(KeyFileError::Io(path, _)) if *path == part), "{written:?}");
+    assert_eq!(fs::read(&part).unwrap(), b"precious");
+    assert!(!file.exists());
+    fs::remove_dir_all(folder).unwrap();
+}
+
 #[test]
 fn a_typing_error_in_a_public_key_is_found() {
     let key = PublicKey::new(std::array::from_fn(|place| place as u8));
