@@ -63,6 +63,9 @@ pub enum Lost {
     Reset,
     /// The peer was silent for too long.
     TimedOut,
+    /// The peer answers short datagrams, but gets nothing of what is sent: a network on the way probably does not carry packets of
+    /// 1,228 bytes (IPv6: 1,248).
+    Stalled,
     /// This end has aborted it.
     Aborted,
     /// The peer has violated the protocol.
@@ -121,6 +124,7 @@ impl Lost {
             CloseReason::Aborted => Some(Self::Aborted),
             CloseReason::Refused | CloseReason::Reset => Some(Self::Reset),
             CloseReason::TimedOut => Some(Self::TimedOut),
+            CloseReason::Stalled => Some(Self::Stalled),
             CloseReason::FalseAcknowledgement => Some(Self::Misbehaved),
         }
     }
@@ -128,7 +132,7 @@ impl Lost {
     fn kind(self) -> io::ErrorKind {
         match self {
             Self::Reset => io::ErrorKind::ConnectionReset,
-            Self::TimedOut => io::ErrorKind::TimedOut,
+            Self::TimedOut | Self::Stalled => io::ErrorKind::TimedOut,
             Self::Aborted => io::ErrorKind::ConnectionAborted,
             Self::Misbehaved => io::ErrorKind::InvalidData,
             Self::EndpointGone => io::ErrorKind::NotConnected,
@@ -217,6 +221,9 @@ impl fmt::Display for Lost {
         f.write_str(match self {
             Self::Reset => "the other end has reset the connection",
             Self::TimedOut => "the other end no longer answers",
+            Self::Stalled => {
+                "the other end answers, but gets nothing of what is sent: packets of 1,228 bytes (IPv6: 1,248) must pass, so raise the MTU of the interface or tunnel on the way that is below"
+            }
             Self::Aborted => "the connection was aborted here",
             Self::Misbehaved => "the other end has violated the protocol",
             Self::EndpointGone => "the socket is gone",

@@ -48,7 +48,7 @@ use self::receiver::Receiver;
 use self::sender::{Sender, Sent};
 pub use self::streams::Streams;
 use self::timestamps::Clock;
-use crate::config::{Config, PathMtu};
+use crate::config::{Config, Form, PathMtu};
 use crate::ecn::EcnCodepoint;
 use crate::event::{CloseReason, Event, Events};
 use crate::path::{FourTuple, PATHS_MAX, PathId, PathState, PathStatus};
@@ -336,7 +336,8 @@ impl<P: Payload> Connection<P> {
         }
         let activity = self.activity();
         if self.liveness.is_over(now, activity) {
-            return self.abort_because(CloseReason::TimedOut);
+            let is_stalled = self.config.form == Form::Sealed && self.liveness.is_stalled(now, activity);
+            return self.abort_because(if is_stalled { CloseReason::Stalled } else { CloseReason::TimedOut });
         }
         self.handshake.handle_timeout(now);
         self.acks.handle_timeout(now);

@@ -5,11 +5,25 @@
 //! congestion signal, once per round trip. If a path clears or changes codepoints, the counts are inconsistent, and ECN is
 //! switched off on that path ([rfc-9000] sec. 13.4.2).
 //!
+//! Some paths lose ECN-capable packets, from the start or after a change of the route. After a timeout the codepoint is in doubt:
+//! segments are sent without it. When one of them has arrived, challenges with the codepoint probe the path; they take no sequence
+//! space, so their loss is no congestion signal. An answer ends the doubt, and if none of [`PROBES_MAX`] is answered, ECN stays
+//! off. The doubt comes with the retransmission timeout; before any codepoint has arrived, it comes with the tail loss probe.
+//!
+//! ```text
+//!          timeout                                3 probes lost
+//!   On ──────────────> Doubted ──ACK──> probes ───────────────> Off
+//!    ^                                    │
+//!    └───────────────answer───────────────┘
+//! ```
+//!
 //! Differs from rfc-9000 in:
 //! * only segments with content in one datagram are ECN-capable and counted, because acknowledgements are not acknowledged;
-//! * counts have 16 bits, and an acknowledgement may omit them; that means nothing, unless no acknowledgement ever had any.
+//! * counts have 16 bits, and an acknowledgement may omit them; that means nothing, unless no acknowledgement ever had any;
+//! * packets that are lost switch ECN off for a while, and for good only if probes are lost as well (sec. 13.4.2 leaves it open).
 
 use anabranch_cc::Ect;
+use anabranch_units::{Span, Time};
 
 use crate::options::EcnCounts;
 
@@ -75,7 +89,7 @@ pub(crate) enum EcnReport {
 /// For one path, the segments sent with its codepoint and those known to have arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PathEcn {
-    is_on: bool,
+    trust: Trust,
     ect: Ect,
     /// The latest counts of the peer.
     counts: EcnCounts,
@@ -83,49 +97,136 @@ pub(crate) struct PathEcn {
     uncounted: u64,
     /// Segments acknowledged and not counted.
     missing: i64,
+    /// Segments sent with the codepoint since the last acknowledgement.
+    unanswered: u64,
+}
+
+/// Whether segments are sent with the codepoint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Trust {
+    #[default]
+    Off,
+    On,
+    /// After a timeout: they are not, until a probe is answered.
+    Doubted(Option<Probe>),
+}
+
+/// The probes of a path that carries segments without the codepoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Probe {
+    /// Probes sent, and the token of the last one.
+    sent: u32,
+    token: [u8; 8],
+    /// When the next one is due, or the last one counts as lost.
+    at: Time,
 }
 
 impl PathEcn {
     pub(crate) fn new(is_on: bool, ect: Ect) -> Self {
-        Self { is_on, ect, ..Self::default() }
+        Self { trust: if is_on { Trust::On } else { Trust::Off }, ect, ..Self::default() }
     }
 
-    /// Whether the path preserves codepoints, as far as known.
+    /// Whether the path carries and preserves codepoints, as far as known.
     pub(crate) fn is_on(&self) -> bool {
-        self.is_on
+        self.trust == Trust::On
+    }
+
+    /// Whether segments sent and acknowledged matter: ECN is on or in doubt.
+    #[inline]
+    pub(crate) fn is_tracked(&self) -> bool {
+        self.trust != Trust::Off
     }
 
     /// A segment with content is sent; `is_whole` if it is in one datagram. Returns its codepoint.
     pub(crate) fn on_sent(&mut self, is_whole: bool) -> Option<EcnCodepoint> {
-        if !self.is_on {
+        if !self.is_tracked() {
             return None;
         }
-        if !is_whole {
+        if !is_whole || !self.is_on() {
             // It will be acknowledged but not counted.
             self.missing -= 1;
             return None;
         }
         self.uncounted += 1;
-        Some(match self.ect {
+        self.unanswered += 1;
+        Some(self.codepoint())
+    }
+
+    fn codepoint(&self) -> EcnCodepoint {
+        match self.ect {
             Ect::Zero => EcnCodepoint::Ect0,
             Ect::One => EcnCodepoint::Ect1,
-        })
+        }
     }
 
     /// This many segments sent on the path have been acknowledged.
-    pub(crate) fn on_acked(&mut self, segments: u32) {
+    pub(crate) fn on_acked(&mut self, now: Time, segments: u32) {
+        if segments == 0 {
+            return;
+        }
         self.missing += i64::from(segments);
+        self.unanswered = 0;
+        if self.trust == Trust::Doubted(None) {
+            self.trust = Trust::Doubted(Some(Probe { sent: 0, token: [0; 8], at: now }));
+        }
+    }
+
+    /// A tail loss probe is due. If no codepoint has ever arrived, the path may lose what has one.
+    pub(crate) fn on_probe_timeout(&mut self) {
+        if self.counts == EcnCounts::default() {
+            self.on_timeout();
+        }
+    }
+
+    /// Nothing sent with the codepoint was acknowledged before a timeout.
+    pub(crate) fn on_timeout(&mut self) {
+        if self.is_on() && self.unanswered > 0 {
+            self.trust = Trust::Doubted(None);
+        }
+    }
+
+    /// Whether a challenge with the codepoint is due.
+    pub(crate) fn is_probe_due(&self, now: Time) -> bool {
+        matches!(self.trust, Trust::Doubted(Some(Probe { sent, at, .. })) if sent < PROBES_MAX && at <= now)
+    }
+
+    /// The probe is sent as a challenge with this token. A response after `timeout` does not count. Returns its codepoint.
+    pub(crate) fn on_probe_sent(&mut self, now: Time, token: [u8; 8], timeout: Span) -> EcnCodepoint {
+        if let Trust::Doubted(Some(probe)) = &mut self.trust {
+            *probe = Probe { sent: probe.sent + 1, token, at: now.saturating_add(timeout) };
+        }
+        self.codepoint()
+    }
+
+    /// A challenge with this token was answered.
+    pub(crate) fn on_answer(&mut self, answered: [u8; 8]) {
+        if matches!(self.trust, Trust::Doubted(Some(Probe { sent: 1.., token, .. })) if token == answered) {
+            self.trust = Trust::On;
+        }
+    }
+
+    /// When the next probe is due, or the last one counts as lost.
+    #[inline]
+    pub(crate) fn deadline(&self) -> Time {
+        if let Trust::Doubted(Some(probe)) = self.trust { probe.at } else { Time::NEVER }
+    }
+
+    /// Handles the timeout of a probe: if all were lost, ECN is off for good.
+    pub(crate) fn handle_timeout(&mut self, now: Time) {
+        if matches!(self.trust, Trust::Doubted(Some(Probe { sent: PROBES_MAX.., at, .. })) if at <= now) {
+            self.trust = Trust::Off;
+        }
     }
 
     /// An acknowledgement arrived on this path. Returns by how much CE has increased.
     pub(crate) fn on_report(&mut self, report: EcnReport) -> u64 {
         let EcnReport::Counts(counts) = report else { return 0 };
-        if !self.is_on {
+        if !self.is_tracked() {
             return 0;
         }
         let Some(counts) = counts else {
             // Before the first counts, all are zero. Later ACKs may have no room for them.
-            self.is_on = self.counts != EcnCounts::default() || self.missing <= MISSING_MAX;
+            self.keep_if(self.counts != EcnCounts::default() || self.missing <= MISSING_MAX);
             return 0;
         };
         let rise = |now: u16, before: u16| u64::try_from(now.wrapping_sub(before).cast_signed());
@@ -140,14 +241,23 @@ impl PathEcn {
         self.counts = counts;
         self.missing -= (ce + ect).cast_signed();
         // More was counted than sent, a codepoint arrived that was never sent, or less was counted than acknowledged.
-        self.is_on = ce + ect <= self.uncounted && other == 0 && self.missing <= MISSING_MAX;
+        self.keep_if(ce + ect <= self.uncounted && other == 0 && self.missing <= MISSING_MAX);
         self.uncounted = self.uncounted.saturating_sub(ce + ect);
-        if self.is_on { ce } else { 0 }
+        if self.is_tracked() { ce } else { 0 }
+    }
+
+    fn keep_if(&mut self, is_consistent: bool) {
+        if !is_consistent {
+            self.trust = Trust::Off;
+        }
     }
 }
 
 /// Tolerated difference, because an acknowledgement on another path may arrive before the counts.
 const MISSING_MAX: i64 = 16;
+
+/// As for the path MTU ([rfc-8899] sec. 5.1.2): three lost probes in a row are no accident on a path that carries other segments.
+const PROBES_MAX: u32 = 3;
 
 #[cfg(test)]
 mod tests {
@@ -201,9 +311,9 @@ mod tests {
             assert_eq!(path.is_on(), counts.ect0 == 40_000, "{counts:?}");
         }
         let mut path = sent(100);
-        path.on_acked(16);
+        path.on_acked(Time::ZERO, 16);
         assert!(path.on_report(EcnReport::Counts(None)) == 0 && path.is_on());
-        path.on_acked(1);
+        path.on_acked(Time::ZERO, 1);
         path.on_report(EcnReport::Counts(None));
         assert_eq!((path.is_on(), path.on_sent(true)), (false, None), "the path takes marks away");
     }
@@ -211,9 +321,9 @@ mod tests {
     #[test]
     fn marks_that_vanish_later_turn_it_off_as_well() {
         let mut path = sent(100);
-        path.on_acked(50);
+        path.on_acked(Time::ZERO, 50);
         path.on_report(EcnReport::Counts(Some(EcnCounts { ce: 0, ect0: 50, ect1: 0 })));
-        path.on_acked(17);
+        path.on_acked(Time::ZERO, 17);
         path.on_report(EcnReport::Counts(None));
         assert!(path.is_on(), "there may have been no room");
         path.on_report(EcnReport::Counts(Some(EcnCounts { ce: 0, ect0: 50, ect1: 0 })));
@@ -225,13 +335,13 @@ mod tests {
         let mut path = PathEcn::new(true, Ect::Zero);
         for count in 0..70_000u32 {
             path.on_sent(true);
-            path.on_acked(1);
+            path.on_acked(Time::ZERO, 1);
             path.on_report(EcnReport::Counts(Some(EcnCounts { ect0: (count + 1) as u16, ..EcnCounts::default() })));
         }
         assert!(path.is_on());
         for _ in 0..100 {
             assert_eq!(path.on_sent(false), None);
-            path.on_acked(1);
+            path.on_acked(Time::ZERO, 1);
         }
         path.on_report(EcnReport::Counts(Some(EcnCounts { ect0: 70_000u32 as u16, ..EcnCounts::default() })));
         assert!(path.is_on());

@@ -53,6 +53,9 @@ pub enum CloseReason {
     Reset,
     /// The peer was silent, or made no progress, for too long.
     TimedOut,
+    /// The peer answered short segments, but nothing that was sent made progress for too long: the path probably does not carry
+    /// packets of the least size, 1,200 bytes of UDP payload.
+    Stalled,
     /// The peer acknowledged data that it cannot have received.
     FalseAcknowledgement,
 }

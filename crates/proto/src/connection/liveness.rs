@@ -109,6 +109,19 @@ impl Liveness {
         self.give_up_at(activity) <= now || self.idle_at(activity.state) <= now || is_deserted
     }
 
+    /// Whether the peer has answered lately, although what was sent made no progress.
+    pub(super) fn is_stalled(&self, now: Time, activity: Activity) -> bool {
+        let is_given_up = activity.state.has_paths() && self.give_up_at(activity) <= now;
+        let timeout = self.user_timeout.unwrap_or(Span::ZERO);
+        // The probes come with timeouts that double, so the last one is in the second half.
+        is_given_up && self.heard > self.progress && now.since(self.heard) <= timeout / 2
+    }
+
+    /// Nothing of what was sent is acknowledged: a short segment tells whether the peer is there.
+    pub(super) fn probe(&mut self) {
+        self.probes.is_due = true;
+    }
+
     pub(super) fn handle_timeout(&mut self, now: Time, activity: Activity) {
         self.probes.is_due |= self.keep_alive_at(activity) <= now;
     }

@@ -384,7 +384,7 @@ impl<P: Payload> Connection<P> {
         let options_space = self.options_space();
         let from = &mut self.paths[path];
         let (datagram_max, mut ecn) = (from.datagram_max(), None);
-        if from.control.ecn.is_on() && !content.is_empty() {
+        if from.control.ecn.is_tracked() && !content.is_empty() {
             let framing = if stream_header.is_some() { StreamHeader::LEN } else { 0 };
             ecn = from.control.ecn.on_sent(mtu::datagram(options_space + framing + content.len()) <= datagram_max);
         }

@@ -237,11 +237,19 @@ impl<P: Payload> Connection<P> {
             if path.paced_until <= now {
                 path.paced_until = Time::NEVER;
             }
+            let timeouts = path.control.tally.timeouts;
             path.control.handle_timeout(now, board);
+            if path.control.tally.timeouts > timeouts
+                && path.control.is_backed_off()
+                && self.config.form == Form::Sealed
+            {
+                self.liveness.probe();
+            }
             if !self.state.has_paths() {
                 continue;
             }
             path.mtu.handle_timeout(now);
+            path.control.ecn.handle_timeout(now);
             self.on_mtu(now, id);
             let path = &mut self.paths[id];
             match path.phase {
@@ -299,7 +307,7 @@ impl<P: Payload> Connection<P> {
             path.mtu.on_doubt(now);
         }
         path.mss = most.min(mtu::content(path.mtu.datagram_max()).saturating_sub(options));
-        if path.is_live() && path.mtu.due(now).is_some() {
+        if path.is_live() && (path.mtu.due(now).is_some() || path.control.ecn.is_probe_due(now)) {
             self.paths.pending_options.insert(id);
         }
         self.paths.settle_mss();
@@ -404,12 +412,18 @@ impl Path {
     #[inline(always)]
     pub(super) fn deadline(&self, has_paths: bool) -> Time {
         let phase = match self.phase {
-            Phase::Live if has_paths => self.suspect_at().min(self.mtu.deadline()),
+            Phase::Live if has_paths => self.suspect_at().min(self.challenge_at()),
             Phase::Live => self.suspect_at(),
             Phase::Challenged { at, .. } if has_paths => at,
             Phase::Challenged { .. } => Time::NEVER,
         };
         self.control.deadline().min(self.paced_until).min(phase)
+    }
+
+    /// When a live path is challenged next, to probe a datagram size or a codepoint.
+    #[inline]
+    fn challenge_at(&self) -> Time {
+        self.mtu.deadline().min(self.control.ecn.deadline())
     }
 
     /// A segment that fills its datagram is sent. Returns whether a probe is due.

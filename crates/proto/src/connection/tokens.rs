@@ -29,10 +29,11 @@ impl Tokens {
     }
 
     /// A response arrived. If it still counts, returns when its challenge was sent, and the size of the challenge's datagram.
-    /// Afterwards, responses to earlier challenges no longer count.
+    /// Afterwards, responses to earlier challenges no longer count. Later ones may probe something else, and are still awaited.
     pub(super) fn on_answer(&mut self, token: Token) -> Option<(Time, u32)> {
-        let Sent { at, len, .. } = *self.iter().find(|sent| sent.is_open && sent.token == token)?;
-        self.sent.iter_mut().flatten().for_each(|sent| sent.is_open = false);
+        let place = self.sent.iter().flatten().position(|sent| sent.is_open && sent.token == token)?;
+        let Sent { at, len, .. } = self.sent[place]?;
+        self.sent[place..].iter_mut().flatten().for_each(|sent| sent.is_open = false);
         Some((at, len))
     }
 
@@ -60,8 +61,9 @@ mod tests {
         let mut tokens = Tokens::default();
         (1..=5).for_each(|number| tokens.on_sent(at(number), [number; 8], 1200 + u32::from(number)));
         assert_eq!((tokens.has([1; 8]), tokens.on_answer([1; 8])), (false, None), "four are kept");
-        assert_eq!(tokens.on_answer([2; 8]), Some((at(2), 1202)));
-        assert_eq!((tokens.on_answer([5; 8]), tokens.has([5; 8])), (None, true), "it is not asked any more");
+        assert_eq!(tokens.on_answer([3; 8]), Some((at(3), 1203)));
+        assert_eq!((tokens.on_answer([2; 8]), tokens.has([2; 8])), (None, true), "it is not asked any more");
+        assert_eq!((tokens.on_answer([5; 8]), tokens.on_answer([5; 8])), (Some((at(5), 1205)), None));
         tokens.on_sent(at(6), [6; 8], 1200);
         assert_eq!((tokens.on_answer([5; 8]), tokens.on_answer([6; 8])), (None, Some((at(6), 1200))));
     }

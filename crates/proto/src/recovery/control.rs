@@ -340,7 +340,7 @@ impl PathControl {
             Via::Own { delay, late, .. } => self.estimate(now - late, delay, &newly_acked),
             Via::Other => None,
         };
-        self.ecn.on_acked(newly_acked.segments);
+        self.ecn.on_acked(now, newly_acked.segments);
         let (arrival, marked) = match via {
             Via::Own { late, ecn, .. } => (now - late, self.ecn.on_report(ecn)),
             Via::Other => (now, 0),

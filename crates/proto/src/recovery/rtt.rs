@@ -99,6 +99,11 @@ impl RttEstimator {
         self.set_backoff(0);
     }
 
+    /// Whether the timeout has doubled more than once.
+    pub(crate) fn is_backed_off(&self) -> bool {
+        self.backoff > 1
+    }
+
     fn set_backoff(&mut self, backoff: u32) {
         self.backoff = backoff;
         self.settle();

@@ -31,6 +31,8 @@ pub(crate) struct Wire {
     pub(crate) router: fn(u64, Option<EcnCodepoint>) -> Option<EcnCodepoint>,
     /// Loses everything.
     pub(crate) is_cut: bool,
+    /// Loses every segment with an ECN codepoint.
+    pub(crate) loses_ecn: bool,
     /// Loses every segment with this sequence number.
     pub(crate) lost_at: Option<SeqNumber>,
     /// Removes the SACK-permitted option from every SYN.
@@ -55,6 +57,7 @@ impl Wire {
             faults: BTreeMap::new(),
             router: |_, ecn| ecn,
             is_cut: false,
+            loses_ecn: false,
             lost_at: None,
             is_without_sack: false,
             is_without_scale: false,
@@ -80,7 +83,7 @@ impl Wire {
         if let Some(Fault::Corrupt(bit)) = fault {
             assert!(is_refused(&segment, bit), "bit {bit} of {segment:?}");
         }
-        let is_cut = self.is_cut || self.lost_at == Some(segment.header.seq);
+        let is_cut = self.is_cut || self.loses_ecn && ecn.is_some() || self.lost_at == Some(segment.header.seq);
         if is_cut || matches!(fault, Some(Fault::Lose | Fault::Corrupt(_))) {
             return;
         }

@@ -60,12 +60,18 @@ impl<P: Payload> Connection<P> {
         }
         for id in self.paths.pending_options.iter() {
             let path = &mut self.paths[id];
+            let mut ecn = None;
             let (option, len) = if let Some(token) = path.response.take() {
                 (PathOption::Response(token), Seal::DATAGRAM_FIRST)
             } else if let Some(len) = path.challenge(now) {
                 let token = self.random.draw();
                 path.tokens.on_sent(now, token, len);
                 (PathOption::Challenge(token), len)
+            } else if path.is_live() && path.control.ecn.is_probe_due(now) {
+                let (token, rto) = (self.random.draw(), path.control.rto());
+                path.tokens.on_sent(now, token, Seal::DATAGRAM_FIRST);
+                ecn = Some(path.control.ecn.on_probe_sent(now, token, rto));
+                (PathOption::Challenge(token), Seal::DATAGRAM_FIRST)
             } else {
                 if path.is_live() {
                     self.paths.pending_options.remove(id);
@@ -73,7 +79,7 @@ impl<P: Payload> Connection<P> {
                 continue;
             };
             let tuple = path.tuple;
-            return Some(self.path_segment(option, (id, tuple), len));
+            return Some(Transmit { ecn, ..self.path_segment(option, (id, tuple), len) });
         }
         None
     }
@@ -97,6 +103,7 @@ impl<P: Payload> Connection<P> {
     fn on_response(&mut self, now: Time, id: PathId, answered: Token) {
         let path = &mut self.paths[id];
         let Some((sent_at, len)) = path.tokens.on_answer(answered) else { return };
+        path.control.ecn.on_answer(answered);
         let Phase::Challenged { is_suspect, .. } = path.phase else {
             path.mtu.on_answer(now, len);
             return self.on_mtu(now, id);

@@ -192,7 +192,7 @@ impl Table {
             if self.failover == Failover::OnSilence {
                 path.control.set_others(live.has_several(), board);
             }
-            if path.response.is_some() || !path.is_live() || path.mtu.deadline() < Time::NEVER {
+            if path.response.is_some() || !path.is_live() || path.challenge_at() < Time::NEVER {
                 self.pending_options.insert(PathId::new(index));
             }
         }

@@ -129,11 +129,63 @@ fn counts_hold_where_much_is_lost() {
         pair.down.faults.insert(number + 3, Fault::Lose);
     }
     pair.up.router = |number, ecn| if number % 50 == 9 { marked(ecn) } else { ecn };
-    let sid = pair.send(996 * 3000);
-    pair.run_until_received(sid, 996 * 3000);
+    let sid = pair.send(996 * 5000);
+    pair.run_until_received(sid, 996 * 5000);
     pair.run_for(ms(500));
     for id in [PathId::FIRST, second] {
         assert!(pair.client.connection.path(id).unwrap().has_ecn, "{id:?}");
     }
     assert!(pair.client.path().tally.marked > 10);
+}
+
+/// [rfc-9000] sec. 13.4.2: the first flight is lost, the tail loss probe leaves without a codepoint and arrives. Three challenges
+/// with the codepoint are lost, too, and ECN is off.
+#[test]
+fn ecn_black_hole_from_the_start_costs_one_probe_timeout() {
+    let mut pair = Pair::established(sealed(), sealed());
+    pair.up.loses_ecn = true;
+    let sid = pair.send(996 * 200);
+    // The probe timeout is two round trips of 100 ms; then the probe takes a round trip, and the repair half of one.
+    assert_eq!(pair.run_until_received(sid, 1), ms(200 + 100 + 50));
+    pair.run_until_received(sid, 996 * 200);
+    pair.run_for(Span::from_secs(3));
+    let path = pair.client.path();
+    assert_eq!((path.has_ecn, path.tally.timeouts), (false, 0));
+    let probes = pair.up.log.iter().filter(|(_, segment)| matches!(segment.options, crate::Options::Path(_))).count();
+    assert_eq!(probes, 3);
+}
+
+/// The route changes in the middle: after one retransmission timeout the transfer goes on without codepoints.
+#[test]
+fn ecn_black_hole_in_the_middle_costs_one_timeout() {
+    let mut pair = Pair::established(sealed(), sealed());
+    pair.up.spacing = ms(1);
+    let sid = pair.send(996 * 5000);
+    pair.run_for(ms(1000));
+    assert!(pair.client.path().has_ecn);
+    pair.up.loses_ecn = true;
+    let before = pair.server.received(sid);
+    pair.run_for(ms(1500));
+    let arrived = pair.server.received(sid) - before;
+    assert!((996 * 200..996 * 1500).contains(&arrived), "{arrived} bytes");
+    pair.run_until_received(sid, 996 * 5000);
+    let path = pair.client.path();
+    assert_eq!((path.has_ecn, path.tally.timeouts), (false, 1));
+}
+
+/// The network is dead for a while, for all packets. Afterwards the first probe is answered, and segments are ECN-capable again.
+#[test]
+fn outage_switches_ecn_off_for_a_round_trip_only() {
+    let mut pair = Pair::established(sealed(), sealed());
+    pair.up.spacing = ms(1);
+    let sid = pair.send(996 * 5000);
+    pair.run_for(ms(1000));
+    pair.up.is_cut = true;
+    pair.run_for(ms(3000));
+    assert!(!pair.client.path().has_ecn);
+    pair.up.is_cut = false;
+    pair.run_until(|pair| pair.client.path().has_ecn);
+    pair.run_until_received(sid, 996 * 5000);
+    pair.run_for(ms(2000));
+    assert!(pair.client.path().has_ecn, "counts hold across the doubt");
 }

@@ -206,3 +206,21 @@ fn what_is_marked_is_not_lost() {
     drops.run_for(Span::from_secs(10));
     assert!(drops.path(0).tally.lost > 5, "else it shows nothing");
 }
+
+/// Packets of 1,248 bytes are the least that every path is assumed to carry. On one that carries less, the handshake passes and
+/// the data does not: the reason says so, because short segments are answered all the time.
+#[test]
+fn path_below_the_least_mtu_is_named_at_the_end() {
+    for (packet_max, reason) in [(1247, Some(CloseReason::Stalled)), (1248, None)] {
+        let mut transfer = Transfer::over(packet_max);
+        let sid = transfer.sid;
+        let data = &mut Bytes::from_static(&[7; 10_000]);
+        transfer.room.end(1, transfer.client).streams().write(sid, data).unwrap();
+        transfer.room.run_for(Span::from_secs(400));
+        let closed = transfer.room.ends[1].events.iter().find_map(|told| match told.event {
+            Event::Closed(reason) => Some(reason),
+            _ => None,
+        });
+        assert_eq!(closed, reason, "{packet_max}");
+    }
+}

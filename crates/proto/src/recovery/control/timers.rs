@@ -49,6 +49,7 @@ impl PathControl {
             }
             Timer::Probe(at) if at <= now => {
                 self.probe = Probe::Due;
+                self.ecn.on_probe_timeout();
                 self.timer = Timer::Retransmission(now.saturating_add(self.rtt.timeout()));
             }
             Timer::Retransmission(at) if at <= now => self.time_out(now, board),
@@ -87,6 +88,11 @@ impl PathControl {
         self.is_silent
     }
 
+    /// Whether nothing was acknowledged since the timeout before the last one.
+    pub(crate) fn is_backed_off(&self) -> bool {
+        self.is_silent && self.rtt.is_backed_off()
+    }
+
     /// [rfc-6298] sec. 5.4 to 5.6; [rfc-8985] sec. 6.3 for which segments count as lost.
     fn time_out<T>(&mut self, now: Time, board: &mut Scoreboard<T>) {
         board.distrust();
@@ -113,6 +119,7 @@ impl PathControl {
         }
         self.is_silent = true;
         self.is_doubtful |= found.count > 0;
+        self.ecn.on_timeout();
         self.is_urgent = false;
         self.episode = Episode::AfterTimeout { until: board.next() };
         self.rtt.back_off();
