@@ -167,14 +167,21 @@ impl Folder {
         name: &str,
         write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
     ) -> Result<(), Failure> {
-        // The folder may have changed since it was tested.
-        self.inputs.spare(&self.path.join(name))?;
-        let mut part = Part::of(self, name);
+        let mut part = self.part(name)?;
         let written = part.writer().and_then(|mut out| {
             write(&mut out)?;
             out.flush()
         });
         part.finish(written)
+    }
+}
+
+impl Folder {
+    /// A file in this folder that is written bit by bit.
+    pub(crate) fn part(&self, name: &str) -> Result<Part, Failure> {
+        // The folder may have changed since it was tested.
+        self.inputs.spare(&self.path.join(name))?;
+        Ok(Part::of(self, name))
     }
 }
 
@@ -214,15 +221,60 @@ impl Part {
         Ok(Box::new(io::BufWriter::new(file)))
     }
 
+    /// The writer of its content, if many files are written at the same time: it opens the file for each piece, as a process may have only
+    /// so many open ones. `files` is their number.
+    pub(crate) fn appender(&mut self, files: usize) -> io::Result<Box<dyn io::Write + Send>> {
+        let mut first = self.writer()?;
+        first.flush()?;
+        let path = self.part.as_ref().unwrap_or(&self.path).clone();
+        let room = (PIECES_BYTES_MAX / files.max(1)).clamp(PIECE_BYTES_MIN, PIECE_BYTES_MAX);
+        Ok(Box::new(io::BufWriter::with_capacity(room, Appender { path, name: self.path.clone() })))
+    }
+
     /// Renames the file if it was written completely.
-    pub(crate) fn finish<T>(self, written: io::Result<T>) -> Result<T, Failure> {
-        let Self { path, part } = self;
-        let name = |part: &PathBuf| fs::rename(part, &path);
-        let named = written.and_then(|result| part.as_ref().map_or(Ok(()), name).map(|()| result));
-        part.iter().for_each(|part| unfinished::remove(part));
+    pub(crate) fn finish<T>(mut self, written: io::Result<T>) -> Result<T, Failure> {
+        let name = |part: &PathBuf| fs::rename(part, &self.path);
+        let named = written.and_then(|result| self.part.as_ref().map_or(Ok(()), name).map(|()| result));
+        if named.is_ok() {
+            self.part.iter().for_each(|part| unfinished::forget(part));
+            self.part = None;
+        }
         named.map_err(|error| {
-            let path = path.display();
+            let path = self.path.display();
             Failure::failed(format!("{path}: cannot be written: {error}; free space, or name another place"))
         })
     }
 }
+
+/// A file that was not finished is removed.
+impl Drop for Part {
+    fn drop(&mut self) {
+        self.part.iter().for_each(|part| unfinished::remove(part));
+    }
+}
+
+/// Appends to a file, which is open only meanwhile.
+struct Appender {
+    path: PathBuf,
+    /// The name that it will have, for messages.
+    name: PathBuf,
+}
+
+impl io::Write for Appender {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let file = fs::File::options().append(true).open(&self.path);
+        let appended = file.and_then(|mut file| file.write_all(bytes));
+        let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", self.name.display()));
+        appended.map(|()| bytes.len()).map_err(named)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The memory of all pieces that wait to be appended, and the limits of one. A smaller one would open files too often; a larger one gains
+/// nothing.
+const PIECES_BYTES_MAX: usize = 32 << 20;
+const PIECE_BYTES_MIN: usize = 4 << 10;
+const PIECE_BYTES_MAX: usize = 256 << 10;

@@ -10,7 +10,7 @@ use anabranch_lab::experiment::Experiment;
 use anabranch_lab::expression::{Assertion, ExpressionError};
 use anabranch_lab::report::MeasureReport;
 use anabranch_lab::reproduce;
-use anabranch_lab::run::{self, Records, Trace};
+use anabranch_lab::run::{self, OpenTable, Records, Trace};
 use anabranch_lab::scenario::Scenario;
 use anabranch_lab::{html, picture};
 
@@ -39,27 +39,36 @@ pub(crate) fn run(args: &args::Run) -> Outcome {
         let path = path.display();
         return Err(Failure::usage(format!("{path}: --trace writes a table of this name; name another file")));
     }
-    let series = assertions.iter().flat_map(Assertion::series).chain(experiment.series()).chain(drawn).collect();
-    let records = |capture| Records { tables: folder.is_some(), series, capture };
+    let series: Vec<String> =
+        assertions.iter().flat_map(Assertion::series).chain(experiment.series()).chain(drawn).collect();
+    let mut parts = Vec::new();
+    let mut open = |name: &str| {
+        let Some(folder) = &folder else { return Err(std::io::ErrorKind::NotFound.into()) };
+        let mut part = folder.part(name).map_err(|failure| std::io::Error::other(failure.message))?;
+        let out = part.appender(tables.len())?;
+        parts.push(part);
+        Ok(out)
+    };
     let (mut report, trace) = {
         let progress = Progress::of_a_run();
         let on_step = |done, total| {
             progress.set(done, total);
             ControlFlow::Continue(())
         };
+        let mut open: Option<&mut OpenTable<'_>> = if folder.is_some() { Some(&mut open) } else { None };
+        let mut run = |capture| {
+            let records = Records { tables: open.take(), series: Vec::clone(&series), capture };
+            run::run_recording(&scenario, records, on_step)
+        };
         match capture {
-            None => run::run_recording(&scenario, records(None), on_step)?,
+            None => run(None)?,
             Some(mut part) => {
-                let run = part.writer().and_then(|out| run::run_recording(&scenario, records(Some(out)), on_step));
+                let run = part.writer().and_then(|out| run(Some(out)));
                 part.finish(run)?
             }
         }
     };
-    if let Some(folder) = &folder {
-        for file in trace.files() {
-            folder.write(&file, |out| trace.write(&file, out))?;
-        }
-    }
+    parts.into_iter().try_for_each(|part| part.finish(Ok(())))?;
     report.measures = trace.measures(&experiment, &report);
     report.notes.extend(coarsened(&trace));
     report.notes.extend(left_out(&experiment, args));
@@ -99,8 +108,8 @@ pub(crate) fn run(args: &args::Run) -> Outcome {
 fn coarsened(trace: &Trace<'_>) -> Option<String> {
     trace.coarsened().map(|resolution| {
         format!(
-            "what was recorded did not fit into memory, so that of all that happens within {resolution} the last is kept: set \
-             `resolution` to choose, or shorten the run"
+            "what the measures and the report read did not fit into memory, so that of all that happens within {resolution} they see \
+             the last: set `resolution` to choose, or shorten the run"
         )
     })
 }

@@ -4,7 +4,7 @@ mod around;
 mod measured;
 
 use std::fmt;
-use std::io::{self, Write};
+use std::io;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
@@ -14,8 +14,8 @@ use crate::experiment::Experiment;
 use crate::expression::{Expression, ExpressionError, Found};
 use crate::report::{MeasureReport, Report};
 use crate::scenario::Scenario;
-use crate::trace;
-use crate::world::{CHECKED, Recording, Simulation};
+pub use crate::trace::{OpenTable, Output};
+use crate::world::{CHECKED, Outputs, Recording, Simulation};
 
 use self::around::around;
 pub(crate) use self::measured::Run;
@@ -42,43 +42,41 @@ impl std::error::Error for ControllerFailed {}
 
 /// The records of a run besides its counters.
 #[derive(Default)]
-pub struct Records {
-    /// A table of each flow and each link, for [`Trace::write`].
-    pub tables: bool,
+pub struct Records<'a> {
+    /// Opens the tables: one of each file in [`Scenario::trace_files`], written while the run goes on, whole, with little memory.
+    pub tables: Option<&'a mut OpenTable<'a>>,
     /// Series by their names, for [`Trace::lookup`].
     pub series: Vec<String>,
     /// The destination of a pcap-ng capture of every packet that enters a link. The capture uses no memory.
-    pub capture: Option<Box<dyn Write + Send>>,
+    pub capture: Option<Output>,
 }
 
 /// Runs a scenario to its end with records. `on_step` receives the number of finished parts and of all parts of the run. It is called
 /// several times in a part that takes longer than [`SLICE_MAX`], and may stop the run by breaking.
 ///
 /// # Errors
-/// If the capture cannot be written; the run still goes on to its end. [`io::ErrorKind::Interrupted`] if `on_step` breaks.
+/// If a table or the capture cannot be written; the run still goes on to its end. [`io::ErrorKind::Interrupted`] if `on_step` breaks.
 /// [`ControllerFailed`] within the error if a controller of a flow's own fails: the run ends there.
-pub fn run_recording(
-    scenario: &Scenario,
-    records: Records,
+pub fn run_recording<'a>(
+    scenario: &'a Scenario,
+    records: Records<'_>,
     on_step: impl FnMut(usize, usize) -> ControlFlow<()>,
-) -> io::Result<(Report, Trace<'_>)> {
+) -> io::Result<(Report, Trace<'a>)> {
     around(scenario, || recording(scenario, records, on_step))
 }
 
-fn recording(
-    scenario: &Scenario,
-    records: Records,
+fn recording<'a>(
+    scenario: &'a Scenario,
+    records: Records<'_>,
     mut on_step: impl FnMut(usize, usize) -> ControlFlow<()>,
-) -> io::Result<(Report, Trace<'_>)> {
+) -> io::Result<(Report, Trace<'a>)> {
     let Records { tables, series, capture } = records;
-    let recording = match tables {
-        true => Recording::Tables(&series),
-        false => Recording::Series(&series),
+    let tables = match tables {
+        Some(open) => scenario.trace_files().iter().map(|name| open(name)).collect::<io::Result<_>>()?,
+        None => Vec::new(),
     };
-    let mut simulation = match capture {
-        None => build(scenario, recording),
-        Some(out) => Simulation::build_captured(scenario, recording, out)?,
-    };
+    let outputs = Outputs { tables, capture };
+    let mut simulation = Simulation::build_writing(scenario, Recording::Series(&series), outputs)?;
     let begin = Instant::now();
     let part = scenario.duration / STEPS as u64;
     let mut slices = 1;
@@ -99,7 +97,7 @@ fn recording(
     simulation.run();
     check(&simulation).map_err(io::Error::other)?;
     let wall_seconds = begin.elapsed().as_secs_f64();
-    simulation.finish_capture()?;
+    simulation.finish_outputs()?;
     Ok((Report { wall_seconds, ..simulation.report() }, Trace { simulation, scenario }))
 }
 
@@ -154,10 +152,6 @@ pub struct Trace<'a> {
 }
 
 impl Trace<'_> {
-    fn end(&self) -> SimTime {
-        SimTime::ZERO.saturating_add(self.scenario.duration)
-    }
-
     /// The series of this name and the end of the run, for expressions.
     ///
     /// # Errors
@@ -182,26 +176,5 @@ impl Trace<'_> {
             MeasureReport { name: name.clone(), value: answer.ok().filter(|value| value.is_finite()), because }
         };
         experiment.measures().iter().map(answer).collect()
-    }
-
-    /// Names of the files that [`Trace::write`] writes.
-    pub fn files(&self) -> Vec<String> {
-        let flows = self.simulation.flow_rows().map(|(id, _)| format!("flow.{id}.csv"));
-        flows.chain(self.simulation.link_traces().map(|(id, _)| format!("link.{id}.csv"))).collect()
-    }
-
-    /// Writes one of these files.
-    ///
-    /// # Errors
-    /// If `out` cannot be written.
-    pub fn write(&self, file: &str, out: &mut dyn Write) -> io::Result<()> {
-        let is = |kind: &str, id: &str| file.strip_prefix(kind).and_then(|rest| rest.strip_suffix(".csv")) == Some(id);
-        if let Some((_, rows)) = self.simulation.flow_rows().find(|(id, _)| is("flow.", id)) {
-            return trace::write_flow_csv(&rows, out);
-        }
-        match self.simulation.link_traces().find(|(id, _)| is("link.", id)) {
-            Some((_, link)) => link.borrow().write_csv(self.end(), out),
-            None => Err(io::Error::new(io::ErrorKind::NotFound, format!("no trace is called {file}"))),
-        }
     }
 }

@@ -161,7 +161,8 @@ impl Scenario {
 
     /// Names of the tables that a traced run of it may have ([`Trace::files`](crate::run::Trace::files)).
     pub fn trace_files(&self) -> Vec<String> {
-        let flows = self.flows.iter().map(|flow| format!("flow.{}.csv", flow.id));
+        let flows = self.flows.iter().filter(|flow| flow.transport.has_variables());
+        let flows = flows.map(|flow| format!("flow.{}.csv", flow.id));
         flows.chain(self.links.iter().map(|link| format!("link.{}.csv", link.id))).collect()
     }
 

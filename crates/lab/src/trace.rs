@@ -1,13 +1,16 @@
-//! The traces of a run as CSV: `flow.<id>.csv` and `link.<id>.csv`, with a row at each change.
+//! The traces of a run: the variables of links and the arrivals of flows, kept for series, or written as tables: `flow.<id>.csv` and
+//! `link.<id>.csv`, with a row at each change.
+
+mod table;
 
 use std::collections::VecDeque;
-use std::io::{self, Write};
+use std::io;
 
-use anabranch_sim::{
-    Detail, Direction, DropReason, Entry, FlowId, GaugeRow, Happening, History, Observer, PacketEvent, Portion,
-};
+use anabranch_sim::{Detail, Direction, DropReason, Entry, FlowId, Happening, History, Observer, PacketEvent, Portion};
 use anabranch_units::{Bytes, Rate, SimSpan, SimTime};
 
+pub(crate) use self::table::Table;
+pub use self::table::{OpenTable, Output};
 use crate::scenario::Link;
 
 /// The trace of a link's variables.
@@ -21,9 +24,29 @@ pub(crate) struct LinkTrace {
     /// The accepted packets that are not received yet: arrival time, number and size. Empty for a link with a hold.
     inside: VecDeque<(SimTime, i64, u32)>,
     /// The rows that are complete.
-    settled: History<LinkRow>,
+    settled: Settled,
     /// The later changes.
     pending: Pending,
+}
+
+/// The complete rows of a link: those that are kept for series, and the table that is written.
+#[derive(Default)]
+struct Settled {
+    last: LinkRow,
+    kept: Option<History<LinkRow>>,
+    table: Option<Table<LinkRow>>,
+}
+
+impl Settled {
+    fn push(&mut self, row: LinkRow) {
+        self.last = row;
+        if let Some(kept) = &mut self.kept {
+            kept.push(row);
+        }
+        if let Some(table) = &mut self.table {
+            table.push(row);
+        }
+    }
 }
 
 /// Changes before which others may still be inserted: the departure time of a packet is known only when it is received.
@@ -37,11 +60,11 @@ struct Pending {
 
 impl Pending {
     /// Moves the changes before `until` to the rows. Changes at the same time are one row.
-    fn settle(&mut self, rows: &mut History<LinkRow>, until: SimTime) {
+    fn settle(&mut self, rows: &mut Settled, until: SimTime) {
         loop {
             let fronts = self.departures.front().copied().into_iter().chain(self.others.front().map(|other| other.0));
             let Some(time) = fronts.min().filter(|&time| time < until) else { return };
-            let mut row = LinkRow { time, ..rows.last().copied().unwrap_or_default() };
+            let mut row = LinkRow { time, ..rows.last };
             // Arrivals before departures, so that a queue is never negative.
             let mut gone = 0;
             while let Some((_, change)) = self.others.pop_front_if(|other| other.0 == time) {
@@ -97,10 +120,11 @@ impl Entry for LinkRow {
 }
 
 impl LinkTrace {
-    /// A trace in this detail.
-    pub(crate) fn new(link: &Link, detail: Detail) -> Self {
+    /// A trace with rows in this detail for series, and with a table.
+    pub(crate) fn new(link: &Link, detail: Option<Detail>, table: Option<Table<LinkRow>>) -> Self {
         let (rate, delay, is_held) = (link.rate, link.delay, link.hold.is_some());
-        let (settled, inside, pending) = (History::new(detail), VecDeque::new(), Pending::default());
+        let settled = Settled { kept: detail.map(History::new), table, ..Settled::default() };
+        let (inside, pending) = (VecDeque::new(), Pending::default());
         Self { rate, delay, is_held, free_at: SimTime::ZERO, inside, settled, pending }
     }
 
@@ -116,33 +140,39 @@ impl LinkTrace {
         free_at.max(since).saturating_add(self.rate.transmission(Bytes::new(size.into())))
     }
 
-    /// The resolution: changes within this time are one row.
-    pub(crate) fn resolution(&self) -> SimSpan {
-        self.settled.resolution()
+    /// The resolution of the rows that are kept: changes within this time are one row.
+    pub(crate) fn resolution(&self) -> Option<SimSpan> {
+        self.settled.kept.as_ref().map(History::resolution)
     }
 
-    /// A row at each time of a change until `end`.
-    pub(crate) fn rows(&self, end: SimTime) -> Vec<LinkRow> {
+    /// A row at each time of a change until `end`, if they are kept.
+    pub(crate) fn rows(&self, end: SimTime) -> Option<Vec<LinkRow>> {
+        let kept = self.settled.kept.clone()?;
+        let mut rows = Settled { last: self.settled.last, kept: Some(kept), table: None };
+        self.to_come().settle(&mut rows, end.saturating_add(SimSpan::from_ticks(1)));
+        rows.kept.map(|kept| kept.entries().to_vec())
+    }
+
+    /// Writes the rest of the table, if there is one, until `end`.
+    ///
+    /// # Errors
+    /// If it could not be written, now or before.
+    pub(crate) fn finish_table(&mut self, end: SimTime) -> io::Result<()> {
+        let Some(table) = self.settled.table.take() else { return Ok(()) };
+        let mut rows = Settled { last: self.settled.last, kept: None, table: Some(table) };
+        self.to_come().settle(&mut rows, end.saturating_add(SimSpan::from_ticks(1)));
+        rows.table.map_or(Ok(()), |mut table| table.finish())
+    }
+
+    /// The changes that are not complete, with the departures of the packets inside: they leave one after the other.
+    fn to_come(&self) -> Pending {
         let mut pending = self.pending.clone();
-        // The packets inside leave one after the other.
         let mut free_at = self.free_at;
         for &(since, _, size) in &self.inside {
             free_at = self.departure(free_at, since, size);
             pending.departures.push_back(free_at);
         }
-        let mut rows = self.settled.clone();
-        pending.settle(&mut rows, end.saturating_add(SimSpan::from_ticks(1)));
-        rows.entries().to_vec()
-    }
-
-    /// Writes `time_s,queue_packets,dropped_packets,forwarded_packets`; the packet in service is in the queue, the other two
-    /// count up.
-    pub(crate) fn write_csv(&self, end: SimTime, out: &mut dyn Write) -> io::Result<()> {
-        writeln!(out, "time_s,queue_packets,dropped_packets,forwarded_packets")?;
-        for LinkRow { time, queue, dropped, forwarded } in self.rows(end) {
-            writeln!(out, "{:.9},{queue},{dropped},{forwarded}", time.as_secs_f64())?;
-        }
-        Ok(())
+        pending
     }
 }
 
@@ -274,23 +304,4 @@ pub(crate) fn message_delays(
         }
     }
     delays
-}
-
-/// Writes `time_s,window,ssthresh,rtt_s,base_rtt_s,avg_rtt_s,in_flight`; the cells of variables that an agent does not have are empty.
-pub(crate) fn write_flow_csv(rows: &[GaugeRow], out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "time_s,window,ssthresh,rtt_s,base_rtt_s,avg_rtt_s,in_flight")?;
-    for GaugeRow { time, gauges } in rows {
-        let base = gauges.rtt_base.map_or(String::new(), |base| base.as_secs_f64().to_string());
-        writeln!(
-            out,
-            "{:.9},{},{},{},{base},{},{}",
-            time.as_secs_f64(),
-            gauges.window,
-            gauges.ssthresh,
-            gauges.rtt.as_secs_f64(),
-            gauges.rtt_smoothed.as_secs_f64(),
-            gauges.in_flight
-        )?;
-    }
-    Ok(())
 }

@@ -12,15 +12,16 @@ mod reports;
 mod series;
 
 use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use anabranch_sim::{BuildError, Capture, FlowId, HostId, LinkId, Observed, World};
+use anabranch_sim::{BuildError, Capture, FlowId, GaugeRow, HostId, LinkId, Observed, World};
 use anabranch_units::SimTime;
 
 use self::build::Parts;
 pub(crate) use self::recording::Recording;
 use crate::own::Faults;
 use crate::scenario::Scenario;
-use crate::trace::{ArrivalTrace, LinkTrace};
+use crate::trace::{ArrivalTrace, LinkTrace, Output, Table};
 
 /// A scenario in the simulator.
 pub(crate) struct Simulation<'a> {
@@ -33,14 +34,25 @@ pub(crate) struct Simulation<'a> {
     /// The traces of recorded links, by position.
     traces: Vec<Option<Observed<LinkTrace>>>,
     arrivals: Vec<Option<Observed<ArrivalTrace>>>,
+    /// The tables of flows that are written.
+    tables: Vec<FlowTable>,
     capture: Option<Observed<Capture<Output>>>,
+}
+
+/// The table of a flow, which its source and the owner of the run have.
+type FlowTable = Arc<Mutex<Table<GaugeRow>>>;
+
+/// What is written while a run goes on.
+#[derive(Default)]
+pub(crate) struct Outputs {
+    /// The outputs of the tables, in the order of [`Scenario::trace_files`]; empty, if none is written.
+    pub(crate) tables: Vec<Output>,
+    /// The output of a capture of the packets that enter links.
+    pub(crate) capture: Option<Output>,
 }
 
 /// The number of checks for a failed controller in a run that has a module.
 const SLICES: u64 = 1000;
-
-/// The destination of a capture.
-pub(crate) type Output = Box<dyn io::Write + Send>;
 
 /// The reason why a scenario can be built.
 pub(crate) const CHECKED: &str = "what the simulator refuses was refused when the scenario was read";
@@ -62,26 +74,36 @@ impl<'a> Simulation<'a> {
     /// # Errors
     /// If the scenario exceeds a limit of the simulator.
     pub(crate) fn build(scenario: &'a Scenario, recording: Recording<'_>) -> Result<Self, BuildError> {
-        Parts::assemble(scenario, recording)?.build()
+        Parts::assemble(scenario, recording, Vec::new())?.build()
     }
 
-    /// The same, with a capture of the packets that enter links, written to `out`.
+    /// The same, with what is written while it runs.
     ///
     /// # Errors
-    /// If `out` cannot be written.
-    pub(crate) fn build_captured(scenario: &'a Scenario, recording: Recording<'_>, out: Output) -> io::Result<Self> {
-        let mut parts = Parts::assemble(scenario, recording).expect(CHECKED);
-        let names = parts.links.iter().copied().zip(scenario.links.iter().map(|link| link.id.as_str()));
-        let capture = Capture::new(out, names)?;
-        parts.capture = Some(parts.builder.observe(&parts.links, capture).expect(CHECKED));
+    /// If an output cannot be written.
+    pub(crate) fn build_writing(
+        scenario: &'a Scenario,
+        recording: Recording<'_>,
+        outputs: Outputs,
+    ) -> io::Result<Self> {
+        let mut parts = Parts::assemble(scenario, recording, outputs.tables).expect(CHECKED);
+        if let Some(out) = outputs.capture {
+            let names = parts.links.iter().copied().zip(scenario.links.iter().map(|link| link.id.as_str()));
+            let capture = Capture::new(out, names)?;
+            parts.capture = Some(parts.builder.observe(&parts.links, capture).expect(CHECKED));
+        }
         Ok(parts.build().expect(CHECKED))
     }
 
-    /// Flushes the capture, if there is one.
+    /// Writes the rest of all outputs.
     ///
     /// # Errors
-    /// If its output could not be written, now or before.
-    pub(crate) fn finish_capture(&mut self) -> io::Result<()> {
+    /// If one could not be written, now or before.
+    pub(crate) fn finish_outputs(&mut self) -> io::Result<()> {
+        let end = self.end();
+        self.traces.iter().flatten().try_for_each(|trace| trace.borrow().finish_table(end))?;
+        let mut tables = self.tables.iter();
+        tables.try_for_each(|table| table.lock().unwrap_or_else(PoisonError::into_inner).finish())?;
         self.capture.as_ref().map_or(Ok(()), |capture| capture.borrow().finish())
     }
 

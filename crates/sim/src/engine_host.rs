@@ -15,7 +15,7 @@ use anabranch_units::{SimSpan, SimTime, Span, Time};
 use crate::account::{Account, Portion};
 use crate::datagrams::Datagrams;
 use crate::distribution::Spans;
-use crate::gauges::GaugeRow;
+use crate::gauges::{GaugeListener, GaugeRow};
 use crate::history::{Detail, History, remember};
 use crate::host::{Arrival, Host, Input, Offer, Transmit};
 use crate::id::{Address, LinkId};
@@ -42,6 +42,7 @@ pub struct EngineSource {
     /// The weights of the paths that exist from the start, indexed by path; 1 each by default.
     weights: Vec<u32>,
     record: Option<Record>,
+    listener: Option<GaugeListener>,
     rtts: Spans,
     departures: Departures,
     /// The offers, if they are recorded.
@@ -204,6 +205,7 @@ impl EngineSource {
             ways: Vec::new(),
             weights: Vec::new(),
             record: None,
+            listener: None,
             rtts: Spans::default(),
             departures: Departures::default(),
             offers: None,
@@ -241,6 +243,12 @@ impl EngineSource {
     pub fn traced_in(self, detail: Detail) -> Self {
         let rows = vec![History::new(detail); self.ways.len().max(1)];
         Self { record: Some(Record { rows, acked: History::new(detail) }), ..self }
+    }
+
+    /// The same source, telling its variables at each change.
+    #[must_use]
+    pub fn heard_by(self, listener: GaugeListener) -> Self {
+        Self { listener: Some(listener), ..self }
     }
 
     /// The same source, recording its offers if they fit in this much memory.
@@ -377,6 +385,10 @@ impl EngineSource {
     }
 
     fn record(&mut self, now: SimTime) {
+        if let (Some(listener), Some(connection)) = (&mut self.listener, &self.connection) {
+            let paths = connection.path_reports();
+            listener.hear_paths(now, paths.map(|(_, report)| (number(report.tuple.local), gauges(&report))));
+        }
         let acknowledged = self.acknowledged();
         let (Some(record), Some(connection)) = (&mut self.record, &self.connection) else { return };
         for (_, report) in connection.path_reports() {

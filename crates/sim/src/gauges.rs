@@ -1,5 +1,8 @@
 //! A sender's variables over time, of one path or summed over several.
 
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
 use anabranch_ns2::Gauges;
 use anabranch_units::SimTime;
 
@@ -30,6 +33,51 @@ impl Entry for GaugeRow {
 
     fn joined(&self, later: &Self) -> Self {
         *later
+    }
+}
+
+/// Receives a sender's variables at each change, while the run goes on; of several paths, summed as by [`sum_of_paths`]. Nothing is kept, so
+/// a run of any length can be told completely.
+#[derive(Clone)]
+pub struct GaugeListener {
+    tell: Arc<Mutex<dyn FnMut(GaugeRow) + Send>>,
+    last: Option<Gauges>,
+    /// The variables of each path that has had any.
+    paths: Vec<Option<Gauges>>,
+}
+
+impl GaugeListener {
+    /// A listener that calls `tell` for each row.
+    pub fn new(tell: impl FnMut(GaugeRow) + Send + 'static) -> Self {
+        Self { tell: Arc::new(Mutex::new(tell)), last: None, paths: Vec::new() }
+    }
+
+    /// The variables of the sender are now these.
+    pub(crate) fn hear(&mut self, time: SimTime, gauges: Gauges) {
+        if self.last != Some(gauges) {
+            self.last = Some(gauges);
+            let mut tell = self.tell.lock().unwrap_or_else(PoisonError::into_inner);
+            tell(GaugeRow { time, gauges });
+        }
+    }
+
+    /// The variables of these paths, by their index, are now these.
+    pub(crate) fn hear_paths(&mut self, time: SimTime, paths: impl Iterator<Item = (usize, Gauges)>) {
+        for (path, gauges) in paths {
+            if self.paths.len() <= path {
+                self.paths.resize(path + 1, None);
+            }
+            self.paths[path] = Some(gauges);
+        }
+        if let Some(sum) = sum_of_paths(self.paths.iter().flatten().copied()) {
+            self.hear(time, sum);
+        }
+    }
+}
+
+impl fmt::Debug for GaugeListener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GaugeListener").field("last", &self.last).finish_non_exhaustive()
     }
 }
 

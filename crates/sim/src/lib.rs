@@ -105,7 +105,7 @@ pub use driver::{Driven, DriverSpec, Reads, Stamps};
 pub use engine_host::{EngineSink, EngineSource, Requests, Way};
 pub use error_model::{ErrorSpec, GilbertElliott};
 pub use event_queue::{EventQueue, Key, Next, Order};
-pub use gauges::{GaugeRow, sum_of_paths};
+pub use gauges::{GaugeListener, GaugeRow, sum_of_paths};
 pub use history::{Detail, Entry, History, is_same_bin};
 pub use hold::{DelaySpec, HoldSpec};
 pub use host::{Arrival, Due, Host, Input, Offer, Transmit};

@@ -11,7 +11,7 @@ use anabranch_units::SimTime;
 
 use crate::account::Account;
 use crate::distribution::Spans;
-use crate::gauges::GaugeRow;
+use crate::gauges::{GaugeListener, GaugeRow};
 use crate::history::{Detail, History, remember};
 use crate::host::{Arrival, Host, Input, Transmit};
 use crate::id::{Address, LinkId, Port};
@@ -25,6 +25,7 @@ pub struct MultihomedSource {
     ways: Ways,
     is_fed: bool,
     record: Option<Record>,
+    listener: Option<GaugeListener>,
     rtts: Spans,
 }
 
@@ -68,7 +69,7 @@ impl Ways {
 impl MultihomedSource {
     /// A source with one interface that has not started.
     pub fn new(sender: Sender) -> Self {
-        Self { sender, ways: Ways::default(), is_fed: false, record: None, rtts: Spans::default() }
+        Self { sender, ways: Ways::default(), is_fed: false, record: None, listener: None, rtts: Spans::default() }
     }
 
     /// The same source with several interfaces. Each path has a link that starts at the host's node, the address of the peer, and
@@ -95,6 +96,12 @@ impl MultihomedSource {
         Self { record: Some(Record { rows, acked: History::new(detail) }), ..self }
     }
 
+    /// The same source, telling its variables at each change.
+    #[must_use]
+    pub fn heard_by(self, listener: GaugeListener) -> Self {
+        Self { listener: Some(listener), ..self }
+    }
+
     /// The agent that sends.
     pub fn sender(&self) -> &Sender {
         &self.sender
@@ -117,6 +124,9 @@ impl MultihomedSource {
 
     /// Called after all changes of an event.
     fn note(&mut self, now: SimTime) {
+        if let Some(listener) = &mut self.listener {
+            listener.hear_paths(now, (0..self.sender.config().paths).map(|path| (path, self.sender.gauges(path))));
+        }
         let Some(record) = &mut self.record else { return };
         for (path, rows) in record.rows.iter_mut().enumerate() {
             GaugeRow { time: now, gauges: self.sender.gauges(path) }.remember(rows);

@@ -7,7 +7,7 @@ use anabranch_units::SimTime;
 
 use crate::account::Account;
 use crate::distribution::Spans;
-use crate::gauges::GaugeRow;
+use crate::gauges::{GaugeListener, GaugeRow};
 use crate::history::{Detail, Entry, History, remember};
 use crate::host::{Arrival, Host, Input, Transmit};
 use crate::packet::Body;
@@ -19,6 +19,7 @@ pub struct Ns2Source {
     payload: u32,
     supply: Supply,
     record: Option<Record>,
+    listener: Option<GaugeListener>,
     rtts: Spans,
 }
 
@@ -87,7 +88,7 @@ impl Ns2Source {
     /// A source that has not started.
     pub fn new(sender: Sender) -> Self {
         let payload = sender.config().payload;
-        Self { sender, payload, supply: Supply::Endless, record: None, rtts: Spans::default() }
+        Self { sender, payload, supply: Supply::Endless, record: None, listener: None, rtts: Spans::default() }
     }
 
     /// The same source, with data from offers only.
@@ -112,6 +113,12 @@ impl Ns2Source {
     #[must_use]
     pub fn traced_in(self, detail: Detail) -> Self {
         Self { record: Some(Record { rows: History::new(detail), acked: History::new(detail) }), ..self }
+    }
+
+    /// The same source, telling its variables at each change.
+    #[must_use]
+    pub fn heard_by(self, listener: GaugeListener) -> Self {
+        Self { listener: Some(listener), ..self }
     }
 
     /// The agent that sends.
@@ -245,9 +252,14 @@ impl Host for Ns2Source {
     fn poll_transmit(&mut self, now: SimTime) -> Option<Transmit> {
         let packet = self.sender.poll_transmit();
         // When there is nothing more to send, all changes of the event are done.
-        if let (None, Some(record)) = (packet, &mut self.record) {
-            GaugeRow { time: now, gauges: self.sender.gauges() }.remember(&mut record.rows);
-            remember(&mut record.acked, now, self.sender.acked_seq().into());
+        if packet.is_none() {
+            if let Some(record) = &mut self.record {
+                GaugeRow { time: now, gauges: self.sender.gauges() }.remember(&mut record.rows);
+                remember(&mut record.acked, now, self.sender.acked_seq().into());
+            }
+            if let Some(listener) = &mut self.listener {
+                listener.hear(now, self.sender.gauges());
+            }
         }
         packet.map(Transmit::from)
     }

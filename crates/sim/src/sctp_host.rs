@@ -11,6 +11,7 @@ use anabranch_ns2::sctp::{Delivery, Endpoint, Gauges};
 use anabranch_units::SimTime;
 
 use crate::account::Account;
+use crate::gauges::GaugeListener;
 use crate::history::{Detail, Entry, History, remember, remember_count};
 use crate::host::{Arrival, Due, Host, Input, Transmit};
 use crate::id::{Address, LinkId, Port};
@@ -24,6 +25,7 @@ pub struct Ns2Sctp {
     ways: Vec<(LinkId, Address)>,
     is_fed: bool,
     record: Option<Record>,
+    listener: Option<GaugeListener>,
 }
 
 #[derive(Clone, Debug)]
@@ -83,7 +85,7 @@ impl Entry for SctpDelivery {
 impl Ns2Sctp {
     /// A host with one interface that has not started.
     pub fn new(endpoint: Endpoint) -> Self {
-        Self { endpoint, ways: Vec::new(), is_fed: false, record: None }
+        Self { endpoint, ways: Vec::new(), is_fed: false, record: None, listener: None }
     }
 
     /// The same host with several interfaces. Each destination has a link that starts at the host's node, and the address of the
@@ -122,6 +124,12 @@ impl Ns2Sctp {
         Self { record: Some(record), ..self }
     }
 
+    /// The same host, telling its variables at each change.
+    #[must_use]
+    pub fn heard_by(self, listener: GaugeListener) -> Self {
+        Self { listener: Some(listener), ..self }
+    }
+
     /// The agent of the host.
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
@@ -154,7 +162,10 @@ impl Ns2Sctp {
 
     /// Called after all changes of an event.
     fn note(&mut self, now: SimTime) {
-        let Self { endpoint, record, .. } = self;
+        let Self { endpoint, record, listener, .. } = self;
+        if let Some(listener) = listener {
+            listener.hear(now, account::summed(endpoint));
+        }
         while let Some(delivery) = endpoint.poll_delivery() {
             if let Some(record) = record {
                 record.deliveries.push(SctpDelivery { time: now, delivery });

@@ -34,6 +34,11 @@ pub(super) fn create(path: &Path) -> io::Result<(fs::File, PathBuf)> {
     Ok((file, part))
 }
 
+/// Unregisters a file that has got its name.
+pub(super) fn forget(part: &Path) {
+    parts().remove(part);
+}
+
 /// Unregisters and removes a file that [`create`] has made. A failed removal changes nothing.
 pub(super) fn remove(part: &Path) {
     _ = fs::remove_file(part);

@@ -97,7 +97,8 @@ which holds until the next. *Events* have a time and a size. `flow.*.<events>` a
 those of all links. Times are in seconds from the start of the run.
 
 All changes are kept; if the scenario has a `resolution`, the last change within each. The records of a run take at most
-128 MB: beyond that, series get coarser, and `sim run` reports their resolution. The tables of `--trace` have the same rows.
+128 MB: beyond that, series get coarser, and `sim run` reports their resolution. The tables of `--trace` have the same rows, and
+never get coarser: they are written while the run goes on, and take no memory.
 ";
 
 const QUESTIONS: &str = "

@@ -40,6 +40,11 @@ impl Transport {
         }
     }
 
+    /// Whether its source has variables: a window and an RTT.
+    pub(crate) fn has_variables(&self) -> bool {
+        !matches!(self, Self::Cbr(_) | Self::OnOff(_))
+    }
+
     /// Whether it has a stream of this number.
     pub(crate) fn has_stream(&self, stream: u8) -> bool {
         match self {

@@ -1,14 +1,16 @@
 //! Puts the nodes, links, hosts and observers of a scenario into the simulator's builder.
 
-use anabranch_sim::{BuildError, Builder, Capture, Control, LinkId, NodeId, Observed, Port, Workload};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anabranch_sim::{BuildError, Builder, Capture, Control, GaugeListener, LinkId, NodeId, Observed, Port, Workload};
 
 use super::clock::{Clocks, clocks};
 use super::hosts::Hosts;
 use super::recording::{Recording, Wanted};
-use super::{Ends, Output, Simulation};
+use super::{Ends, FlowTable, Simulation};
 use crate::own::Faults;
 use crate::scenario::{Clock, Flow, Scenario};
-use crate::trace::{ArrivalTrace, LinkTrace};
+use crate::trace::{ArrivalTrace, LinkTrace, Output, Table};
 
 /// The parts of a [`Simulation`].
 pub(super) struct Parts<'a> {
@@ -20,18 +22,26 @@ pub(super) struct Parts<'a> {
     /// The traces of recorded links, by position.
     traces: Vec<Option<Observed<LinkTrace>>>,
     arrivals: Vec<Option<Observed<ArrivalTrace>>>,
+    tables: Vec<FlowTable>,
     pub(super) capture: Option<Observed<Capture<Output>>>,
 }
 
 impl<'a> Parts<'a> {
     /// Builds the world.
     pub(super) fn build(self) -> Result<Simulation<'a>, BuildError> {
-        let Self { scenario, faults, builder, links, flows, traces, arrivals, capture } = self;
-        Ok(Simulation { scenario, faults, world: builder.build()?, links, flows, traces, arrivals, capture })
+        let Self { scenario, faults, builder, links, flows, traces, arrivals, tables, capture } = self;
+        Ok(Simulation { scenario, faults, world: builder.build()?, links, flows, traces, arrivals, tables, capture })
     }
 
-    /// Assembles the parts of a scenario.
-    pub(super) fn assemble(scenario: &'a Scenario, recording: Recording<'_>) -> Result<Self, BuildError> {
+    /// Assembles the parts of a scenario. `tables` are the outputs of its tables, in the order of [`Scenario::trace_files`]; empty, if none
+    /// is written.
+    pub(super) fn assemble(
+        scenario: &'a Scenario,
+        recording: Recording<'_>,
+        tables: Vec<Output>,
+    ) -> Result<Self, BuildError> {
+        let mut outputs = tables.into_iter();
+        let mut tables = vec![];
         let mut builder = Builder::new(scenario.seed);
         if scenario.clock == Clock::Ns2 {
             builder.ns2_clock();
@@ -55,6 +65,12 @@ impl<'a> Parts<'a> {
         let faults = Faults::default();
         for (flow, start) in scenario.flows.iter().zip(starts) {
             let messages = messages(flow, &builder);
+            let output = if flow.transport.has_variables() { outputs.next() } else { None };
+            let table = output.map(|out| Arc::new(Mutex::new(Table::new(out, scenario.resolution))));
+            tables.extend(table.clone());
+            let listener = table.map(|table| {
+                GaugeListener::new(move |row| table.lock().unwrap_or_else(PoisonError::into_inner).push(row))
+            });
             let hosts = Hosts {
                 scenario,
                 nodes: &nodes,
@@ -64,6 +80,7 @@ impl<'a> Parts<'a> {
                 messages: &messages,
                 source_detail: wanted.flows[flows.len()].then_some(detail),
                 sink_detail: wanted.arrivals[flows.len()].then_some(detail),
+                listener,
             };
             let (source, sink) = hosts.build(&mut builder, &mut phases)?;
             let messages = if flow.class.is_some() { messages } else { Vec::new() };
@@ -90,7 +107,9 @@ impl<'a> Parts<'a> {
         }
         let mut traces = Vec::with_capacity(links.len());
         for ((link, &id), is_wanted) in scenario.links.iter().zip(&links).zip(wanted.links) {
-            let trace = is_wanted.then(|| LinkTrace::new(link, detail));
+            let table = outputs.next().map(|out| Table::new(out, scenario.resolution));
+            let is_traced = is_wanted || table.is_some();
+            let trace = is_traced.then(|| LinkTrace::new(link, is_wanted.then_some(detail), table));
             traces.push(trace.map(|trace| builder.observe(&[id], trace)).transpose()?);
         }
         let mut arrivals = Vec::with_capacity(flows.len());
@@ -100,7 +119,7 @@ impl<'a> Parts<'a> {
             let trace = is_wanted.then(|| ArrivalTrace::new(ends.flow, detail));
             arrivals.push(trace.map(|trace| builder.observe(&last, trace)).transpose()?);
         }
-        Ok(Self { scenario, faults, builder, links, flows, traces, arrivals, capture: None })
+        Ok(Self { scenario, faults, builder, links, flows, traces, arrivals, tables, capture: None })
     }
 }
 

@@ -6,8 +6,8 @@ use anabranch_ns2::{Sender, SenderConfig, Sink, Streams, multihome};
 use anabranch_proto::Config;
 use anabranch_sim::traffic::{self, OnOff};
 use anabranch_sim::{
-    BuildError, Builder, Detail, Dialogue, Driven, EngineSink, EngineSource, Host, HostId, LinkId, MultihomedSink,
-    MultihomedSource, NodeId, Ns2Sctp, Ns2Sink, Ns2Source, Requests, Way, Workload,
+    BuildError, Builder, Detail, Dialogue, Driven, EngineSink, EngineSource, GaugeListener, Host, HostId, LinkId,
+    MultihomedSink, MultihomedSource, NodeId, Ns2Sctp, Ns2Sink, Ns2Source, Requests, Way, Workload,
 };
 use anabranch_units::SimSpan;
 
@@ -27,6 +27,8 @@ pub(super) struct Hosts<'a> {
     /// The detail in which the source records its variables; below, in which the sink records arrivals. `None`: not at all.
     pub(super) source_detail: Option<Detail>,
     pub(super) sink_detail: Option<Detail>,
+    /// Receives the variables of the source; of a transport that has any.
+    pub(super) listener: Option<GaugeListener>,
 }
 
 impl Hosts<'_> {
@@ -45,6 +47,7 @@ impl Hosts<'_> {
                 let source = if streams.is_some() { source.with_stream_headers() } else { source };
                 let source = if *workload == Workload::Bulk { source } else { source.fed() };
                 let source = self.source_detail.into_iter().fold(source, Ns2Source::traced_in);
+                let source = self.listener.iter().cloned().fold(source, Ns2Source::heard_by);
                 let sink = Ns2Sink::new(Sink::new(*sink)).carrying(self.flow.transport.payload());
                 let sink = match *streams {
                     None => sink,
@@ -59,6 +62,7 @@ impl Hosts<'_> {
                 let (source, sink) = self.multihomed(config, clock_phase, builder)?;
                 let source = if *workload == Workload::Bulk { source } else { source.fed() };
                 let source = self.source_detail.into_iter().fold(source, MultihomedSource::traced_in);
+                let source = self.listener.iter().cloned().fold(source, MultihomedSource::heard_by);
                 let sink = self.sink_detail.into_iter().fold(sink, MultihomedSink::traced_in);
                 Ok((builder.host(from, source)?, builder.host(to, sink)?))
             }
@@ -66,6 +70,7 @@ impl Hosts<'_> {
                 let [source, sink] = self.association(config, *primary, builder)?;
                 let source = if *workload == Workload::Bulk { source } else { source.fed() };
                 let source = self.source_detail.into_iter().fold(source, Ns2Sctp::traced_in);
+                let source = self.listener.iter().cloned().fold(source, Ns2Sctp::heard_by);
                 let sink = self.sink_detail.into_iter().fold(sink, Ns2Sctp::traced_in);
                 Ok((builder.host(from, source)?, builder.host(to, sink)?))
             }
@@ -115,6 +120,7 @@ impl Hosts<'_> {
         let weights = self.flow.paths.iter().map(|path| path.weight).collect();
         let (source, sink) = (source.multihomed(there).weighted(weights), sink.multihomed(back));
         let source = self.source_detail.into_iter().fold(source, EngineSource::traced_in);
+        let source = self.listener.iter().cloned().fold(source, EngineSource::heard_by);
         // Each message of a class is remembered.
         let source = match self.messages {
             [] => source,

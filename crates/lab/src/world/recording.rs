@@ -16,8 +16,6 @@ pub(crate) enum Recording<'a> {
     Trace,
     /// The data for these series, by their names.
     Series(&'a [String]),
-    /// The data for these series, and the variables of every flow and link.
-    Tables(&'a [String]),
 }
 
 /// The flows whose variables and arrivals, and the links whose variables are recorded, by position.
@@ -29,15 +27,14 @@ pub(super) struct Wanted {
 
 impl Wanted {
     pub(super) fn new(scenario: &Scenario, recording: Recording<'_>) -> Self {
-        let (names, tables, arrivals) = match recording {
-            Recording::Counters => (&[][..], false, false),
+        let (names, all) = match recording {
+            Recording::Counters => (&[][..], false),
             #[cfg(test)]
-            Recording::Trace => (&[][..], true, true),
-            Recording::Series(names) => (names, false, false),
-            Recording::Tables(names) => (names, true, false),
+            Recording::Trace => (&[][..], true),
+            Recording::Series(names) => (names, false),
         };
-        let (flows, links) = (vec![tables; scenario.flows.len()], vec![tables; scenario.links.len()]);
-        let mut wanted = Self { arrivals: vec![arrivals; scenario.flows.len()], flows, links };
+        let (flows, links) = (vec![all; scenario.flows.len()], vec![all; scenario.links.len()]);
+        let mut wanted = Self { arrivals: flows.clone(), flows, links };
         for name in names {
             // An unknown name is refused when it is looked up.
             for (place, index) in scenario.series_places(name).unwrap_or_default() {

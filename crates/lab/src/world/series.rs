@@ -1,35 +1,21 @@
 //! The series and tables of a finished run.
 
-use std::borrow::Cow;
-
-use anabranch_sim::{Account, GaugeRow, HostSeries, Observed, Points, Portion};
+use anabranch_sim::{Account, HostSeries, Observed, Points, Portion};
 use anabranch_units::{SimSpan, SimTime};
 
 use super::Simulation;
 use crate::names::SeriesPlace;
 use crate::series::{Kind, Series};
-use crate::trace::{self, LinkRow, LinkTrace};
+use crate::trace::{self, LinkRow};
 
 impl Simulation<'_> {
-    /// The rows of each flow that has any, by position.
-    pub(crate) fn flow_rows(&self) -> impl Iterator<Item = (&str, Cow<'_, [GaugeRow]>)> {
-        let flows = self.scenario.flows.iter().zip(&self.flows);
-        flows.filter_map(|(flow, ends)| Some((flow.id.as_str(), self.world.account(ends.source).gauges()?)))
-    }
-
-    /// The trace of each link.
-    pub(crate) fn link_traces(&self) -> impl Iterator<Item = (&str, &Observed<LinkTrace>)> {
-        let traces = self.scenario.links.iter().zip(&self.traces);
-        traces.filter_map(|(link, trace)| Some((link.id.as_str(), trace.as_ref()?)))
-    }
-
     /// The resolution of the recorded series, if it is coarser than the scenario's: a run with many changes does not fit into
     /// memory.
     pub(crate) fn coarsened(&self) -> Option<SimSpan> {
         let world = &self.world;
         let ends = self.flows.iter().flat_map(|ends| [ends.source, ends.sink]);
         let hosts = ends.filter_map(|host| world.account(host).resolution());
-        let links = self.traces.iter().flatten().map(|trace| trace.borrow().resolution());
+        let links = self.traces.iter().flatten().filter_map(|trace| trace.borrow().resolution());
         let arrivals = self.arrivals.iter().flatten().map(|trace| trace.borrow().resolution());
         hosts.chain(links).chain(arrivals).max().filter(|&coarsest| coarsest > self.scenario.resolution)
     }
@@ -75,7 +61,8 @@ impl Simulation<'_> {
                 Ok(Series::variable(in_seconds(points)))
             }
             SeriesPlace::Link => {
-                let rows = self.traces[index].as_ref().ok_or_else(unknown)?.borrow().rows(self.end());
+                let rows = self.traces[index].as_ref().and_then(|trace| trace.borrow().rows(self.end()));
+                let rows = rows.ok_or_else(unknown)?;
                 if variable == "queue" {
                     let points = rows.iter().map(|row| (row.time.as_secs_f64(), row.queue as f64));
                     return Ok(Series::variable(from_nothing(points)));

@@ -12,6 +12,7 @@ use crate::series::{Extreme, Series};
 mod classes;
 mod sctp;
 mod series;
+mod tables;
 
 /// A chain whose link takes 8 ms for a packet of 1000 B and holds two packets.
 const CHAIN: &str = r#"
@@ -45,7 +46,7 @@ fn scenario(overrides: &[&str]) -> Result<Scenario, Diagnostic> {
 fn a_scenario_knows_how_large_its_world_is() {
     let size = |overrides: &[&str]| {
         let scenario = scenario(overrides).unwrap();
-        let parts = Parts::assemble(&scenario, Recording::Counters).unwrap();
+        let parts = Parts::assemble(&scenario, Recording::Counters, Vec::new()).unwrap();
         (scenario.size(), parts.builder.size())
     };
     let (said, counted) = size(&[]);

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use anabranch_ns2::sctp;
+use anabranch_ns2::sctp::{self, Endpoint};
 use anabranch_units::SimSpan;
 
 use super::Ns2Sctp;
@@ -13,8 +13,6 @@ use crate::history::History;
 impl Account for Ns2Sctp {
     fn report(&self) -> HostReport<'_> {
         let (counters, received) = (self.endpoint.counters(), self.endpoint.received());
-        let gauges: Vec<_> =
-            (0..self.endpoint.destinations()).map(|destination| self.endpoint.gauges(destination)).collect();
         let sent = SentReport {
             packets: counters.sent_packets,
             retransmitted: counters.retransmitted_chunks,
@@ -22,7 +20,7 @@ impl Account for Ns2Sctp {
             acked_seq: Some(self.endpoint.acked_tsn().into()),
             timeouts: Some(counters.timeouts),
             timeouts_in_row_max: Some(counters.timeouts_in_row_max.into()),
-            window: Some(sum(gauges.iter(), self.room()).window),
+            window: Some(summed(&self.endpoint).window),
             ..SentReport::default()
         };
         let received = ReceivedReport {
@@ -82,6 +80,12 @@ impl Ns2Sctp {
     fn room(&self) -> u32 {
         self.endpoint.config().room()
     }
+}
+
+/// The variables of an endpoint over all its destinations.
+pub(super) fn summed(endpoint: &Endpoint) -> anabranch_ns2::Gauges {
+    let gauges: Vec<_> = (0..endpoint.destinations()).map(|destination| endpoint.gauges(destination)).collect();
+    sum(gauges.iter(), endpoint.config().room())
 }
 
 /// Windows, thresholds and bytes in flight are sums; the RTT is that of the first destination that has one.

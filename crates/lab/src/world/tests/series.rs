@@ -16,8 +16,7 @@ fn assert_trace(scenario: &Scenario, queue: &str) {
     let mut simulation = Simulation::build(scenario, Recording::Trace).unwrap();
     simulation.run();
     let (end, link) = (simulation.end(), simulation.links[0]);
-    let (_, trace) = simulation.link_traces().next().unwrap();
-    let rows = trace.borrow().rows(end);
+    let rows = simulation.traces[0].as_ref().unwrap().borrow().rows(end).unwrap();
     let report = simulation.world.link(link);
     let last = rows.last().unwrap();
     assert_eq!((last.forwarded, last.dropped), (report.delivered, report.counts.drops), "{queue}");
