@@ -34,7 +34,11 @@ const LAYERS: &[Layer] = &[
         ours: &["anabranch-proto", "anabranch-ns2", "anabranch-cc", "anabranch-units"],
         others: Some(&["libm", "rand_core", "rand_xoshiro"]),
     },
-    Layer { name: "anabranch-plugin", ours: &["anabranch-cc", "anabranch-units"], others: Some(&["sha2", "wasmi"]) },
+    Layer {
+        name: "anabranch-plugin",
+        ours: &["anabranch-cc", "anabranch-units"],
+        others: Some(&["sha2", "wasmi", "wasmparser"]),
+    },
     Layer {
         name: "anabranch-lab",
         ours: &[

@@ -9,6 +9,7 @@ use wasmi::{
 };
 
 use crate::layout::{Table, at};
+use crate::limits::TABLE_ENTRIES_MAX;
 
 /// The hooks that a module may export, each without parameters and results.
 pub const HOOKS: [&str; 9] =
@@ -25,9 +26,6 @@ pub const FUEL_CALL: u64 = 1_000_000;
 
 /// The limit of an instance's memory in bytes. A module in Rust has 1.1 MB with the default stack.
 pub const MEMORY_MAX: usize = 4 << 20;
-
-/// The limit of entries in a module's function tables.
-const TABLE_ELEMENTS_MAX: usize = 10_000;
 
 /// The limit of the call depth.
 const DEPTH_MAX: usize = 500;
@@ -76,7 +74,7 @@ impl Instance {
     pub(crate) fn new(module: &wasmi::Module) -> Result<Self, String> {
         let limits = StoreLimitsBuilder::new()
             .memory_size(MEMORY_MAX)
-            .table_elements(TABLE_ELEMENTS_MAX)
+            .table_elements(TABLE_ENTRIES_MAX as usize)
             .instances(1)
             .memories(1)
             .build();

@@ -1,7 +1,7 @@
 //! Congestion controllers that are WASM modules: `cc = { plugin = "mine.wasm" }`.
 //!
 //! A module is untrusted code. It sees the facts of its path and nothing else: it has no imports, so no clock, no files and no randomness. Its file
-//! size, its memory, the instructions of a call and the call depth have limits. Its results are the same to the bit on every machine: it is
+//! size, its parts, its memory, the instructions of a call and the call depth have limits. Its results are the same to the bit on every machine: it is
 //! interpreted, every NaN has the same bits, and there are no threads and no vector instructions.
 //!
 //! A [`Module`] is a checked file. A [`Law`] is a module with values for its settings. Each path has its own controller, with its own instance of the
@@ -18,6 +18,7 @@ mod fault;
 mod instance;
 mod law;
 mod layout;
+mod limits;
 mod module;
 mod tables;
 pub mod template;

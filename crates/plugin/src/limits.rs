@@ -42,8 +42,9 @@ pub(crate) fn check(bytes: &[u8]) -> Result<(), String> {
             }
             Payload::ExportSection(exports) => {
                 within("exports", exports.count(), EXPORTS_MAX)?;
-                for export in exports.into_iter().flatten().filter(|export| export.name.len() > NAME_MAX) {
-                    let (name, most) = (shown(export.name), NAME_MAX);
+                let mut names = exports.into_iter().flatten().map(|export| export.name);
+                if let Some(name) = names.find(|name| name.len() > NAME_MAX) {
+                    let (name, most) = (shown(name), NAME_MAX);
                     return Err(format!("exports `{name}`, a name of more than {most} bytes; give it a shorter one"));
                 }
             }

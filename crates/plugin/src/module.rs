@@ -4,9 +4,11 @@ use std::fmt;
 
 use sha2::{Digest, Sha256};
 use wasmi::ExternType;
+use wasmparser::{Validator, WasmFeatures};
 
 use crate::instance::{HOOKS, Instance, MEMORY, MEMORY_MAX, TABLE, engine, no_table};
 use crate::layout::{VERSION, at, read_u32};
+use crate::limits;
 use crate::tables::{self, Gauge, Setting};
 
 /// The limit of a file in bytes. The templates have some thousand bytes, a law in Rust without optimisation two million.
@@ -54,6 +56,10 @@ impl Module {
                     .to_owned(),
             ));
         }
+        limits::check(&bytes).map_err(error)?;
+        // The compiler validates as it goes, and may have panicked before it finds a mistake.
+        let mut validator = Validator::new_with_features(FEATURES);
+        validator.validate_all(&bytes).map_err(|refusal| error(not_run(&refusal)))?;
         let compiled = compile(&bytes).map_err(error)?;
         check_exports(&compiled).map_err(error)?;
         let instance = Instance::new(&compiled).map_err(error)?;
@@ -114,23 +120,24 @@ impl Module {
 }
 
 fn compile(bytes: &[u8]) -> Result<wasmi::Module, String> {
-    wasmi::Module::new(&engine(), bytes).map_err(|error| {
-        format!(
-            "is not a module that can be run: {error}; allowed is WASM 2.0 without vector instructions, threads, 64-bit memories and a \
-             start function"
-        )
-    })
+    wasmi::Module::new(&engine(), bytes).map_err(|error| not_run(&error))
 }
 
-/// Checks the names and types of imports and exports.
+/// The part of WASM that the compiler knows; it refuses what it has not.
+const FEATURES: WasmFeatures = WasmFeatures::WASM2
+    .difference(WasmFeatures::SIMD)
+    .union(WasmFeatures::EXTENDED_CONST)
+    .union(WasmFeatures::TAIL_CALL);
+
+fn not_run(error: &dyn fmt::Display) -> String {
+    format!(
+        "is not a module that can be run: {error}; allowed is WASM 2.0 without vector instructions, threads, 64-bit memories and a start \
+         function"
+    )
+}
+
+/// Checks the names and types of exports. There are no imports.
 fn check_exports(module: &wasmi::Module) -> Result<(), String> {
-    if let Some(import) = module.imports().next() {
-        return Err(format!(
-            "imports `{}` of `{}`, and there is nothing to import: no clock, no file, no randomness and no output; remove what calls it",
-            import.name(),
-            import.module()
-        ));
-    }
     match module.get_export(MEMORY) {
         Some(ExternType::Memory(memory)) => {
             let least = memory.minimum().saturating_mul(PAGE);
@@ -157,7 +164,8 @@ fn check_exports(module: &wasmi::Module) -> Result<(), String> {
         }
         if name.starts_with("on_") && !is_hook {
             return Err(format!(
-                "exports `{name}`, which is no hook and would never be called; there are {}",
+                "exports `{}`, which is no hook and would never be called; there are {}",
+                limits::shown(name),
                 HOOKS.join(", ")
             ));
         }

@@ -12,6 +12,8 @@ use anabranch_units::{Bytes, Rate, Span, Time};
 
 use super::*;
 
+mod limits;
+
 /// The address of the table in these modules.
 const BASE: usize = 1024;
 const SCRATCH: usize = 2048;

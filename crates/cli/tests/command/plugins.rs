@@ -231,7 +231,7 @@ fn an_evaluation_names_what_is_wrong_with_a_module() {
         (&["--cc", "laws"], 2, "there is no congestion law `laws`"),
         (&["--cc", "laws/mine.wasm,step=2"], 2, "mine.wasm has no setting `step`"),
         (&["--cc", "mine.wasm", "--against", "laws/mine.wasm"], 2, "two different laws are called `mine.wasm`"),
-        (&["--cc", "stops.wasm", "--quick"], 1, "flow `f`: stops.wasm at 0.17"),
+        (&["--cc", "stops.wasm", "--quick"], 1, "flow `f`: stops.wasm at 0."),
     ] {
         let output = anabranch(&folder, &[&["eval"], args].concat());
         assert_exit(&output, code);
