@@ -2,6 +2,7 @@
 
 pub(crate) mod link;
 pub(crate) mod network;
+pub(crate) mod ticket;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;

@@ -25,6 +25,7 @@ use crate::args::{Anabranch, Artifact, Command, Sim};
 use crate::failure::Outcome;
 
 fn main() -> ExitCode {
+    args::ticket::hide();
     let outcome = run(Anabranch::parse());
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

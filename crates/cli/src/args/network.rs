@@ -8,14 +8,16 @@ use anabranch::{PublicKey, Ticket};
 use anabranch_tunnel::{ListenAt, PortForward, Target};
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::ticket;
+
 #[derive(Debug, Args)]
 #[command(after_help = "Exit codes: 0 every file arrived, 1 a file did not, 2 wrong usage.")]
 pub(crate) struct Send {
     /// Files and folders. A folder is sent with its content, except symbolic links.
     #[arg(value_name = "PATH", required = true, num_args = 1..)]
     pub(crate) paths: Vec<PathBuf>,
-    /// The ticket that `anabranch recv` has printed.
-    #[arg(value_name = "TICKET")]
+    /// The ticket that `anabranch recv` has printed; or where it is: @FILE, env:VARIABLE, or - for standard input.
+    #[arg(value_name = "TICKET", value_parser = ticket::read)]
     pub(crate) ticket: Ticket,
     /// A key file of `anabranch key new`; the default is a new key.
     #[arg(long, value_name = "FILE")]
@@ -101,8 +103,8 @@ pub(crate) struct Listen {
 pub(crate) struct Bench {
     #[command(subcommand)]
     pub(crate) serve: Option<BenchServer>,
-    /// The ticket that `anabranch bench serve` has printed.
-    #[arg(value_name = "TICKET", required = true)]
+    /// The ticket that `anabranch bench serve` has printed; or where it is: @FILE, env:VARIABLE, or - for standard input.
+    #[arg(value_name = "TICKET", required = true, value_parser = ticket::read)]
     pub(crate) ticket: Option<Ticket>,
     /// The duration in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=86_400))]
@@ -168,8 +170,8 @@ pub(crate) enum BenchServer {
 pub(crate) struct Tunnel {
     #[command(subcommand)]
     pub(crate) serve: Option<TunnelServer>,
-    /// The ticket that `anabranch tunnel serve` has printed.
-    #[arg(value_name = "TICKET", required = true)]
+    /// The ticket that `anabranch tunnel serve` has printed; or where it is: @FILE, env:VARIABLE, or - for standard input.
+    #[arg(value_name = "TICKET", required = true, value_parser = ticket::read)]
     pub(crate) ticket: Option<Ticket>,
     /// Open a port here, forwarded to a host and port at the other end; repeatable.
     #[arg(short = 'L', long, value_name = "[ADDRESS:]PORT:HOST:PORT")]

@@ -73,6 +73,36 @@ fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     files
 }
 
+/// Others read the arguments of a process, and a ticket admits whoever has it.
+#[test]
+#[cfg(target_os = "linux")]
+fn ticket_not_among_arguments_of_running_command() {
+    let here = folder("network-ticket");
+    let server = Server::start(&here, &["bench", "serve"]);
+    fs::write(here.join("ticket"), format!("{}\n", server.ticket)).unwrap();
+    let places = ["-", "@ticket", "env:MINE", &server.ticket];
+    for place in places {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_anabranch"));
+        command.args(["bench", place, "--time", "1", "--json"]).current_dir(&here).env("MINE", &server.ticket);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), server.ticket.as_bytes()).unwrap();
+        std::thread::sleep(Duration::from_millis(500));
+        let arguments = fs::read(format!("/proc/{}/cmdline", child.id())).unwrap();
+        let arguments = String::from_utf8(arguments).unwrap();
+        assert!(arguments.contains("bench\0") && arguments.contains("\0--json\0"), "{arguments:?}");
+        assert!(!arguments.contains(&server.ticket), "{place}: {arguments:?}");
+        document(&child.wait_with_output().unwrap());
+    }
+    for (place, why) in [
+        ("@none", "none cannot be read: No such file"),
+        ("env:NONE", "the variable NONE of the environment: environment variable not found"),
+        ("@.", "it is no plain file"),
+        ("-", "a ticket begins with `ab1`"),
+    ] {
+        refused(&anabranch(&here, &["bench", place]), 2, why);
+    }
+}
+
 #[test]
 fn a_folder_goes_from_one_shell_to_another() {
     let here = folder("network-folder");
