@@ -6,4 +6,5 @@ pub(crate) mod inbound;
 mod names;
 pub(crate) mod outbound;
 pub(crate) mod records;
+mod send_queue;
 pub(crate) mod turns;

@@ -234,8 +234,8 @@ impl Agreement {
         let Config { send_buffer, stream_buffer, receive_buffer, mss, .. } = *config;
         let count = self.streams.unwrap_or(1);
         let framing = if self.streams.is_some() { Framing::Streams } else { Framing::Plain };
-        let outbound =
-            Outbound::new(framing, count, send_buffer, self.credit).with_waiting_max(send_memory::waiting_max(config));
+        let outbound = Outbound::new(framing, count, send_buffer, self.credit);
+        let outbound = outbound.with_waiting_max(send_memory::waiting_max(config), count);
         let flow_control = match self.streams {
             Some(streams) => FlowControl::new(stream_buffer, receive_buffer, mss.into(), streams, credit(config)),
             None => FlowControl::none(),

@@ -459,11 +459,20 @@ impl<P: Payload> Connection<P> {
         }
         self.receiver.arrivals.insert(place.left, place.data_end, nonce);
         let paths = &self.paths;
-        let rtt = || paths.iter().filter_map(|(_, path)| path.control.rtt_smoothed()).max();
-        if let Some(more) = self.receiver.tune(now, rtt, || self.flow_control.shortage()) {
-            self.flow_control.grow(more);
+        let rtt = || paths.iter().filter_map(|(_, path)| path.control.rtt_now()).max();
+        if self.receiver.ends_round(now, rtt) {
+            self.on_round();
         }
         true
+    }
+
+    /// A round trip has passed: adapts the receive buffer.
+    #[cold]
+    fn on_round(&mut self) {
+        self.flow_control.on_round();
+        if let Some(more) = self.receiver.tune(self.flow_control.take_is_short()) {
+            self.flow_control.grow(more);
+        }
     }
 
     /// A record arrived. It takes effect at once, whatever its stream.
@@ -484,7 +493,7 @@ impl<P: Payload> Connection<P> {
                 (sid, Freed::RECORD)
             }
             Record::MaxStreamData { sid, limit, over } => {
-                self.sender.outbound.on_credit(sid, limit, over);
+                self.sender.outbound.on_credit(sid, limit, over, &mut self.events);
                 (sid, Freed::RECORD)
             }
         };
@@ -494,7 +503,7 @@ impl<P: Payload> Connection<P> {
 
     /// Everything up to the peer's FIN has arrived.
     fn on_fin(&mut self, now: Time) {
-        self.sender.outbound.lift_credit();
+        self.sender.outbound.lift_credit(&mut self.events);
         if self.peer.framing == Framing::Plain {
             self.receiver.finish_plain(&mut self.events);
         }

@@ -218,17 +218,16 @@ impl<P: Payload> Receiver<P> {
         self.window.consume(StreamHeader::LEN.into());
     }
 
-    /// Data has arrived; `rtt` is that of the slowest path, and streams lack `shortage` bytes of credit. Returns by how much the
-    /// buffer grew, if it did.
+    /// Data has arrived; `rtt` is that of the slowest path. Returns whether a round trip has passed.
     #[inline]
-    pub(super) fn tune(
-        &mut self,
-        now: Time,
-        rtt: impl FnOnce() -> Option<Span>,
-        shortage: impl FnOnce() -> u64,
-    ) -> Option<u64> {
+    pub(super) fn ends_round(&mut self, now: Time, rtt: impl FnOnce() -> Option<Span>) -> bool {
+        self.buffer.on_arrival(now, rtt)
+    }
+
+    /// A round trip has passed, in which a stream lacked credit if `is_short`. Returns by how much the buffer grew, if it did.
+    pub(super) fn tune(&mut self, is_short: bool) -> Option<u64> {
         let capacity = self.window.capacity();
-        let wanted = self.buffer.on_arrival(now, self.window.consumed(), capacity, rtt, shortage)?;
+        let wanted = self.buffer.grown(self.window.consumed(), capacity, is_short)?;
         self.window.grow(wanted);
         Some(wanted - capacity)
     }

@@ -28,6 +28,7 @@ mod options;
 mod paths;
 mod random;
 mod recovery;
+mod stalled;
 mod streams;
 mod undo;
 mod wire_rules;

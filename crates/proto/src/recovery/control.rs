@@ -442,6 +442,11 @@ impl PathControl {
         self.rtt.smoothed()
     }
 
+    /// The latest RTT sample, or the smoothed RTT if that is larger: a queue that grows fast is in the first only.
+    pub(crate) fn rtt_now(&self) -> Option<Span> {
+        self.rtt_smoothed().max(self.tally.rtt_latest)
+    }
+
     /// The best delivery rate in bytes per second.
     pub(crate) fn delivery_rate(&self) -> Option<f64> {
         self.delivery_rate.best()

@@ -5,17 +5,27 @@
 //!
 //! ```text
 //! rbuf  =  a reserve for the control stream, which needs no credit
-//!       +  streams × initial credit, which each stream always gets back: at most a quarter of rbuf for the first 255, and as much for all others
-//!       +  a pool, of which a stream gets at most two thirds of what the others leave
+//!       +  streams × base: what each stream may always have, whatever the others hold
+//!       +  a pool, of which a stream gets a part of what the others leave
 //! ```
 //!
-//! Granted credit cannot be revoked. But credit for data that was read, and that is not granted again, returns to the pool.
-//! Credit belongs to a SID and outlives its stream. So if a SID has more credit than an unused one, the receiver announces the
-//! end of its stream, and the sender reuses that SID. An unread stream keeps its credit, which is at most about half of rbuf.
-//! After many concurrent streams the pool is granted to their SIDs, and a single later stream would have no more than one of
-//! them: then rbuf grows by the credit of idle SIDs ([`FlowControl::shortage`]). A stream starts with its initial credit and gets
-//! four bytes for each byte read, so its credit doubles when a quarter was read. That suffices for slow start, which doubles once
-//! per round, and a stream with little data is granted little.
+//! At first the base is the initial credit: a quarter of rbuf for the first 255 streams, and as much for all others. When rbuf
+//! grows, half of the growth is added to the bases and half to the pool. So the sum of granted and unread bytes never exceeds
+//! rbuf, and every stream can go on.
+//!
+//! **Credit follows what the reader takes.** A stream starts with its initial credit, and has four times what was read of it in a
+//! round trip: so its credit doubles with slow start, and a stream that is read slowly, or no longer, is granted no more than it
+//! needs. Granted credit cannot be revoked. So a stream whose reader stops keeps what it had: four round trips of its own rate at
+//! most, and at most 2/(3 + 2n) of what others leave of the pool, where n other streams hold parts of it. A single stream may have
+//! two thirds. After n streams that took all they could and stopped, 1/(2n + 1) of the pool is left for the next; a fixed share of
+//! two thirds would leave 1/3^n.
+//!
+//! If a stream's credit is less than two round trips of its rate because others hold the rest, rbuf doubles, up to its ceiling
+//! ([`FlowControl::take_is_short`]).
+//!
+//! Credit for data that was read, and that is not granted again, returns to the pool. Credit belongs to a SID and outlives its
+//! stream. So if a SID has more credit than an unused one, the receiver announces the end of its stream, and the sender reuses that
+//! SID. Such an idle SID is none of the n.
 //!
 //! Limits are announced in steps. Credit that was read but not announced is missing at the sender, so a step is a sixteenth of a
 //! stream's credit. But a step of less than eight segments must be a quarter of the credit, because a record takes a segment.
@@ -39,13 +49,18 @@ pub(crate) struct FlowControl {
     credit: u64,
     /// The step of announcements in bytes, unless a quarter of the credit is less.
     step_least: u64,
-    /// The size of the pool, and the granted part of it.
+    /// The size of the pool, and the part of it that streams hold: their credit beyond their bases.
     pool: u64,
     promised: u64,
-    /// Whether a stream was refused credit since the last query; and by how much the buffer was asked to grow because of idle
-    /// SIDs.
+    /// The number of streams that hold a part of the pool, without idle SIDs.
+    holders: u64,
+    /// By how much the buffer has grown; and the part of it that each base has.
+    grown: u64,
+    base_more: u64,
+    /// The number of round trips so far.
+    round: u64,
+    /// Whether a stream had less credit than its reader needs since the last query.
     is_short: bool,
-    lent: u64,
     /// Whether limits apply. They do not in plain TCP, and not after our FIN, which no record can follow.
     is_open: bool,
 }
@@ -65,6 +80,9 @@ struct Account {
     over: u8,
     /// Bytes that had arrived when the last of these streams ended. If nothing arrived since, the SID is idle.
     arrived_then: Option<u64>,
+    /// The round trip of the last read; the bytes read in it, and in the one before.
+    round: u64,
+    read: [u64; 2],
 }
 
 impl FlowControl {
@@ -93,8 +111,11 @@ impl FlowControl {
             step_least: STEP_SEGMENTS * mss,
             pool: (capacity - reserve).saturating_sub(initial),
             promised: 0,
+            holders: 0,
+            grown: 0,
+            base_more: 0,
+            round: 0,
             is_short: false,
-            lent: 0,
             is_open: true,
         }
     }
@@ -113,24 +134,37 @@ impl FlowControl {
         self.accounts.get_or_make(sid, |sid| Account::new(initial(sid, credit)))
     }
 
-    /// The buffer has grown by `bytes` bytes, which the pool may grant.
-    pub(crate) fn grow(&mut self, bytes: u64) {
-        self.pool += bytes;
+    /// The base of a stream.
+    #[inline]
+    fn base(&self, sid: Sid) -> u64 {
+        initial(sid, self.credit).saturating_add(self.base_more)
     }
 
-    /// By how much the buffer should grow: the credit beyond the initial one of SIDs whose streams are over, if a stream was
-    /// refused more credit. That credit cannot be revoked. The growth returned by earlier calls is not returned again.
+    /// A round trip has passed.
+    pub(crate) fn on_round(&mut self) {
+        self.round += 1;
+    }
+
+    /// The buffer has grown by `bytes` bytes: half of them are added to the bases, the rest to the pool.
     #[cold]
-    pub(crate) fn shortage(&mut self) -> u64 {
-        if !std::mem::take(&mut self.is_short) || !self.is_open {
-            return 0;
+    pub(crate) fn grow(&mut self, bytes: u64) {
+        self.grown += bytes;
+        let more_before = self.base_more;
+        // A single stream has the pool for itself, and a fixed buffer of each stream needs no base.
+        if self.streams > 1 && self.buffer == StreamBuffer::Shared {
+            self.base_more = self.grown / BASES_PART / u64::from(self.streams);
         }
-        let credit = self.credit;
-        let idle = self.accounts.iter().filter(|(_, account)| account.arrived_then == Some(account.arrived));
-        let beyond = idle.map(|(sid, account)| (account.limit - account.consumed).saturating_sub(initial(sid, credit)));
-        let shortage = beyond.sum::<u64>().saturating_sub(self.lent);
-        self.lent += shortage;
-        shortage
+        self.pool += bytes - (self.base_more - more_before) * u64::from(self.streams);
+        let held = self.accounts.iter().map(|(sid, account)| (account.beyond(self.base(sid)), account.is_idle()));
+        let held = held.filter(|(beyond, _)| *beyond > 0);
+        (self.promised, self.holders) =
+            held.fold((0, 0), |(sum, count), (beyond, is_idle)| (sum + beyond, count + u64::from(!is_idle)));
+    }
+
+    /// Whether a stream had less credit than its reader needs, since the last query: because others hold the rest, or because the
+    /// buffer is small. Then it should double.
+    pub(crate) fn take_is_short(&mut self) -> bool {
+        std::mem::take(&mut self.is_short) && self.is_open
     }
 
     /// Limits no longer apply.
@@ -147,9 +181,12 @@ impl FlowControl {
         if self.accounts.get(sid).is_none() && !is_within(&Account::new(initial(sid, self.credit))) {
             return false;
         }
+        let base = self.base(sid);
         let account = self.account(sid);
         let is_taken = is_within(account);
+        let is_woken = is_taken && account.is_idle() && account.beyond(base) > 0;
         account.arrived += if is_taken { bytes } else { 0 };
+        self.holders += u64::from(is_woken);
         is_taken
     }
 
@@ -159,15 +196,20 @@ impl FlowControl {
         if !self.is_open {
             return None;
         }
-        let initial = initial(sid, self.credit);
+        let (base, round) = (self.base(sid), self.round);
         let account = self.account(sid);
+        let before = account.beyond(base);
         account.consumed += bytes;
+        account.on_read(round, bytes);
         debug_assert!(account.consumed <= account.arrived, "nothing is read that has not come: {account:?}");
-        let held = account.limit - account.consumed;
-        let allotment = account.allotment;
-        self.promised -= (held + bytes).saturating_sub(initial) - held.saturating_sub(initial);
+        let (held, allotment, after) = (account.limit - account.consumed, account.allotment, account.beyond(base));
+        if before > 0 {
+            let has_left = after == 0 && !account.is_idle();
+            self.promised -= before - after;
+            self.holders -= u64::from(has_left);
+        }
         let is_due = held + step(allotment, self.step_least) <= allotment;
-        if is_due { self.renew(sid, held, GROWTH) } else { None }
+        if is_due { self.renew(sid, Growth::WithReads) } else { None }
     }
 
     /// The application is done with a stream of this SID. Returns a record if the SID has more credit than an unused one. The
@@ -176,45 +218,58 @@ impl FlowControl {
         if !self.is_open {
             return None;
         }
-        let initial = initial(sid, self.credit);
+        let (initial, base) = (initial(sid, self.credit), self.base(sid));
         let account = self.account(sid);
+        let has_rested = !account.is_idle() && account.beyond(base) > 0;
         account.over = account.over.wrapping_add(1);
         account.arrived_then = Some(account.arrived);
         let Account { limit, consumed, allotment, over, .. } = *account;
+        self.holders -= u64::from(has_rested);
         if allotment <= initial {
             return None;
         }
         let same = Record::MaxStreamData { sid, limit: limit as u32, over };
-        self.renew(sid, limit - consumed, 0).or((limit - consumed > initial).then_some(same))
+        self.renew(sid, Growth::None).or((limit - consumed > initial).then_some(same))
     }
 
-    /// Renews the credit of a stream that has `held` bytes left: adds `growth` times what was read. Returns the record for the
-    /// peer.
+    /// Renews the credit of a stream. Returns the record for the peer.
     #[inline(never)]
-    fn renew(&mut self, sid: Sid, held: u64, growth: u64) -> Option<Record> {
+    fn renew(&mut self, sid: Sid, growth: Growth) -> Option<Record> {
+        let (base, buffer, round) = (self.base(sid), self.buffer, self.round);
         // There is only one stream besides the control stream, so it need not share.
-        let (initial, is_alone) = (initial(sid, self.credit), self.streams == 1);
+        let is_alone = self.streams == 1;
         let account = self.accounts.get_mut(sid).expect("it has been read");
-        let ceiling = match self.buffer {
+        let (held, before, is_idle) = (account.limit - account.consumed, account.beyond(base), account.is_idle());
+        let ceiling = match buffer {
             StreamBuffer::Bytes(bytes) => bytes.clamp(1, MOST),
             StreamBuffer::Shared => {
-                let left = self.pool.saturating_sub(self.promised - held.saturating_sub(initial));
-                let most = if is_alone { left } else { left / 3 * 2 };
-                (initial + most).min(MOST)
+                let left = self.pool.saturating_sub(self.promised - before);
+                let others = self.holders - u64::from(before > 0 && !is_idle);
+                let most = if is_alone { left } else { left / (3 + 2 * others) * 2 };
+                (base + most).min(MOST)
             }
         };
         let read = account.allotment.saturating_sub(held);
-        let wanted = account.allotment.saturating_add(read.saturating_mul(growth));
-        self.is_short |= wanted > ceiling && self.buffer == StreamBuffer::Shared;
+        let wanted = match (growth, buffer) {
+            (Growth::None, _) => account.allotment,
+            (Growth::WithReads, StreamBuffer::Bytes(_)) => account.allotment.saturating_add(read * ROUNDS),
+            (Growth::WithReads, StreamBuffer::Shared) => {
+                let in_round = account.in_round(round);
+                self.is_short |= in_round.saturating_mul(ROUNDS_LEAST) > ceiling;
+                account.allotment.saturating_add(read * ROUNDS).min(in_round.saturating_mul(ROUNDS)).max(base)
+            }
+        };
         let allotment = wanted.min(ceiling);
         let limit = (account.consumed + allotment).min(account.acked + HALF - 1);
         let allotment = limit.saturating_sub(account.consumed);
-        let least = if growth == 0 { 1 } else { step(allotment, self.step_least) };
+        let least = if growth == Growth::None { 1 } else { step(allotment, self.step_least) };
         if held + least > allotment || limit <= account.limit {
             return None;
         }
-        self.promised += allotment.saturating_sub(initial) - held.saturating_sub(initial);
         (account.limit, account.allotment) = (limit, allotment);
+        let after = account.beyond(base);
+        self.promised += after - before;
+        self.holders += u64::from(before == 0 && after > 0 && !is_idle);
         Some(Record::MaxStreamData { sid, limit: limit as u32, over: account.over })
     }
 
@@ -240,10 +295,11 @@ impl FlowControl {
         let names = || (1..=self.streams).map(Sid::new).filter(|_| self.is_open);
         let accounts = || names().filter_map(|sid| Some((sid, self.accounts.get(sid)?)));
         assert!(accounts().all(|(_, account)| account.arrived <= account.limit), "{self:?}");
-        let beyond = |(sid, account): (Sid, &Account)| {
-            (account.limit - account.consumed).saturating_sub(initial(sid, self.credit))
-        };
+        let beyond = |(sid, account): (Sid, &Account)| account.beyond(self.base(sid));
         assert!(!self.is_open || accounts().map(beyond).sum::<u64>() == self.promised, "{self:?}");
+        let holders = accounts().filter(|(sid, account)| account.beyond(self.base(*sid)) > 0 && !account.is_idle());
+        assert!(!self.is_open || holders.count() as u64 == self.holders, "{self:?}");
+        assert!(self.promised <= self.pool || self.buffer != StreamBuffer::Shared, "{self:?}");
         let promise =
             |sid| self.accounts.get(sid).map_or(initial(sid, self.credit), |account| account.limit - account.consumed);
         let promised = names().map(promise).sum();
@@ -261,8 +317,43 @@ impl Account {
             allotment: initial,
             over: 0,
             arrived_then: None,
+            round: 0,
+            read: [0; 2],
         }
     }
+
+    /// Whether its streams are over and nothing has arrived since.
+    fn is_idle(&self) -> bool {
+        self.arrived_then == Some(self.arrived)
+    }
+
+    /// Its credit beyond the base.
+    fn beyond(&self, base: u64) -> u64 {
+        (self.limit - self.consumed).saturating_sub(base)
+    }
+
+    /// Bytes were read in this round trip.
+    #[inline]
+    fn on_read(&mut self, round: u64, bytes: u64) {
+        if self.round != round {
+            self.read = [0, if self.round + 1 == round { self.read[0] } else { 0 }];
+            self.round = round;
+        }
+        self.read[0] += bytes;
+    }
+
+    /// The bytes read in a round trip: in the present one, or in the one before.
+    fn in_round(&self, round: u64) -> u64 {
+        let [last, before] = self.read;
+        if self.round == round { last.max(before) } else { 0 }
+    }
+}
+
+/// Whether the credit of a stream grows with what is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Growth {
+    None,
+    WithReads,
 }
 
 /// The initial credit of a SID, if the first page has `credit`.
@@ -305,200 +396,19 @@ const STEP_PART_MOST: u64 = 4;
 /// A step has at least this many segments, unless that exceeds a quarter of the credit.
 const STEP_SEGMENTS: u64 = 8;
 
-/// The credit granted per byte read.
-const GROWTH: u64 = 4;
+/// The credit of a stream in round trips: two because slow start doubles the data of the next one, and as much again because a
+/// grant takes a round trip until its data arrives.
+const ROUNDS: u64 = 4;
+
+/// A stream with less credit than two round trips of its rate is held up: RFC 9000's common receivers double a window that is
+/// consumed in less.
+const ROUNDS_LEAST: u64 = 2;
+
+/// Half of the growth of the buffer belongs to all streams alike: 59 kB each with the usual 512 MiB and 4,080 streams.
+const BASES_PART: u64 = 2;
 
 /// A sixteenth for the control stream: in any buffer where it matters, that is at least a thousand records.
 const RESERVE_PART: u64 = 16;
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const SID: Sid = Sid::new(1);
-
-    fn limit(record: Option<Record>) -> Option<u32> {
-        record.map(|record| match record {
-            Record::MaxStreamData { limit, .. } => limit,
-            record => panic!("{record:?} is no credit"),
-        })
-    }
-
-    fn read(flow_control: &mut FlowControl, sid: Sid, bytes: u32) -> Option<u32> {
-        assert!(flow_control.take(sid, bytes));
-        let record = flow_control.consume(sid, bytes.into());
-        flow_control.totals();
-        limit(record)
-    }
-
-    #[test]
-    fn a_quarter_that_was_read_is_given_back_at_once() {
-        let mut flow_control = FlowControl::new(StreamBuffer::Bytes(1000), 9000, 100, 2, 9);
-        assert_eq!(read(&mut flow_control, SID, 127), None);
-        // 512 were granted before: the first read grants 1000.
-        assert_eq!(read(&mut flow_control, SID, 1), Some(1128));
-        assert_eq!(read(&mut flow_control, SID, 249), None);
-        assert_eq!(read(&mut flow_control, SID, 1), Some(1378));
-        assert!(!flow_control.take(SID, 1001) && flow_control.take(SID, 1000));
-    }
-
-    /// A sixteenth of 64 kB is 4 kB, five segments of 800 B. Eight of them are less than a quarter of 64 kB, but more than a
-    /// quarter of 3 kB.
-    #[test]
-    fn a_step_is_a_sixteenth_but_worth_eight_segments_or_a_quarter() {
-        let step = |bytes: u64, mss| {
-            let mut flow_control = FlowControl::new(StreamBuffer::Bytes(bytes), 1 << 20, mss, 1, bytes.ilog2() as u8);
-            (1..=bytes).find(|_| read(&mut flow_control, SID, 1).is_some())
-        };
-        assert_eq!(
-            [(1 << 16, 100), (1 << 16, 800), (1 << 11, 800)].map(|(bytes, mss)| step(bytes, mss)),
-            [4096, 6400, 512].map(Some)
-        );
-    }
-
-    /// 2^20 bytes and 4 streams: an initial credit of 2^16 each, a reserve of 2^16, and a pool of 11 × 2^16.
-    #[test]
-    fn a_stream_gets_two_thirds_of_what_the_others_leave() {
-        let unit = 1 << 16;
-        assert_eq!(FlowControl::exponent(StreamBuffer::Shared, 1 << 20, 4), 16);
-        let mut flow_control = FlowControl::new(StreamBuffer::Shared, 1 << 20, 1000, 4, 16);
-        let mut fill = |sid| {
-            // Reads until the credit no longer grows.
-            let mut most = 0;
-            for _ in 0..1000 {
-                most = read(&mut flow_control, sid, 8192).unwrap_or(most);
-            }
-            let account = *flow_control.accounts.get(sid).unwrap();
-            (account.allotment * 10 / unit, flow_control.promised * 10 / unit)
-        };
-        // 1 + 11 × 2/3, then 1 + (11 − 22/3) × 2/3. Bytes consumed since the last record are not granted yet.
-        let (allotment, promised) = fill(Sid::new(1));
-        assert_eq!(allotment, 83);
-        assert!((55..=73).contains(&promised), "{promised}");
-        let (allotment, _) = fill(Sid::new(2));
-        assert!((34..=47).contains(&allotment), "{allotment}");
-        let (total, unread) = flow_control.totals().unwrap();
-        assert!(total <= (1 << 20) * 15 / 16 && unread == 0, "{total}");
-    }
-
-    #[test]
-    fn the_only_stream_gets_all_but_the_reserve() {
-        let mut flow_control = FlowControl::new(StreamBuffer::Shared, 1 << 20, 1000, 1, 18);
-        let mut last = None;
-        for _ in 0..1000 {
-            last = read(&mut flow_control, SID, 8192).map(u64::from).or(last);
-        }
-        assert_eq!(flow_control.accounts.get(SID).unwrap().allotment, (1 << 20) * 15 / 16);
-        assert_eq!(last, Some(flow_control.accounts.get(SID).unwrap().limit));
-    }
-
-    fn end(flow_control: &mut FlowControl) -> Option<(u32, u8)> {
-        let record = flow_control.end(SID);
-        flow_control.totals();
-        record.map(|record| match record {
-            Record::MaxStreamData { limit, over, .. } => (limit, over),
-            record => panic!("{record:?} is no credit"),
-        })
-    }
-
-    /// 512 bytes initially, and 1000 later. At the end of a stream even less than a step is granted, as far as the pool allows.
-    #[test]
-    fn the_end_of_a_stream_is_told_where_its_name_has_more_than_a_new_one() {
-        let mut flow_control = FlowControl::new(StreamBuffer::Bytes(1000), 9000, 100, 2, 9);
-        assert_eq!(read(&mut flow_control, SID, 100), None);
-        assert_eq!(end(&mut flow_control), None, "no step was read, and the name has no more than a new one");
-        assert_eq!(read(&mut flow_control, SID, 100), Some(1200));
-        assert_eq!(end(&mut flow_control), Some((1200, 2)), "the same limit");
-        assert_eq!(read(&mut flow_control, SID, 7), None);
-        assert_eq!(end(&mut flow_control), Some((1207, 3)));
-        let told: Vec<_> = (4..=300).map(|_| end(&mut flow_control)).collect();
-        assert_eq!(told, (4..=300).map(|count: u32| Some((1207, count as u8))).collect::<Vec<_>>());
-        flow_control.on_acked(SID, 1207);
-        flow_control.on_acked(SID, 1207);
-        assert_eq!(read(&mut flow_control, SID, 250), Some(1457));
-        flow_control.close();
-        assert_eq!(end(&mut flow_control), None);
-    }
-
-    /// Meanwhile another stream has taken the pool. For a SID with less credit than an unused one, no end is announced.
-    #[test]
-    fn the_end_of_a_stream_promises_no_more_than_there_is() {
-        let mut flow_control = FlowControl::new(StreamBuffer::Shared, 1 << 20, 1000, 4, 16);
-        for sid in [SID, Sid::new(2)] {
-            (0..1000).for_each(|_| _ = read(&mut flow_control, sid, 8192));
-        }
-        let before = flow_control.limit(SID);
-        let held = before - flow_control.accounts.get(SID).unwrap().consumed;
-        for rest in [held / 2, held / 2 - 70_000] {
-            assert!(flow_control.take(SID, rest as u32));
-        }
-        flow_control.consume(SID, 100);
-        let (limit, over) = end(&mut flow_control).unwrap();
-        assert!(over == 1 && u64::from(limit) >= before, "{limit}");
-        let (total, _) = flow_control.totals().unwrap();
-        assert!(total <= (1 << 20) * 15 / 16, "{total}");
-    }
-
-    /// A pool of 11 × 2^16 for 4 SIDs. Two streams take what they can get, and end. Their credit beyond 2^16 each is the
-    /// shortage, which is reported once.
-    #[test]
-    fn what_idle_names_have_is_missing_where_a_stream_would_take_more() {
-        let mut flow_control = FlowControl::new(StreamBuffer::Shared, 1 << 20, 1000, 4, 16);
-        let (first, second, third) = (Sid::new(1), Sid::new(2), Sid::new(3));
-        for sid in [first, second] {
-            (0..1000).for_each(|_| _ = read(&mut flow_control, sid, 8192));
-        }
-        assert_eq!(flow_control.shortage(), 0, "both are in use");
-        flow_control.end(first);
-        flow_control.end(second);
-        // No stream wants more credit than there is.
-        flow_control.is_short = false;
-        assert_eq!(flow_control.shortage(), 0);
-        let most = |flow_control: &mut FlowControl| {
-            (0..1000).for_each(|_| _ = read(flow_control, third, 8192));
-            flow_control.accounts.get(third).unwrap().allotment
-        };
-        let before = most(&mut flow_control);
-        let beyond_initial = |flow_control: &FlowControl, sid| {
-            let account = flow_control.accounts.get(sid).unwrap();
-            account.limit - account.consumed - (1 << 16)
-        };
-        let beyond = beyond_initial(&flow_control, first) + beyond_initial(&flow_control, second);
-        assert_eq!((flow_control.shortage(), flow_control.shortage()), (beyond, 0));
-        flow_control.grow(beyond);
-        let after = most(&mut flow_control);
-        // With the buffer grown by the shortage, it gets as much as the very first stream: 1 + 11 × 2/3.
-        assert!(before < 3 << 16 && after * 10 / (1 << 16) == 83, "{before}, then {after}");
-        // A reused SID is not idle. Its earlier shortage covers the third stream.
-        assert!(flow_control.take(first, 1));
-        flow_control.is_short = true;
-        assert_eq!(flow_control.shortage(), 0);
-    }
-
-    /// The 32-bit limit wraps many times.
-    #[test]
-    fn limits_wrap() {
-        let mut flow_control = FlowControl::new(StreamBuffer::Bytes(u64::MAX), 1 << 20, 1000, 1, 31);
-        let (mut known, mut records) = (1 << 31, 0);
-        for _ in 0..1 << 12 {
-            let new = read(&mut flow_control, SID, 1 << 24);
-            if let Some(bits) = new {
-                known = later(known, bits).unwrap();
-                records += 1;
-                assert_eq!((known, later(known, bits)), (flow_control.limit(SID), None));
-                flow_control.on_acked(SID, bits);
-            }
-        }
-        assert_eq!(records, 1 << 9, "2^36 bytes, a record for 2^27 of them");
-    }
-
-    #[test]
-    fn no_limit_runs_half_of_its_bits_away_from_one_that_the_peer_has() {
-        let mut flow_control = FlowControl::new(StreamBuffer::Bytes(u64::MAX), 1 << 20, 1000, 1, 31);
-        let told: Vec<u32> = (0..255).filter_map(|_| read(&mut flow_control, SID, 1 << 24)).collect();
-        // 2^31 from the start, then 2^27 more fifteen times, then all but the amount that would make it half.
-        let expected: Vec<u32> = (17..32).map(|steps| steps << 27).chain([u32::MAX]).collect();
-        assert_eq!(told, expected);
-        assert_eq!(limit(flow_control.on_acked(SID, 17 << 27)), Some((1 << 27) - 1), "33 × 2^27 - 1, modulo 2^32");
-    }
-}
+mod tests;

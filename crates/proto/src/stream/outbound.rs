@@ -17,6 +17,7 @@ use crate::seq::Ssn;
 use crate::stream::flow_control::{initial, later};
 use crate::stream::names::Names;
 use crate::stream::records::Records;
+use crate::stream::send_queue::SendQueue;
 use crate::stream::turns::{Priority, Turns};
 
 /// The sending streams of a connection.
@@ -34,11 +35,8 @@ pub(crate) struct Outbound<P> {
     /// Records for the control stream.
     pub(crate) records: Records,
     framing: Framing,
-    /// The limits on waiting bytes: on one stream, and on all streams together.
-    limit: u64,
-    waiting_max: u64,
-    /// Whether a write was cut short by the limit on all streams.
-    is_full: bool,
+    /// The limits on waiting bytes.
+    queue: SendQueue,
 }
 
 /// The framing of content.
@@ -54,7 +52,7 @@ pub(crate) enum Framing {
 struct Stream<P> {
     state: State,
     waiting: VecDeque<P>,
-    /// Bytes in `waiting`; at most the limit.
+    /// Bytes in `waiting`, within the limits of [`SendQueue`].
     bytes: u64,
     priority: Priority,
     /// Whether it waits for a turn.
@@ -121,9 +119,7 @@ impl<P: Payload> Outbound<P> {
             waiting: 0,
             records: Records::new(),
             framing,
-            limit,
-            waiting_max: u64::MAX,
-            is_full: false,
+            queue: SendQueue::new(limit, u64::MAX, streams),
         };
         outbound.make(Sid::CONTROL);
         if framing == Framing::Plain {
@@ -132,9 +128,9 @@ impl<P: Payload> Outbound<P> {
         outbound
     }
 
-    /// Sets the limit of bytes that wait on all streams together.
-    pub(crate) fn with_waiting_max(self, waiting_max: u64) -> Self {
-        Self { waiting_max, ..self }
+    /// Sets the limit of bytes that wait on all of the `streams` streams together.
+    pub(crate) fn with_waiting_max(self, waiting_max: u64, streams: u16) -> Self {
+        Self { queue: SendQueue::new(self.queue.limit(), waiting_max, streams), ..self }
     }
 
     /// Opens a stream on an unused SID.
@@ -157,24 +153,20 @@ impl<P: Payload> Outbound<P> {
 
     /// Bytes that may wait on each stream.
     pub(crate) fn limit(&self) -> u64 {
-        self.limit
+        self.queue.limit()
     }
 
     /// Sets how many bytes may wait on each stream.
     pub(crate) fn set_limit(&mut self, limit: u64) {
-        self.limit = limit;
+        self.queue.set_limit(limit);
     }
 
     /// Takes as much of `payload` as may wait. Returns the number of bytes.
     pub(crate) fn write(&mut self, sid: Sid, payload: &mut P) -> Result<u32, WriteError> {
-        let (limit, room_of_all) = (self.limit, self.waiting_max.saturating_sub(self.waiting));
-        let stream = self.writable(sid)?;
-        let room = limit.saturating_sub(stream.bytes);
-        let taken = u32::try_from(room.min(room_of_all)).unwrap_or(u32::MAX).min(payload.len());
-        stream.wants_room |= taken < payload.len();
-        let is_full = u64::from(payload.len()).min(room) > room_of_all;
-        self.is_full |= is_full;
+        let (bytes, credit) = self.writable(sid).map(|stream| (stream.bytes, stream.credit - stream.used))?;
+        let taken = self.queue.add(bytes, credit, payload.len().into()) as u32;
         let stream = &mut self.streams[sid.index()];
+        stream.wants_room |= taken < payload.len();
         if taken == 0 {
             return Ok(0);
         }
@@ -226,6 +218,7 @@ impl<P: Payload> Outbound<P> {
             State::Idle | State::Reset => return Err(WriteError::NotOpen),
             State::Open | State::Ending => {
                 stream.waiting.clear();
+                self.queue.remove(stream.bytes, stream.bytes);
                 self.waiting -= std::mem::take(&mut stream.bytes);
                 stream.wants_room = false;
                 if std::mem::take(&mut stream.is_queued) {
@@ -263,7 +256,7 @@ impl<P: Payload> Outbound<P> {
 
     /// The peer raised the limit of a SID and reported ended streams. Records arrive in any order: the higher limit is the later
     /// one; if limits are equal, the later count is.
-    pub(crate) fn on_credit(&mut self, sid: Sid, bits: u32, over: u8) {
+    pub(crate) fn on_credit(&mut self, sid: Sid, bits: u32, over: u8, events: &mut Events) {
         let fresh = initial(sid, self.credit);
         // The control stream has no limit.
         let Some(stream) = self.streams.get_mut(sid.index()).filter(|_| sid != Sid::CONTROL) else { return };
@@ -279,16 +272,19 @@ impl<P: Payload> Outbound<P> {
             let rich = stream.rich(fresh);
             self.names.on_credit(sid, before, rich);
         }
+        stream.tell_room(sid, &self.queue, events);
         self.enqueue(sid);
     }
 
     /// The peer's FIN has arrived. No record follows it, so from now on only the window limits data.
-    pub(crate) fn lift_credit(&mut self) {
+    pub(crate) fn lift_credit(&mut self, events: &mut Events) {
         self.credit = u64::MAX;
         self.names.lift_credit();
         for index in 0..self.streams.len() {
-            self.streams[index].credit = u64::MAX;
-            self.enqueue(Sid::new(index as u16));
+            let (sid, stream) = (Sid::new(index as u16), &mut self.streams[index]);
+            stream.credit = u64::MAX;
+            stream.tell_room(sid, &self.queue, events);
+            self.enqueue(sid);
         }
     }
 
@@ -359,25 +355,25 @@ impl<P: Payload> Outbound<P> {
             return Some((header, Content::Control(list)));
         }
         let sid = self.turns.first()?;
-        let (header_len, limit) = (self.header_len(), self.limit);
+        let header_len = self.header_len();
         let stream = &mut self.streams[sid.index()];
         let header = stream.number(sid, self.framing);
         let room = space.checked_sub(header_len).map(|room| room.min(stream.credit()));
         let room =
             room.filter(|&room| room > 0).expect("a segment has room for data, and a stream with a turn has credit");
+        let before = stream.bytes;
         let part = stream.take(room).expect("a stream that has a turn has data");
+        self.queue.remove(before, part.len().into());
         stream.used += u64::from(part.len());
         stream.unacked += 1;
         stream.is_queued = stream.bytes > 0 && stream.credit() > 0;
         self.turns.on_sent(header_len + part.len(), full, stream.priority, stream.is_queued);
         self.waiting -= u64::from(part.len());
         let is_ending = stream.bytes == 0 && stream.state == State::Ending;
-        if !self.is_full {
-            stream.tell_room(sid, limit, events);
-        } else if 2 * self.waiting <= self.waiting_max {
-            self.is_full = false;
+        stream.tell_room(sid, &self.queue, events);
+        if self.queue.take_has_room() {
             for (index, stream) in self.streams.iter_mut().enumerate() {
-                stream.tell_room(Sid::new(index as u16), limit, events);
+                stream.tell_room(Sid::new(index as u16), &self.queue, events);
             }
         }
         if is_ending {
@@ -472,9 +468,9 @@ impl<P: Payload> Stream<P> {
         Some(P::gather(std::iter::once(whole).chain(more), len))
     }
 
-    /// Informs the application that there is room, if it waits for room and half of the limit is free.
-    fn tell_room(&mut self, sid: Sid, limit: u64, events: &mut Events) {
-        if self.wants_room && self.state == State::Open && 2 * self.bytes <= limit {
+    /// Informs the application that there is room, if it waits for room and half of what may wait is free.
+    fn tell_room(&mut self, sid: Sid, queue: &SendQueue, events: &mut Events) {
+        if self.wants_room && self.state == State::Open && 2 * self.bytes <= queue.most_now(self.credit - self.used) {
             self.wants_room = false;
             events.push_back(Event::Writable(sid));
         }

@@ -27,7 +27,7 @@ fn rate(pair: &mut Pair) -> f64 {
 
 /// 255 streams share 500 kB. That is a fifth of what one stream with half of the buffer needs for a round trip and the law's
 /// queue. The buffer may grow to 16 MB, and needs at most four times what is read in a round trip of 100 ms, plus up to 25 ms of
-/// queueing in slow start.
+/// queueing in slow start; or twice as much if a stream, which has two thirds of half of the buffer, lacks two round trips of its rate.
 #[test]
 fn a_receive_buffer_grows_to_what_the_path_holds() {
     let small = Config { receive_buffer: 500_000, ..fast() };
@@ -37,7 +37,7 @@ fn a_receive_buffer_grows_to_what_the_path_holds() {
     let tuned = rate(&mut pair);
     assert!((9900.0..=10_001.0).contains(&tuned), "{tuned}");
     let capacity = pair.server.connection.receiver.window.capacity();
-    assert!((4_000_000..=5_000_000).contains(&capacity), "{capacity}");
+    assert!((4_000_000..=10_000_000).contains(&capacity), "{capacity}");
     // The ceiling holds.
     let mut pair = long_and_fat(fast(), Config { receive_buffer_max: 700_000, ..small });
     assert!(rate(&mut pair) < 6000.0);

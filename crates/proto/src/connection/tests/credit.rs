@@ -3,9 +3,11 @@
 use super::*;
 use crate::{Form, Record};
 
-/// A path of 100 ms and 12.5 MB/s, that is 1.25 MB per round trip, and a buffer of three times that.
+/// A path of 100 ms and 12.5 MB/s, that is 1.25 MB per round trip, and a buffer of three times that. A megabyte may wait on each
+/// stream, even without credit.
 fn wide(streams: u16) -> Pair {
-    let each = Config { streams, form: Form::Sealed, receive_buffer: 4 << 20, ..config() };
+    let buffers = Config { receive_buffer: 4 << 20, send_memory: 4 << 30, ..config() };
+    let each = Config { streams, form: Form::Sealed, ..buffers };
     let mut pair = Pair::established(each.clone(), each);
     pair.up.spacing = Span::from_micros(80);
     pair
@@ -165,7 +167,8 @@ fn what_streams_had_beside_each_other_is_put_to_use_by_as_many() {
 /// trips and its transmission time. With only what the 60 streams left of the buffer, it took 0.96 s.
 #[test]
 fn a_long_stream_after_many_beside_each_other_has_its_own_promise() {
-    let buffers = Config { receive_buffer: 2_000_000, receive_buffer_max: 32_000_000, ..config() };
+    let buffers =
+        Config { receive_buffer: 2_000_000, receive_buffer_max: 32_000_000, send_memory: 4 << 30, ..config() };
     let each = Config { streams: 64, form: Form::Sealed, ..buffers };
     let mut pair = Pair::established(each.clone(), each);
     pair.up.spacing = Span::from_micros(80);

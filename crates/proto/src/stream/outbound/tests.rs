@@ -24,20 +24,41 @@ fn small_writes_fill_segments() {
     assert_eq!(segments.concat(), letters);
 }
 
-/// The data that waits on all streams together is limited. Each stream that had no room is informed when there is room.
+/// The data that waits on all streams together is limited: 250 bytes for each, and 750 that they share. A stream that had no room
+/// is informed when it has half of its own part, or half of the shared part is free.
 #[test]
 fn all_streams_together_have_a_limit() {
-    let mut outbound = Outbound::new(Framing::Streams, 3, 1000, 1 << 20).with_waiting_max(1500);
+    let mut outbound = Outbound::new(Framing::Streams, 3, 1000, 1 << 20).with_waiting_max(1500, 3);
     let sids = [(); 3].map(|()| outbound.open().unwrap());
     let written = sids.map(|sid| outbound.write(sid, &mut Virtual(1000)).unwrap());
-    assert_eq!(written, [1000, 500, 0]);
+    assert_eq!(written, [1000, 250, 250]);
     let mut events = Events::new();
-    while outbound.waiting > 750 {
-        assert_eq!(events.pop_front(), None);
+    let told: Vec<_> = (0..10)
+        .flat_map(|turn| {
+            outbound.cut(104, 104, &mut events).unwrap();
+            std::iter::from_fn(|| events.pop_front()).map(|event| (turn, event)).collect::<Vec<_>>()
+        })
+        .collect();
+    // They take turns. After two turns, 50 of the 250 bytes of the second and the third wait.
+    assert_eq!(told, [(4, Event::Writable(sids[1])), (5, Event::Writable(sids[2]))]);
+    assert_eq!(outbound.write(sids[1], &mut Virtual(1000)), Ok(650), "250, and the first has left 400 of the 750");
+}
+
+/// Without credit a stream holds its reserve of 100 bytes, and no write on another stream fails. With credit, it is told that
+/// there is room.
+#[test]
+fn what_waits_without_credit_takes_nothing_from_others() {
+    let mut outbound = Outbound::new(Framing::Streams, 10, 1000, 0).with_waiting_max(2000, 10);
+    let sids = [(); 10].map(|()| outbound.open().unwrap());
+    assert_eq!(sids.map(|sid| outbound.write(sid, &mut Virtual(1000)).unwrap()), [100; 10]);
+    let mut events = Events::new();
+    outbound.on_credit(sids[9], 150, 0, &mut events);
+    assert_eq!(events.pop_front(), Some(Event::Writable(sids[9])), "250 may wait, and 100 do");
+    assert_eq!(outbound.write(sids[9], &mut Virtual(1000)), Ok(150));
+    while outbound.peek(104).is_some() {
         outbound.cut(104, 104, &mut events).unwrap();
     }
-    let told: Vec<_> = std::iter::from_fn(|| events.pop_front()).collect();
-    assert_eq!(told, [sids[1], sids[2]].map(Event::Writable));
+    assert_eq!((outbound.waiting, events.pop_front()), (1000, None));
 }
 
 /// A million writes of one byte do not become a million pieces.
@@ -175,12 +196,12 @@ fn a_stream_without_credit_has_no_turn() {
     let order: Vec<_> = std::iter::from_fn(|| cut(&mut outbound)).collect();
     assert_eq!(order, [(1, 0, 100), (2, 0, 100), (1, 1, 30), (2, 1, 20)]);
     assert_eq!((outbound.is_empty(), outbound.is_drained(), outbound.peek(104)), (true, false, None));
-    outbound.on_credit(blocked, 130, 0);
-    outbound.on_credit(blocked, 100, 0);
+    outbound.on_credit(blocked, 130, 0, &mut Events::new());
+    outbound.on_credit(blocked, 100, 0, &mut Events::new());
     assert_eq!(outbound.peek(104), None, "an old limit takes nothing away");
-    outbound.on_credit(blocked, 180, 0);
+    outbound.on_credit(blocked, 180, 0, &mut Events::new());
     assert_eq!((outbound.peek(104), cut(&mut outbound), outbound.peek(104)), (Some(54), Some((1, 2, 50)), None));
-    outbound.lift_credit();
+    outbound.lift_credit(&mut Events::new());
     assert_eq!(std::iter::from_fn(|| cut(&mut outbound)).collect::<Vec<_>>(), [(1, 3, 100), (1, 4, 20), (0, 0, 8)]);
     assert!(outbound.is_drained());
 }
@@ -229,7 +250,7 @@ fn used(count: u32) -> Outbound<Virtual> {
 fn a_name_with_more_credit_is_used_again_when_its_streams_are_over() {
     let next = |count: u32, told: &[(u32, u8)]| {
         let mut outbound = used(count);
-        told.iter().for_each(|(limit, over)| outbound.on_credit(Sid::new(1), *limit, *over));
+        told.iter().for_each(|(limit, over)| outbound.on_credit(Sid::new(1), *limit, *over, &mut Events::new()));
         outbound.open().unwrap().number()
     };
     assert_eq!(next(1, &[]), 2);
@@ -251,7 +272,7 @@ fn no_credit_makes_a_name_of_what_is_none() {
     let mut outbound = Outbound::<Virtual>::new(Framing::Streams, 300, 1000, 1000);
     let say = |outbound: &mut Outbound<Virtual>| {
         for name in [0, 1, 2, 300, 301, 4095] {
-            outbound.on_credit(Sid::new(name), 1 << 20, 0);
+            outbound.on_credit(Sid::new(name), 1 << 20, 0, &mut Events::new());
         }
     };
     say(&mut outbound);
