@@ -31,11 +31,12 @@ pub struct Config {
     /// The initial receive window of a connection in bytes. If the application does not read, the sender stops at this size. Data
     /// that is read at once takes no memory.
     pub receive_buffer: u64,
-    /// The largest receive window in bytes. The window grows to four times the bytes read in a round trip, and by the credit of
-    /// idle SIDs if streams lack credit. It never shrinks, so an application that reads fast and then stops may hold this many
+    /// The largest receive window in bytes. The window grows to four times the bytes read in a round trip, and doubles if a stream
+    /// has less credit than its reader needs. It never shrinks, so an application that reads fast and then stops may hold this many
     /// bytes.
     pub receive_buffer_max: u64,
-    /// Bytes that may wait to be sent on a stream. When they are reached, writes wait.
+    /// Bytes that may wait to be sent on a stream. When they are reached, writes wait. Without flow-control credit only 16 kB may
+    /// wait, so that an unread stream does not hold the memory of others.
     pub send_buffer: u64,
     /// The size up to which the send buffer grows. It grows if the paths carry more than the send buffer in 10 ms.
     pub send_buffer_max: u64,
@@ -73,7 +74,7 @@ impl Default for Config {
             paths: 8,
             // 32 kB for each of 255 streams before anything is read.
             receive_buffer: 32 << 20,
-            // Four times the bandwidth-delay product of 10 Gbit/s and 100 ms; one stream may have about half of it.
+            // Four times the bandwidth-delay product of 10 Gbit/s and 100 ms; one stream may have a third of it.
             receive_buffer_max: 512 << 20,
             send_buffer: 1 << 20,
             // For 10 Gbit/s.

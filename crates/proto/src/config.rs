@@ -30,11 +30,12 @@ pub struct Config {
     /// Size of the receive buffer in bytes (rbuf): data that has arrived and was not read. At least one segment.
     pub receive_buffer: u64,
     /// The size up to which the receive buffer grows. It grows while the application reads more than a quarter of it in a round
-    /// trip. The buffer is constant if this is at most [`Config::receive_buffer`].
+    /// trip, or a stream has less credit than its reader needs. The buffer is constant if this is at most [`Config::receive_buffer`].
     pub receive_buffer_max: u64,
     /// The share of the receive buffer that one stream may take.
     pub stream_buffer: StreamBuffer,
-    /// Bytes that may wait to be sent on each stream. At least one byte.
+    /// Bytes that may wait to be sent on each stream. At least one byte. Without flow-control credit less may wait: an equal share
+    /// of an eighth of [`Config::send_memory`].
     pub send_buffer: u64,
     /// The size up to which the send buffer grows. It grows if the paths carry [`Config::send_buffer`] in less than 10 ms, the
     /// time for which a busy machine may delay an application. The buffer is constant if this is at most [`Config::send_buffer`].
@@ -172,8 +173,9 @@ impl KeepAlive {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamBuffer {
     /// A dynamic share that always leaves room for every other stream, so an unread stream never blocks another one. A quarter of
-    /// the buffer is divided evenly among the streams. Of the rest, a stream may take two thirds of what the others leave. So a
-    /// single busy stream gets about half of the buffer, or all of it if there is no other stream.
+    /// the initial buffer, and half of its growth, is divided evenly among the streams. Of the rest, a stream may have four round
+    /// trips of what is read of it, and at most two thirds of what the others leave; less if several hold parts of it. If there is
+    /// no other stream, it may have all of the buffer.
     Shared,
     /// A fixed number of bytes, at most 2^31. If the sum over all streams exceeds the buffer, unread streams can block the
     /// others.
