@@ -5,6 +5,7 @@
 use std::fmt;
 
 use serde::de::value::MapAccessDeserializer;
+use serde::de::value::StrDeserializer;
 use serde::de::{
     Deserialize, DeserializeSeed, Deserializer, EnumAccess, Error, Expected, IntoDeserializer, MapAccess, SeqAccess,
     Unexpected, VariantAccess, Visitor,
@@ -123,10 +124,10 @@ impl<'de> Deserializer<'de> for Decoder<'_> {
         visitor: V,
     ) -> Result<V::Value, Fault> {
         let variant = match &self.0.value {
-            Value::String(_) => Variant { name: TAG, tag: self.0, entries: &[], shown: Shown::All },
+            Value::String(_) => Variant { kind_of: name, name: TAG, tag: self.0, entries: &[], shown: Shown::All },
             Value::Table(entries) => match entries.iter().find(|(key, _)| key.name == TAG) {
                 Some((_, tag)) if matches!(tag.value, Value::String(_)) => {
-                    Variant { name: TAG, tag, entries, shown: Shown::Without(&[TAG]) }
+                    Variant { kind_of: name, name: TAG, tag, entries, shown: Shown::Without(&[TAG]) }
                 }
                 // A number would select a kind by position.
                 Some((_, tag)) => {
@@ -294,7 +295,7 @@ impl<'de> Deserializer<'de> for Rest<'_> {
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
         String::deserialize(Decoder(self.tag)).map_err(|fault| fault.at(&self.tag.place))?;
         let shown = Shown::Without(self.shared);
-        visitor.visit_enum(Variant { name: SHARED_TAG, tag: self.tag, entries: self.entries, shown })
+        visitor.visit_enum(Variant { kind_of: "", name: SHARED_TAG, tag: self.tag, entries: self.entries, shown })
     }
 
     forward_to_deserialize_any! {
@@ -303,7 +304,24 @@ impl<'de> Deserializer<'de> for Rest<'_> {
     }
 }
 
+/// Words that others use for a kind: the type of the kinds, the word, and the kind. Messages list the kinds alone.
+const SYNONYMS: [(&str, &str, &str); 11] = [
+    ("ErrorKeys", "bernoulli", "uniform"),
+    ("ErrorKeys", "iid", "uniform"),
+    ("ErrorKeys", "gilbert", "gilbert_elliott"),
+    ("ErrorKeys", "gemodel", "gilbert_elliott"),
+    ("ErrorKeys", "token_bucket", "policer"),
+    ("QueueKeys", "fifo", "drop_tail"),
+    ("QueueKeys", "pfifo", "drop_tail"),
+    ("QueueKeys", "tail_drop", "drop_tail"),
+    ("QueueKeys", "infinite", "unlimited"),
+    ("HoldKeys", "poisson", "exponential"),
+    ("HoldKeys", "slotted", "grid"),
+];
+
 struct Variant<'a> {
+    /// The type of the kinds, for [`SYNONYMS`]; empty if it has none.
+    kind_of: &'static str,
     /// The name of the key that selects.
     name: &'static str,
     tag: &'a Node,
@@ -316,8 +334,14 @@ impl<'de, 'a> EnumAccess<'de> for Variant<'a> {
     type Variant = Fields<'a>;
 
     fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Fields<'a>), Fault> {
-        let Self { name, tag, entries, shown } = self;
-        let result = seed.deserialize(Decoder(tag));
+        let Self { kind_of, name, tag, entries, shown } = self;
+        let synonym = SYNONYMS
+            .iter()
+            .find(|(of, word, _)| matches!(&tag.value, Value::String(text) if text == word && *of == kind_of));
+        let result = match synonym {
+            Some((.., kind)) => seed.deserialize(StrDeserializer::new(kind)),
+            None => seed.deserialize(Decoder(tag)),
+        };
         let named = |fault: Fault| Fault { message: fault.message.replacen(TAG, name, 1), ..fault };
         let value = result.map_err(|fault| named(fault).at(&tag.place))?;
         let of = match &tag.value {

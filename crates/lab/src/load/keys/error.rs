@@ -23,7 +23,7 @@ pub(crate) enum ErrorKeys {
         /// The times of the losses.
         times: Vec<Text<SimSpan>>,
     },
-    /// Each packet with the same probability, independently.
+    /// Each packet with the same probability, independently. The names `bernoulli` and `iid` mean the same.
     Uniform {
         /// The probability, from 0 to 1.
         rate: Probability,
@@ -33,7 +33,8 @@ pub(crate) enum ErrorKeys {
         /// The probability, from 0 to 1.
         rate: Probability,
     },
-    /// A channel that is good or bad (Gilbert and Elliott); it starts good.
+    /// A channel that is good or bad (Gilbert and Elliott); it starts good. The names `gilbert` and `gemodel` mean the
+    /// same.
     GilbertElliott {
         /// Probability, per packet, that a good channel turns bad.
         to_bad: Probability,
@@ -57,7 +58,7 @@ pub(crate) enum ErrorKeys {
         #[serde(default)]
         burst: Option<Count>,
     },
-    /// Packets that exceed a rate, without a queue: a token bucket.
+    /// Packets that exceed a rate, without a queue: a token bucket. The name `token_bucket` means the same.
     Policer {
         /// The sustained rate.
         rate: Text<Rate>,

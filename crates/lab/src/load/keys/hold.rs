@@ -11,7 +11,7 @@ use crate::load::values::Text;
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[schemars(rename = "hold", tag = "kind")]
 pub(crate) enum HoldKeys {
-    /// At all multiples of a time, counted from the start of the scenario.
+    /// At all multiples of a time, counted from the start of the scenario. The name `slotted` means the same.
     Grid {
         /// The interval between releases.
         every: Text<SimSpan>,
@@ -21,7 +21,7 @@ pub(crate) enum HoldKeys {
         /// The waiting time of the first packet.
         span: Text<SimSpan>,
     },
-    /// At random, with exponential intervals between releases.
+    /// At random, with exponential intervals between releases. The name `poisson` means the same.
     Exponential {
         /// The mean of the intervals.
         mean: Text<SimSpan>,

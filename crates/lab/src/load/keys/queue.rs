@@ -10,7 +10,8 @@ use crate::load::values::{Count, Probability, Text};
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[schemars(rename = "queue", tag = "kind")]
 pub(crate) enum QueueKeys {
-    /// First in, first out; packets that find it full are dropped. One of the two limits.
+    /// First in, first out; packets that find it full are dropped. One of the two limits. The names `fifo`, `pfifo` and
+    /// `tail_drop` mean the same.
     DropTail {
         /// The limit in packets, the one in service included: ns-2's `queue-limit`. At least 2.
         #[serde(default)]
@@ -19,7 +20,7 @@ pub(crate) enum QueueKeys {
         #[serde(default)]
         bytes: Option<Text<Bytes>>,
     },
-    /// First in, first out, without a limit.
+    /// First in, first out, without a limit. The name `infinite` means the same.
     Unlimited,
     /// Random early detection, as ns-2.35's `Queue/RED`, measured in packets.
     Red {

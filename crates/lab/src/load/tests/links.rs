@@ -132,3 +132,29 @@ fn a_link_takes_packets_up_to_its_mtu() {
     assert!(changed.links.iter().all(|link| link.mtu_changes == [(at, 1300)]), "both ways");
     assert_text_refused(&with("67B"), "chain.toml:10:7: no link takes packets of 67B at most; use 68B or more");
 }
+
+/// Words of the field mean what the keys of the reference mean.
+#[test]
+fn kind_by_another_name_is_the_same_link() {
+    let links = |key: &str| {
+        let text = format!(
+            "duration = \"1s\"\n[[link]]\nid = \"a\"\nfrom = \"x\"\nto = \"y\"\nrate = \"1Mbit/s\"\ndelay = \"1ms\"\n{key}\n\
+             [[flow]]\nid = \"f\"\nfrom = \"x\"\nto = \"y\"\ntransport = \"anabranch\"\n"
+        );
+        let document = Document::parse("net.toml", &text).unwrap();
+        format!("{:?}", Scenario::parse(&document).unwrap_or_else(|error| panic!("{key}: {error}")).links)
+    };
+    for (key, kind, names) in [
+        ("error = { kind = \"KIND\", rate = 0.05 }", "uniform", &["bernoulli", "iid"][..]),
+        ("error = { kind = \"KIND\", to_bad = 0.01, to_good = 0.3 }", "gilbert_elliott", &["gilbert", "gemodel"]),
+        ("error = { kind = \"KIND\", rate = \"1Mbit/s\", burst = \"9kB\" }", "policer", &["token_bucket"]),
+        ("queue = { kind = \"KIND\", packets = 9 }", "drop_tail", &["fifo", "pfifo", "tail_drop"]),
+        ("queue = { kind = \"KIND\" }", "unlimited", &["infinite"]),
+        ("hold = { kind = \"KIND\", mean = \"9ms\" }", "exponential", &["poisson"]),
+        ("hold = { kind = \"KIND\", every = \"9ms\" }", "grid", &["slotted"]),
+    ] {
+        for name in names {
+            assert_eq!(links(&key.replace("KIND", name)), links(&key.replace("KIND", kind)), "{name}");
+        }
+    }
+}
