@@ -79,6 +79,7 @@ class CongestionEnv(gymnasium.Env):
         return _observation(self._seen), dict(self._seen)
 
     def step(self, action):
+        _check_begun(self._seen)
         (after,) = self._episodes.step([_window(self._seen, np.asarray(action).ravel()[0])])
         if after is None:
             # The scenario is over, so this returns the last observation.
@@ -112,6 +113,8 @@ class CongestionVectorEnv(gymnasium.vector.VectorEnv):
         return self._observations(), {}
 
     def step(self, actions):
+        for seen in self._seen:
+            _check_begun(seen)
         actions = np.asarray(actions).reshape(self.num_envs, -1)[:, 0]
         windows = [None if over else _window(seen, it) for over, seen, it in zip(self._over, self._seen, actions)]
         after = self._episodes.step(windows)
@@ -133,6 +136,11 @@ class CongestionVectorEnv(gymnasium.vector.VectorEnv):
 
     def _observations(self):
         return np.stack([_observation(seen) for seen in self._seen])
+
+
+def _check_begun(seen):
+    if seen is None:
+        raise gymnasium.error.ResetNeeded("call `reset` before `step`")
 
 
 def _named(seen):

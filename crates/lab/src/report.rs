@@ -1,12 +1,12 @@
 //! The report of a run, as `sim run --json` prints it.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::diagnostic::{nearest, suggestion};
 use crate::series;
 
 /// The report of one run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// The seed of the run.
     pub seed: u64,
@@ -24,32 +24,32 @@ pub struct Report {
     pub links: Vec<LinkReport>,
     /// The classes of flows in the order of the file, each followed by its ranges of sizes: `CLASS.small`, `CLASS.medium`,
     /// `CLASS.large`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<ClassReport>,
     /// Jain's index of the flows' goodputs.
     pub jain_index: Option<f64>,
     /// The measures of the file, in its order.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub measures: Vec<MeasureReport>,
     /// Remarks on the numbers, such as a window that limits a flow, or a flow without traffic.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
 /// The value of a measure.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MeasureReport {
     /// The name of the measure.
     pub name: String,
     /// The value, if it is defined.
     pub value: Option<f64>,
     /// Why it is not defined.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<String>,
 }
 
 /// The report of a flow. What a transport does not measure is `null`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FlowReport {
     /// The name of the flow.
     pub id: String,
@@ -104,17 +104,17 @@ pub struct FlowReport {
     /// How often FAST with the rule of rrfast-2017 reset its baseRTT.
     pub reset_count: Option<u64>,
     /// The paths of a connection with several.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<PathReport>,
 }
 
 /// The report of a path of a flow.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PathReport {
     /// Its position in `paths`, from 1.
     pub path: usize,
     /// `live`, `validating` if the path is not validated yet, or `suspect` if it is silent; only `anabranch`.
-    pub state: Option<&'static str>,
+    pub state: Option<String>,
     /// Data packets sent, retransmissions included.
     pub sent_packets: u64,
     /// Data packets retransmitted.
@@ -128,7 +128,7 @@ pub struct PathReport {
 }
 
 /// The report of one direction of a link.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LinkReport {
     /// The name of the direction.
     pub id: String,
@@ -157,7 +157,7 @@ pub struct LinkReport {
 }
 
 /// The report of a class of flows, or of its messages in a range of sizes. Times without a finished message are `null`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClassReport {
     /// The name of the class, and of the range of sizes.
     pub id: String,

@@ -172,6 +172,11 @@ impl Series {
         &self.points
     }
 
+    /// A series of events, or of a variable's values, at these points, which are in the order of their times.
+    pub fn new(is_of_events: bool, points: Vec<(f64, f64)>) -> Self {
+        Self { kind: if is_of_events { Kind::Events } else { Kind::Variable }, points }
+    }
+
     /// Whether it is a series of events, and not a variable.
     pub fn is_of_events(&self) -> bool {
         self.kind == Kind::Events

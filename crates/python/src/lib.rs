@@ -55,15 +55,15 @@ mod _native {
     #[pymodule_export]
     use crate::reproduction::{Reproduction, reproduce_papers};
     #[pymodule_export]
-    use crate::results::Run;
+    use crate::results::{Run, restore_run};
     #[pymodule_export]
     use crate::run::run_scenario;
     #[pymodule_export]
-    use crate::scenario::Scenario;
+    use crate::scenario::{Scenario, restore_scenario};
     #[pymodule_export]
     use crate::sweep::Sweep;
     #[pymodule_export]
-    use crate::table::Table;
+    use crate::table::{Table, restore_table};
 
     /// The version of the laboratory.
     #[pymodule_export]

@@ -16,7 +16,8 @@ use crate::table::{Column, Table, escaped};
 #[pyclass(frozen, module = "anabranch")]
 pub(crate) struct Run {
     pub(crate) report: Report,
-    pub(crate) scenario: Scenario,
+    /// For messages; `None` if the run was restored.
+    pub(crate) scenario: Option<Scenario>,
     /// The recorded series by name.
     pub(crate) series: BTreeMap<String, Series>,
     /// The question in the first comment of the scenario.
@@ -60,7 +61,7 @@ fn paths(flows: &[FlowReport]) -> PyResult<Table> {
     let paths: Vec<&PathReport> = rows.iter().map(|(_, path)| *path).collect();
     let flow = Column::Text(rows.iter().map(|(flow, _)| Some((*flow).to_owned())).collect());
     let number = Column::Count(paths.iter().map(|path| Some(path.path as u64)).collect());
-    let state = Column::Text(paths.iter().map(|path| path.state.map(str::to_owned)).collect());
+    let state = Column::Text(paths.iter().map(|path| path.state.clone()).collect());
     let first = [("flow".to_owned(), flow), ("path".to_owned(), number), ("state".to_owned(), state)];
     Table::new(first.into_iter().chain(columns!(paths,
         Count { sent_packets, retransmitted_packets }
@@ -181,6 +182,15 @@ impl Run {
         py.import("json")?.getattr("loads")?.call1((text,))
     }
 
+    /// For pickle: everything but what suggests names of series.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Restored)> {
+        let report = serde_json::to_string(&self.report).map_err(|error| Error::new_err(error.to_string()))?;
+        let series = self.series.iter();
+        let series = series.map(|(name, series)| (name.clone(), (series.is_of_events(), series.points().to_vec())));
+        let restore = py.import("anabranch._native")?.getattr("_restore_run")?;
+        Ok((restore, (report, series.collect(), self.question.clone())))
+    }
+
     fn __repr__(&self) -> String {
         let Report { seed, hash, simulated_seconds, flows, links, .. } = &self.report;
         format!(
@@ -208,12 +218,30 @@ impl Run {
     }
 }
 
+/// The report, each series with its kind and its points, and the question.
+type Restored = (String, BTreeMap<String, (bool, Vec<(f64, f64)>)>, String);
+
+/// A run that was pickled.
+#[pyfunction]
+#[pyo3(name = "_restore_run")]
+pub(crate) fn restore_run(
+    report: &str,
+    series: BTreeMap<String, (bool, Vec<(f64, f64)>)>,
+    question: String,
+) -> PyResult<Run> {
+    let report = serde_json::from_str(report).map_err(|error| Error::new_err(format!("this is no run: {error}")))?;
+    let series = series.into_iter().map(|(name, (is_of_events, points))| (name, Series::new(is_of_events, points)));
+    Ok(Run { report, scenario: None, series: series.collect(), question })
+}
+
 impl Run {
     fn recorded(&self, name: &str) -> Result<&Series, ExpressionError> {
         if let Some(series) = self.series.get(name) {
             return Ok(series);
         }
-        self.scenario.check_series(name)?;
+        if let Some(scenario) = &self.scenario {
+            scenario.check_series(name)?;
+        }
         Err(ExpressionError::new(match self.series.is_empty() {
             true => format!("`{name}` was not recorded: run with record=True"),
             false => format!("`{name}` was not recorded, or the transport does not know it"),

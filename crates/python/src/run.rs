@@ -69,7 +69,7 @@ pub(crate) fn run_scenario(
             false => Error::new_err(format!("the run failed: {error}")),
         })?;
     let question = document.comment().to_owned();
-    Ok(Run { report, scenario, series, question })
+    Ok(Run { report, scenario: Some(scenario), series, question })
 }
 
 /// Runs the scenario and takes the recorded series out of the simulator.

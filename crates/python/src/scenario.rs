@@ -177,6 +177,14 @@ impl Scenario {
     }
 }
 
+/// A scenario that was pickled. Its text may name laws of the program, so it is checked when it is run.
+#[pyfunction]
+#[pyo3(name = "_restore_scenario")]
+pub(crate) fn restore_scenario(text: &str, name: String) -> PyResult<Scenario> {
+    let toml = text.parse().map_err(|error| ScenarioError::new_err(format!("{name}: {error}")))?;
+    Ok(Scenario { toml, name })
+}
+
 /// What tables call a value without a label of its own.
 fn label(value: &Bound<'_, PyAny>) -> PyResult<String> {
     if value.is_callable() {
@@ -237,6 +245,12 @@ impl Scenario {
     #[pyo3(signature = (text, name = "scenario"))]
     fn parse(text: &str, name: &str) -> PyResult<Self> {
         Self::parsed(text, name.to_owned())
+    }
+
+    /// For pickle.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String, String))> {
+        let restore = py.import("anabranch._native")?.getattr("_restore_scenario")?;
+        Ok((restore, (self.text(), self.name.clone())))
     }
 
     /// Of a dict, as `to_dict` gives it.

@@ -198,6 +198,22 @@ impl Table {
         PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(batches)), c"arrow_array_stream")
     }
 
+    /// For pickle: the name, the type and the values of each column, and the metadata.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Restored<'py>)> {
+        let fields = self.0.schema_ref().fields().iter().zip(self.0.columns());
+        let columns = fields.map(|(field, array)| {
+            let kind = match array.data_type() {
+                DataType::Utf8 => "text",
+                DataType::UInt64 => "count",
+                DataType::Int64 => "signed",
+                _ => "number",
+            };
+            Ok((field.name().clone(), kind.to_owned(), self.list(py, array)?))
+        });
+        let restore = py.import("anabranch._native")?.getattr("_restore_table")?;
+        Ok((restore, (columns.collect::<PyResult<_>>()?, self.metadata())))
+    }
+
     fn __repr__(&self) -> String {
         format!("<anabranch.Table of {} rows: {}>", self.0.num_rows(), self.columns().join(", "))
     }
@@ -230,6 +246,28 @@ impl Table {
         }
         Ok(html)
     }
+}
+
+/// The columns and the metadata of a table.
+type Restored<'py> = (Vec<(String, String, Bound<'py, PyList>)>, HashMap<String, String>);
+
+/// A table that was pickled.
+#[pyfunction]
+#[pyo3(name = "_restore_table")]
+pub(crate) fn restore_table(
+    columns: Vec<(String, String, Bound<'_, PyList>)>,
+    metadata: HashMap<String, String>,
+) -> PyResult<Table> {
+    let column = |(name, kind, values): (String, String, Bound<'_, PyList>)| {
+        let column = match kind.as_str() {
+            "text" => Column::Text(values.extract()?),
+            "count" => Column::Count(values.extract()?),
+            "signed" => Column::Signed(values.extract()?),
+            _ => Column::Number(values.extract()?),
+        };
+        Ok((name, column))
+    };
+    Table::of_columns(columns.into_iter().map(column).collect::<PyResult<_>>()?, metadata)
 }
 
 /// The limit of rows in a notebook, which nobody would read to the end.

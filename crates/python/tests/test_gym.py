@@ -16,6 +16,12 @@ def test_it_is_an_environment(file):
     check_env(abgym.CongestionEnv(file, "f0"), skip_render_check=True)
 
 
+def test_step_before_reset_says_so(file):
+    for env in [abgym.CongestionEnv(file, "f0"), abgym.CongestionVectorEnv(file, "f0", 2)]:
+        with pytest.raises(gymnasium.error.ResetNeeded, match="call `reset` before `step`"):
+            env.step([[0.1], [0.1]])
+
+
 def test_a_window_is_what_flies(file):
     env = abgym.CongestionEnv(file, "f0", set={**SCENARIO, "flow.f1.start": "3.9s"})
     _, seen = env.reset(seed=1)

@@ -339,6 +339,35 @@ def test_ctrl_c_ends_a_program_that_waits():
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_write_of_forked_child_raises():
+    """The child has no thread that sends, so its data would be accepted and never leave."""
+
+    async def main():
+        server, there, here = await connected()
+        out = await there.open_stream()
+        child = os.fork()
+        if child == 0:
+            codes = []
+            for action in (lambda: out.write(b"lost"), lambda: there.open_stream(), lambda: server.accept()):
+                try:
+                    asyncio.run(action())
+                    codes.append(1)
+                except net.ClosedError as error:
+                    codes.append(0 if "is a fork of it" in str(error) else 2)
+                except BaseException:
+                    codes.append(3)
+            os._exit(max(codes))
+        _, status = os.waitpid(child, 0)
+        assert os.waitstatus_to_exitcode(status) == 0
+        await out.write(b"kept")
+        await out.finish()
+        stream = await here.accept_stream()
+        assert await stream.read() == b"kept"
+
+    run(main())
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 def test_a_forked_process_has_a_network_of_its_own():
     code = """
         import asyncio, os, anabranch as ab

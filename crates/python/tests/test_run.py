@@ -1,5 +1,7 @@
 """One run: the same numbers as the command line's, and errors in its words."""
 
+import copy
+import pickle
 import signal
 import subprocess
 import sys
@@ -30,6 +32,32 @@ def test_a_run_has_what_the_document_has(file):
         assert table.rows() == rows
     assert r.measures["late"] == r["flow.f1.goodput_bps"] == r.flows["goodput_bps"][1]
     assert r["flow.f0.goodput_bps + flow.f1.goodput_bps"] == sum(r.flows["goodput_bps"])
+
+
+def test_run_pickled_equal(file):
+    r = ab.run(file)
+    again = pickle.loads(pickle.dumps(r))
+    assert again.summary() == r.summary() and again.hash == r.hash and again.question == r.question
+    assert again.flows.rows() == r.flows.rows() and again.measures == r.measures
+    assert again.series_names == r.series_names
+    for name in r.series_names:
+        table, before = again.series(name), r.series(name)
+        assert table.rows() == before.rows() and table.metadata == before.metadata
+    assert again["mean(link.bottleneck.queue, 2, 5)"] == r["mean(link.bottleneck.queue, 2, 5)"]
+    assert repr(again) == repr(r)
+    # What was restored is pickled again.
+    assert pickle.loads(pickle.dumps(again)).hash == r.hash
+
+
+def test_table_and_scenario_pickled_equal(file):
+    table = ab.run(file).flows
+    again = pickle.loads(pickle.dumps(table))
+    assert again.columns == table.columns and again.rows() == table.rows() and len(again) == len(table)
+    assert copy.deepcopy(table).to_dict() == table.to_dict()
+    scenario = ab.Scenario.read(file)
+    again = pickle.loads(pickle.dumps(scenario))
+    assert again.to_toml() == scenario.to_toml() and repr(again) == repr(scenario)
+    assert ab.run(again, seed=1).hash == ab.run(scenario, seed=1).hash
 
 
 def test_a_series_is_what_expressions_are_asked_about(file):

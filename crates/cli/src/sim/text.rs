@@ -99,7 +99,7 @@ fn paths(report: &Report) -> Option<Table> {
             let share = |bps: f64| number(if sum > 0.0 { 100.0 * bps / sum } else { 0.0 });
             table.row(vec![
                 (format!("{}.path.{}", flow.id, path.path), BOLD),
-                known(path.state.map(str::to_owned)),
+                known(path.state.clone()),
                 path.delivered_bps.map_or_else(|| known(None), rate),
                 known(path.delivered_bps.map(share)),
                 count(path.sent_packets),

@@ -267,7 +267,7 @@ fn a_path_that_dies_costs_less_than_300_ms() {
         );
         let report = simulation.report();
         assert_eq!(
-            (report.flows[0].paths[0].state, report.flows[0].paths[1].state),
+            (report.flows[0].paths[0].state.as_deref(), report.flows[0].paths[1].state.as_deref()),
             (Some("live"), Some("suspect")),
             "{law}"
         );

@@ -115,10 +115,13 @@ impl Simulation<'_> {
 fn path_report(path: &SenderPath, active: SimSpan) -> PathReport {
     PathReport {
         path: path.index + 1,
-        state: path.state.map(|state| match state {
-            PathState::Validating => "validating",
-            PathState::Live => "live",
-            PathState::Suspect => "suspect",
+        state: path.state.map(|state| {
+            let name = match state {
+                PathState::Validating => "validating",
+                PathState::Live => "live",
+                PathState::Suspect => "suspect",
+            };
+            name.to_owned()
         }),
         sent_packets: path.packets,
         retransmitted_packets: path.retransmitted,

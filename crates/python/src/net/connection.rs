@@ -9,13 +9,13 @@ use anabranch::{Limit, Limits, Path, PathId, PathState, PathStatus, RemovePathEr
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use tokio::runtime::Handle;
 
 use crate::net::bell::Bell;
 use crate::net::error;
 use crate::net::identity::{self, PublicKey};
 use crate::net::operation::{Operation, done};
 use crate::net::receiving::ReceiveStream;
+use crate::net::runtime::Runtime;
 use crate::net::sending::SendStream;
 use crate::net::waiters::{Waiter, Waiters};
 
@@ -26,7 +26,7 @@ pub(crate) struct Connection {
     side: Side,
     usage: Mutex<Usage>,
     waiters: Arc<Waiters>,
-    runtime: Handle,
+    runtime: Runtime,
 }
 
 /// How the streams of a connection are used. Its first stream decides.
@@ -38,12 +38,13 @@ enum Usage {
 }
 
 impl Connection {
-    pub(crate) fn new(connection: anabranch::Connection, side: Side, runtime: Handle) -> Self {
+    pub(crate) fn new(connection: anabranch::Connection, side: Side, runtime: Runtime) -> Self {
         Self { connection, side, usage: Mutex::new(Usage::Undecided), waiters: Arc::default(), runtime }
     }
 
     /// The connection, for single streams. From now on its streams do not come in pairs.
     fn streams(&self) -> PyResult<anabranch::Connection> {
+        self.runtime.handle()?;
         let mut usage = self.usage.lock().unwrap_or_else(PoisonError::into_inner);
         if let Usage::Pairs(_) = *usage {
             return Err(PyRuntimeError::new_err(
@@ -56,6 +57,7 @@ impl Connection {
 
     /// The pairs of the connection. From now on its streams come in pairs.
     fn pairs(&self) -> PyResult<Arc<Pairs>> {
+        self.runtime.handle()?;
         let mut usage = self.usage.lock().unwrap_or_else(PoisonError::into_inner);
         match &*usage {
             Usage::Pairs(pairs) => return Ok(Arc::clone(pairs)),
@@ -66,7 +68,7 @@ impl Connection {
             }
             Usage::Undecided => {}
         }
-        let _entered = self.runtime.enter();
+        let _entered = self.runtime.handle()?.enter();
         let pairs = Arc::new(Pairs::new(self.connection.clone(), self.side));
         *usage = Usage::Pairs(Arc::clone(&pairs));
         Ok(pairs)

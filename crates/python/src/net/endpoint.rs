@@ -11,20 +11,20 @@ use anabranch::pairs::Side;
 use anabranch::{Admission, BindError, Config, SecretKey};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use tokio::runtime::Handle;
 
 use crate::net::bell::Bell;
 use crate::net::connection::Connection;
 use crate::net::identity::{self, Key, PublicKey, Ticket};
 use crate::net::operation::{Operation, done};
+use crate::net::runtime::{self, Runtime};
 use crate::net::waiters::{Waiter, Waiters};
-use crate::net::{config, error, runtime};
+use crate::net::{config, error};
 
 /// One or several sockets with their connections.
 #[pyclass(frozen, module = "anabranch.net")]
 pub(crate) struct Endpoint {
     open: Arc<Open>,
-    runtime: Handle,
+    runtime: Runtime,
 }
 
 struct Open {
@@ -46,6 +46,7 @@ impl Open {
 
 impl Endpoint {
     fn open(&self) -> PyResult<anabranch::Endpoint> {
+        self.runtime.handle()?;
         self.open.endpoint().ok_or_else(|| error::closed("endpoint"))
     }
 }
@@ -79,9 +80,10 @@ impl Endpoint {
             Some(key) => key.get().0.clone(),
             None => SecretKey::generate().map_err(|error| error::bind(&BindError::Randomness(error)))?,
         };
-        let runtime = runtime::handle()?;
+        let runtime = runtime::running()?;
+        let handle = runtime.handle()?;
         let bound = py.detach(|| {
-            let _entered = runtime.enter();
+            let _entered = handle.enter();
             bind(&addresses, &key, &config)
         });
         let endpoint = Mutex::new(Some(bound.map_err(|error| error::bind(&error))?));
@@ -109,7 +111,7 @@ impl Endpoint {
 
     /// Binds another socket.
     fn add_address(&self, py: Python<'_>, address: &str) -> PyResult<String> {
-        let (endpoint, address, runtime) = (self.open()?, identity::address(address)?, &self.runtime);
+        let (endpoint, address, runtime) = (self.open()?, identity::address(address)?, self.runtime.handle()?);
         let bound = py.detach(|| {
             let _entered = runtime.enter();
             endpoint.add_address(address)

@@ -8,9 +8,9 @@ use std::task::{Context, Poll, Waker};
 use pyo3::BoundObject as _;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use tokio::runtime::Handle;
 
 use crate::net::bell::Bell;
+use crate::net::runtime::Runtime;
 
 /// The result of an operation. It is converted to a Python object under the interpreter's lock.
 pub(crate) type Done = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
@@ -21,7 +21,7 @@ pub(crate) type Done = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>
 pub(crate) struct Operation {
     work: Mutex<Option<Pin<Box<dyn Future<Output = Done> + Send>>>>,
     done: Mutex<Option<Done>>,
-    runtime: Handle,
+    runtime: Runtime,
     bell: Py<Bell>,
     number: u64,
     waker: Waker,
@@ -32,7 +32,7 @@ impl Operation {
     /// An operation that has not begun.
     pub(crate) fn new(
         bell: Bound<'_, Bell>,
-        runtime: &Handle,
+        runtime: &Runtime,
         work: impl Future<Output = Done> + Send + 'static,
     ) -> Self {
         let (number, waker) = bell.get().add();
@@ -58,7 +58,7 @@ impl Operation {
     fn poll(&mut self, py: Python<'_>) -> PyResult<bool> {
         let slot = self.work.get_mut().unwrap_or_else(PoisonError::into_inner);
         let work = slot.as_mut().ok_or_else(|| PyRuntimeError::new_err("the operation is over"))?;
-        let (runtime, waker) = (&self.runtime, &self.waker);
+        let (runtime, waker) = (self.runtime.handle()?, &self.waker);
         let polled = py.detach(|| {
             let _entered = runtime.enter();
             work.as_mut().poll(&mut Context::from_waker(waker))

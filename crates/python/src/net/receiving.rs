@@ -11,18 +11,18 @@ use bytes::{BufMut as _, Bytes, BytesMut};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use tokio::io::AsyncReadExt as _;
-use tokio::runtime::Handle;
 
 use crate::net::bell::Bell;
 use crate::net::error;
 use crate::net::operation::{Done, Operation, done};
+use crate::net::runtime::Runtime;
 use crate::net::waiters::{Waiter, Waiters};
 
 /// A stream from the peer. If it is dropped before its end was read, it is stopped with code 0.
 #[pyclass(frozen, module = "anabranch.net")]
 pub(crate) struct ReceiveStream {
     receiving: Arc<Receiving>,
-    runtime: Handle,
+    runtime: Runtime,
 }
 
 struct Receiving {
@@ -125,16 +125,16 @@ impl State {
 }
 
 impl ReceiveStream {
-    pub(crate) fn new(stream: RecvStream, runtime: Handle) -> Self {
+    pub(crate) fn new(stream: RecvStream, runtime: Runtime) -> Self {
         Self::of(Source::Stream(stream), runtime)
     }
 
     /// The answer of a pair, which may not have begun.
-    pub(crate) fn answer(answer: Answer, runtime: Handle) -> Self {
+    pub(crate) fn answer(answer: Answer, runtime: Runtime) -> Self {
         Self::of(Source::Answer(answer), runtime)
     }
 
-    fn of(source: Source, runtime: Handle) -> Self {
+    fn of(source: Source, runtime: Runtime) -> Self {
         let state = Mutex::new(State { source, held: BytesMut::new() });
         Self { receiving: Arc::new(Receiving { state, waiters: Waiters::default() }), runtime }
     }

@@ -11,18 +11,18 @@ use bytes::Bytes;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use tokio::runtime::Handle;
 
 use crate::net::bell::Bell;
 use crate::net::error;
 use crate::net::operation::{Operation, done};
+use crate::net::runtime::Runtime;
 use crate::net::waiters::{Waiter, Waiters};
 
 /// A stream to the peer. If it is dropped before `finish`, it is reset with code 0.
 #[pyclass(frozen, module = "anabranch.net")]
 pub(crate) struct SendStream {
     sending: Arc<Sending>,
-    runtime: Handle,
+    runtime: Runtime,
 }
 
 struct Sending {
@@ -48,7 +48,7 @@ impl Sending {
 }
 
 impl SendStream {
-    pub(crate) fn new(stream: anabranch::SendStream, runtime: Handle) -> Self {
+    pub(crate) fn new(stream: anabranch::SendStream, runtime: Runtime) -> Self {
         let (stream, waiters, written) = (Mutex::new(stream), Waiters::default(), AtomicU64::new(0));
         Self { sending: Arc::new(Sending { stream, waiters, written }), runtime }
     }
@@ -58,6 +58,7 @@ impl SendStream {
 impl SendStream {
     /// Writes all of `data` without a copy: the Python object is kept until the peer has acknowledged it.
     fn write(&self, bell: Bound<'_, Bell>, data: PyBackedBytes) -> PyResult<Operation> {
+        self.runtime.handle()?;
         let waiter = Waiter::alone(&self.sending, WRITES, "writes to this stream")?;
         let mut payload = Bytes::from_owner(data);
         Ok(Operation::new(bell, &self.runtime, async move {
@@ -99,6 +100,7 @@ impl SendStream {
 
     /// Ends the stream after what has been written.
     fn finish(&self, py: Python<'_>) -> PyResult<()> {
+        self.runtime.handle()?;
         let finished: Result<(), WriteError> = py.detach(|| self.sending.act(|stream| stream.finish()));
         finished.map_err(error::write)
     }
