@@ -13,7 +13,7 @@ use crate::args::{Jobs, Pack, Verify};
 use crate::failure::{Failure, Outcome};
 use crate::files::{Folder, Inputs};
 use crate::reproduce::load;
-use crate::terminal::{Progress, shown};
+use crate::terminal::{Progress, named, shown};
 
 /// More differences than this are not shown.
 const DIFFERENCES_SHOWN: usize = 20;
@@ -36,18 +36,18 @@ pub(crate) fn pack(args: &Pack) -> Outcome {
     let outcome = run(&documents, &args.selection.jobs, args.selection.seeds)?;
     let mut archive = Cursor::new(Vec::new());
     artifact::pack(&documents, &outcome, &mut archive)
-        .map_err(|error| Failure::failed(format!("{}: cannot be packed: {error}", args.file.display())))?;
+        .map_err(|error| Failure::failed(format!("{}: cannot be packed: {error}", named(&args.file))))?;
     let archive = archive.into_inner();
     folder.write(&name, |out| out.write_all(&archive))?;
     let mut out = anstream::stdout().lock();
-    let (file, bytes, claims) = (args.file.display(), archive.len(), outcome.claims().count());
+    let (file, bytes, claims) = (named(&args.file), archive.len(), outcome.claims().count());
     let reproduce::Outcome { runs, hash, .. } = &outcome;
     writeln!(out, "{file}: {bytes} bytes; {claims} claims, {runs} runs, hash {hash}")?;
     Ok(())
 }
 
 pub(crate) fn verify(args: &Verify) -> Outcome {
-    let name = args.file.display();
+    let name = named(&args.file);
     let refuse = |error: &dyn std::fmt::Display| {
         Failure::usage(format!("{name}: {error}; name a whole file that `anabranch artifact pack` has written"))
     };

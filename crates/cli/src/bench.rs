@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::args::Bench;
 use crate::failure::{Failure, Outcome};
 use crate::files::Inputs;
-use crate::terminal::{Align, BOLD, DIM, PLAIN, Table, number};
+use crate::terminal::{Align, BOLD, DIM, PLAIN, Table, named, number};
 
 /// The scenarios, and the number of sequential runs of each on one core.
 const SCENARIOS: [(&str, u32); 2] = [("highspeed.toml", 1), ("small.toml", 100)];
@@ -52,7 +52,7 @@ pub(crate) fn bench(args: &Bench) -> Outcome {
         let file = folder.join(name);
         let document = Inputs::default().read_plain(&file)?;
         let scenario = Scenario::parse(&document)?;
-        let name = file.display().to_string();
+        let name = named(&file);
         scenarios.push(measure(name, document.comment().to_owned(), &scenario, runs)?);
     }
     let benchmark = Benchmark { schema: "anabranch-bench/1", peak_memory_bytes: peak_memory(), scenarios };

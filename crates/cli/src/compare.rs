@@ -12,7 +12,7 @@ use anabranch_lab::{html, report::Report};
 use crate::args::Compare;
 use crate::failure::{Failure, Outcome};
 use crate::files::{Folder, Inputs};
-use crate::terminal::{Align, BOLD, DIM, PLAIN, Progress, Table, number};
+use crate::terminal::{Align, BOLD, DIM, PLAIN, Progress, Table, named, number};
 
 pub(crate) fn compare(args: &Compare) -> Outcome {
     let mut inputs = Inputs::default();
@@ -21,7 +21,7 @@ pub(crate) fn compare(args: &Compare) -> Outcome {
     for file in &args.files {
         let document = inputs.read_document(file, &args.overrides)?;
         let (experiment, scenario) = (Experiment::parse(document.clone())?, Scenario::parse(&document)?);
-        scenarios.push((file.display().to_string(), document, experiment, scenario));
+        scenarios.push((named(file), document, experiment, scenario));
     }
     let (folder, name) = Folder::of_file(&args.report, &inputs)?;
     let mut runs: Vec<Pictured> = Vec::new();
@@ -39,7 +39,7 @@ pub(crate) fn compare(args: &Compare) -> Outcome {
     folder.write(&name, |out| out.write_all(html::run_page(&runs).as_bytes()))?;
     let mut out = anstream::stdout().lock();
     write!(out, "{}", text(&runs))?;
-    writeln!(out, "Everything, with curves and distributions: {}", args.report.display())?;
+    writeln!(out, "Everything, with curves and distributions: {}", named(&args.report))?;
     Ok(())
 }
 

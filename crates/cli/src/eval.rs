@@ -9,7 +9,7 @@ use anabranch_lab::html;
 use crate::args::Eval;
 use crate::failure::{Failure, Outcome};
 use crate::files::{Folder, Inputs};
-use crate::terminal::{Align, BAD, BOLD, DIM, GOOD, PLAIN, Progress, Table, paragraph};
+use crate::terminal::{Align, BAD, BOLD, DIM, GOOD, PLAIN, Progress, Table, named, paragraph};
 
 pub(crate) fn eval(args: &Eval) -> Outcome {
     let request = Request::new(&args.cc, args.against.as_deref(), args.jobs.count())
@@ -43,7 +43,7 @@ pub(crate) fn eval(args: &Eval) -> Outcome {
         (false, folder) => {
             write!(out, "{}", text(&evaluation))?;
             if let Some((_, path)) = folder {
-                writeln!(out, "Everything, with curves and scenarios: {}", path.join(REPORT).display())?;
+                writeln!(out, "Everything, with curves and scenarios: {}", named(path.join(REPORT)))?;
             }
         }
     }

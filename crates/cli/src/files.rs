@@ -11,6 +11,7 @@ use anabranch_lab::files;
 
 use crate::args::Overrides;
 use crate::failure::Failure;
+use crate::terminal::named;
 
 /// Reads files and remembers them, so that no output overwrites an input.
 #[derive(Clone, Debug, Default)]
@@ -40,7 +41,7 @@ impl Inputs {
 
     /// Reads a file of text.
     pub(crate) fn read_text(&mut self, file: &Path) -> Result<String, Failure> {
-        let refuse = |error: String| Failure::usage(format!("{}: cannot be read: {error}", file.display()));
+        let refuse = |error: String| Failure::usage(format!("{}: cannot be read: {error}", named(file)));
         self.note(file).map_err(refuse)?;
         files::read_to_string(file).map_err(|error| refuse(error.to_string()))
     }
@@ -62,7 +63,7 @@ impl Inputs {
         match self.0.iter().find(|(input, _)| identity.as_ref() == Some(input)) {
             None => Ok(()),
             Some((_, input)) => {
-                let (output, input) = (output.display(), input.display());
+                let (output, input) = (named(output), named(input));
                 Err(Failure::usage(format!(
                     "{output}: would be written over {input}, which is read; name another place"
                 )))
@@ -128,10 +129,7 @@ impl Folder {
     ) -> Result<Self, Failure> {
         names.into_iter().try_for_each(|name| inputs.spare(&path.join(name)))?;
         let refuse = |error: io::Error| {
-            Failure::usage(format!(
-                "{}: cannot write here: {error}; name a folder that you may write to",
-                path.display()
-            ))
+            Failure::usage(format!("{}: cannot write here: {error}; name a folder that you may write to", named(path)))
         };
         fs::create_dir_all(path).map_err(refuse)?;
         let probe = files::create_part(&path.join("anabranch"));
@@ -143,7 +141,7 @@ impl Folder {
     pub(crate) fn of_file(path: &Path, inputs: &Inputs) -> Result<(Self, String), Failure> {
         let name = path.file_name().and_then(|name| name.to_str()).filter(|_| !path.is_dir());
         let Some(name) = name else {
-            return Err(Failure::usage(format!("{}: cannot be written; name a file", path.display())));
+            return Err(Failure::usage(format!("{}: cannot be written; name a file", named(path))));
         };
         inputs.spare(path)?;
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -234,13 +232,13 @@ impl Part {
     /// Renames the file if it was written completely.
     pub(crate) fn finish<T>(mut self, written: io::Result<T>) -> Result<T, Failure> {
         let name = |part: &PathBuf| fs::rename(part, &self.path);
-        let named = written.and_then(|result| self.part.as_ref().map_or(Ok(()), name).map(|()| result));
-        if named.is_ok() {
+        let renamed = written.and_then(|result| self.part.as_ref().map_or(Ok(()), name).map(|()| result));
+        if renamed.is_ok() {
             self.part.iter().for_each(|part| unfinished::forget(part));
             self.part = None;
         }
-        named.map_err(|error| {
-            let path = self.path.display();
+        renamed.map_err(|error| {
+            let path = named(&self.path);
             Failure::failed(format!("{path}: cannot be written: {error}; free space, or name another place"))
         })
     }
@@ -264,8 +262,8 @@ impl io::Write for Appender {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let file = fs::File::options().append(true).open(&self.path);
         let appended = file.and_then(|mut file| file.write_all(bytes));
-        let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", self.name.display()));
-        appended.map(|()| bytes.len()).map_err(named)
+        let about = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", named(&self.name)));
+        appended.map(|()| bytes.len()).map_err(about)
     }
 
     fn flush(&mut self) -> io::Result<()> {

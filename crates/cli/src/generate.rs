@@ -9,6 +9,7 @@ use clap::CommandFactory as _;
 use crate::args::{Anabranch, Generate};
 use crate::failure::{Failure, Outcome};
 use crate::files::{Folder, Inputs};
+use crate::terminal::named;
 
 pub(crate) fn generate(command: &Generate) -> Outcome {
     match command {
@@ -31,7 +32,7 @@ pub(crate) fn generate(command: &Generate) -> Outcome {
                 None => Ok(()),
                 Some((name, _)) => Err(Failure::failed(format!(
                     "{} is out of date; run `anabranch generate reference`",
-                    folder.join(name).display()
+                    named(folder.join(name))
                 ))),
             }
         }

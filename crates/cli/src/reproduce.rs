@@ -14,7 +14,7 @@ use anabranch_lab::reproduce::{self, Options, Paper, Watch};
 use crate::args::{Experiments, Format, Reproduce, Selection};
 use crate::failure::{Failure, Outcome};
 use crate::files::{Folder, Inputs};
-use crate::terminal::Progress;
+use crate::terminal::{Progress, named};
 
 pub(crate) fn reproduce(args: &Reproduce) -> Outcome {
     let mut inputs = Inputs::default();
@@ -51,7 +51,7 @@ pub(crate) fn reproduce(args: &Reproduce) -> Outcome {
     }
     if let (true, Some((_, path))) = (is_for_people, folder) {
         let more = if args.verbose { "" } else { "; every number in the terminal: --verbose" };
-        writeln!(out, "Everything, with reasons and figures: {}{more}", path.join(REPORT).display())?;
+        writeln!(out, "Everything, with reasons and figures: {}{more}", named(path.join(REPORT)))?;
     }
     match (outcome.missed(), outcome.engine_missed()) {
         (0, 0) => Ok(()),

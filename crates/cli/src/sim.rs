@@ -17,7 +17,7 @@ use anabranch_lab::{html, picture};
 use crate::args;
 use crate::failure::{Failure, Outcome};
 use crate::files::{Folder, Inputs, Part};
-use crate::terminal::Progress;
+use crate::terminal::{Progress, named};
 
 pub(crate) use sweep::{merge, sweep};
 
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &args::Run) -> Outcome {
     if let (Some(folder), Some(capture), Some(path)) = (&folder, &capture, &args.pcap)
         && names().any(|name| capture.is_in(folder, name))
     {
-        let path = path.display();
+        let path = named(path);
         return Err(Failure::usage(format!("{path}: --trace writes a table of this name; name another file")));
     }
     let series: Vec<String> =
@@ -73,7 +73,7 @@ pub(crate) fn run(args: &args::Run) -> Outcome {
     report.notes.extend(coarsened(&trace));
     report.notes.extend(left_out(&experiment, args));
     if let Some((folder, name)) = &page {
-        let title = args.file.display().to_string();
+        let title = named(&args.file);
         let run = picture::picture(&title, &document, &experiment, &scenario, report.clone(), &trace);
         folder.write(name, |out| out.write_all(html::run_page(&[run]).as_bytes()))?;
     }
@@ -117,7 +117,7 @@ fn coarsened(trace: &Trace<'_>) -> Option<String> {
 /// What else the file contains, and the command for it.
 fn left_out(experiment: &Experiment, args: &args::Run) -> Vec<String> {
     let mut notes = Vec::new();
-    let file = args.file.display();
+    let file = named(&args.file);
     if !experiment.axes.is_empty() {
         let axes = experiment.axes.iter().map(|axis| format!("`{}` ({} values)", axis.name, axis.values.len()));
         let axes = axes.collect::<Vec<_>>().join(" and ");

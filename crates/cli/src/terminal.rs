@@ -1,12 +1,14 @@
 //! Terminal output: tables, colours on a terminal only, progress.
 
 use std::borrow::Cow;
+use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Write as _};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use anabranch_lab::diagnostic::{Excerpt, is_command};
+use anabranch_units::deceives;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use anstyle::{AnsiColor, Style};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -40,12 +42,18 @@ fn drawn(Excerpt { number, line, span }: &Excerpt) -> String {
     Renderer::styled().term_width(WIDTH).render(&[Group::with_level(Level::ERROR).element(snippet)])
 }
 
-/// A text from elsewhere, such as a file name or an artifact's content, without control sequences.
+/// A text from elsewhere, such as an artifact's content, without control sequences and without marks that reverse or hide letters.
 pub(crate) fn shown(text: &str) -> Cow<'_, str> {
-    match text.contains(is_command) {
+    let is_unwanted = |c: char| is_command(c) || deceives(c) && !c.is_control();
+    match text.contains(is_unwanted) {
         false => text.into(),
-        true => text.chars().map(|c| if is_command(c) { char::REPLACEMENT_CHARACTER } else { c }).collect(),
+        true => text.chars().map(|c| if is_unwanted(c) { char::REPLACEMENT_CHARACTER } else { c }).collect(),
     }
+}
+
+/// The name of a file in a message, on one line.
+pub(crate) fn named(path: impl AsRef<OsStr>) -> String {
+    anabranch_units::shown(path)
 }
 
 /// The width of a paragraph, which fits a page and a narrow terminal.
@@ -233,6 +241,8 @@ mod tests {
     fn what_is_shown_commands_no_terminal() {
         assert_eq!(shown("a\u{1b}[2J\u{9b}2J\r\tb\n"), "a\u{fffd}[2J\u{fffd}2J\u{fffd}\tb\n");
         assert!(matches!(shown("plain"), Cow::Borrowed("plain")));
+        // Marks that reverse what follows make `exe.pdf` of `fdp.exe`.
+        assert_eq!(shown("a\u{202e}fdp.exe \u{2066}\u{200f}"), "a\u{fffd}fdp.exe \u{fffd}\u{fffd}");
     }
 
     #[test]

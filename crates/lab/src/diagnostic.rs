@@ -4,6 +4,8 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
+use anabranch_units::shown;
+
 /// An error in a scenario, an experiment or a `--set`: its place, its message, and the remedy.
 ///
 /// ```text
@@ -92,10 +94,10 @@ impl std::error::Error for Diagnostic {}
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.place {
-            Place::File | Place::Run => write!(f, "{}: ", self.file)?,
-            Place::Line { line, column } => write!(f, "{}:{line}:{column}: ", self.file)?,
-            Place::Base { file, line, column } => write!(f, "{file}:{line}:{column}: ")?,
-            Place::Set(argument) => write!(f, "{}: --set {argument}: ", self.file)?,
+            Place::File | Place::Run => write!(f, "{}: ", shown(&*self.file))?,
+            Place::Line { line, column } => write!(f, "{}:{line}:{column}: ", shown(&*self.file))?,
+            Place::Base { file, line, column } => write!(f, "{}:{line}:{column}: ", shown(&**file))?,
+            Place::Set(argument) => write!(f, "{}: --set {argument}: ", shown(&*self.file))?,
         }
         write!(f, "{}", self.message)?;
         self.remedy.as_ref().map_or(Ok(()), |remedy| write!(f, "; {remedy}"))

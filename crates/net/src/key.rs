@@ -10,6 +10,8 @@ use anabranch_proto::seal;
 use sha2::{Digest as _, Sha256};
 use zeroize::Zeroizing;
 
+use anabranch_units::shown;
+
 use crate::base32::{self, Base32Error};
 
 /// The secret key of an end. It is never sent.
@@ -146,23 +148,19 @@ impl std::str::FromStr for PublicKey {
 impl fmt::Display for KeyFileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Io(file, error) => write!(f, "{}: {error}", file.display()),
+            Self::Io(file, error) => write!(f, "{}: {error}", shown(file)),
             Self::Exists(file) => {
-                write!(
-                    f,
-                    "{}: there is such a file, and nothing is written over a key; name another one",
-                    file.display()
-                )
+                write!(f, "{}: there is such a file, and nothing is written over a key; name another one", shown(file))
             }
             Self::Shared(file, mode) => {
-                let file = file.display();
+                let file = shown(file);
                 write!(
                     f,
                     "{file}: others may read it (mode {mode:03o}), so this key proves nothing; let only its owner read it (mode 600)"
                 )
             }
             Self::NoKey(file) => {
-                write!(f, "{}: it holds no secret key; `anabranch key new FILE` writes one", file.display())
+                write!(f, "{}: it holds no secret key; `anabranch key new FILE` writes one", shown(file))
             }
         }
     }

@@ -1,5 +1,7 @@
 //! Quantities that cannot be mixed up: [`Time`] and [`Span`], [`Bytes`], [`Rate`].
 //!
+//! [`shown`] is for messages: a name of a file, or a text from elsewhere.
+//!
 //! Every quantity is an integer, so two machines that compute the same thing get the same bits. Each type parses and prints what
 //! people write (`"1.5Mbit/s"`, `"100ms"`, `"1000B"`). It parses everything that it prints.
 //!
@@ -11,10 +13,12 @@
 
 mod parse;
 mod quantity;
+mod shown;
 mod time;
 
 pub use parse::ParseError;
 pub use quantity::{Bytes, Rate};
+pub use shown::{deceives, shown, shown_bytes};
 pub use time::{Duration, Instant};
 
 /// Ticks per second of [`Time`] and [`Span`].

@@ -14,7 +14,7 @@ use anabranch_plugin::{FILE_MAX, Faults, Law, Module};
 
 use crate::args::{CcCheck, CcNew, LanguageArg, LossArg};
 use crate::failure::{Failure, Outcome};
-use crate::terminal::{Align, BOLD, DIM, PLAIN, Table};
+use crate::terminal::{Align, BOLD, DIM, PLAIN, Table, named};
 
 /// Writes a project into a new folder.
 pub(super) fn new(args: &CcNew) -> Outcome {
@@ -27,7 +27,7 @@ pub(super) fn new(args: &CcNew) -> Outcome {
     let project = template::project(name, language).map_err(Failure::usage)?;
     let folder = &args.name;
     let refuse = |path: &Path, error: &io::Error| {
-        let path = path.display();
+        let path = named(path);
         Failure::usage(match error.kind() {
             io::ErrorKind::AlreadyExists => {
                 format!("{path}: is there already, and nothing is written over; choose another name")
@@ -48,7 +48,7 @@ pub(super) fn new(args: &CcNew) -> Outcome {
     writeln!(
         out,
         "{}: {}",
-        folder.display(),
+        named(folder),
         project.files.iter().map(|file| file.name.as_str()).collect::<Vec<_>>().join(", ")
     )?;
     writeln!(out, "Next:\n  cd {}", folder.display())?;
@@ -60,7 +60,7 @@ pub(super) fn new(args: &CcNew) -> Outcome {
 
 /// Shows the hooks, settings and gauges of a module, and checks it against the rules for every law.
 pub(super) fn check(args: &CcCheck) -> Outcome {
-    let name = args.file.display().to_string();
+    let name = named(&args.file);
     let bytes = read(&args.file).map_err(|reason| Failure::usage(format!("{name}: {reason}")))?;
     let module = Arc::new(Module::new(&name, bytes).map_err(|error| Failure::failed(error.to_string()))?);
     let mut law = Law::new(Arc::clone(&module));

@@ -17,6 +17,7 @@ use serde::Serialize;
 use crate::args::link::{Check, Down, Exec, Link, Named, Up};
 use crate::failure::{Failure, Outcome};
 use crate::files::Inputs;
+use crate::terminal::named;
 
 /// `anabranch link`.
 pub(crate) fn link(command: &Link) -> Outcome {
@@ -41,7 +42,7 @@ fn up(args: &Up) -> Outcome {
         Settings { mtu: args.mtu, congestion_control: args.congestion_control.clone(), offload: args.offload };
     // Errors of the network are found before anything is created.
     Plan::new(&name, &network, &settings)
-        .map_err(|refusal| Failure::usage(format!("{}: {refusal}", args.file.display())))?;
+        .map_err(|refusal| Failure::usage(format!("{}: {refusal}", named(&args.file))))?;
     let report = |plan: &Plan| -> Outcome {
         let mut out = anstream::stdout().lock();
         match args.json {

@@ -11,7 +11,7 @@ use anabranch_lab::{files, html};
 use crate::args;
 use crate::failure::{Failure, Outcome};
 use crate::files::{Folder, Inputs};
-use crate::terminal::Progress;
+use crate::terminal::{Progress, named};
 
 pub(crate) fn sweep(args: &args::Sweep) -> Outcome {
     let mut inputs = Inputs::default();
@@ -53,7 +53,7 @@ pub(crate) fn merge(args: &args::Merge) -> Outcome {
     let experiment = Experiment::parse(inputs.read_document(&args.file, &args.overrides)?)?;
     let mut parts = Vec::with_capacity(args.parts.len());
     for path in &args.parts {
-        let file = path.display().to_string();
+        let file = named(path);
         let text = inputs.read_text(path)?;
         parts.push(Part { rows: Rows::parse(&experiment, &file, &text)?, file });
     }
@@ -122,14 +122,14 @@ impl Keeper {
     fn open(path: &Path, experiment: &Experiment, inputs: &Inputs) -> Result<Self, Failure> {
         let (folder, name) = Folder::of_file(path, inputs)?;
         let refuse = |error: std::io::Error| {
-            Failure::usage(format!("{}: cannot be kept: {error}; name another file", path.display()))
+            Failure::usage(format!("{}: cannot be kept: {error}; name another file", named(path)))
         };
         let text = match files::read_to_string(path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(refuse(error)),
         };
-        let rows = Rows::parse(experiment, &path.display().to_string(), &text)?;
+        let rows = Rows::parse(experiment, &named(path), &text)?;
         // The file is rewritten before anything is added, so that no line follows an incomplete one.
         folder.write(&name, |out| write_rows(experiment, rows.iter(), out))?;
         let file = fs::File::options().append(true).open(path).map_err(refuse)?;

@@ -117,7 +117,7 @@ fn what_is_written_out_has_a_limit() {
 fn no_escape_sequence_reaches_the_terminal() {
     let output = anabranch(&folder("escape"), &["sim", "run", "absent\u{1b}[2J.toml"]);
     assert_exit(&output, 2);
-    assert!(stderr(&output).starts_with("error: absent\u{fffd}[2J.toml: cannot be read"), "{}", stderr(&output));
+    assert!(stderr(&output).starts_with("error: absent\\u{1b}[2J.toml: cannot be read"), "{}", stderr(&output));
 }
 
 #[test]
@@ -130,4 +130,24 @@ fn files_that_cannot_be_read_are_named() {
     let output = anabranch(&folder, &["sim", "run", "latin1.toml"]);
     assert_exit(&output, 2);
     assert_eq!(stderr(&output), "error: latin1.toml:2:6: not TOML: it is not UTF-8; save it as UTF-8\n");
+}
+
+/// The name of a file is one line of a message, whatever is in it.
+#[test]
+#[cfg(unix)]
+fn name_with_line_end_or_reversing_mark_escaped() {
+    let folder = folder("odd-names");
+    fs::write(folder.join("a\nerror: all is lost.toml"), "dealy = 1\n").unwrap();
+    for (args, expected) in [
+        (["sim", "run", "a\nerror: all is lost.toml"], "a\\nerror: all is lost.toml:1:1: "),
+        (["sim", "run", "in\u{202e}lmot.exe"], "in\\u{202e}lmot.exe: "),
+        (["key", "show", "k\ney"], "k\\ney: "),
+        (["artifact", "verify", "z\u{1b}[2Jip"], "z\\u{1b}[2Jip: "),
+        (["cc", "check", "m\nod"], "m\\nod: "),
+    ] {
+        let output = anabranch(&folder, &args);
+        assert_exit(&output, 2);
+        let first = stderr(&output).lines().next().unwrap();
+        assert!(first.starts_with(&format!("error: {expected}")), "{args:?}: {}", stderr(&output));
+    }
 }
