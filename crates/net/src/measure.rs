@@ -1,6 +1,7 @@
 //! Measures a network: one end or both send at full rate, and received data is discarded.
 //!
-//! The first stream of the measuring end is the request:
+//! One stream of the measuring end is the request. It is recognised by the eight bytes that it begins with, since a stream of data
+//! may arrive before it:
 //!
 //! ```text
 //! ab-bench  direction  streams  milliseconds          the first version: which end sends, how many streams, for how long
@@ -9,18 +10,21 @@
 //! 8 bytes   1          1        4             8
 //! ```
 //!
-//! Numbers are little endian. The longer form is sent only if the shorter one cannot express the request. An end that knows only
+//! When the time is over, each sender resets its streams: what has not arrived is not waited for. Numbers are little endian. The longer form is sent only if the shorter one cannot express the request. An end that knows only
 //! the shorter form then closes, which is [`MeasureError::Older`].
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anabranch_units::{Bytes as Count, Rate};
 use bytes::Bytes;
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::connection::Connection;
 use crate::error::{Lost, ReadError, StreamError, WriteError};
+use crate::stream::RecvStream;
 
 /// The parameters of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,21 +62,48 @@ pub enum MeasureError {
     Lost(Lost),
 }
 
-/// Measures with an end that [serves](serve). [`Connection::stats`] and [`Connection::paths`] show the progress. When the call
-/// returns, both ends have closed.
+/// Measures with an end that [serves](serve). [`Connection::stats`] and [`Connection::paths`] show the progress. The call returns
+/// when the time of the plan is over and both ends have closed. If that takes longer than [`LATE_MAX`] more, as on a slow path with
+/// a long queue, the connection is aborted.
 ///
 /// # Errors
 /// If the other end does not speak the protocol, does not support this request, or is lost.
 pub async fn measure(connection: &Connection, plan: Plan) -> Result<(), MeasureError> {
     let refused = if plan.is_extended() { MeasureError::Older } else { MeasureError::Protocol };
+    let received = Received::default();
     let work = async {
         let mut stream = connection.open_stream().await?;
         stream.write_all(&plan.request()).await?;
         stream.finish()?;
-        run(connection, plan.direction, plan).await
+        match plan.direction {
+            Direction::Up => tokio::select! {
+                filled = fill(connection, plan) => filled?,
+                // The other end has nothing to send, and should not close yet.
+                early = connection.accept_stream() => {
+                    return Err(early.err().map_or(MeasureError::Protocol, Into::into));
+                }
+            },
+            Direction::Down => received.all(connection).await?,
+            Direction::Both => {
+                let send = async {
+                    fill(connection, plan).await?;
+                    Ok(connection.close().await?)
+                };
+                tokio::try_join!(send, received.all(connection))?;
+            }
+        }
+        connection.close().await?;
+        Ok(connection.closed().await?)
     };
-    work.await.map_err(|error| if error == MeasureError::Protocol { refused } else { error })?;
-    Ok(connection.closed().await?)
+    let ended = tokio::time::timeout(plan.time.saturating_add(LATE_MAX), work).await.unwrap_or_else(|_| {
+        connection.abort();
+        Ok(())
+    });
+    match ended {
+        Err(MeasureError::Protocol) => Err(refused),
+        Ok(()) if plan.direction != Direction::Up && received.count() == 0 => Err(refused),
+        ended => ended,
+    }
 }
 
 /// Serves the other end's request.
@@ -80,46 +111,107 @@ pub async fn measure(connection: &Connection, plan: Plan) -> Result<(), MeasureE
 /// # Errors
 /// If the other end does not speak the protocol, or is lost.
 pub async fn serve(connection: &Connection) -> Result<(), MeasureError> {
-    let request = connection.accept_stream().await?.read_to_end(REQUEST_MAX).await?;
-    let plan = Plan::read(&request).ok_or(MeasureError::Protocol)?;
+    let (tell, mut requests) = mpsc::channel(1);
+    let received = Received { requests: Some(tell), ..Received::default() };
+    let mut receiving = Box::pin(received.all(connection));
+    let request = tokio::select! {
+        biased;
+        request = requests.recv() => request,
+        ended = &mut receiving => {
+            ended?;
+            requests.try_recv().ok()
+        }
+        () = tokio::time::sleep(REQUEST_WITHIN) => None,
+    };
+    let plan = request.and_then(|request| Plan::read(&request)).ok_or(MeasureError::Protocol)?;
     let plan = Plan { time: plan.time.min(TIME_MAX), ..plan };
-    let direction = match plan.direction {
-        Direction::Up => Direction::Down,
-        Direction::Down => Direction::Up,
-        Direction::Both => Direction::Both,
-    };
-    match run(connection, direction, plan).await {
-        // It is no error if a peer requests to send and does not send.
-        Err(MeasureError::Protocol) if direction == Direction::Down => connection.close().await?,
-        ended => ended?,
-    }
-    // The sender waits until the peer has received everything and closes.
-    if direction == Direction::Down { Ok(()) } else { Ok(connection.closed().await?) }
-}
-
-/// Sends, receives or both, and closes this side. It fails if the other end closes too early, or has not sent what it should.
-async fn run(connection: &Connection, direction: Direction, plan: Plan) -> Result<(), MeasureError> {
-    let receive = async {
-        let count = drain(connection).await?;
-        if count > 0 { Ok(()) } else { Err(MeasureError::Protocol) }
-    };
-    match direction {
-        Direction::Up => {
-            tokio::select! {
-                filled = fill(connection, plan) => filled?,
-                early = connection.accept_stream() => return Err(early.err().map_or(MeasureError::Protocol, Into::into)),
+    let begin = Instant::now();
+    let work = async {
+        match plan.direction {
+            Direction::Up => {
+                receiving.await?;
+                connection.close().await?;
+                // The sender waits until this end has received everything.
+                return Ok(());
+            }
+            Direction::Down => {
+                fill(connection, plan).await?;
+                connection.close().await?;
+            }
+            Direction::Both => {
+                let send = async {
+                    fill(connection, plan).await?;
+                    Ok(connection.close().await?)
+                };
+                tokio::try_join!(send, receiving)?;
             }
         }
-        Direction::Down => receive.await?,
-        Direction::Both => {
-            let send = async {
-                fill(connection, plan).await?;
-                Ok(connection.close().await?)
-            };
-            tokio::try_join!(send, receive)?;
+        Ok(connection.closed().await?)
+    };
+    match work.await {
+        // The measuring end does not wait for what is late.
+        Err(MeasureError::Lost(Lost::Reset)) if begin.elapsed() >= plan.time => Ok(()),
+        ended => ended,
+    }
+}
+
+/// The streams that arrive.
+#[derive(Debug, Default)]
+struct Received {
+    count: Arc<AtomicU64>,
+    /// Gets requests, at the end that serves.
+    requests: Option<mpsc::Sender<Vec<u8>>>,
+}
+
+impl Received {
+    /// The number of streams with data.
+    fn count(&self) -> u64 {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    /// Reads all streams until nothing more can arrive.
+    async fn all(&self, connection: &Connection) -> Result<(), MeasureError> {
+        let mut readers = JoinSet::new();
+        loop {
+            tokio::select! {
+                stream = connection.accept_stream() => match stream {
+                    Ok(stream) => _ = readers.spawn(read(stream, Arc::clone(&self.count), self.requests.clone())),
+                    Err(StreamError::Closed) => break,
+                    Err(StreamError::Lost(lost)) => return Err(MeasureError::Lost(lost)),
+                },
+                Some(_) = readers.join_next() => {}
+            }
+        }
+        while readers.join_next().await.is_some() {}
+        Ok(())
+    }
+}
+
+/// Reads a stream to its end. A request is passed on, and data is discarded.
+async fn read(
+    mut stream: RecvStream,
+    count: Arc<AtomicU64>,
+    requests: Option<mpsc::Sender<Vec<u8>>>,
+) -> Result<(), ReadError> {
+    let mut begin = vec![];
+    while begin.len() < MAGIC.len() && MAGIC.starts_with(&begin) {
+        let Some(piece) = stream.read_chunk(REQUEST_MAX).await? else { break };
+        begin.extend_from_slice(&piece);
+    }
+    match requests.filter(|_| begin.starts_with(MAGIC)) {
+        Some(requests) => {
+            begin.extend_from_slice(&stream.read_to_end(REQUEST_MAX).await?);
+            // A second request is none.
+            _ = requests.try_send(begin);
+        }
+        None => {
+            count.fetch_add(1, Ordering::Relaxed);
+            while let Some(piece) = stream.read_chunk(BLOCK).await? {
+                drop(piece);
+            }
         }
     }
-    Ok(connection.close().await?)
+    Ok(())
 }
 
 impl Plan {
@@ -191,8 +283,9 @@ impl Throttle {
     }
 }
 
-/// Writes on all streams until the time is over, then resets streams that the peer has not fully received.
+/// Writes on all streams until the time is over, then resets them, so that what has not left is not sent.
 async fn fill(connection: &Connection, plan: Plan) -> Result<(), MeasureError> {
+    let until = tokio::time::Instant::now() + plan.time;
     let throttle = plan.rate.map(|rate| Arc::new(Throttle::new(rate, Instant::now())));
     let block = Bytes::from(vec![0x5a; throttle.as_ref().map_or(BLOCK, |throttle| throttle.piece())]);
     let mut streams = JoinSet::new();
@@ -207,10 +300,14 @@ async fn fill(connection: &Connection, plan: Plan) -> Result<(), MeasureError> {
                     stream.write_all_bytes(block.clone()).await?;
                 }
             };
-            match tokio::time::timeout(plan.time, write).await {
+            match tokio::time::timeout_at(until, write).await {
+                Ok(Err(WriteError::Stopped(_))) => Ok(()),
                 Ok(Err(error)) => Err::<(), WriteError>(error),
                 Ok(Ok(())) => Ok(()),
-                Err(_) => stream.finish(),
+                Err(_) => {
+                    stream.reset(0);
+                    Ok(())
+                }
             }
         });
     }
@@ -218,27 +315,6 @@ async fn fill(connection: &Connection, plan: Plan) -> Result<(), MeasureError> {
         ended.map_err(|_| MeasureError::Protocol)??;
     }
     Ok(())
-}
-
-/// Reads until nothing more can arrive. Returns the number of streams.
-async fn drain(connection: &Connection) -> Result<u64, MeasureError> {
-    let mut streams = JoinSet::new();
-    let mut count = 0;
-    loop {
-        match connection.accept_stream().await {
-            Ok(mut stream) => {
-                count += 1;
-                streams.spawn(async move {
-                    while let Some(piece) = stream.read_chunk(BLOCK).await? {
-                        drop(piece);
-                    }
-                    Ok::<(), ReadError>(())
-                });
-            }
-            Err(StreamError::Closed) => return Ok(count),
-            Err(StreamError::Lost(lost)) => return Err(MeasureError::Lost(lost)),
-        }
-    }
 }
 
 impl From<StreamError> for MeasureError {
@@ -250,12 +326,6 @@ impl From<StreamError> for MeasureError {
 impl From<WriteError> for MeasureError {
     fn from(error: WriteError) -> Self {
         if let WriteError::Lost(lost) = error { Self::Lost(lost) } else { Self::Protocol }
-    }
-}
-
-impl From<ReadError> for MeasureError {
-    fn from(error: ReadError) -> Self {
-        if let ReadError::Lost(lost) = error { Self::Lost(lost) } else { Self::Protocol }
     }
 }
 
@@ -286,6 +356,12 @@ const REQUEST_MAX: usize = MAGIC.len() + 6 + 8;
 
 /// The longest time that a peer can request.
 const TIME_MAX: Duration = Duration::from_secs(86_400);
+
+/// After the time of a plan: longer than the queue of most paths, and short enough to count as the end of the time.
+pub const LATE_MAX: Duration = Duration::from_secs(2);
+
+/// When a request must have arrived. It is the first data of a connection, and is retransmitted after one second, then two and four.
+const REQUEST_WITHIN: Duration = Duration::from_secs(10);
 
 /// The bytes of one write.
 const BLOCK: usize = 256 << 10;

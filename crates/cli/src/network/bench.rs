@@ -154,10 +154,12 @@ async fn run(args: &Bench) -> Result<Measured, Failure> {
     };
     let time = Duration::from_secs(args.time.into());
     let plan = Plan { direction, streams: args.streams, time, rate: args.rate };
-    let mut watch = Watch::new(&connection, direction, Print::of(args));
+    let mut watch = Watch::new(&connection, direction, time, Print::of(args));
     tokio::select! {
         ended = measure::measure(&connection, plan) => ended.map_err(|error| failed(&error))?,
         error = watch.run() => return Err(error),
+        // The result so far is a result.
+        _ = tokio::signal::ctrl_c() => connection.abort(),
     }
     watch.end_interval()?;
     let measured = watch.end(args);
@@ -170,6 +172,8 @@ async fn run(args: &Bench) -> Result<Measured, Failure> {
 struct Watch<'a> {
     connection: &'a Connection,
     direction: Direction,
+    /// How long the senders send. What comes later is not counted.
+    time: Duration,
     print: Print,
     begin: Instant,
     /// The start of the present interval, and the counters then.
@@ -187,17 +191,34 @@ struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    fn new(connection: &'a Connection, direction: Direction, print: Print) -> Self {
+    fn new(connection: &'a Connection, direction: Direction, time: Duration, print: Print) -> Self {
         let none = (0.0, Stats::default());
         let (begin, since, until, last, path) = (Instant::now(), none, 1.0, none, None);
         let (rtts_ms, rtt_ms_mean, paths, intervals) = (vec![], None, vec![], vec![]);
-        Self { connection, direction, print, begin, since, until, last, path, rtts_ms, rtt_ms_mean, paths, intervals }
+        Self {
+            connection,
+            direction,
+            time,
+            print,
+            begin,
+            since,
+            until,
+            last,
+            path,
+            rtts_ms,
+            rtt_ms_mean,
+            paths,
+            intervals,
+        }
     }
 
     /// Returns only if printing fails.
     async fn run(&mut self) -> Failure {
         loop {
             tokio::time::sleep(SAMPLE).await;
+            if self.last.0 >= self.time.as_secs_f64() {
+                continue;
+            }
             let now = self.begin.elapsed().as_secs_f64();
             let (stats, path) = (self.connection.stats(), self.connection.paths().first().copied());
             let Some(path) = path.filter(|_| stats.segments_sent > 0) else { continue };
@@ -217,11 +238,11 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// The measurement is over: prints the rest of the last interval, if it is long enough.
+    /// The measurement is over: prints the rest of the last interval.
     fn end_interval(&mut self) -> Outcome {
         let (now, stats) = self.last;
         match self.path {
-            Some(path) if now - self.since.0 >= SHORTEST => self.tell_interval(now, &stats, &path),
+            Some(path) if now > self.since.0 => self.tell_interval(now, &stats, &path),
             _ => Ok(()),
         }
     }
@@ -239,7 +260,7 @@ impl<'a> Watch<'a> {
 
     fn interval(&self, now: f64, stats: &Stats, path: &Path) -> Interval {
         let (begin, before) = &self.since;
-        let rate = |after: u64, before: u64| 8.0 * (after - before) as f64 / (now - begin);
+        let rate = |after: u64, before: u64| 8.0 * after.saturating_sub(before) as f64 / (now - begin);
         let ms = |rtt: Option<Duration>| rtt.map(|rtt| rtt.as_secs_f64() * 1e3);
         Interval {
             seconds: now,
@@ -352,6 +373,3 @@ fn print(measured: &Measured) -> Outcome {
 
 /// The interval between samples.
 const SAMPLE: Duration = Duration::from_millis(10);
-
-/// The shortest interval, in seconds.
-const SHORTEST: f64 = 0.5;

@@ -61,3 +61,40 @@ async fn an_older_end_is_named() {
         drop((there, client));
     }
 }
+
+/// The request is the second stream that the other end sees, as if its first packet had been lost.
+#[tokio::test]
+async fn request_that_arrives_after_data_is_served() {
+    let Pair { here, there, server, client } = Pair::new().await;
+    let late = async move {
+        let mut data = there.open_stream().await.unwrap();
+        data.write_all(&[0x5a; 100_000]).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let mut request = there.open_stream().await.unwrap();
+        request.write_all(b"ab-bench\x00\x01\x10\x00\x00\x00").await.unwrap();
+        request.finish().unwrap();
+        data.finish().unwrap();
+        there.close().await.unwrap();
+        there.closed().await
+    };
+    let (served, closed) = soon(async { tokio::join!(measure::serve(&here), late) }).await;
+    assert_eq!((served, closed), (Ok(()), Ok(())));
+    drop((here, server, client));
+}
+
+/// The other end does not read, as if the path were very slow: the measurement ends on time, and what has arrived counts.
+#[tokio::test]
+async fn measurement_on_a_path_that_stands_still_ends_on_time() {
+    let pair = Pair::new().await;
+    let begin = Instant::now();
+    assert_eq!(soon(measure::measure(&pair.there, plan(Direction::Up))).await, Ok(()));
+    let took = begin.elapsed();
+    assert!(took < Duration::from_millis(400) + measure::LATE_MAX + Duration::from_millis(500), "{took:?}");
+}
+
+/// An end that serves nothing neither sends nor closes: with data to come, that is an error.
+#[tokio::test]
+async fn end_that_sends_nothing_does_not_measure() {
+    let pair = Pair::new().await;
+    assert_eq!(soon(measure::measure(&pair.there, plan(Direction::Down))).await, Err(MeasureError::Protocol));
+}
