@@ -31,6 +31,7 @@ mod streams;
 mod timestamps;
 mod tokens;
 mod trace;
+mod way_back;
 
 use anabranch_cc::Gauges;
 use anabranch_units::{Rate, Span, Time};

@@ -367,6 +367,9 @@ impl Endpoint {
             }
         }
         let Some(slot) = self.slot_mut(number) else { return };
+        if let Some(ahead) = slot.seal.ahead().filter(|_| opened.is_ok()) {
+            slot.connection.on_datagram(&tuple, ahead);
+        }
         match opened {
             Ok(Some(segment)) => {
                 if let Some(trace) = &mut slot.trace {

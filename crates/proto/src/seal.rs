@@ -99,6 +99,8 @@ pub struct Seal {
     reassembly: Reassembly,
     fragmented: u32,
     tally: SealTally,
+    /// See [`Seal::ahead`].
+    ahead: Option<u64>,
 }
 
 /// The destination and size of a segment's datagrams.
@@ -215,7 +217,14 @@ impl Seal {
             reassembly: Reassembly::default(),
             fragmented: 0,
             tally: SealTally::default(),
+            ahead: None,
         }
+    }
+
+    /// By how much the counter of the datagram opened last exceeds the highest before on its path: more than one tells of datagrams
+    /// that are lost or late, zero of one that is late. `None` for a datagram of the handshake.
+    pub(crate) fn ahead(&self) -> Option<u64> {
+        self.ahead
     }
 
     /// The recipient of a datagram; `None` if the datagram is not of this protocol.
@@ -311,6 +320,7 @@ impl Seal {
     /// # Errors
     /// Why the datagram is ignored. The tally has counted it.
     pub fn open(&mut self, now: Time, path: FourTuple, datagram: BytesMut) -> Result<Option<Segment<Bytes>>, Refusal> {
+        self.ahead = None;
         let opened = match Datagram::parse(&datagram) {
             None => Err(Refusal::Malformed),
             Some(Datagram::Initiation(initiation)) => self.open_again(path, &initiation, datagram.len()),
@@ -451,7 +461,8 @@ impl Seal {
             (Age::Next, _, _, Renewal::Answered { session, .. }) => session,
             _ => return Err(Refusal::UnknownSession),
         };
-        let is_newest = session.open(&self.config.limits, &header, &mut datagram)?;
+        let ahead = session.open(&self.config.limits, &header, &mut datagram)?;
+        self.ahead = Some(ahead);
         self.addresses.on_received(path.remote, datagram.len());
         match age {
             Age::Next => self.promote(now),
@@ -459,7 +470,7 @@ impl Seal {
             Age::Previous => {}
         }
         // If an attacker delays a datagram and sends it from elsewhere, our datagrams are not redirected.
-        if is_newest && age != Age::Previous && self.addresses.is_validated(path.remote) {
+        if ahead > 0 && age != Age::Previous && self.addresses.is_validated(path.remote) {
             self.path = path;
         }
         datagram.truncate(datagram.len() - TAG);

@@ -3,15 +3,18 @@
 //! An ACK costs both ends as much as a segment. If a round trip has hundreds of segments, fewer ACKs carry the same information.
 //! So at most one ACK for [`Config::ack_requests`](crate::Config::ack_requests) segments is requested, and at least
 //! [`ACKS_A_ROUND`] in a round trip. While the window grows fast, each segment is acknowledged. Losses and ECN marks are
-//! acknowledged at once in any case.
+//! acknowledged at once in any case. If the way back of a path does not carry so many ACKs ([`super::way_back`]), fewer are
+//! requested, whatever the law needs, but not fewer than [`ACKS_LEAST`] in a round trip.
 //!
 //! A request is sent at the end of a round trip, if the change is worth the cost of a record.
 
-use anabranch_units::Span;
+use anabranch_units::{Span, Time};
 
+use super::way_back::Round;
 use super::{Connection, Path};
 use crate::config::{Config, Form};
 use crate::options::AcknowledgementOptions;
+use crate::path::FourTuple;
 use crate::payload::Payload;
 use crate::receive::acks::AckPolicy;
 use crate::segment::Record;
@@ -27,6 +30,11 @@ impl AckRequest {
     /// No request: the peer follows its own policy.
     pub(super) const NONE: Self = Self { policy: AckPolicy::EACH };
 
+    /// The requested segments for one ACK.
+    pub(super) fn every(&self) -> u32 {
+        self.policy.every
+    }
+
     /// Whether the wanted policy differs enough to be worth a record.
     fn is_other(&self, wanted: &AckPolicy) -> bool {
         let AckPolicy { every, delay } = self.policy;
@@ -37,6 +45,14 @@ impl AckRequest {
 }
 
 impl<P: Payload> Connection<P> {
+    /// A datagram of the peer arrived on this four-tuple. Its number is by `ahead` above the highest one before on the path.
+    #[inline]
+    pub(crate) fn on_datagram(&mut self, tuple: &FourTuple, ahead: u64) {
+        if let Some(id) = self.paths.find_near(tuple, self.acks.via()) {
+            self.paths[id].way_back.on_datagram(ahead);
+        }
+    }
+
     /// A round trip has ended on some path: requests the frequency for the next round trips.
     pub(super) fn request_acks(&mut self) {
         let Config { ack_requests, form, .. } = self.config;
@@ -60,12 +76,24 @@ impl<P: Payload> Connection<P> {
         let every = |path: &Path| {
             let control = &path.control;
             let segments = control.window() * f64::from(self.peer.segment) / f64::from(path.mss);
-            if control.is_growing() { 1 } else { (segments / ACKS_A_ROUND) as u32 }
+            let wanted = if control.is_growing() { 1 } else { (segments / ACKS_A_ROUND) as u32 };
+            let least = path.way_back.every().min((segments / ACKS_LEAST) as u32);
+            wanted.clamp(1, self.config.ack_requests.into()).max(least)
         };
-        let every = live().map(every).min().unwrap_or(1).clamp(1, self.config.ack_requests.into());
+        let every = live().map(every).min().unwrap_or(1);
         let rtt = live().filter_map(|path| path.control.rtt_smoothed()).min().unwrap_or(Span::ZERO);
         let delay = if every > 1 { (rtt / DELAY_PART).min(DELAY_MAX) } else { Span::ZERO };
         AckPolicy { every, delay }
+    }
+}
+
+impl Path {
+    /// A round trip is over, in which one ACK for `asked` segments was requested.
+    pub(super) fn on_round(&mut self, now: Time, asked: u32) {
+        let control = &self.control;
+        let rtt = control.rtt_smoothed().zip(control.rtt_min());
+        let (delivered, lost, is_growing) = (control.tally.delivered, control.tally.lost, control.is_growing());
+        self.way_back.on_round(&Round { now, delivered, lost, rtt, asked, is_growing });
     }
 }
 
@@ -80,6 +108,9 @@ fn record(AckPolicy { every, delay }: AckPolicy) -> Record {
 
 /// Enough ACKs to detect the ends of rounds, and to spread the release of a window.
 const ACKS_A_ROUND: f64 = 32.0;
+
+/// On a way back that carries few ACKs, a window moves in eight steps.
+const ACKS_LEAST: f64 = 8.0;
 
 /// An ACK is delayed by at most this fraction of a round trip: less than a tail loss probe, which waits for two round trips.
 const DELAY_PART: u64 = 4;

@@ -332,6 +332,9 @@ impl<P: Payload> Connection<P> {
             return (false, false);
         }
         let is_round_over = path.control.on_report(now, board, has_counts, source);
+        if is_round_over {
+            path.on_round(now, self.ack_request.every());
+        }
         let is_doubtful = path.control.is_doubtful();
         if is_round_over && paths.has_several() {
             paths.report_group(now, id);

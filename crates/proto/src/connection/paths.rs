@@ -33,6 +33,7 @@ pub(super) use self::table::Table;
 use super::limits::Limits;
 use super::mtu::{self, Mtu};
 use super::tokens::{Token, Tokens};
+use super::way_back::WayBack;
 use super::{Connection, State};
 use crate::config::Form;
 use crate::event::Event;
@@ -78,6 +79,8 @@ pub(super) struct Path {
     /// Its datagram sizes, and the sequence space of a segment that fills one.
     mtu: Mtu,
     pub(super) mss: u32,
+    /// The losses of the peer's datagrams.
+    pub(super) way_back: WayBack,
 }
 
 /// Why a path exists.
@@ -388,6 +391,7 @@ impl Path {
             tokens: Tokens::default(),
             asked: None,
             response: None,
+            way_back: WayBack::NEW,
         }
     }
 

@@ -34,6 +34,8 @@ struct Link {
     packet_max: usize,
     /// The transmission time of a byte.
     spacing: Span,
+    /// The same on the way back, if it differs.
+    spacing_back: Option<Span>,
     /// The queueing delay from which ECN-capable datagrams are marked.
     marks_from: Span,
     /// When it is free, per direction.
@@ -50,6 +52,7 @@ impl Link {
         Self {
             packet_max,
             spacing: Span::from_ticks(800),
+            spacing_back: None,
             marks_from: Span::MAX,
             free_at: [Time::ZERO; 2],
             refused: 0,
@@ -71,7 +74,8 @@ impl Link {
         if free_at.since(now) > self.marks_from {
             *ecn = ecn.map(|_| EcnCodepoint::Ce);
         }
-        *free_at = now.max(*free_at) + self.spacing * packet as u64;
+        let spacing = self.spacing_back.filter(|_| !is_up).unwrap_or(self.spacing);
+        *free_at = now.max(*free_at) + spacing * packet as u64;
         self.longest = self.longest.max(len);
         Some(*free_at + ms(10))
     }

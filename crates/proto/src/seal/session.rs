@@ -86,8 +86,8 @@ impl Session {
         self.grease = tag;
     }
 
-    /// Decrypts a datagram in place, if it is authentic and new. Returns whether it is the newest of its path.
-    pub(super) fn open(&mut self, limits: &Limits, header: &DataHeader, datagram: &mut [u8]) -> Result<bool, Refusal> {
+    /// Decrypts a datagram in place, if it is authentic and new. Returns by how much its counter exceeds the highest of its path.
+    pub(super) fn open(&mut self, limits: &Limits, header: &DataHeader, datagram: &mut [u8]) -> Result<u64, Refusal> {
         if self.forged >= self.limits(limits).forgeries {
             return Err(Refusal::Exhausted);
         }
@@ -103,7 +103,7 @@ impl Session {
         window.get_or_insert_with(ReplayWindow::new).insert(header.counter);
         let ahead = (header.counter + 1).saturating_sub(next);
         self.sealed_by_peer = self.sealed_by_peer.saturating_add(ahead);
-        Ok(ahead > 0)
+        Ok(ahead)
     }
 
     /// Whether these keys must be replaced.

@@ -224,3 +224,42 @@ fn path_below_the_least_mtu_is_named_at_the_end() {
         assert_eq!(closed, reason, "{packet_max}");
     }
 }
+
+/// 50 Mbit/s one way, little the other way ([rfc-3449]). An ACK takes about 100 bytes, so one for each second segment needs 1.7
+/// Mbit/s. Returns the goodput in Mbit/s from 5 to 15 s, and the segments acknowledged by each datagram of the peer.
+fn goodput(law: &str, back_kbit: u64) -> (f64, f64) {
+    let mut room = Room::new(vec![endpoint(0, config(Some(server()))), endpoint(1, config(None))]);
+    let link = Link {
+        spacing: Span::from_ticks(8_000_000_000 / 50_000_000),
+        spacing_back: Some(Span::from_ticks(8_000_000 / back_kbit)),
+        ..Link::new(1500)
+    };
+    room.links.insert(address(1), link);
+    let (stamp, now) = (Timestamp::since_1970(Span::from_secs(1)), room.now);
+    let buffers = Config { send_buffer: 4 << 20, ..connection() };
+    let config = Config { law: Settings::default_for(registry::find(law).unwrap()), ..buffers };
+    let client = room.ends[1].endpoint.connect(now, stamp, secret(0).public(), tuple(1, 0), config).unwrap();
+    room.run_for(ms(300));
+    let server = room.ends[0].events.first().expect("it is established").connection;
+    let sid = room.end(1, client).streams().open().unwrap();
+    let mut transfer = Transfer { room, client, server, sid, read: 0 };
+    transfer.run_for(Span::from_secs(5));
+    let before = (transfer.path(0).tally.sent, transfer.room.sent[0]);
+    let read = transfer.run_for(Span::from_secs(10));
+    let acks = transfer.room.sent[0] - before.1;
+    (8.0 * read as f64 / 10e6, (transfer.path(0).tally.sent - before.0) as f64 / acks as f64)
+}
+
+/// Of 50 Mbit/s, 96 per cent remain after headers.
+#[test]
+fn narrow_way_back_hardly_slows_a_transfer() {
+    for (back_kbit, least) in [(10_000, 46.0), (1000, 45.0), (500, 44.0)] {
+        for law in ["anabranch", "cubic"] {
+            let (rate, segments) = goodput(law, back_kbit);
+            assert!(
+                rate >= least,
+                "{law} with {back_kbit} kbit/s back: {rate:.1} Mbit/s, {segments:.1} segments an ACK"
+            );
+        }
+    }
+}

@@ -1,0 +1,353 @@
+//! The way back of a path: how rarely the peer must acknowledge so that its ACKs neither queue nor are lost.
+//!
+//! [rfc-3449] names the case: a path carries 50 Mbit/s one way and 1 Mbit/s the other. An ACK takes about a hundred bytes, so one
+//! for each second segment needs 1.7 Mbit/s: ACKs queue, which a delay-based law takes for a queue of its own, and are lost.
+//!
+//! The peer's datagrams are numbered, so their losses are known exactly. Whether ACKs queue is not visible in RTTs, so it is tried
+//! out: if there is a queue and the rate is steady, fewer ACKs are requested.
+//!
+//! ```text
+//! a tenth of the datagrams is lost      so few ACKs that the rest passes, with a quarter to spare   kept if fewer are lost
+//! a queue, and a rate that stands       an eighth of the ACKs                                       kept if the rate rises by a seventh
+//! neither for long                      twice as many ACKs                                          kept unless it harms
+//! ```
+//!
+//! What is not kept is tried again ever more rarely.
+//!
+//! Citation: [rfc-3449] sec. 5.2.1 (ACK congestion control). Differs from it in: the sender of data decides, by the numbers of
+//! arriving datagrams and by its own rate, where the RFC's receiver learns of losses by marks.
+
+use anabranch_units::{Span, Time};
+
+/// The ACKs of the peer on one path.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WayBack {
+    /// Datagrams sent by the peer and arrived, since `since`.
+    sent: u64,
+    arrived: u64,
+    /// When the present look began, and the bytes delivered until then.
+    since: Time,
+    delivered: u64,
+    /// Rounds of the present look; negative ones pass until a request shows.
+    rounds: i32,
+    /// The rate at the last look, in bytes per second, and the segments lost until then.
+    rate: f64,
+    lost: u64,
+    /// The least number of segments for one ACK.
+    every: u32,
+    /// What is being tried.
+    trial: Option<Trial>,
+    /// Looks until the next attempt to request fewer ACKs, and how many there will be after it if it fails. Likewise for more.
+    fewer: Attempts,
+    more: Attempts,
+}
+
+/// What a path has done since the connection began, at the end of a round trip.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Round {
+    pub(super) now: Time,
+    /// Bytes delivered, and segments lost.
+    pub(super) delivered: u64,
+    pub(super) lost: u64,
+    /// The smoothed and the minimum RTT.
+    pub(super) rtt: Option<(Span, Span)>,
+    /// The requested segments for one ACK.
+    pub(super) asked: u32,
+    /// Whether the window grows fast, so that the rate says nothing.
+    pub(super) is_growing: bool,
+}
+
+/// A request until it is known whether it helps.
+#[derive(Clone, Copy, Debug)]
+struct Trial {
+    kind: Kind,
+    /// What was requested before, and what came of it.
+    every: u32,
+    lost: f64,
+    rate: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Fewer ACKs, because many were lost.
+    Losses,
+    /// Fewer ACKs, because something queues.
+    Queue,
+    /// More ACKs.
+    More,
+}
+
+/// Attempts that become rarer with each failure.
+#[derive(Clone, Copy, Debug)]
+struct Attempts {
+    looks: u32,
+    pause: u32,
+}
+
+impl WayBack {
+    pub(super) const NEW: Self = Self {
+        sent: 0,
+        arrived: 0,
+        since: Time::ZERO,
+        delivered: 0,
+        rounds: 0,
+        rate: 0.0,
+        lost: 0,
+        every: 1,
+        trial: None,
+        fewer: Attempts { looks: 0, pause: PAUSE_LEAST },
+        more: Attempts { looks: LONG, pause: LONG },
+    };
+
+    /// The least number of segments that the peer should acknowledge at once.
+    pub(super) fn every(&self) -> u32 {
+        self.every
+    }
+
+    /// A datagram arrived whose number is by `ahead` above the highest one before.
+    #[inline]
+    pub(super) fn on_datagram(&mut self, ahead: u64) {
+        self.sent += ahead;
+        self.arrived += 1;
+    }
+
+    /// A round trip is over.
+    pub(super) fn on_round(&mut self, round: &Round) {
+        self.rounds += 1;
+        if self.rounds == 0 {
+            self.begin_look(round);
+        }
+        if self.rounds < LOOK || self.sent < SAMPLE {
+            return;
+        }
+        let lost = self.sent.saturating_sub(self.arrived) as f64 / self.sent as f64;
+        let seconds = round.now.since(self.since).as_secs_f64().max(1e-9);
+        let rate = round.delivered.saturating_sub(self.delivered) as f64 / seconds;
+        let before = std::mem::replace(&mut self.rate, rate);
+        self.begin_look(round);
+        self.rounds = 0;
+        if let Some(trial) = self.trial.take() {
+            return self.conclude(&trial, lost, rate);
+        }
+        self.fewer.looks = self.fewer.looks.saturating_sub(1);
+        if self.fewer.looks == 0 && lost > MUCH {
+            let asked = f64::from(round.asked.max(self.every));
+            return self.attempt(Kind::Losses, asked * SPARE / (1.0 - lost).max(f64::EPSILON), lost);
+        }
+        let is_queued = round.rtt.is_some_and(|(rtt, least)| rtt >= least + (least / QUEUE_PART).max(QUEUE_LEAST));
+        let is_steady = !round.is_growing && rate <= STEADY * before;
+        // A law that fills queues until they overflow sees more of them than of ACKs.
+        let has_lost = round.lost > self.lost;
+        self.lost = round.lost;
+        if self.fewer.looks == 0 && is_queued && is_steady && !has_lost {
+            return self.attempt(Kind::Queue, f64::from(round.asked.max(self.every)) * FEWER, lost);
+        }
+        self.more.looks = self.more.looks.saturating_sub(u32::from(lost <= MUCH / 4.0));
+        if self.more.looks == 0 && self.every > 1 {
+            self.attempt(Kind::More, f64::from(self.every) / 2.0, lost);
+        }
+    }
+
+    fn attempt(&mut self, kind: Kind, every: f64, lost: f64) {
+        let before = self.every;
+        self.request(every.min(EVERY_MAX.into()) as u32);
+        if self.every != before {
+            self.trial = Some(Trial { kind, every: before, lost, rate: self.rate });
+        }
+    }
+
+    fn conclude(&mut self, trial: &Trial, lost: f64, rate: f64) {
+        let has_helped = match trial.kind {
+            Kind::Losses => lost <= HELPED * trial.lost,
+            Kind::Queue => rate >= GAIN * trial.rate,
+            Kind::More => lost <= MUCH && rate * STEADY >= trial.rate,
+        };
+        let attempts = if trial.kind == Kind::More { &mut self.more } else { &mut self.fewer };
+        if has_helped {
+            let pause = if trial.kind == Kind::More { LONG } else { PAUSE_LEAST };
+            // If the rate has risen by less than the ACKs allow, something else limits it by now.
+            let is_enough = trial.kind == Kind::Queue && rate < 0.75 * FEWER * trial.rate;
+            *attempts = Attempts { looks: if is_enough { pause } else { 2 }, pause };
+        } else {
+            attempts.looks = attempts.pause;
+            attempts.pause = (2 * attempts.pause).min(PAUSE_MAX);
+            self.request(trial.every);
+        }
+    }
+
+    fn request(&mut self, every: u32) {
+        self.every = every.max(1);
+        self.rounds = -SHOW;
+    }
+
+    fn begin_look(&mut self, round: &Round) {
+        (self.sent, self.arrived, self.since, self.delivered) = (0, 0, round.now, round.delivered);
+    }
+}
+
+/// A loss of a tenth costs little information, and a random loss of less is common.
+const MUCH: f64 = 0.1;
+
+/// A request helps if less than three quarters as many datagrams are lost.
+const HELPED: f64 = 0.75;
+
+/// A quarter to spare, for the data of the other direction and for a rate that grows by fewer losses.
+const SPARE: f64 = 1.25;
+
+/// An eighth of the ACKs makes room for eight times the rate; the law needs a few round trips to use a part of it. A wide step costs
+/// less time than three narrow ones, and what was too much is taken back by steps of two.
+const FEWER: f64 = 8.0;
+const GAIN: f64 = 1.15;
+
+/// A rate stands if it rises by less than a tenth from one look to the next.
+const STEADY: f64 = 1.1;
+
+/// There is a queue if the smoothed RTT exceeds the minimum by a tenth, and by more than the noise of hosts.
+const QUEUE_PART: u64 = 10;
+const QUEUE_LEAST: Span = Span::from_millis(2);
+
+/// The round trips of a look, and the least number of datagrams.
+const LOOK: i32 = 3;
+const SAMPLE: u64 = 32;
+
+/// The request travels for a round trip, the ACKs in flight arrive in another one, and the window grows in the others.
+const SHOW: i32 = 6;
+
+/// Looks before another attempt: at first 32, a few seconds. They double with each failure.
+const PAUSE_LEAST: u32 = 32;
+const PAUSE_MAX: u32 = 2048;
+
+/// Looks before more ACKs are tried. If they do not pass, that costs half of the rate for nine round trips of some 400.
+const LONG: u32 = 128;
+
+/// At 1 Gbit/s, an ACK for 64 segments takes 1 Mbit/s.
+const EVERY_MAX: u32 = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A path that carries at most 1000 segments a round trip of 100 ms, and `room` datagrams back.
+    struct Model {
+        way: WayBack,
+        now: Time,
+        delivered: u64,
+        asked: [u32; 2],
+    }
+
+    /// What happens to ACKs for which there is no room.
+    #[derive(Clone, Copy, PartialEq)]
+    enum Excess {
+        /// They are lost.
+        Lost,
+        /// They queue, and the law sends so much less.
+        Queued,
+    }
+
+    impl Model {
+        fn new() -> Self {
+            Self { way: WayBack::NEW, now: Time::ZERO, delivered: 0, asked: [1; 2] }
+        }
+
+        /// Returns the segments for one ACK after each of `rounds` round trips.
+        fn run(&mut self, room: u64, excess: Excess, rounds: u32) -> Vec<u32> {
+            let round = |_| {
+                // The request of the round trip before the last one shows.
+                let every = u64::from(self.asked[0]);
+                self.asked = [self.asked[1], self.way.every()];
+                let segments = if excess == Excess::Lost { 1000 } else { 1000.min(room * every) };
+                let sent = segments / every;
+                let arrived = sent.min(room);
+                (0..arrived).for_each(|number| self.way.on_datagram(if number == 0 { sent - arrived + 1 } else { 1 }));
+                self.now += Span::from_millis(100);
+                self.delivered += segments * 1000;
+                let queue = Span::from_millis(if excess == Excess::Queued && segments < 1000 { 20 } else { 1 });
+                let least = Span::from_millis(100);
+                let (now, delivered, rtt, asked) =
+                    (self.now, self.delivered, Some((least + queue, least)), self.asked[1]);
+                self.way.on_round(&Round { now, delivered, lost: 0, rtt, asked, is_growing: false });
+                self.way.every()
+            };
+            (0..rounds).map(round).collect()
+        }
+    }
+
+    /// Of 1000 ACKs, 100 pass: nine tenths are lost. A quarter to spare of ten is 12.5, so one for 12 segments: 83 of them.
+    #[test]
+    fn way_back_that_loses_nine_tenths_gets_what_fits_after_one_look() {
+        let asked = Model::new().run(100, Excess::Lost, 30);
+        assert_eq!((asked[1], &asked[2..]), (1, &[12; 28][..]));
+    }
+
+    /// 100 ACKs pass and the others queue: the law sends a tenth. Two steps of eight make room for all.
+    #[test]
+    fn way_back_on_which_acks_queue_is_found_by_trial() {
+        let asked = Model::new().run(100, Excess::Queued, 60);
+        assert_eq!(asked.last(), Some(&64));
+        assert!(asked.iter().position(|&every| every == 64) < Some(25), "{asked:?}");
+    }
+
+    #[test]
+    fn way_back_that_carries_all_is_left_alone() {
+        assert_eq!(Model::new().run(1000, Excess::Lost, 500), vec![1; 500]);
+        assert_eq!(Model::new().run(901, Excess::Lost, 100), [1; 100], "a loss of less than a tenth");
+    }
+
+    /// A queue that is not one of ACKs: a trial does not help, and is made again ever more rarely.
+    #[test]
+    fn queue_that_fewer_acks_do_not_shorten_is_no_reason_to_ask_for_less() {
+        let (mut model, mut tried) = (Model::new(), 0);
+        for _ in 0..10_000 {
+            let way = &mut model.way;
+            (0..200).for_each(|_| way.on_datagram(1));
+            model.now += Span::from_millis(100);
+            model.delivered += 1_000_000;
+            let rtt = Some((Span::from_millis(150), Span::from_millis(100)));
+            way.on_round(&Round {
+                now: model.now,
+                delivered: model.delivered,
+                lost: 0,
+                rtt,
+                asked: way.every(),
+                is_growing: false,
+            });
+            tried += u32::from(way.every() > 1);
+        }
+        // After 0, 32, 64 ... 2048 looks of three rounds, each for nine rounds.
+        assert!(tried <= 8 * 9, "{tried} of 10,000 rounds");
+    }
+
+    /// A loss of a third at random, as many with fewer ACKs.
+    #[test]
+    fn random_loss_is_no_reason_to_ask_for_less() {
+        let (mut model, mut tried) = (Model::new(), 0);
+        for _ in 0..10_000 {
+            let way = &mut model.way;
+            let sent = 1000 / way.every();
+            (0..sent)
+                .filter(|number| number % 3 > 0)
+                .for_each(|number| way.on_datagram(1 + u64::from(number % 3 == 1)));
+            model.now += Span::from_millis(100);
+            model.delivered += 1_000_000;
+            way.on_round(&Round {
+                now: model.now,
+                delivered: model.delivered,
+                lost: 0,
+                rtt: None,
+                asked: way.every(),
+                is_growing: false,
+            });
+            tried += u32::from(way.every() > 1);
+        }
+        assert!(tried <= 8 * 9, "{tried} of 10,000 rounds");
+    }
+
+    /// The way back becomes as wide as ever: within some hundred round trips each segment may be acknowledged again.
+    #[test]
+    fn way_back_that_widens_is_used_again() {
+        let mut model = Model::new();
+        model.run(100, Excess::Lost, 30);
+        let asked = model.run(1000, Excess::Lost, 2000);
+        assert_eq!((asked[0], asked[300], asked.last()), (12, 12, Some(&1)));
+    }
+}
