@@ -15,12 +15,19 @@ struct Package {
 }
 
 const PACKAGES: &[Package] = &[
+    Package { name: "bindfs", programs: &["bindfs"], purpose: "files are received where modes cannot be changed" },
     Package {
         name: "chromium",
         programs: &["chromium", "chromium-browser", "google-chrome"],
         purpose: "the report is tested in a browser",
     },
     Package { name: "clang", programs: &["clang"], purpose: "the project in C of `anabranch cc new` is built" },
+    Package {
+        name: "exfat-fuse",
+        programs: &["mount.exfat-fuse"],
+        purpose: "files are received on a disk that ignores case",
+    },
+    Package { name: "exfatprogs", programs: &["mkfs.exfat"], purpose: "such a disk is made" },
     Package { name: "iproute2", programs: &["ip"], purpose: "links are emulated between network namespaces" },
     Package { name: "lld", programs: &["wasm-ld"], purpose: "the project in C is linked" },
     Package { name: "make", programs: &["make"], purpose: "the project in C says how it is built" },

@@ -44,15 +44,23 @@ pub(crate) fn key(command: &Key) -> Outcome {
     Ok(writeln!(anstream::stdout(), "{}", key.public())?)
 }
 
-/// The JSON document of a transfer or a measurement.
+/// The JSON document of a transfer.
 #[derive(Serialize)]
 struct Ended {
     files: u64,
     bytes: u64,
     files_there: u64,
     bytes_there: u64,
+    links: u64,
     failed: Vec<Failed>,
+    /// Failures that are not listed.
+    failed_more: u64,
+    /// What the receiver's file system does not keep.
+    remarks: Vec<String>,
     wall_seconds: f64,
+    /// Whether all files that were there were compared by content, as far as this end knows.
+    #[serde(skip)]
+    is_compared: bool,
 }
 
 #[derive(Serialize)]
@@ -62,19 +70,48 @@ struct Failed {
 }
 
 impl Ended {
-    fn new(summary: &anabranch_transfer::Summary, wall_seconds: f64) -> Self {
-        let failed = summary.failed.iter();
-        let failed = failed.map(|failed| Failed { name: failed.name.clone(), reason: failed.reason.clone() }).collect();
-        let anabranch_transfer::Summary { files, bytes, files_there, bytes_there, .. } = *summary;
-        Self { files, bytes, files_there, bytes_there, failed, wall_seconds }
+    fn new(summary: anabranch_transfer::Summary, wall_seconds: f64) -> Self {
+        let anabranch_transfer::Summary { files, bytes, files_there, bytes_there, links, failed, failed_more, remarks } =
+            summary;
+        let failed = failed.into_iter().map(|failed| Failed { name: failed.name, reason: failed.reason }).collect();
+        Self {
+            files,
+            bytes,
+            files_there,
+            bytes_there,
+            links,
+            failed,
+            failed_more,
+            remarks,
+            wall_seconds,
+            is_compared: false,
+        }
     }
 
     /// A summary for people.
     fn line(&self) -> String {
-        let there =
-            if self.files_there > 0 { format!(", {} were there already", self.files_there) } else { String::new() };
-        let Self { files, bytes, wall_seconds, .. } = self;
-        format!("{files} files{there}; {} in {wall_seconds:.1} s", decimal(*bytes as f64))
+        let Self { files, bytes, files_there, links, wall_seconds, is_compared, .. } = self;
+        let links = if *links > 0 { format!(" and {links} links") } else { String::new() };
+        let by = if *is_compared { "by content" } else { "by size and time; --checksum compares content" };
+        let there = match files_there {
+            0 => String::new(),
+            there => format!(", {there} were there already ({by})"),
+        };
+        format!("{files} files{links}{there}; {} in {wall_seconds:.1} s", decimal(*bytes as f64))
+    }
+
+    /// Prints what the receiver's file system does not keep.
+    fn remark(&self) -> io::Result<()> {
+        self.remarks.iter().try_for_each(|remark| writeln!(anstream::stdout(), "note: {remark}"))
+    }
+
+    /// The files that did not arrive.
+    fn failure(&self) -> Option<Failure> {
+        let count = self.failed.len() as u64 + self.failed_more;
+        let lines: String =
+            self.failed.iter().map(|failed| format!("\n  {}: {}", failed.name, failed.reason)).collect();
+        let more = if self.failed_more > 0 { format!("\n  and {} more", self.failed_more) } else { String::new() };
+        (count > 0).then(|| Failure::failed(format!("{count} did not arrive:{lines}{more}")))
     }
 }
 

@@ -6,12 +6,13 @@ use std::path::PathBuf;
 
 use anabranch::{Lost, ReadError, StreamError, WriteError};
 
-use crate::manifest::ManifestError;
+use crate::manifest::{ENTRIES_MAX, MANIFEST_MAX, ManifestError};
+use crate::shown::shown;
 
 /// A file that was not transferred.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failed {
-    /// Its name, or its path at the sender.
+    /// Its name, or its path at the sender, escaped by [`crate::shown`].
     pub name: String,
     /// Why it was not transferred.
     pub reason: String,
@@ -22,7 +23,7 @@ pub struct Failed {
 pub enum SendError {
     /// This path cannot be read or sent, for this reason.
     Path(PathBuf, String),
-    /// The limit of files in one transfer is exceeded.
+    /// The limit of files in one transfer, or of the bytes of their names, is exceeded.
     TooMany,
     /// The receiver has given up, for this reason.
     Receiver(String),
@@ -37,6 +38,8 @@ pub enum SendError {
 pub enum ReceiveError {
     /// The list of files is invalid.
     Manifest(ManifestError),
+    /// The lists of files of other transfers take all memory for them.
+    Busy,
     /// This folder cannot be written.
     Folder(PathBuf, io::Error),
     /// The connection is lost. Another attempt resumes the transfer.
@@ -56,10 +59,12 @@ impl fmt::Display for Failed {
 impl fmt::Display for SendError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Path(path, reason) => write!(f, "{}: {reason}", path.display()),
-            Self::TooMany => {
-                write!(f, "more than {} files and folders; send them in parts", crate::manifest::ENTRIES_MAX)
-            }
+            Self::Path(path, reason) => write!(f, "{}: {reason}", shown(path)),
+            Self::TooMany => write!(
+                f,
+                "more than {ENTRIES_MAX} files and folders, or more than {} MB of their names; send them in parts",
+                MANIFEST_MAX >> 20
+            ),
             Self::Receiver(reason) => write!(f, "the receiver cannot go on: {reason}"),
             Self::Lost(lost) => write!(f, "{lost}; send again to resume"),
             Self::Protocol => f.write_str("the other end is not a receiver of files: is it `anabranch recv`?"),
@@ -71,8 +76,11 @@ impl fmt::Display for ReceiveError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Manifest(error) => error.fmt(f),
+            Self::Busy => {
+                f.write_str("the lists of files of other transfers take all memory for them; send again later")
+            }
             Self::Folder(path, error) => {
-                write!(f, "{}: {error}; correct this, then send again to resume", path.display())
+                write!(f, "{}: {error}; correct this, then send again to resume", shown(path))
             }
             Self::Lost(lost) => write!(f, "{lost}; what has arrived is kept for the next time"),
             Self::Protocol => f.write_str("the other end is not a sender of files: is it `anabranch send`?"),

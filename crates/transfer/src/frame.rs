@@ -2,25 +2,34 @@
 //!
 //! ```text
 //! data     file …
-//! file     index 4 | from 8 | frame …                from: a multiple of a chunk
+//! file     index 4 | frame …                         until a frame that ends the file
 //! frame    1 | length 4 | bytes                      the next chunk; only the last one is shorter than a chunk
-//!          2 | BLAKE3 of the file 32                 the file was sent completely
-//!          3 | length 2 | text                       the file cannot be sent; the reason
+//!          2 | BLAKE3 of the file 32                 the end: the file was sent completely
+//!          3 | length 2 | text                       the end: the file cannot be sent; the reason
+//!          4 | count 4                               so many next chunks are those that the receiver has
+//!          5 | count 4                               so many next chunks are zeros
+//!          6                                         the end: the file that is there has the same content
+//!          7                                         the end: the file that is there has other content, and shall stay
 //! reply    step, one per entry | result …
-//! step     0  send the whole file      1  send nothing: the file is present
-//!          2 | count 4 | chaining value 32, each     so many chunks of the file are present
-//!          3 | length 2 | text                       the file is refused; the reason
+//! step     0  send the whole file      1  send nothing: it is present, or no file
+//!          2 | count 4 | value 32, each              the hashes of the first chunks of an incomplete file
+//!          3 | length 2 | text                       the entry is refused; the reason
+//!          4 | BLAKE3 32                             a file of this size is there: send the file if it differs
+//!          5 | BLAKE3 32                             the same, but say only whether it differs
+//!          6 | size 8 | BLAKE3 32                    a shorter file is there: send the file if it begins like this one
 //!          9 | length 2 | text                       the transfer is refused; the reason; nothing follows
-//! result   1 | index 4                               the file was received
-//!          2 | index 4 | length 2 | text             the file was not received; the reason
+//! result   1 | index 4                               the file was received and is durable, or the link
+//!          2 | index 4 | length 2 | text             it was not received; the reason
 //!          3                                         the transfer is complete
+//!          4 | length 2 | text                       a remark about the file system
 //!          9 | length 2 | text                       the transfer has failed; the reason; nothing follows
 //! ```
 
 use anabranch::{ReadError, RecvStream, SendStream, WriteError};
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 
-use crate::hash::{CHUNK, Chunks};
+use crate::hash::{CHUNK, Value, chunks};
+use crate::shown::shown_bytes;
 
 /// A stream that is parsed incrementally.
 #[derive(Debug)]
@@ -30,11 +39,15 @@ pub(crate) struct Incoming {
 }
 
 /// A frame of a file.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Frame {
     Chunk(Vec<u8>),
-    End([u8; 32]),
+    Kept(u32),
+    Zeros(u32),
+    End(Value),
     Failed(String),
+    Same,
+    Differs,
 }
 
 /// The receiver's decision on an entry.
@@ -42,8 +55,12 @@ pub(crate) enum Frame {
 pub(crate) enum Step {
     All,
     Nothing,
-    From(Chunks),
+    /// Compare these chunks with the first ones of the file.
+    From(Vec<Value>),
     Refused(String),
+    SendIfDiffers(Value),
+    SayIfDiffers(Value),
+    SendIfBegins(u64, Value),
     Fatal(String),
 }
 
@@ -53,6 +70,7 @@ pub(crate) enum Outcome {
     Done(u32),
     Failed(u32, String),
     Fatal(String),
+    Remark(String),
     Over,
 }
 
@@ -87,19 +105,19 @@ impl Incoming {
     async fn text(&mut self) -> Result<String, ReadError> {
         let mut bytes = vec![0; usize::from(u16::from_le_bytes(self.array().await?))];
         let is_there = bytes.is_empty() || self.fill(&mut bytes).await?;
-        // A peer's text is shown to users without control characters.
-        let plain =
-            |text: String| text.chars().map(|letter| if letter.is_control() { '\u{fffd}' } else { letter }).collect();
-        if is_there { Ok(plain(String::from_utf8_lossy(&bytes).into_owned())) } else { Err(ReadError::Ended) }
+        bytes.truncate(TEXT_MAX);
+        // A peer's text is shown to users.
+        if is_there { Ok(shown_bytes(&bytes)) } else { Err(ReadError::Ended) }
     }
 
-    /// The next file: its index and its start offset; `None` at the end.
-    pub(crate) async fn file(&mut self) -> Result<Option<(u32, u64)>, ReadError> {
+    /// The index of the next file; `None` at the end.
+    pub(crate) async fn file(&mut self) -> Result<Option<u32>, ReadError> {
         let mut index = [0; 4];
-        if !self.fill(&mut index).await? {
-            return Ok(None);
-        }
-        Ok(Some((u32::from_le_bytes(index), u64::from_le_bytes(self.array().await?))))
+        Ok(self.fill(&mut index).await?.then_some(u32::from_le_bytes(index)))
+    }
+
+    async fn number(&mut self) -> Result<u32, ReadError> {
+        Ok(u32::from_le_bytes(self.array().await?))
     }
 
     /// The next frame of a file; `None` if it is invalid.
@@ -107,7 +125,7 @@ impl Incoming {
         let [kind] = self.array().await?;
         Ok(match kind {
             1 => {
-                let len = u32::from_le_bytes(self.array().await?);
+                let len = self.number().await?;
                 if len == 0 || u64::from(len) > CHUNK {
                     return Ok(None);
                 }
@@ -119,6 +137,10 @@ impl Incoming {
             }
             2 => Some(Frame::End(self.array().await?)),
             3 => Some(Frame::Failed(self.text().await?)),
+            4 => Some(Frame::Kept(self.number().await?)),
+            5 => Some(Frame::Zeros(self.number().await?)),
+            6 => Some(Frame::Same),
+            7 => Some(Frame::Differs),
             _ => None,
         })
     }
@@ -130,17 +152,24 @@ impl Incoming {
             0 => Some(Step::All),
             1 => Some(Step::Nothing),
             2 => {
-                let count = u32::from_le_bytes(self.array().await?);
-                if u64::from(count) > size.unwrap_or(0) / CHUNK {
+                let count = self.number().await?;
+                if u64::from(count) > chunks(size.unwrap_or(0)) {
                     return Ok(None);
                 }
-                let mut chunks = Chunks::default();
+                let mut values = vec![];
                 for _ in 0..count {
-                    chunks.0.push(self.array().await?);
+                    values.push(self.array().await?);
                 }
-                Some(Step::From(chunks))
+                Some(Step::From(values))
             }
             3 => Some(Step::Refused(self.text().await?)),
+            4 => Some(Step::SendIfDiffers(self.array().await?)),
+            5 => Some(Step::SayIfDiffers(self.array().await?)),
+            6 => {
+                let begin = u64::from_le_bytes(self.array().await?);
+                let hash = self.array().await?;
+                (begin <= size.unwrap_or(0)).then_some(Step::SendIfBegins(begin, hash))
+            }
             9 => Some(Step::Fatal(self.text().await?)),
             _ => None,
         })
@@ -149,9 +178,10 @@ impl Incoming {
     pub(crate) async fn outcome(&mut self) -> Result<Option<Outcome>, ReadError> {
         let [kind] = self.array().await?;
         Ok(match kind {
-            1 => Some(Outcome::Done(u32::from_le_bytes(self.array().await?))),
-            2 => Some(Outcome::Failed(u32::from_le_bytes(self.array().await?), self.text().await?)),
+            1 => Some(Outcome::Done(self.number().await?)),
+            2 => Some(Outcome::Failed(self.number().await?, self.text().await?)),
             3 => Some(Outcome::Over),
+            4 => Some(Outcome::Remark(self.text().await?)),
             9 => Some(Outcome::Fatal(self.text().await?)),
             _ => None,
         })
@@ -163,10 +193,23 @@ impl Step {
         match self {
             Self::All => out.put_u8(0),
             Self::Nothing => out.put_u8(1),
-            Self::From(chunks) => {
+            Self::From(values) => {
                 out.put_u8(2);
-                out.put_u32_le(chunks.0.len() as u32);
-                chunks.0.iter().for_each(|chunk| out.put_slice(chunk));
+                out.put_u32_le(values.len() as u32);
+                values.iter().for_each(|value| out.put_slice(value));
+            }
+            Self::SendIfDiffers(hash) => {
+                out.put_u8(4);
+                out.put_slice(hash);
+            }
+            Self::SayIfDiffers(hash) => {
+                out.put_u8(5);
+                out.put_slice(hash);
+            }
+            Self::SendIfBegins(size, hash) => {
+                out.put_u8(6);
+                out.put_u64_le(*size);
+                out.put_slice(hash);
             }
             Self::Refused(reason) => {
                 out.put_u8(3);
@@ -190,6 +233,10 @@ impl Outcome {
                 put_text(reason, out);
             }
             Self::Over => out.put_u8(3),
+            Self::Remark(text) => {
+                out.put_u8(4);
+                put_text(text, out);
+            }
             Self::Fatal(reason) => put_fatal(reason, out),
         }
     }
@@ -202,22 +249,32 @@ pub(crate) fn put_fatal(reason: &str, out: &mut BytesMut) {
 }
 
 /// Begins a file.
-pub(crate) fn put_file(index: u32, from: u64, out: &mut BytesMut) {
+pub(crate) fn put_file(index: u32, out: &mut BytesMut) {
     out.put_u32_le(index);
-    out.put_u64_le(from);
 }
 
-/// Ends a file with its hash, or with an error.
-pub(crate) fn put_end(end: &Result<[u8; 32], String>, out: &mut BytesMut) {
-    match end {
-        Ok(hash) => {
+/// Appends a frame.
+pub(crate) fn put_frame(frame: &Frame, out: &mut BytesMut) {
+    match frame {
+        Frame::Chunk(bytes) => put_chunk(bytes, out),
+        Frame::End(hash) => {
             out.put_u8(2);
             out.put_slice(hash);
         }
-        Err(reason) => {
+        Frame::Failed(reason) => {
             out.put_u8(3);
             put_text(reason, out);
         }
+        Frame::Kept(count) => {
+            out.put_u8(4);
+            out.put_u32_le(*count);
+        }
+        Frame::Zeros(count) => {
+            out.put_u8(5);
+            out.put_u32_le(*count);
+        }
+        Frame::Same => out.put_u8(6),
+        Frame::Differs => out.put_u8(7),
     }
 }
 

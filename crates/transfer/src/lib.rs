@@ -2,47 +2,70 @@
 //!
 //! ```text
 //! sender                                                                receiver
-//!   manifest   magic | entries ──────────────────────────────────────────>   checks names, and what is present
-//!   <────────────────────────────── plan   per entry: send all, send from here on, or send nothing
-//!   data 1..N  index | from | chunk | chunk | … | hash | index | … ──────>   writes to a part file, checks it, renames it
+//!   manifest   version | entries ────────────────────────────────────────>   checks names, and what is present
+//!   <────────────────────────────── plan   per entry: send all, compare with this hash, or send nothing
+//!   data 1..N  index | chunk | kept | zeros | … | hash | index | … ──────>   writes to a part file, checks it, renames it
 //!   <────────────────────────────── results   index | done, or the reason
 //! ```
 //!
 //! Each line is a stream: the manifest, each data stream, and plan together with results. On the data streams files follow each
 //! other without waiting, so many small files cost no round trips.
 //!
-//! * `name` restricts file names to the receiver's folder, `manifest` is the list of files, `scan` makes it.
-//! * `hash` is BLAKE3 of a file in chunks of a megabyte. The chaining values of chunks identify complete chunks.
-//! * `part` is an incomplete file with its list of chunks. A transfer resumes from it even after either side was killed.
-//! * `frame` encodes the streams; `send` and `receive` are the two ends.
+//! * `manifest` is the list of files, `scan` makes it. `name` restricts a name to one file of its folder.
+//! * `hash` is BLAKE3 of a file in chunks of a megabyte, by which files are compared.
+//! * `folder` is a folder by its descriptor, `site` the receiver's folder during a transfer, `plan` what is still needed of each
+//!   entry, `part` an incomplete file.
+//! * `commit` is the order in which files become durable, get their names, and are confirmed.
+//! * `frame` encodes the streams; `send` with `reader`, and `receive` with `incoming`, `write` and `shared`, are the two ends.
+//! * `shown` escapes names for messages.
+//!
+//! # What is promised
+//!
+//! * A file gets its name when the hash of all of its content is the sender's. What an earlier transfer has left is hashed again, and
+//!   the sender compares it with what it has now.
+//! * A file is confirmed when its data and its name are durable. A file that has its name is whole, also after a power failure.
+//! * An error of one file is its own. Only a full disk or a lost peer ends a transfer.
+//! * Nothing is written outside of the receiver's folder, also if somebody replaces a folder by a link meanwhile.
 //!
 //! # Limits
 //!
-//! A manifest has at most `ENTRIES_MAX` entries and `MANIFEST_MAX` bytes. In memory are at most two chunks for each of
-//! [`STREAMS`] data streams (one of them being written), and 8 MB of small files.
+//! A manifest has at most a million entries and 80 MiB; the manifests of all transfers of a [`Receiver`] share 200 MB. In memory are
+//! at most two chunks for each of [`STREAMS`] data streams (one of them being written), and 8 MB of small files. A summary lists at
+//! most a thousand failures.
 
 #![forbid(unsafe_code)]
 
+mod commit;
 mod error;
+mod folder;
 mod frame;
 mod hash;
+mod incoming;
 mod manifest;
 mod name;
 mod part;
+mod plan;
 mod progress;
+mod reader;
 mod receive;
 mod scan;
 mod send;
+mod shared;
+mod shown;
+mod site;
+mod write;
 
 use std::time::Duration;
 
 pub use error::{Failed, ReceiveError, SendError};
 pub use manifest::ManifestError;
-pub use name::{Name, NameError};
-pub use part::Existing;
+pub use name::NameError;
 pub use progress::Progress;
 pub use receive::Receiver;
-pub use send::{STREAMS, send};
+pub use scan::Links;
+pub use send::{Compare, Options, STREAMS, send};
+pub use shown::shown;
+pub use site::Existing;
 
 /// How long an end waits for the other's close after everything is done. A closed end answers retransmissions for the same time.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -58,6 +81,30 @@ pub struct Summary {
     pub files_there: u64,
     /// Bytes that were already present, and not sent.
     pub bytes_there: u64,
-    /// Files that were not transferred, with the reasons.
+    /// Symbolic links that were made.
+    pub links: u64,
+    /// Files that were not transferred, with the reasons; at most a thousand.
     pub failed: Vec<Failed>,
+    /// Further files that were not transferred.
+    pub failed_more: u64,
+    /// What the receiver's file system does not keep, each once.
+    pub remarks: Vec<String>,
 }
+
+impl Summary {
+    /// Whether everything has arrived.
+    pub fn is_complete(&self) -> bool {
+        self.failed.is_empty() && self.failed_more == 0
+    }
+
+    pub(crate) fn fail(&mut self, name: String, reason: impl Into<String>) {
+        if self.failed.len() < FAILED_MAX {
+            self.failed.push(Failed { name, reason: reason.into() });
+        } else {
+            self.failed_more += 1;
+        }
+    }
+}
+
+/// The failures that a summary lists: more than anybody reads. Each takes at most 20 kB.
+const FAILED_MAX: usize = 1000;

@@ -1,254 +1,420 @@
 //! The manifest: the list of files to send.
 //!
 //! ```text
-//! manifest  magic 8 | entry …                                  numbers are little endian
-//! entry     kind 1 | mode 4 | seconds 8 | nanoseconds 4 | size 8 | parts 2 | length 2, part | …
+//! manifest  "ab-list" | version 1 | flags 1 | entry …          numbers are little endian
+//! entry     kind 1 | parent 4 | mode 2 | seconds 8 | nanoseconds 4 | size 8 | length 1 | name | target, of a link
+//! flags     1: compare the content of files that are there
+//! kind      0 folder, 1 file, 2 file with holes, 3 symbolic link, whose size is the length of its target
+//! parent    the number of an earlier entry, a folder, or 2^32 - 1
+//! seconds   since 1970, signed
 //! ```
+//!
+//! An entry has the name of one file, so no entry is longer than its own name and target. The list is kept as it came, with eight
+//! bytes more for each entry.
 
-use std::collections::BTreeMap;
+use std::cmp::Ordering;
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
-use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
+use bytes::{Buf as _, BufMut as _, Bytes};
 
-use crate::name::{Name, NameError};
+use crate::name::{Leaf, NameError, stays_inside};
+use crate::shown::shown_bytes;
 
 /// The entries to send, in the order of their indices.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Manifest {
-    pub(crate) entries: Vec<Entry>,
+    bytes: Bytes,
+    rows: Vec<Row>,
+    /// Whether files that are there are compared by their content.
+    pub(crate) compares: bool,
 }
 
-/// A file or a folder.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Entry {
-    pub(crate) name: Name,
-    pub(crate) kind: Kind,
-    /// The Unix mode.
+/// A manifest that is being made.
+#[derive(Debug)]
+pub(crate) struct Builder {
+    bytes: Vec<u8>,
+    rows: Vec<Row>,
+}
+
+/// The place of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Row {
+    at: u32,
+    /// Folders above it.
+    depth: u16,
+    /// Bytes of its path.
+    length: u16,
+}
+
+/// A file, a folder or a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Entry<'a> {
+    /// The folder it is in; `None` for those that the sender's user has named.
+    pub(crate) parent: Option<u32>,
+    pub(crate) name: Leaf<'a>,
+    pub(crate) kind: Kind<'a>,
+    /// The Unix mode, of which only the permissions are left.
     pub(crate) mode: u32,
     pub(crate) modified: Stamp,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum Kind<'a> {
     Folder,
-    File { size: u64 },
+    /// With its size in bytes, and whether it has holes.
+    File {
+        size: u64,
+        is_sparse: bool,
+    },
+    /// A symbolic link to this target.
+    Link(&'a [u8]),
 }
 
-/// The time of the last modification, since 1970. Earlier times are not supported.
+/// The time of the last modification, since 1970 or, negative, before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stamp {
-    pub(crate) seconds: u64,
+    pub(crate) seconds: i64,
+    /// After these seconds.
     pub(crate) nanoseconds: u32,
 }
 
 /// Why a manifest is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ManifestError {
-    /// Not a manifest, or one of another version.
+    /// Not a manifest.
     Magic,
+    /// A manifest of another version.
+    Version(u8),
     /// This entry is incomplete, or of an unknown kind.
     Entry(usize),
     /// This entry's name is not allowed.
     Name(usize, NameError),
-    /// This entry's name occurs twice, or is below a file.
-    Twice(usize, Name),
-    /// The limit of entries is exceeded.
+    /// This entry is in no folder of the list.
+    Parent(usize),
+    /// The target of this link leads out of the transferred folder.
+    Target(usize),
+    /// This entry's name, which is given escaped, occurs twice.
+    Twice(usize, String),
+    /// The limit of entries or bytes is exceeded.
     TooMany,
 }
 
-impl Manifest {
-    pub(crate) fn write(&self) -> Bytes {
-        let mut out = BytesMut::with_capacity(64 * self.entries.len() + MAGIC.len());
-        out.put_slice(MAGIC);
-        for entry in &self.entries {
-            let (kind, size) = match entry.kind {
-                Kind::Folder => (0, 0),
-                Kind::File { size } => (1, size),
-            };
-            out.put_u8(kind);
-            out.put_u32_le(entry.mode);
-            out.put_u64_le(entry.modified.seconds);
-            out.put_u32_le(entry.modified.nanoseconds);
-            out.put_u64_le(size);
-            out.put_u16_le(entry.name.parts().len() as u16);
-            for part in entry.name.parts() {
-                out.put_u16_le(part.len() as u16);
-                out.put_slice(part.as_bytes());
+impl Default for Builder {
+    fn default() -> Self {
+        Self { bytes: [&MAGIC[..], &[VERSION, 0]].concat(), rows: vec![] }
+    }
+}
+
+impl Builder {
+    /// Adds an entry, and returns its number.
+    ///
+    /// # Errors
+    /// If the name or target is not allowed, or the limits are reached.
+    pub(crate) fn add(&mut self, entry: &Entry<'_>) -> Result<u32, ManifestError> {
+        let number = self.rows.len();
+        let at = self.bytes.len();
+        put(entry, &mut self.bytes);
+        let row = checked(number, at, entry, &self.rows);
+        match row {
+            Ok(row) if number < ENTRIES_MAX && self.bytes.len() <= MANIFEST_MAX => {
+                self.rows.push(row);
+                Ok(number as u32)
+            }
+            Ok(_) => Err(ManifestError::TooMany),
+            Err(error) => {
+                self.bytes.truncate(at);
+                Err(error)
             }
         }
-        out.freeze()
+    }
+
+    pub(crate) fn build(mut self, compares: bool) -> Manifest {
+        if let Some(flags) = self.bytes.get_mut(MAGIC.len() + 1) {
+            *flags = u8::from(compares);
+        }
+        Manifest { bytes: self.bytes.into(), rows: self.rows, compares }
+    }
+}
+
+impl Manifest {
+    /// Its encoded form.
+    pub(crate) fn encoded(&self) -> Bytes {
+        self.bytes.clone()
     }
 
     /// Parses a peer's manifest.
-    pub(crate) fn read(mut bytes: Bytes) -> Result<Self, ManifestError> {
-        if bytes.len() < MAGIC.len() || bytes.split_to(MAGIC.len()) != MAGIC[..] {
+    pub(crate) fn read(bytes: Bytes) -> Result<Self, ManifestError> {
+        let mut rest = &bytes[..];
+        if rest.len() < MAGIC.len() + 2 || !rest.starts_with(MAGIC) {
             return Err(ManifestError::Magic);
         }
-        let (mut entries, mut known) = (vec![], BTreeMap::new());
-        while !bytes.is_empty() {
-            let number = entries.len();
-            if number >= ENTRIES_MAX {
+        rest = &rest[MAGIC.len()..];
+        let version = rest.get_u8();
+        if version != VERSION {
+            return Err(ManifestError::Version(version));
+        }
+        let compares = rest.get_u8() & 1 != 0;
+        let mut rows: Vec<Row> = vec![];
+        while !rest.is_empty() {
+            let number = rows.len();
+            if number >= ENTRIES_MAX || bytes.len() > MANIFEST_MAX {
                 return Err(ManifestError::TooMany);
             }
-            let entry = Entry::read(number, &mut bytes)?;
-            let is_folder = entry.kind == Kind::Folder;
-            if known.insert(entry.name.parts().to_vec(), is_folder).is_some() {
-                return Err(ManifestError::Twice(number, entry.name));
+            let at = bytes.len() - rest.len();
+            let entry = take(number, &mut rest)?;
+            let is_in_folder = entry.parent.is_none_or(|parent| {
+                rows.get(parent as usize).is_some_and(|row| bytes.get(row.at as usize) == Some(&FOLDER))
+            });
+            if !is_in_folder {
+                return Err(ManifestError::Parent(number));
             }
-            entries.push(entry);
+            rows.push(checked(number, at, &entry, &rows)?);
         }
-        // No entry may be below a file.
-        for (number, entry) in entries.iter().enumerate() {
-            let parts = entry.name.parts();
-            if (1..parts.len()).any(|depth| known.get(&parts[..depth]) == Some(&false)) {
-                return Err(ManifestError::Twice(number, entry.name.clone()));
-            }
+        rows.shrink_to_fit();
+        let manifest = Self { bytes, rows, compares };
+        manifest.check_twice()?;
+        Ok(manifest)
+    }
+
+    fn check_twice(&self) -> Result<(), ManifestError> {
+        let place = |index: &u32| {
+            let entry = self.entry(*index);
+            (entry.parent, entry.name)
+        };
+        let mut sorted: Vec<u32> = (0..self.len()).collect();
+        sorted.sort_unstable_by(|one, other| place(one).cmp(&place(other)).then(one.cmp(other)));
+        match sorted.windows(2).find(|pair| place(&pair[0]).cmp(&place(&pair[1])) == Ordering::Equal) {
+            Some(pair) => Err(ManifestError::Twice(pair[1] as usize, self.path(pair[1]))),
+            None => Ok(()),
         }
-        Ok(Self { entries })
+    }
+
+    pub(crate) fn len(&self) -> u32 {
+        self.rows.len() as u32
+    }
+
+    /// The entry of this number, which must be below the number of entries.
+    pub(crate) fn entry(&self, index: u32) -> Entry<'_> {
+        let mut bytes = &self.bytes[self.rows[index as usize].at as usize..];
+        take(index as usize, &mut bytes).expect("it was checked when the manifest was made or read")
+    }
+
+    /// The entry of this number; `None` if there is none.
+    pub(crate) fn find(&self, index: u32) -> Option<Entry<'_>> {
+        (index < self.len()).then(|| self.entry(index))
+    }
+
+    pub(crate) fn entries(&self) -> impl DoubleEndedIterator<Item = (u32, Entry<'_>)> {
+        (0..self.len()).map(|index| (index, self.entry(index)))
+    }
+
+    /// The names from the outermost folder to the entry.
+    pub(crate) fn leaves(&self, index: u32) -> Vec<Leaf<'_>> {
+        let mut leaves = vec![];
+        let mut next = Some(index);
+        while let Some(entry) = next.map(|index| self.entry(index)) {
+            leaves.push(entry.name);
+            next = entry.parent;
+        }
+        leaves.reverse();
+        leaves
+    }
+
+    /// The path with slashes, as messages show it.
+    pub(crate) fn path(&self, index: u32) -> String {
+        self.leaves(index).iter().map(|leaf| shown_bytes(leaf.bytes())).collect::<Vec<_>>().join("/")
+    }
+
+    /// Groups of entries in one folder whose names may be one if the file system ignores case: each such entry with the first of
+    /// its group, sorted by that.
+    pub(crate) fn twins(&self) -> Vec<(u32, u32)> {
+        let fold = |index: u32| {
+            let entry = self.entry(index);
+            (entry.parent, entry.name.folded(), index)
+        };
+        let mut folded: Vec<_> = (0..self.len()).map(fold).collect();
+        folded.sort_unstable();
+        let mut twins = vec![];
+        for same in folded.chunk_by(|one, other| (one.0, one.1) == (other.0, other.1)).filter(|same| same.len() > 1) {
+            twins.extend(same.iter().map(|twin| (same[0].2, twin.2)));
+        }
+        twins.sort_unstable();
+        twins
     }
 
     /// The number of files and their total bytes.
     pub(crate) fn totals(&self) -> (u64, u64) {
-        self.entries.iter().fold((0, 0), |(files, bytes), entry| match entry.kind {
-            Kind::Folder => (files, bytes),
-            Kind::File { size } => (files + 1, bytes.saturating_add(size)),
+        self.entries().fold((0, 0), |(files, bytes), (_, entry)| match entry.size() {
+            None => (files, bytes),
+            Some(size) => (files + 1, bytes.saturating_add(size)),
         })
     }
 }
 
-impl Entry {
-    fn read(number: usize, bytes: &mut Bytes) -> Result<Self, ManifestError> {
-        let short = |_| ManifestError::Entry(number);
-        let kind = bytes.try_get_u8().map_err(short)?;
-        let mode = bytes.try_get_u32_le().map_err(short)?;
-        let seconds = bytes.try_get_u64_le().map_err(short)?;
-        let nanoseconds = bytes.try_get_u32_le().map_err(short)?;
-        let size = bytes.try_get_u64_le().map_err(short)?;
-        let mut parts = vec![];
-        for _ in 0..bytes.try_get_u16_le().map_err(short)? {
-            let len = usize::from(bytes.try_get_u16_le().map_err(short)?);
-            if bytes.len() < len {
-                return Err(ManifestError::Entry(number));
-            }
-            let part = String::from_utf8(bytes.split_to(len).to_vec());
-            parts.push(part.map_err(|_| ManifestError::Name(number, NameError::Unicode))?);
-        }
-        let name = Name::new(parts).map_err(|error| ManifestError::Name(number, error))?;
-        let kind = match kind {
-            0 => Kind::Folder,
-            1 if size <= SIZE_MAX => Kind::File { size },
-            _ => return Err(ManifestError::Entry(number)),
-        };
-        let modified = Stamp { seconds: seconds.min(SECONDS_MAX), nanoseconds: nanoseconds.min(999_999_999) };
-        Ok(Self { name, kind, mode: mode & 0o777, modified })
-    }
-
+impl Entry<'_> {
+    /// The size of a file; `None` for folders and links.
     pub(crate) fn size(&self) -> Option<u64> {
-        match self.kind {
-            Kind::Folder => None,
-            Kind::File { size } => Some(size),
-        }
+        if let Kind::File { size, .. } = self.kind { Some(size) } else { None }
     }
+}
+
+fn put(entry: &Entry<'_>, out: &mut Vec<u8>) {
+    let (kind, size, target) = match entry.kind {
+        Kind::Folder => (FOLDER, 0, &[][..]),
+        Kind::File { size, is_sparse } => (if is_sparse { SPARSE } else { FILE }, size, &[][..]),
+        Kind::Link(target) => (LINK, target.len() as u64, target),
+    };
+    let name = entry.name.bytes();
+    out.put_u8(kind);
+    out.put_u32_le(entry.parent.unwrap_or(u32::MAX));
+    out.put_u16_le(entry.mode as u16);
+    out.put_i64_le(entry.modified.seconds);
+    out.put_u32_le(entry.modified.nanoseconds);
+    out.put_u64_le(size);
+    out.put_u8(name.len() as u8);
+    out.put_slice(name);
+    out.put_slice(target);
+}
+
+/// Parses an entry, and checks its name and numbers.
+fn take<'a>(number: usize, bytes: &mut &'a [u8]) -> Result<Entry<'a>, ManifestError> {
+    let short = |_| ManifestError::Entry(number);
+    let kind = bytes.try_get_u8().map_err(short)?;
+    let parent = bytes.try_get_u32_le().map_err(short)?;
+    let mode = u32::from(bytes.try_get_u16_le().map_err(short)?) & MODE;
+    let seconds = bytes.try_get_i64_le().map_err(short)?;
+    let nanoseconds = bytes.try_get_u32_le().map_err(short)?;
+    let size = bytes.try_get_u64_le().map_err(short)?;
+    let len = usize::from(bytes.try_get_u8().map_err(short)?);
+    let mut next = |len: usize| bytes.split_off(..len).ok_or(ManifestError::Entry(number));
+    let name = Leaf::new(next(len)?).map_err(|error| ManifestError::Name(number, error))?;
+    let kind = match kind {
+        FOLDER => Kind::Folder,
+        FILE | SPARSE if size <= SIZE_MAX => Kind::File { size, is_sparse: kind == SPARSE },
+        LINK if size <= TARGET_MAX => Kind::Link(next(size as usize)?),
+        _ => return Err(ManifestError::Entry(number)),
+    };
+    if nanoseconds >= 1_000_000_000 || seconds.abs() > SECONDS_MAX {
+        return Err(ManifestError::Entry(number));
+    }
+    let parent = (parent != u32::MAX).then_some(parent);
+    Ok(Entry { parent, name, kind, mode, modified: Stamp { seconds, nanoseconds } })
+}
+
+/// Checks an entry's place among those before it.
+fn checked(number: usize, at: usize, entry: &Entry<'_>, rows: &[Row]) -> Result<Row, ManifestError> {
+    let above = match entry.parent {
+        None if entry.name.is_reserved() => return Err(ManifestError::Name(number, NameError::Reserved)),
+        None => Row { at: 0, depth: 0, length: 0 },
+        Some(parent) => {
+            let row = rows.get(parent as usize).ok_or(ManifestError::Parent(number))?;
+            Row { depth: row.depth + 1, ..*row }
+        }
+    };
+    let length = usize::from(above.length) + entry.name.bytes().len() + 1;
+    if usize::from(above.depth) >= DEPTH_MAX || length > LENGTH_MAX {
+        return Err(ManifestError::Name(number, NameError::Long));
+    }
+    // A link in the transferred folder itself may not climb at all.
+    if matches!(entry.kind, Kind::Link(target) if !stays_inside(target, usize::from(above.depth).saturating_sub(1))) {
+        return Err(ManifestError::Target(number));
+    }
+    Ok(Row { at: at as u32, depth: above.depth, length: length as u16 })
 }
 
 impl Stamp {
     pub(crate) fn of(time: SystemTime) -> Self {
-        let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        Self { seconds: since.as_secs(), nanoseconds: since.subsec_nanos() }
+        match time.duration_since(SystemTime::UNIX_EPOCH) {
+            Ok(since) => Self { seconds: since.as_secs() as i64, nanoseconds: since.subsec_nanos() },
+            Err(before) => {
+                let before = before.duration();
+                let (seconds, nanoseconds) = (-(before.as_secs() as i64), before.subsec_nanos());
+                match nanoseconds {
+                    0 => Self { seconds, nanoseconds },
+                    _ => Self { seconds: seconds - 1, nanoseconds: 1_000_000_000 - nanoseconds },
+                }
+            }
+        }
     }
 
-    pub(crate) fn time(self) -> SystemTime {
-        SystemTime::UNIX_EPOCH + Duration::new(self.seconds, self.nanoseconds)
+    /// The time; `None` if this system cannot represent it.
+    pub(crate) fn time(self) -> Option<SystemTime> {
+        let (epoch, seconds) = (SystemTime::UNIX_EPOCH, Duration::from_secs(self.seconds.unsigned_abs()));
+        let whole = if self.seconds < 0 { epoch.checked_sub(seconds) } else { epoch.checked_add(seconds) };
+        whole?.checked_add(Duration::from_nanos(self.nanoseconds.into()))
+    }
+
+    /// Whether a file system that keeps only multiples of some unit would keep `wanted` as this time. The units: a nanosecond,
+    /// 100 (NTFS), a microsecond, a millisecond, 10 (exFAT), a second, and two (FAT).
+    pub(crate) fn keeps(self, wanted: Self) -> bool {
+        let nanoseconds = |stamp: Self| i128::from(stamp.seconds) * 1_000_000_000 + i128::from(stamp.nanoseconds);
+        let (there, wanted) = (nanoseconds(self), nanoseconds(wanted));
+        [1, 100, 1_000, 1_000_000, 10_000_000, 1_000_000_000, 2_000_000_000]
+            .iter()
+            .any(|unit| wanted - wanted.rem_euclid(*unit) == there)
     }
 }
 
 impl fmt::Display for ManifestError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let entry = |number: &usize| format!("entry {number} of the list of files");
         match self {
-            Self::Magic => f.write_str("the list of files is invalid, or of another version of anabranch"),
-            Self::Entry(number) => write!(f, "entry {number} of the list of files cannot be read"),
-            Self::Name(number, error) => write!(f, "entry {number} of the list of files is refused: {error}"),
-            Self::Twice(number, name) => {
-                write!(f, "entry {number} of the list of files is refused: {name} is there twice")
+            Self::Magic => {
+                f.write_str("what came is no list of files: is the other end `anabranch send` of this version?")
             }
-            Self::TooMany => write!(f, "the list of files has more than {ENTRIES_MAX} entries"),
+            Self::Version(version) => write!(
+                f,
+                "the other end sends files by version {} of the protocol, this one receives by version {}: use the same \
+                 anabranch at both ends",
+                char::from(*version).escape_default(),
+                char::from(VERSION)
+            ),
+            Self::Entry(number) => write!(f, "{} cannot be read", entry(number)),
+            Self::Name(number, error) => write!(f, "{} is refused: {error}", entry(number)),
+            Self::Parent(number) => write!(f, "{} is in no folder of the list", entry(number)),
+            Self::Target(number) => write!(f, "{} is a link that leads out of its folder", entry(number)),
+            Self::Twice(number, name) => write!(f, "{} is refused: {name} is there twice", entry(number)),
+            Self::TooMany => {
+                write!(f, "the list of files has more than {ENTRIES_MAX} entries, or {} MB", MANIFEST_MAX >> 20)
+            }
         }
     }
 }
 
 impl std::error::Error for ManifestError {}
 
-/// The magic bytes, which include the version.
-const MAGIC: &[u8; 8] = b"ab-list1";
+const MAGIC: &[u8; 7] = b"ab-list";
 
-/// The limit on entries: more than ten times the files of the Linux kernel's sources; they take 200 MB of memory.
+/// The version of the list, and of all streams of a transfer. The first version had the digit 1 here.
+const VERSION: u8 = b'2';
+
+const FOLDER: u8 = 0;
+const FILE: u8 = 1;
+const SPARSE: u8 = 2;
+const LINK: u8 = 3;
+
+/// The permissions of a mode. Others, such as set-user-id, are not transferred.
+const MODE: u32 = 0o777;
+
+/// The limit on entries: more than ten times the files of the Linux kernel's sources.
 pub(crate) const ENTRIES_MAX: usize = 1_000_000;
 
-/// The limit on a manifest in bytes.
-pub(crate) const MANIFEST_MAX: usize = 256 << 20;
+/// The limit on a manifest in bytes: a million entries with names of 55 bytes. A receiver holds at most twice of it.
+pub(crate) const MANIFEST_MAX: usize = 80 << 20;
 
 /// The limit on file sizes: half of the range of signed numbers.
 const SIZE_MAX: u64 = 1 << 62;
 
-/// The year 9999.
-const SECONDS_MAX: u64 = 253_402_300_799;
+/// Linux allows paths of 4096 bytes, including that of the folder.
+const LENGTH_MAX: usize = 3072;
+const DEPTH_MAX: usize = 256;
+
+/// The limit of Linux for the target of a link.
+const TARGET_MAX: u64 = 4095;
+
+/// The year 9999, and as long before 1970.
+const SECONDS_MAX: i64 = 253_402_300_799;
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn entry(name: &str, kind: Kind) -> Entry {
-        let modified = Stamp { seconds: 1_700_000_000, nanoseconds: 123_456_789 };
-        Entry { name: Name::new(name.split('/')).unwrap(), kind, mode: 0o644, modified }
-    }
-
-    fn manifest() -> Manifest {
-        let entries = vec![
-            entry("a", Kind::Folder),
-            entry("a/b.txt", Kind::File { size: 1 << 40 }),
-            entry("a/ä", Kind::Folder),
-            entry("c", Kind::File { size: 0 }),
-        ];
-        Manifest { entries }
-    }
-
-    #[test]
-    fn a_manifest_comes_back() {
-        assert_eq!(Manifest::read(manifest().write()), Ok(manifest()));
-        assert_eq!(manifest().totals(), (2, 1 << 40));
-    }
-
-    #[test]
-    fn a_manifest_that_is_cut_or_spoilt_is_refused_or_harmless() {
-        let whole = manifest().write();
-        for len in 0..whole.len() {
-            let is_whole = matches!(Manifest::read(whole.slice(..len)), Ok(read) if read.entries.len() < 4);
-            assert!(is_whole || Manifest::read(whole.slice(..len)).is_err(), "{len}");
-        }
-        for place in 0..whole.len() {
-            for flip in [1, 0x80, 0xff] {
-                let mut bytes = whole.to_vec();
-                bytes[place] ^= flip;
-                // Whatever the bytes are, no name may leave the folder.
-                if let Ok(read) = Manifest::read(bytes.into()) {
-                    assert!(read.entries.iter().all(|entry| Name::new(entry.name.parts().iter().cloned()).is_ok()));
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn nothing_is_there_twice() {
-        let (file, folder) = (Kind::File { size: 1 }, Kind::Folder);
-        for entries in [
-            [("a", file), ("a", file)],
-            [("a", file), ("a", folder)],
-            [("a", file), ("a/b", file)],
-            [("a/b/c", file), ("a/b", file)],
-        ] {
-            let manifest = Manifest { entries: entries.map(|(name, kind)| entry(name, kind)).to_vec() };
-            assert!(matches!(Manifest::read(manifest.write()), Err(ManifestError::Twice(..))), "{entries:?}");
-        }
-    }
-}
+mod tests;

@@ -1,337 +1,195 @@
-//! Incomplete files. They are in the folder `.anabranch` of the receiver's folder, named by the hash of their name. When complete
-//! they are renamed.
-//!
-//! A file of more than one chunk has a list of its chunks, which records what was written:
-//!
-//! ```text
-//! list  magic 8 | size 8 | seconds 8 | nanoseconds 4 | chaining value 32 | …
-//! ```
+//! An incomplete file that is being written.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::sync::Arc;
 
-use blake3::hazmat::ChainingValue;
-use tokio::sync::watch;
-
-use crate::frame::Step;
-use crate::hash::{CHUNK, Chunks};
+use crate::frame::SMALL;
+use crate::hash::{self, Digest, Value, chunk_len};
 use crate::manifest::{Entry, Kind};
-use crate::name::{Name, WORKSHOP};
-use crate::scan;
+use crate::plan::{ANOTHER, Want};
+use crate::site::{PartName, Shop, Site, Trouble};
 
-/// What happens to existing files that differ from the sender's.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Existing {
-    /// Existing files stay, and the sender's files are refused.
-    #[default]
-    Keep,
-    /// The sender's files replace existing ones.
-    Overwrite,
-}
-
-/// The folder of a receiver.
-#[derive(Clone, Debug)]
-pub(crate) struct Place {
-    folder: PathBuf,
-    existing: Existing,
-    /// Held by a transfer while it works in the folder.
-    #[expect(dead_code, reason = "it is there to be dropped")]
-    holder: Option<Arc<watch::Sender<()>>>,
-}
-
-/// A file that is being written.
+/// A file that is being written, chunk by chunk.
 #[derive(Debug)]
 pub(crate) struct Part {
-    path: PathBuf,
+    shop: Arc<Shop>,
     file: File,
-    list: Option<(PathBuf, File)>,
-    chunks: Chunks,
-    /// The hash of a file that has no list.
-    small: Option<blake3::Hash>,
-    written: u64,
+    size: u64,
+    is_sparse: bool,
+    /// What earlier transfers have left in the file: data that may have to be overwritten by zeros.
+    old: u64,
+    kept: Vec<Value>,
+    digest: Digest,
 }
 
-/// Why a file is not written.
+/// A complete file that has no name yet.
 #[derive(Debug)]
-pub(crate) enum PartError {
-    /// Only this file is refused, for this reason.
-    Refused(String),
-    /// An I/O error: probably no file can be written.
-    Io(PathBuf, io::Error),
+pub(crate) struct Ready {
+    pub(crate) index: u32,
+    pub(crate) want: Want,
+    pub(crate) shop: Arc<Shop>,
+    /// Whether its data is durable already.
+    pub(crate) is_synced: bool,
 }
 
-impl Place {
-    pub(crate) fn new(folder: PathBuf, existing: Existing) -> Self {
-        Self { folder, existing, holder: None }
-    }
+/// Why data is not written.
+#[derive(Debug)]
+pub(crate) enum WriteFailed {
+    /// The peer sends what it may not.
+    Protocol,
+    Io(io::Error),
+}
 
-    /// The same folder, with this transfer as its holder.
-    pub(crate) fn held_by(self, holder: Arc<watch::Sender<()>>) -> Self {
-        Self { holder: Some(holder), ..self }
-    }
-
-    fn workshop(&self) -> PathBuf {
-        self.folder.join(WORKSHOP)
-    }
-
-    fn part(&self, name: &Name, ending: &str) -> PathBuf {
-        let hash = blake3::hash(name.to_string().as_bytes()).to_hex();
-        self.workshop().join(format!("{}.{ending}", &hash[..32]))
-    }
-
-    /// Creates the folder.
-    pub(crate) fn prepare(&self) -> Result<(), PartError> {
-        fs::create_dir_all(&self.folder).map_err(|error| PartError::Io(self.folder.clone(), error))?;
-        folder(&self.workshop())
-    }
-
-    /// What is still needed of an entry. Creates the folders above it.
-    pub(crate) fn step(&self, entry: &Entry) -> Result<Step, PartError> {
-        let parts = entry.name.parts();
-        // Each parent must be a real folder, and not a link that leads elsewhere.
-        let depth = if entry.kind == Kind::Folder { parts.len() } else { parts.len() - 1 };
-        let mut path = self.folder.clone();
-        for part in &parts[..depth] {
-            path.push(part);
-            match folder(&path) {
-                Ok(()) => {}
-                Err(PartError::Refused(reason)) => return Ok(Step::Refused(reason)),
-                Err(error) => return Err(error),
-            }
-        }
-        let Kind::File { size } = entry.kind else { return Ok(Step::Nothing) };
-        let path = entry.name.below(&self.folder);
-        match fs::symlink_metadata(&path) {
-            Ok(there) if there.is_file() && is_same(entry, &there) => return Ok(Step::Nothing),
-            Ok(there) => {
-                if let Some(reason) = self.refusal(&there) {
-                    return Ok(Step::Refused(reason));
-                }
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Ok(Step::Refused(error.to_string())),
-        }
-        let chunks = self.kept(entry, size);
-        Ok(if chunks.0.is_empty() { Step::All } else { Step::From(chunks) })
-    }
-
-    /// Why an existing file may not be replaced.
-    fn refusal(&self, there: &fs::Metadata) -> Option<String> {
-        if there.is_symlink() {
-            Some("a symbolic link has this name".into())
-        } else if !there.is_file() {
-            Some("something other than a file has this name".into())
-        } else if self.existing == Existing::Keep {
-            Some("another file has this name; receive with --overwrite, or elsewhere".into())
-        } else {
-            None
-        }
-    }
-
-    /// The chunks of an earlier transfer. The last ones are verified, as the computer may have lost them in a crash.
-    fn kept(&self, entry: &Entry, size: u64) -> Chunks {
-        let read = || {
-            let mut list = plain_file(&self.part(&entry.name, "chunks"))?;
-            let mut head = [0; LIST_HEAD];
-            list.read_exact(&mut head)?;
-            if head != list_head(entry, size) {
-                return Ok(Chunks::default());
-            }
-            let mut values = vec![];
-            list.take(size / CHUNK * 32).read_to_end(&mut values)?;
-            let mut chunks = Chunks(values.as_chunks::<32>().0.to_vec());
-            let mut part = plain_file(&self.part(&entry.name, "part"))?;
-            chunks.0.truncate((part.metadata()?.len() / CHUNK) as usize);
-            // If all chunks are present, the last one is requested again, and with it the end of the file.
-            if chunks.0.len() as u64 * CHUNK >= size {
-                chunks.0.pop();
-            }
-            let suspects = chunks.0.len().saturating_sub(LOOKED_AT);
-            let (mut number, mut bytes) = (suspects, vec![0; CHUNK as usize]);
-            part.seek(SeekFrom::Start(suspects as u64 * CHUNK))?;
-            while number < chunks.0.len() {
-                part.read_exact(&mut bytes)?;
-                if Chunks::of(number as u64, &bytes) != chunks.0[number] {
-                    chunks.0.truncate(number);
-                }
-                number += 1;
-            }
-            Ok::<_, io::Error>(chunks)
-        };
-        // If the list is unreadable, everything is requested again.
-        read().unwrap_or_default()
-    }
-
-    /// Opens a file for writing, after the kept chunks.
-    pub(crate) fn open(&self, entry: &Entry, size: u64, kept: Chunks) -> Result<Part, PartError> {
-        let path = self.part(&entry.name, "part");
-        let written = kept.0.len() as u64 * CHUNK;
-        let file = writable(&path, written).map_err(|error| PartError::Io(path.clone(), error))?;
-        let list = if size > CHUNK { Some(self.open_list(entry, size, &kept)?) } else { None };
-        Ok(Part { path, file, list, chunks: kept, small: None, written })
-    }
-
-    fn open_list(&self, entry: &Entry, size: u64, kept: &Chunks) -> Result<(PathBuf, File), PartError> {
-        let path = self.part(&entry.name, "chunks");
+impl Site {
+    /// Begins a file; `kept` are the hashes of the chunks that are there.
+    pub(crate) fn begin(&self, index: u32, kept: Vec<Value>) -> Result<Part, Trouble> {
+        let entry = self.manifest.entry(index);
+        let Kind::File { size, is_sparse } = entry.kind else { return Err(Trouble::Entry("it is no file".into())) };
+        let spot = self.spot(entry.parent)?;
+        let name = PartName::of(&self.manifest, index);
         let open = || {
-            let len = if kept.0.is_empty() { 0 } else { (LIST_HEAD + 32 * kept.0.len()) as u64 };
-            let mut list = writable(&path, len)?;
-            if kept.0.is_empty() {
-                list.write_all(&list_head(entry, size))?;
+            if kept.is_empty() {
+                return match spot.shop.folder.create(name.leaf()) {
+                    // Usually there is none. Trying to remove a missing file would lock the folder for as long as creating one does.
+                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                        spot.shop.folder.remove(name.leaf())?;
+                        Ok((spot.shop.folder.create(name.leaf())?, 0))
+                    }
+                    created => Ok((created?, 0)),
+                };
             }
-            Ok(list)
+            let file = spot.shop.folder.open(name.leaf())?;
+            let old = file.metadata()?.len();
+            Ok((file, old))
         };
-        open().map(|list| (path.clone(), list)).map_err(|error| PartError::Io(path.clone(), error))
+        let (file, old) = open().map_err(|error: io::Error| self.trouble("it cannot be created", error))?;
+        Ok(Part { shop: Arc::clone(&spot.shop), file, size, is_sparse, old, kept, digest: Digest::new(size) })
     }
 
-    /// Verifies a complete file and renames it.
-    pub(crate) fn finish(&self, entry: &Entry, part: Part, hash: &[u8; 32]) -> Result<(), PartError> {
-        let Part { path, file, list, chunks, small, written } = part;
-        let io = |path: &Path| {
-            let path = path.to_owned();
-            move |error| PartError::Io(path, error)
+    /// Verifies a complete file, and gives it its time and mode.
+    pub(crate) fn finish(&self, index: u32, want: Want, part: Part, hash: &Value) -> Result<Ready, Trouble> {
+        let entry = self.manifest.entry(index);
+        let Part { shop, file, size, is_sparse, old, digest, .. } = part;
+        if digest.finish() != Some(*hash) {
+            self.discard(index);
+            return Err(Trouble::Entry("the checksum of the file is wrong; send it again".into()));
+        }
+        let is_synced = size > SMALL || !shop.syncs_all;
+        let end = || {
+            // Holes at the end, and what was there beyond it.
+            if is_sparse || old > 0 {
+                file.set_len(size)?;
+            }
+            self.dress(&file, &entry);
+            if is_synced { file.sync_all() } else { Ok(()) }
         };
-        let own = match small {
-            Some(hash) => hash,
-            None if chunks.0.len() > 1 => chunks.root(),
-            None => blake3::hash(&[]),
-        };
-        if entry.size() != Some(written) || own != *hash {
-            self.discard(entry);
-            return Err(PartError::Refused("the checksum of the file is wrong; send it again".into()));
-        }
-        let target = entry.name.below(&self.folder);
-        if let Some(reason) = fs::symlink_metadata(&target).ok().and_then(|there| self.refusal(&there)) {
-            return Err(PartError::Refused(reason));
-        }
-        if list.is_some() {
-            file.sync_data().map_err(io(&path))?;
-        }
-        file.set_modified(entry.modified.time()).map_err(io(&path))?;
-        set_mode(&path, entry.mode).map_err(io(&path))?;
-        drop(file);
-        fs::rename(&path, &target).map_err(io(&target))?;
-        if let Some((list, file)) = list {
-            drop(file);
-            // The list is no longer valid.
-            _ = fs::remove_file(list);
-        }
-        Ok(())
+        end().map_err(|error| self.trouble("it cannot be written", error))?;
+        Ok(Ready { index, want, shop, is_synced })
     }
 
-    /// Deletes the chunks of a file that has changed at the sender.
-    pub(crate) fn discard(&self, entry: &Entry) {
-        for ending in ["chunks", "part"] {
-            _ = fs::remove_file(self.part(&entry.name, ending));
-        }
+    /// Gives a complete file its name.
+    pub(crate) fn place(&self, ready: &Ready) -> Result<(), Trouble> {
+        let entry = self.manifest.entry(ready.index);
+        let name = PartName::of(&self.manifest, ready.index);
+        let spot = self.spot(entry.parent)?;
+        let placed = ready.shop.folder.rename(name.leaf(), &spot.folder, entry.name, ready.want.occupied());
+        placed.map_err(|error| {
+            let trouble = match error.kind() {
+                io::ErrorKind::AlreadyExists => self.occupied(&entry),
+                // The folder is open, and the file is there.
+                io::ErrorKind::InvalidInput | io::ErrorKind::NotFound | io::ErrorKind::InvalidFilename => {
+                    Trouble::Entry(format!("the file system does not take this name: {error}"))
+                }
+                _ => self.trouble("it cannot get its name", error),
+            };
+            if matches!(trouble, Trouble::Entry(_)) {
+                self.discard(ready.index);
+            }
+            trouble
+        })
     }
 
-    /// Sets modes and times of folders after everything is written, and removes the folder for incomplete files.
-    pub(crate) fn close<'a>(&self, folders: impl DoubleEndedIterator<Item = &'a Entry>) {
-        // The removal fails while the folder contains anything.
-        _ = fs::remove_dir(self.workshop());
-        for entry in folders.rev() {
-            let path = entry.name.below(&self.folder);
-            // If the time of a folder cannot be set, the folder is still valid.
-            _ = File::open(&path).and_then(|folder| folder.set_modified(entry.modified.time()));
-            _ = set_mode(&path, entry.mode);
+    /// The name was free when the transfer began.
+    fn occupied(&self, entry: &Entry<'_>) -> Trouble {
+        let is_listed = self
+            .spot(entry.parent)
+            .and_then(|spot| spot.folder.listing().map_err(|error| self.trouble("", error)))
+            .is_ok_and(|names| names.binary_search(&entry.name.number()).is_ok());
+        Trouble::Entry(match is_listed {
+            true => ANOTHER.into(),
+            false => {
+                "the file system takes its name and that of a file that has arrived for the same; rename one of them"
+                    .into()
+            }
+        })
+    }
+
+    /// Removes what has arrived of a file.
+    pub(crate) fn discard(&self, index: u32) {
+        if let Ok(spot) = self.spot(self.manifest.entry(index).parent) {
+            // If it stays, the next transfer of the file overwrites it.
+            _ = spot.shop.folder.remove(PartName::of(&self.manifest, index).leaf());
         }
     }
 }
 
 impl Part {
     /// Writes the next chunk.
-    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), PartError> {
-        self.file.write_all(bytes).map_err(|error| PartError::Io(self.path.clone(), error))?;
-        match &mut self.list {
-            None => self.small = Some(blake3::hash(bytes)),
-            Some((path, list)) => {
-                let value: ChainingValue = Chunks::of(self.chunks.0.len() as u64, bytes);
-                self.chunks.0.push(value);
-                list.write_all(&value).map_err(|error| PartError::Io(path.clone(), error))?;
-            }
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), WriteFailed> {
+        let number = self.digest.added();
+        if bytes.is_empty() || bytes.len() as u64 != chunk_len(self.size, number) {
+            return Err(WriteFailed::Protocol);
         }
-        self.written += bytes.len() as u64;
+        let at = number * hash::CHUNK;
+        self.write_at(bytes, at).map_err(WriteFailed::Io)?;
+        self.digest.add(hash::value(self.size, number, bytes));
         Ok(())
     }
 
-    pub(crate) fn written(&self) -> u64 {
-        self.written
-    }
-}
-
-/// Creates a folder, unless it exists.
-fn folder(path: &Path) -> Result<(), PartError> {
-    match fs::symlink_metadata(path) {
-        Ok(there) if there.is_dir() => Ok(()),
-        Ok(_) => Err(PartError::Refused(format!("{} is no folder", path.display()))),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            fs::create_dir(path).map_err(|error| PartError::Io(path.to_owned(), error))
+    fn write_at(&mut self, bytes: &[u8], at: u64) -> io::Result<()> {
+        if !self.is_sparse || at < self.old {
+            self.file.seek(SeekFrom::Start(at))?;
+            return self.file.write_all(bytes);
         }
-        Err(error) => Err(PartError::Io(path.to_owned(), error)),
+        // Blocks of zeros become holes.
+        let blocks =
+            bytes.chunks(BLOCK).map(|block| block.iter().all(|byte| *byte == 0)).enumerate().collect::<Vec<_>>();
+        for run in blocks.chunk_by(|one, other| one.1 == other.1).filter(|run| !run[0].1) {
+            let (first, last) = (run[0].0 * BLOCK, bytes.len().min((run[run.len() - 1].0 + 1) * BLOCK));
+            self.file.seek(SeekFrom::Start(at + first as u64))?;
+            self.file.write_all(&bytes[first..last])?;
+        }
+        Ok(())
+    }
+
+    /// Keeps the next chunks, which were hashed and compared.
+    pub(crate) fn keep(&mut self, count: u32) -> Result<u64, WriteFailed> {
+        let mut bytes = 0;
+        for _ in 0..count {
+            let number = self.digest.added();
+            let value = usize::try_from(number).ok().and_then(|number| self.kept.get(number));
+            self.digest.add(*value.ok_or(WriteFailed::Protocol)?);
+            bytes += chunk_len(self.size, number);
+        }
+        Ok(bytes)
+    }
+
+    /// Leaves the next chunks, at most [`ZEROS_MAX`], as holes.
+    pub(crate) fn zeros(&mut self, count: u32) -> Result<u64, WriteFailed> {
+        let zeros = vec![0; chunk_len(self.size, 0) as usize];
+        let mut bytes = 0;
+        for _ in 0..count {
+            let len = chunk_len(self.size, self.digest.added());
+            self.write(&zeros[..len as usize])?;
+            bytes += len;
+        }
+        Ok(bytes)
     }
 }
 
-/// Whether a file has the size and time of an entry. Some file systems store whole seconds only.
-fn is_same(entry: &Entry, there: &fs::Metadata) -> bool {
-    let modified = scan::modified(there);
-    let is_time = modified.seconds == entry.modified.seconds
-        && (modified.nanoseconds == entry.modified.nanoseconds || modified.nanoseconds == 0);
-    entry.size() == Some(there.len()) && is_time
-}
+/// What most file systems allocate at once.
+const BLOCK: usize = 4096;
 
-/// Opens an existing plain file.
-fn plain_file(path: &Path) -> io::Result<File> {
-    if fs::symlink_metadata(path)?.is_file() { File::open(path) } else { Err(io::ErrorKind::InvalidInput.into()) }
-}
-
-/// Opens a file for writing after its first `keep` bytes.
-fn writable(path: &Path, keep: u64) -> io::Result<File> {
-    if keep == 0 {
-        let new = || OpenOptions::new().write(true).create_new(true).open(path);
-        // Usually the file does not exist. Trying to remove a missing file would lock the folder for as long as creating a file
-        // does.
-        return match new() {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                _ = fs::remove_file(path);
-                new()
-            }
-            opened => opened,
-        };
-    }
-    plain_file(path)?;
-    let mut file = OpenOptions::new().write(true).open(path)?;
-    file.set_len(keep)?;
-    file.seek(SeekFrom::End(0))?;
-    Ok(file)
-}
-
-fn list_head(entry: &Entry, size: u64) -> [u8; LIST_HEAD] {
-    let mut head = [0; LIST_HEAD];
-    head[..8].copy_from_slice(LIST_MAGIC);
-    head[8..16].copy_from_slice(&size.to_le_bytes());
-    head[16..24].copy_from_slice(&entry.modified.seconds.to_le_bytes());
-    head[24..].copy_from_slice(&entry.modified.nanoseconds.to_le_bytes());
-    head
-}
-
-#[cfg(unix)]
-fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt as _;
-    fs::set_permissions(path, fs::Permissions::from_mode(mode))
-}
-
-#[cfg(not(unix))]
-fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
-    let mut permissions = fs::metadata(path)?.permissions();
-    permissions.set_readonly(mode & 0o200 == 0);
-    fs::set_permissions(path, permissions)
-}
-
-const LIST_MAGIC: &[u8; 8] = b"ab-part1";
-const LIST_HEAD: usize = 28;
-
-/// Chunks verified on resumption. A power failure usually loses fewer.
-const LOOKED_AT: usize = 32;
+/// The limit of chunks of zeros in one frame: a second of hashing.
+pub(crate) const ZEROS_MAX: u32 = 1024;

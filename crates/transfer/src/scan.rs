@@ -1,26 +1,46 @@
 //! Lists what is to be sent: the given files and folders with their content.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::error::{Failed, SendError};
-use crate::manifest::{ENTRIES_MAX, Entry, Kind, Manifest, Stamp};
-use crate::name::Name;
+use crate::Summary;
+use crate::error::SendError;
+use crate::manifest::{Builder, Entry, Kind, Manifest, ManifestError, Stamp};
+use crate::name::Leaf;
 
-/// The entries to send, their paths, and failures.
-#[derive(Debug, Default)]
-pub(crate) struct Found {
-    pub(crate) manifest: Manifest,
-    /// The path of each entry.
-    pub(crate) sources: Vec<PathBuf>,
-    pub(crate) failed: Vec<Failed>,
+/// What happens to symbolic links in the folders that are sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Links {
+    /// They are not sent, and each is reported.
+    #[default]
+    Report,
+    /// Links that stay inside of their transferred folder are sent as links. Others are reported.
+    Copy,
 }
 
-/// Lists everything below these paths. A link that the user gave is followed; other links are not sent.
-pub(crate) fn scan(paths: &[PathBuf]) -> Result<Found, SendError> {
-    let (mut found, mut known) = (Found::default(), BTreeSet::new());
+/// The entries to send, their paths, and failures.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) manifest: Manifest,
+    /// The paths of the entries that the user has named.
+    roots: BTreeMap<u32, PathBuf>,
+    pub(crate) summary: Summary,
+}
+
+/// A scan in progress.
+struct Scan {
+    links: Links,
+    builder: Builder,
+    roots: BTreeMap<u32, PathBuf>,
+    summary: Summary,
+}
+
+/// Lists everything below these paths. A link that the user gave is followed; others are not.
+pub(crate) fn scan(paths: &[PathBuf], links: Links, compares: bool) -> Result<Found, SendError> {
+    let mut scan = Scan { links, builder: Builder::default(), roots: BTreeMap::new(), summary: Summary::default() };
+    let mut known = BTreeSet::new();
     for path in paths {
         let unusable = |reason: String| SendError::Path(path.clone(), reason);
         let metadata = fs::metadata(path).map_err(|error| unusable(error.to_string()))?;
@@ -28,42 +48,34 @@ pub(crate) fn scan(paths: &[PathBuf]) -> Result<Found, SendError> {
         // `.` and `..` get the name of the folder; a link keeps its own name.
         let last =
             path.file_name().or(whole.file_name()).ok_or_else(|| unusable("it has no name to send it under".into()))?;
-        let last = last.to_str().ok_or_else(|| unusable("its name is not Unicode".into()))?;
-        let name = Name::new([last]).map_err(|error| unusable(error.to_string()))?;
-        if !known.insert(name.clone()) {
+        if !known.insert(last.to_owned()) {
             return Err(unusable("another path has the same name; send them one after the other".into()));
         }
-        if !metadata.is_dir() && !metadata.is_file() {
-            return Err(unusable("it is neither a file nor a folder".into()));
+        let kind = kind(&metadata).ok_or_else(|| unusable("it is neither a file nor a folder".into()))?;
+        let name = Leaf::of(last).map_err(|error| unusable(error.to_string()))?;
+        let entry = Entry { parent: None, name, kind, mode: mode(&metadata), modified: modified(&metadata) };
+        let index = scan.builder.add(&entry).map_err(|error| reason(error).map_or_else(|error| error, unusable))?;
+        scan.roots.insert(index, path.clone());
+        if kind == Kind::Folder {
+            scan.folder(index, path)?;
         }
-        found.add(name, path.clone(), &metadata)?;
     }
-    Ok(found)
+    Ok(Found { manifest: scan.builder.build(compares), roots: scan.roots, summary: scan.summary })
 }
 
-impl Found {
-    fn add(&mut self, name: Name, path: PathBuf, metadata: &Metadata) -> Result<(), SendError> {
-        if self.sources.len() >= ENTRIES_MAX {
-            return Err(SendError::TooMany);
-        }
-        let kind = if metadata.is_dir() { Kind::Folder } else { Kind::File { size: metadata.len() } };
-        self.manifest.entries.push(Entry {
-            name: name.clone(),
-            kind,
-            mode: mode(metadata),
-            modified: modified(metadata),
-        });
-        self.sources.push(path.clone());
-        if kind == Kind::Folder {
-            match names(&path) {
-                Ok(names) => names.into_iter().try_for_each(|inner| self.look(&name, &path.join(inner)))?,
-                Err(error) => self.fail(&path, error),
+impl Scan {
+    /// Adds the content of a folder.
+    fn folder(&mut self, index: u32, path: &Path) -> Result<(), SendError> {
+        match names(path) {
+            Ok(names) => names.into_iter().try_for_each(|name| self.look(index, &path.join(name))),
+            Err(error) => {
+                self.fail(path, error);
+                Ok(())
             }
         }
-        Ok(())
     }
 
-    fn look(&mut self, folder: &Name, path: &Path) -> Result<(), SendError> {
+    fn look(&mut self, parent: u32, path: &Path) -> Result<(), SendError> {
         let metadata = match fs::symlink_metadata(path) {
             Ok(metadata) => metadata,
             Err(error) => {
@@ -71,23 +83,103 @@ impl Found {
                 return Ok(());
             }
         };
-        if metadata.is_symlink() {
-            self.fail(path, "it is a symbolic link, which is not sent");
-        } else if !metadata.is_dir() && !metadata.is_file() {
-            self.fail(path, "it is neither a file nor a folder");
-        } else {
-            match path.file_name().and_then(|last| last.to_str()).map(|last| folder.join(last)) {
-                Some(Ok(name)) => self.add(name, path.to_owned(), &metadata)?,
-                Some(Err(error)) => self.fail(path, error),
-                None => self.fail(path, "its name is not Unicode"),
+        let target = match (metadata.is_symlink(), self.links) {
+            (false, _) => None,
+            (true, Links::Report) => {
+                self.fail(path, "it is a symbolic link, which is not sent (--links sends links inside of the folder)");
+                return Ok(());
             }
+            (true, Links::Copy) => match fs::read_link(path) {
+                // The separators of other systems would be sent as letters of a name.
+                Ok(_) if cfg!(not(unix)) => {
+                    self.fail(path, "it is a symbolic link, which is not sent from this system");
+                    return Ok(());
+                }
+                Ok(target) => Some(target.into_os_string().into_encoded_bytes()),
+                Err(error) => {
+                    self.fail(path, error);
+                    return Ok(());
+                }
+            },
+        };
+        let kind = match &target {
+            Some(target) => Some(Kind::Link(target)),
+            None => kind(&metadata),
+        };
+        let Some(kind) = kind else {
+            self.fail(path, "it is neither a file nor a folder");
+            return Ok(());
+        };
+        let Some(last) = path.file_name() else { return Ok(()) };
+        let added = Leaf::of(last).map_err(|error| ManifestError::Name(0, error)).and_then(|name| {
+            let (mode, modified) = (mode(&metadata), modified(&metadata));
+            self.builder.add(&Entry { parent: Some(parent), name, kind, mode, modified })
+        });
+        match added.map_err(reason) {
+            Ok(index) if kind == Kind::Folder => self.folder(index, path),
+            Ok(_) => Ok(()),
+            Err(Ok(reason)) => {
+                self.fail(path, reason);
+                Ok(())
+            }
+            Err(Err(error)) => Err(error),
         }
-        Ok(())
     }
 
     fn fail(&mut self, path: &Path, reason: impl ToString) {
-        self.failed.push(Failed { name: path.display().to_string(), reason: reason.to_string() });
+        self.summary.fail(crate::shown(path), reason.to_string());
     }
+}
+
+impl Found {
+    /// The path of an entry, and whether the user has named it.
+    pub(crate) fn path(&self, index: u32) -> (PathBuf, bool) {
+        let mut names = vec![];
+        let mut next = index;
+        let root = loop {
+            let entry = self.manifest.entry(next);
+            match entry.parent {
+                Some(parent) => {
+                    names.push(entry.name);
+                    next = parent;
+                }
+                None => break self.roots.get(&next).cloned().unwrap_or_default(),
+            }
+        };
+        (names.iter().rev().fold(root, |path, name| path.join(name.os())), next == index)
+    }
+}
+
+/// The reason for which an entry cannot be sent, or the error that ends the transfer.
+fn reason(error: ManifestError) -> Result<String, SendError> {
+    match error {
+        ManifestError::TooMany => Err(SendError::TooMany),
+        ManifestError::Name(_, error) => Ok(error.to_string()),
+        ManifestError::Target(_) => Ok("it is a symbolic link that leads out of the folder, which is not sent".into()),
+        error => Ok(error.to_string()),
+    }
+}
+
+/// What is sent of a file or folder; `None` if it is neither.
+fn kind(metadata: &Metadata) -> Option<Kind<'static>> {
+    match (metadata.is_dir(), metadata.is_file()) {
+        (true, _) => Some(Kind::Folder),
+        (false, true) => Some(Kind::File { size: metadata.len(), is_sparse: is_sparse(metadata) }),
+        (false, false) => None,
+    }
+}
+
+/// Whether a file takes less room than it has content. Its blocks of zeros become holes at the receiver.
+#[cfg(unix)]
+fn is_sparse(metadata: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    // Less than a page may be stored with the name.
+    metadata.len() > 4096 && metadata.blocks().saturating_mul(512) < metadata.len()
+}
+
+#[cfg(not(unix))]
+fn is_sparse(_: &Metadata) -> bool {
+    false
 }
 
 /// The names in a folder, sorted.

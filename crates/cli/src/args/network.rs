@@ -13,7 +13,7 @@ use super::ticket;
 #[derive(Debug, Args)]
 #[command(after_help = "Exit codes: 0 every file arrived, 1 a file did not, 2 wrong usage.")]
 pub(crate) struct Send {
-    /// Files and folders. A folder is sent with its content, except symbolic links.
+    /// Files and folders. A folder is sent with its content; for symbolic links see --links.
     #[arg(value_name = "PATH", required = true, num_args = 1..)]
     pub(crate) paths: Vec<PathBuf>,
     /// The ticket that `anabranch recv` has printed; or where it is: @FILE, env:VARIABLE, or - for standard input.
@@ -22,6 +22,13 @@ pub(crate) struct Send {
     /// A key file of `anabranch key new`; the default is a new key.
     #[arg(long, value_name = "FILE")]
     pub(crate) key: Option<PathBuf>,
+    /// Compare files that are there by their content. By default a file of the same size and time counts as the same, and content
+    /// decides if only the size is the same.
+    #[arg(long)]
+    pub(crate) checksum: bool,
+    /// Send symbolic links that stay inside of their transferred folder as links. By default links are not sent, and are reported.
+    #[arg(long)]
+    pub(crate) links: bool,
     /// Use all interfaces of this computer at once, with a path for each.
     #[arg(long)]
     pub(crate) multipath: bool,

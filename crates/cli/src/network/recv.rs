@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anabranch::{Admission, Config, Connection};
-use anabranch_transfer::{Existing, Progress, ReceiveError, Receiver};
+use anabranch_transfer::{Existing, Progress, ReceiveError, Receiver, shown};
 use serde::Serialize;
 use tokio::task::JoinSet;
 
@@ -47,7 +47,7 @@ async fn wait(args: &Recv) -> Outcome {
         super::print_line(&Told::Listening { ticket: &ticket })?;
     } else {
         let mut out = anstream::stdout();
-        writeln!(out, "To send files into {}:\n\n  anabranch send PATH... {ticket}\n", args.to.display())?;
+        writeln!(out, "To send files into {}:\n\n  anabranch send PATH... {ticket}\n", shown(&args.to))?;
         super::show_code(&mut out, &args.listen, &ticket)?;
         out.flush()?;
     }
@@ -90,7 +90,7 @@ async fn receive(
         }
     };
     drop(showing);
-    (from, received.map(|summary| Ended::new(&summary, begin.elapsed().as_secs_f64())))
+    (from, received.map(|summary| Ended::new(summary, begin.elapsed().as_secs_f64())))
 }
 
 /// Reports the result of a transfer. Returns the command's result if this was its only transfer; `None` if it was no complete
@@ -102,11 +102,9 @@ fn tell(args: &Recv, from: String, ended: Result<Ended, ReceiveError>) -> Result
                 super::print_line(&Told::Received { from, ended: &ended })?;
             } else {
                 writeln!(anstream::stdout(), "received {}", ended.line())?;
+                ended.remark()?;
             }
-            let lines: Vec<_> =
-                ended.failed.iter().map(|failed| format!("\n  {}: {}", failed.name, failed.reason)).collect();
-            let failure = Failure::failed(format!("{} did not arrive:{}", lines.len(), lines.concat()));
-            Ok(Some(if lines.is_empty() { Ok(()) } else { once_or_said(args, failure) }))
+            Ok(Some(ended.failure().map_or(Ok(()), |failure| once_or_said(args, failure))))
         }
         Err(error) => {
             // A caller that said nothing was no sender; an interrupted one will resume.

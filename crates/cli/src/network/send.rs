@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anabranch::{Config, Connection, Limit, Limits};
-use anabranch_transfer::{Progress, SendError};
+use anabranch_transfer::{Compare, Links, Options, Progress, SendError, shown};
 
 use super::offer::Offer;
 use super::{Ended, observe};
@@ -22,22 +22,19 @@ pub(crate) fn send(args: &Send) -> Outcome {
             super::print_line(&ended)?;
         } else {
             writeln!(anstream::stdout(), "sent {}", ended.line())?;
+            ended.remark()?;
         }
         // Everything has arrived and both ends have closed: nothing is waited for.
         Ok(ended)
     })?;
-    if ended.failed.is_empty() {
-        return Ok(());
-    }
-    let lines: Vec<_> = ended.failed.iter().map(|failed| format!("\n  {}: {}", failed.name, failed.reason)).collect();
-    Err(Failure::failed(format!("{} did not arrive:{}", lines.len(), lines.concat())))
+    ended.failure().map_or(Ok(()), Err)
 }
 
 async fn transfer(args: &Send) -> Result<Ended, Failure> {
     let begin = Instant::now();
     for path in &args.paths {
         // Before connecting.
-        std::fs::metadata(path).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
+        std::fs::metadata(path).map_err(|error| Failure::usage(format!("{}: {error}", shown(path))))?;
     }
     let endpoint = super::client(args.key.as_deref(), super::logged(Config::default(), &args.log))?;
     let connection = endpoint.connect(&args.ticket).await.map_err(|error| Failure::failed(error.to_string()))?;
@@ -49,7 +46,11 @@ async fn transfer(args: &Send) -> Result<Ended, Failure> {
     let progress = Arc::new(Progress::default());
     let sent = {
         let bar = terminal::Progress::of_bytes();
-        let send = anabranch_transfer::send(&connection, args.paths.clone(), Arc::clone(&progress));
+        let options = Options {
+            links: if args.links { Links::Copy } else { Links::Report },
+            compare: if args.checksum { Compare::Content } else { Compare::SizeAndTime },
+        };
+        let send = anabranch_transfer::send(&connection, args.paths.clone(), options, Arc::clone(&progress));
         tokio::select! {
             sent = send => sent,
             () = draw(&bar, &progress, &connection, Side::Sends) => unreachable!("it goes on and on"),
@@ -61,7 +62,8 @@ async fn transfer(args: &Send) -> Result<Ended, Failure> {
         SendError::Path(..) => Failure::usage(error.to_string()),
         _ => Failure::failed(error.to_string()),
     })?;
-    Ok(Ended::new(&summary, begin.elapsed().as_secs_f64()))
+    let is_compared = args.checksum;
+    Ok(Ended { is_compared, ..Ended::new(summary, begin.elapsed().as_secs_f64()) })
 }
 
 /// The role of an end of a transfer.

@@ -205,6 +205,48 @@ fn what_cannot_be_read_is_named() {
     assert_eq!(fs::read(here.join("there/f/good")).unwrap(), b"good");
 }
 
+/// A file of the same size and time counts as there, and the output says so; with `--checksum` its content counts.
+#[test]
+fn file_of_same_size_and_time_but_other_content_is_found_with_checksum() {
+    let here = folder("network-checksum");
+    let time = std::time::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
+    let write = |name: &str, content: &str| {
+        fs::write(here.join(name), content).unwrap();
+        fs::File::options().write(true).open(here.join(name)).unwrap().set_modified(time).unwrap();
+    };
+    fs::create_dir(here.join("there")).unwrap();
+    write("f", "new");
+    write("there/f", "old");
+    let server = Server::start(&here, &["recv", "--to", "there", "--overwrite"]);
+    let sent = anabranch(&here, &["send", "f", &server.ticket]);
+    assert_exit(&sent, 0);
+    let said = "sent 0 files, 1 were there already (by size and time; --checksum compares content)";
+    assert!(stdout(&sent).starts_with(said), "{}", stdout(&sent));
+    let sent = document(&anabranch(&here, &["send", "f", &server.ticket, "--json", "--checksum"]));
+    assert_eq!((&sent["files"], &sent["files_there"]), (&1.into(), &0.into()));
+    let sent = anabranch(&here, &["send", "f", &server.ticket, "--checksum"]);
+    assert!(stdout(&sent).starts_with("sent 0 files, 1 were there already (by content)"), "{}", stdout(&sent));
+    assert_eq!(fs::read_to_string(here.join("there/f")).unwrap(), "new");
+}
+
+/// Links inside of the folder are sent with `--links`; names are escaped in messages.
+#[cfg(unix)]
+#[test]
+fn links_are_sent_with_links_and_names_are_escaped() {
+    let here = folder("network-links");
+    fs::create_dir(here.join("f")).unwrap();
+    fs::write(here.join("f/good"), "good").unwrap();
+    std::os::unix::fs::symlink("good", here.join("f/link")).unwrap();
+    fs::write(here.join("f/a\u{202e}b\nc"), "bad name").unwrap();
+    let server = Server::start(&here, &["recv", "--to", "there", "--once"]);
+    let sent = anabranch(&here, &["send", "f", &server.ticket, "--links"]);
+    assert_exit(&sent, 1);
+    assert!(stdout(&sent).starts_with("sent 1 files and 1 links; 4 B"), "{}", stdout(&sent));
+    assert!(stderr(&sent).contains("f/a\\u{202e}b\\nc: the name has a character"), "{}", stderr(&sent));
+    server.ends_with(0);
+    assert_eq!(fs::read_link(here.join("there/f/link")).unwrap(), Path::new("good"));
+}
+
 /// The folder is a file, or not writable: both ends report it.
 #[test]
 fn a_folder_that_cannot_be_written_is_told() {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anabranch_transfer::{Existing, Progress, Receiver, send};
+use anabranch_transfer::{Existing, Options, Progress, Receiver, send};
 
 use crate::support::{Folder, Pair, noise, pair, transfer};
 
@@ -21,7 +21,7 @@ async fn a_receiver_that_does_not_close_is_not_waited_for() {
     let Pair { sender, receiver, _ends } = pair().await;
     tokio::spawn(async move {
         let list = receiver.accept_stream().await.unwrap().read_to_end(1000).await.unwrap();
-        assert!(list.starts_with(b"ab-list1"));
+        assert!(list.starts_with(b"ab-list2\0"));
         let mut reply = receiver.open_stream().await.unwrap();
         // A folder, of which nothing is requested; then the end of the transfer.
         reply.write_all(&[1, 3]).await.unwrap();
@@ -29,7 +29,7 @@ async fn a_receiver_that_does_not_close_is_not_waited_for() {
         tokio::time::sleep(STAYS).await;
     });
     let begin = Instant::now();
-    let sent = send(&sender, vec![from.0.join("empty")], Arc::new(Progress::default()));
+    let sent = send(&sender, vec![from.0.join("empty")], Options::default(), Arc::new(Progress::default()));
     let sent = tokio::time::timeout(STAYS, sent).await.expect("nobody waits for it").unwrap();
     assert!(sent.failed.is_empty(), "{sent:?}");
     assert!(begin.elapsed() < SOON, "{:?}", begin.elapsed());
@@ -42,7 +42,7 @@ async fn a_sender_that_does_not_close_is_not_waited_for() {
     let Pair { sender, receiver, _ends } = pair().await;
     tokio::spawn(async move {
         let mut list = sender.open_stream().await.unwrap();
-        list.write_all(b"ab-list1").await.unwrap();
+        list.write_all(b"ab-list2\0").await.unwrap();
         list.finish().unwrap();
         let said = sender.accept_stream().await.unwrap().read_to_end(1000).await.unwrap();
         assert_eq!(&said[..], [3]);

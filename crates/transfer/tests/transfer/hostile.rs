@@ -10,23 +10,25 @@ use anabranch_transfer::{Existing, Progress, ReceiveError, Receiver};
 
 use crate::support::{Folder, pair, tree};
 
-/// An entry of a manifest in its encoded form.
-fn entry(kind: u8, size: u64, parts: &[&[u8]]) -> Vec<u8> {
+/// An entry of a manifest in its encoded form, in the folder of this number.
+fn entry_in(parent: u32, kind: u8, size: u64, name: &[u8]) -> Vec<u8> {
     let mut bytes = vec![kind];
-    bytes.extend(0o644u32.to_le_bytes());
-    bytes.extend(1_700_000_000u64.to_le_bytes());
+    bytes.extend(parent.to_le_bytes());
+    bytes.extend(0o644u16.to_le_bytes());
+    bytes.extend(1_700_000_000i64.to_le_bytes());
     bytes.extend(0u32.to_le_bytes());
     bytes.extend(size.to_le_bytes());
-    bytes.extend((parts.len() as u16).to_le_bytes());
-    for part in parts {
-        bytes.extend((part.len() as u16).to_le_bytes());
-        bytes.extend(*part);
-    }
+    bytes.push(name.len() as u8);
+    bytes.extend(name);
     bytes
 }
 
+fn entry(kind: u8, size: u64, name: &[u8]) -> Vec<u8> {
+    entry_in(u32::MAX, kind, size, name)
+}
+
 fn list(entries: &[Vec<u8>]) -> Vec<u8> {
-    [&b"ab-list1"[..], &entries.concat()].concat()
+    [&b"ab-list2\0"[..], &entries.concat()].concat()
 }
 
 async fn say(connection: &Connection, bytes: &[u8]) {
@@ -62,24 +64,14 @@ async fn names_that_leave_the_folder_are_refused() {
     let folder = Folder::new();
     folder.file("outside", b"mine");
     let before = tree(&folder.0);
-    for parts in [
-        &[&b".."[..], b"outside"][..],
-        &[b"..", b"..", b"etc", b"x"],
-        &[b"", b"etc", b"passwd"],
-        &[b"/etc/passwd"],
-        &[b"a", b"../../outside"],
-        &[b"."],
-        &[b"a\0b"],
-        &[b"\x1b[2J"],
-        &[b"\xff\xfe"],
-        &[b".anabranch", b"0.part"],
-        &[],
-    ] {
+    for name in
+        [&b".."[..], b".", b"", b"/etc/passwd", b"../outside", b"a/../../outside", b"a\0b", b"\x1b[2J", b".anabranch"]
+    {
         for kind in [0, 1] {
-            let (received, said) = receive(&folder, &list(&[entry(kind, 4, parts)]), None).await;
-            assert!(matches!(received, Err(ReceiveError::Manifest(_))), "{parts:?}: {received:?}");
+            let (received, said) = receive(&folder, &list(&[entry(kind, 4, name)]), None).await;
+            assert!(matches!(received, Err(ReceiveError::Manifest(_))), "{name:?}: {received:?}");
             assert_eq!(said[0], 9, "it says why: {}", String::from_utf8_lossy(&said));
-            assert!(tree(&folder.0) == before, "{parts:?}");
+            assert!(tree(&folder.0) == before, "{name:?}");
         }
     }
 }
@@ -92,7 +84,7 @@ async fn links_are_not_followed() {
     fs::create_dir_all(folder.0.join("elsewhere")).unwrap();
     symlink(folder.0.join("elsewhere"), folder.0.join("in/link")).unwrap();
     symlink(folder.0.join("elsewhere/file"), folder.0.join("in/file")).unwrap();
-    let entries = [entry(1, 0, &[b"link", b"x"]), entry(1, 0, &[b"file"]), entry(0, 0, &[b"link", b"y"])];
+    let entries = [entry(0, 0, b"link"), entry_in(0, 1, 0, b"x"), entry(1, 0, b"file"), entry_in(0, 0, 0, b"y")];
     let (received, _) = receive(&folder, &list(&entries), None).await;
     received.unwrap();
     assert_eq!(fs::read_dir(folder.0.join("elsewhere")).unwrap().count(), 0);
@@ -102,14 +94,14 @@ async fn links_are_not_followed() {
 #[tokio::test]
 async fn lists_that_are_none_are_refused() {
     let folder = Folder::new();
-    let file = entry(1, 4, &[b"a"]);
+    let file = entry(1, 4, b"a");
     for list in [
         b"GET / HTTP/1.1\r\n".to_vec(),
         vec![],
         list(&[file[..10].to_vec()]),
         list(&[file.clone(), file.clone()]),
-        list(&[entry(7, 4, &[b"a"])]),
-        list(&[entry(1, u64::MAX, &[b"a"])]),
+        list(&[entry(7, 4, b"a")]),
+        list(&[entry(1, u64::MAX, b"a")]),
     ] {
         let (received, _) = receive(&folder, &list, None).await;
         assert!(matches!(received, Err(ReceiveError::Manifest(_))), "{received:?}");
@@ -120,31 +112,34 @@ async fn lists_that_are_none_are_refused() {
 #[tokio::test]
 async fn data_that_breaks_the_rules_leaves_nothing() {
     let chunk = |len: u32, bytes: &[u8]| [&[1][..], &len.to_le_bytes(), bytes].concat();
-    let file = |index: u32, from: u64| [&index.to_le_bytes()[..], &from.to_le_bytes()].concat();
+    let file = |index: u32| index.to_le_bytes().to_vec();
     let end = |hash: [u8; 32]| [&[2][..], &hash].concat();
     let good = *blake3::hash(b"four").as_bytes();
     for (data, is_fatal) in [
-        ([file(0, 0), chunk(4, b"four"), end([7; 32])].concat(), false),
-        ([file(0, 0), end(good)].concat(), false),
-        ([file(0, 0), chunk(5, b"fiver"), end(good)].concat(), true),
-        ([file(0, 0), chunk(2, b"fo"), chunk(2, b"ur"), end(good)].concat(), true),
-        ([file(0, 0), chunk(4, b"four"), chunk(4, b"four"), end(good)].concat(), true),
-        ([file(0, 0), chunk(0, b""), end(good)].concat(), true),
-        ([file(0, 0), chunk(u32::MAX, b"four")].concat(), true),
-        ([file(1, 0), chunk(4, b"four"), end(good)].concat(), true),
-        ([file(0, 1 << 20), chunk(4, b"four"), end(good)].concat(), true),
-        ([file(0, 0), vec![77]].concat(), true),
-        ([file(0, 0), chunk(4, b"fo")].concat(), true),
+        ([file(0), chunk(4, b"four"), end([7; 32])].concat(), false),
+        ([file(0), end(good)].concat(), false),
+        ([file(0), chunk(5, b"fiver"), end(good)].concat(), true),
+        ([file(0), chunk(2, b"fo"), chunk(2, b"ur"), end(good)].concat(), true),
+        ([file(0), chunk(4, b"four"), chunk(4, b"four"), end(good)].concat(), true),
+        ([file(0), chunk(0, b""), end(good)].concat(), true),
+        ([file(0), chunk(u32::MAX, b"four")].concat(), true),
+        ([file(1), chunk(4, b"four"), end(good)].concat(), true),
+        ([file(0), vec![4, 1, 0, 0, 0], end(good)].concat(), true),
+        ([file(0), vec![5, 1, 0, 0, 0], end(good)].concat(), true),
+        ([file(0), vec![6]].concat(), true),
+        ([file(0), vec![7]].concat(), true),
+        ([file(0), vec![77]].concat(), true),
+        ([file(0), chunk(4, b"fo")].concat(), true),
         (b"x".to_vec(), true),
     ] {
         let folder = Folder::new();
-        let (received, _) = receive(&folder, &list(&[entry(1, 4, &[b"a"])]), Some(&data)).await;
+        let (received, _) = receive(&folder, &list(&[entry(1, 4, b"a")]), Some(&data)).await;
         assert_eq!(matches!(received, Err(ReceiveError::Protocol)), is_fatal, "{data:?}: {received:?}");
         assert!(is_fatal || received.is_ok(), "{received:?}");
         assert!(!folder.0.join("in/a").exists(), "{data:?}");
     }
     let folder = Folder::new();
-    let data = [file(0, 0), chunk(4, b"four"), end(good)].concat();
-    receive(&folder, &list(&[entry(1, 4, &[b"a"])]), Some(&data)).await.0.unwrap();
+    let data = [file(0), chunk(4, b"four"), end(good)].concat();
+    receive(&folder, &list(&[entry(1, 4, b"a")]), Some(&data)).await.0.unwrap();
     assert_eq!(fs::read(folder.0.join("in/a")).unwrap(), b"four");
 }

@@ -2,10 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may")]
 
+mod content;
 mod disk;
 mod farewell;
 mod folders;
+mod foreign;
 mod hostile;
+mod names;
 mod path;
 mod resume;
 mod support;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anabranch::cc::{Settings, registry};
 use anabranch::{Admission, Config, Ticket};
-use anabranch_transfer::{Existing, Progress, Receiver, send};
+use anabranch_transfer::{Existing, Options, Progress, Receiver, send};
 use tokio::net::UdpSocket;
 use tokio::sync::mpsc;
 
@@ -76,7 +76,7 @@ async fn many_small_files_cost_few_round_trips() {
     let (sender, receiver) = (sender.unwrap(), receiver.unwrap());
     let target = Receiver::new(&to.0, Existing::Keep);
     let (sent, received) = tokio::join!(
-        send(&sender, vec![from.0.join("f")], Arc::new(Progress::default())),
+        send(&sender, vec![from.0.join("f")], Options::default(), Arc::new(Progress::default())),
         target.receive(&receiver, Arc::new(Progress::default()))
     );
     println!("{:?}", begin.elapsed());

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
 
 use anabranch::{Config, Connection, Endpoint, SecretKey};
-use anabranch_transfer::{Existing, Progress, ReceiveError, Receiver, SendError, Summary, send};
+use anabranch_transfer::{Existing, Options, Progress, ReceiveError, Receiver, SendError, Summary, send};
 
 /// A folder that is removed when the test ends.
 pub(crate) struct Folder(pub(crate) PathBuf);
@@ -92,12 +92,22 @@ pub(crate) async fn transfer(
     to: &Path,
     existing: Existing,
 ) -> (Result<Summary, SendError>, Result<Summary, ReceiveError>) {
+    transfer_by(Options::default(), paths, to, existing).await
+}
+
+/// The same with options of the sender.
+pub(crate) async fn transfer_by(
+    options: Options,
+    paths: &[&Path],
+    to: &Path,
+    existing: Existing,
+) -> (Result<Summary, SendError>, Result<Summary, ReceiveError>) {
     let Pair { sender, receiver, _ends } = pair().await;
     let paths = paths.iter().map(|path| path.to_path_buf()).collect();
     let target = Receiver::new(to, existing);
     let both = async {
         tokio::join!(
-            send(&sender, paths, Arc::new(Progress::default())),
+            send(&sender, paths, options, Arc::new(Progress::default())),
             target.receive(&receiver, Arc::new(Progress::default()))
         )
     };

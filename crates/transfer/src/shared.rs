@@ -1,0 +1,84 @@
+//! What the tasks of a receiving transfer share, and what they report.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use tokio::sync::mpsc;
+
+use crate::error::ReceiveError;
+use crate::frame::Outcome;
+use crate::hash::Value;
+use crate::plan::Want;
+use crate::progress::Progress;
+use crate::site::{Site, Trouble, locked};
+
+/// The state shared by the data streams of a transfer.
+pub(crate) struct Shared {
+    pub(crate) site: Arc<Site>,
+    pub(crate) wanted: Mutex<Wanted>,
+    /// Files without a result.
+    pub(crate) open: AtomicUsize,
+    pub(crate) reports: mpsc::Sender<Report>,
+    pub(crate) progress: Arc<Progress>,
+}
+
+/// What the receiver does with each entry.
+#[derive(Default)]
+pub(crate) struct Wanted {
+    pub(crate) wants: Vec<Want>,
+    /// The hashes of the chunks that an earlier transfer has left.
+    pub(crate) kept: BTreeMap<u32, Vec<Value>>,
+}
+
+/// A report of a data stream: the result of a file, or a fatal error.
+pub(crate) type Report = Result<Told, ReceiveError>;
+
+/// The result of a file.
+#[derive(Debug)]
+pub(crate) enum Told {
+    /// For the sender, too.
+    Outcome(Outcome),
+    /// The file that is there is the same, says the sender.
+    There(u32),
+    /// So many bytes did not have to be sent.
+    Kept(u64),
+}
+
+impl Shared {
+    /// What is wanted of an entry, once.
+    pub(crate) fn take(&self, index: u32) -> Option<(Want, Vec<Value>)> {
+        let size = self.site.manifest.find(index)?.size();
+        let mut wanted = locked(&self.wanted);
+        let want = std::mem::replace(wanted.wants.get_mut(index as usize)?, Want::Nothing);
+        let kept = wanted.kept.remove(&index).unwrap_or_default();
+        (want != Want::Nothing && size.is_some()).then_some((want, kept))
+    }
+
+    /// The number of files without a result.
+    pub(crate) fn open(&self) -> usize {
+        self.open.load(Ordering::Relaxed)
+    }
+
+    /// Sends a report. The error means that no more reports are wanted.
+    pub(crate) async fn report(&self, report: Report) -> Result<(), ()> {
+        let is_broken = report.is_err();
+        match self.reports.send(report).await {
+            Ok(()) if !is_broken => Ok(()),
+            _ => Err(()),
+        }
+    }
+}
+
+pub(crate) fn joined<T>(result: Result<T, tokio::task::JoinError>) -> Result<T, ReceiveError> {
+    result.map_err(|_| ReceiveError::Protocol)
+}
+
+/// What ends the transfer.
+pub(crate) fn fatal(trouble: Trouble) -> ReceiveError {
+    match trouble {
+        Trouble::Disk(path, error) => ReceiveError::Folder(path, error),
+        Trouble::Entry(reason) => ReceiveError::Folder(PathBuf::new(), std::io::Error::other(reason)),
+    }
+}
