@@ -106,8 +106,20 @@ pub(crate) struct Eval {
     #[arg(long, value_name = "NAME[,KEY=VALUE]...[,NAME...]")]
     pub(crate) against: Option<Vec<String>>,
     /// Run a part of the suite, each scenario once: enough to find gross errors.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "field")]
     pub(crate) quick: bool,
+    /// Run the law and the rivals on random networks, drawn from a seed, in place of the suite: quantiles of each family, and the worst draws.
+    #[arg(long)]
+    pub(crate) field: bool,
+    /// Random networks of each family; 20 if absent. Only with --field.
+    #[arg(long, value_name = "N", requires = "field", value_parser = clap::value_parser!(u32).range(1..=i64::from(anabranch_lab::field::DRAWS_MAX)))]
+    pub(crate) draws: Option<u32>,
+    /// The seed of the random networks; 1 if absent. Only with --field.
+    #[arg(long, value_name = "S", requires = "field")]
+    pub(crate) seed: Option<u64>,
+    /// Families of networks, separated by commas; all if absent: alone, kind, beside, short, route, radio, policer, host. Only with --field.
+    #[arg(long, value_name = "NAME[,NAME...]", requires = "field", value_delimiter = ',')]
+    pub(crate) family: Option<Vec<String>>,
     /// Print one JSON document.
     #[arg(long)]
     pub(crate) json: bool,
@@ -117,7 +129,7 @@ pub(crate) struct Eval {
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Seeds of each variant that involves chance, instead of the suite's own number.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, conflicts_with = "field", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) seeds: Option<u32>,
     #[command(flatten)]
     pub(crate) jobs: Jobs,

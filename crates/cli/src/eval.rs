@@ -1,4 +1,6 @@
-//! `anabranch eval`: evaluates a congestion law by the criteria of RFC 9743.
+//! `anabranch eval`: evaluates a congestion law by the criteria of RFC 9743, or on random networks.
+
+mod field;
 
 use std::io::Write as _;
 use std::path::Path;
@@ -12,6 +14,9 @@ use crate::files::{Folder, Inputs};
 use crate::terminal::{Align, BAD, BOLD, DIM, GOOD, PLAIN, Progress, Table, named, paragraph};
 
 pub(crate) fn eval(args: &Eval) -> Outcome {
+    if args.field {
+        return field::field(args);
+    }
     let request = Request::new(&args.cc, args.against.as_deref(), args.jobs.count())
         .map_err(|error| Failure::usage(error.to_string()))?;
     let request = Request { quick: args.quick, seeds: args.seeds, ..request };

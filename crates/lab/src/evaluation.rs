@@ -19,6 +19,7 @@ use serde::Serialize;
 pub use contender::{Contender, LawError, LawFacts};
 pub use coverage::Coverage;
 pub use judge::{JudgedCriterion, Ruling};
+pub(crate) use suite::given;
 
 use crate::diagnostic::Diagnostic;
 use crate::own::Own;

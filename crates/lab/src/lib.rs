@@ -12,7 +12,7 @@
 //! * **Run.** `world` builds a scenario in the simulator, `trace` records it. [`run`] runs one scenario, [`sweep`] a grid, [`swarm`] random
 //!   networks with random faults; [`stepped`] asks its caller for a window, step by step; [`parallel`] uses all cores.
 //! * **Judge.** [`reproduce`] runs experiments and judges their claims by [`verdict`] and [`statistics`]; [`sensitivity`] marks claims that no
-//!   change of an input flips; [`evaluation`] applies the criteria of RFC 9743 to a congestion law.
+//!   change of an input flips; [`evaluation`] applies the criteria of RFC 9743 to a congestion law, [`field`] judges it on random networks.
 //! * **Draw.** [`html`] makes a report of an outcome or, from a [`picture`], of a run; [`artifact`] makes a bundle for others to check;
 //!   [`mod@reference`] describes the keys.
 
@@ -23,6 +23,7 @@ pub mod document;
 pub mod evaluation;
 pub mod experiment;
 pub mod expression;
+pub mod field;
 pub mod files;
 pub mod html;
 pub mod load;

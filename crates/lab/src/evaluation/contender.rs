@@ -147,7 +147,7 @@ impl Contender {
     }
 
     /// If the registry does not have it: the law with the name that [`Contender::table`] has for it.
-    pub(super) fn own(&self) -> Option<(String, Own)> {
+    pub(crate) fn own(&self) -> Option<(String, Own)> {
         let own = match &self.kind {
             Kind::Row(_) => return None,
             Kind::Module { module, .. } => Own::Module(Arc::clone(module)),
@@ -157,7 +157,7 @@ impl Contender {
     }
 
     /// The value of `cc` in a scenario.
-    pub(super) fn table(&self) -> String {
+    pub(crate) fn table(&self) -> String {
         let key = if matches!(self.kind, Kind::Row(_)) { "name" } else { PLUGIN };
         let mut table = format!("{{ {key} = \"{}\"", escaped(self.name()));
         for (key, value) in &self.set {
@@ -172,7 +172,7 @@ impl Contender {
     }
 
     /// A part of a file name, without characters that are special in a shell or a path.
-    pub(super) fn slug(&self) -> String {
+    pub(crate) fn slug(&self) -> String {
         let is_plain = |character: char| character.is_ascii_alphanumeric() || "._-".contains(character);
         self.label().chars().map(|character| if is_plain(character) { character } else { '-' }).collect()
     }

@@ -61,7 +61,7 @@ const RIVAL: &str = "$RIVAL";
 /// The experiments of a request.
 pub(super) fn experiments(request: &Request) -> Result<Vec<Experiment>, Diagnostic> {
     let mut experiments = Vec::new();
-    let given = given(request)?;
+    let given = given([&request.law].into_iter().chain(&request.against))?;
     for file in &FILES {
         let text = put(file.text, LAW, &request.law);
         if !text.contains(RIVAL) {
@@ -82,9 +82,12 @@ fn put(text: &str, mark: &str, law: &Contender) -> String {
 }
 
 /// The laws that the registry does not have.
-fn given(request: &Request) -> Result<Given, Diagnostic> {
+///
+/// # Errors
+/// If two different laws have one name.
+pub(crate) fn given<'a>(laws: impl IntoIterator<Item = &'a Contender>) -> Result<Given, Diagnostic> {
     let mut given = Given::new();
-    for (name, own) in [&request.law].into_iter().chain(&request.against).filter_map(Contender::own) {
+    for (name, own) in laws.into_iter().filter_map(Contender::own) {
         if let Some(other) = given.insert(name.clone(), own.clone())
             && other.digest() != own.digest()
         {

@@ -1,0 +1,300 @@
+//! The field: how well a law does on random networks, by itself and beside rivals.
+//!
+//! A point that a law was tuned to shows nothing about its neighbours. So each [`Family`] draws networks from a seed, and every law of a comparison runs on the
+//! same draws. The outcome has quantiles of each figure, and the worst draws with their scenarios.
+//!
+//! `draw` has the distributions, `network` writes scenarios, `family` has a file for each family, `summary` computes quantiles.
+
+mod draw;
+mod family;
+mod network;
+mod summary;
+
+use std::num::NonZeroUsize;
+
+use anabranch_sim::Substreams;
+use serde::Serialize;
+
+pub use self::family::{Better, Family, FigureKind};
+pub use self::summary::{Column, Statistic};
+
+use self::draw::Draw;
+use self::family::{Case, Values};
+use crate::diagnostic::{Diagnostic, Fault};
+use crate::document::Document;
+use crate::evaluation::{Contender, given};
+use crate::expression::Expression;
+use crate::own::Given;
+use crate::parallel;
+use crate::report::combined_hash;
+use crate::run;
+use crate::scenario::Scenario;
+
+/// A request for a field.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The law under test.
+    pub law: Contender,
+    /// The rivals, each once: every law runs beside each of them, and they run on all draws for comparison.
+    pub against: Vec<Contender>,
+    /// The families, in their order.
+    pub families: Vec<Family>,
+    /// The number of draws of each family.
+    pub draws: u32,
+    /// The seed of the draws.
+    pub seed: u64,
+    /// The number of parallel runs.
+    pub jobs: NonZeroUsize,
+}
+
+/// The default number of draws of a family.
+pub const DRAWS: u32 = 20;
+
+/// The limit of draws of a family.
+pub const DRAWS_MAX: u32 = 10_000;
+
+/// The name of the document's schema. Its number rises when a field changes its meaning or goes.
+pub const SCHEMA: &str = "anabranch-field/1";
+
+/// The worst draws that an outcome names, of each family.
+const WORST: usize = 10;
+
+/// The outcome.
+#[derive(Clone, Debug, Serialize)]
+pub struct Field {
+    /// Name of this document's schema.
+    pub schema: &'static str,
+    /// The seed of the draws.
+    pub seed: u64,
+    /// The number of draws of each family.
+    pub draws: u32,
+    /// The law under test, and then the rivals.
+    pub laws: Vec<String>,
+    /// The families in their order. One that needs a rival stands here once for each.
+    pub families: Vec<FamilyOutcome>,
+    /// The number of runs.
+    pub runs: usize,
+    /// A hash of all runs.
+    pub hash: String,
+}
+
+/// A family's draws, and the figures of each law on them.
+#[derive(Clone, Debug, Serialize)]
+pub struct FamilyOutcome {
+    /// The name of the family: `alone`, `beside cubic`.
+    pub name: String,
+    /// What the family asks.
+    pub question: &'static str,
+    /// The distributions that its networks are drawn from.
+    pub drawn: &'static str,
+    /// The figures of a run, in the order of [`LawOutcome::figures`].
+    pub figures: Vec<FigureKind>,
+    /// The columns of its table: statistics of figures.
+    pub columns: Vec<Column>,
+    /// The laws in the order of [`Field::laws`].
+    pub laws: Vec<LawOutcome>,
+    /// The facts of each draw: names and values.
+    pub draws: Vec<Vec<Fact>>,
+    /// The worst draws of the law under test, worst first.
+    pub worst: Vec<Worst>,
+}
+
+/// A law on a family's draws.
+#[derive(Clone, Debug, Serialize)]
+pub struct LawOutcome {
+    /// The law.
+    pub law: String,
+    /// The values of the table, in the order of [`FamilyOutcome::columns`].
+    pub values: Vec<f64>,
+    /// The values of each figure, in the order of the draws.
+    pub figures: Vec<Vec<f64>>,
+}
+
+/// A drawn quantity of a network.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Fact {
+    /// Its name with its unit, such as `rate_mbit_per_s`.
+    pub name: &'static str,
+    /// Its value.
+    pub value: f64,
+}
+
+/// A draw on which the law under test does badly.
+#[derive(Clone, Debug, Serialize)]
+pub struct Worst {
+    /// The number of the draw, from 0.
+    pub draw: usize,
+    /// The value of the family's first figure.
+    pub value: f64,
+    /// The name of the file with its scenario: `alone-17.toml`.
+    pub file: String,
+    /// The scenario, as it was run.
+    #[serde(skip)]
+    pub scenario: String,
+}
+
+/// A family, with a rival where it needs one.
+struct Part<'a> {
+    family: Family,
+    rival: Option<&'a Contender>,
+    cases: Vec<Case>,
+}
+
+impl Part<'_> {
+    fn name(&self) -> String {
+        match self.rival {
+            Some(rival) => format!("{} {}", self.family.name(), rival.label()),
+            None => self.family.name().to_owned(),
+        }
+    }
+
+    fn file(&self, index: usize) -> String {
+        match self.rival {
+            Some(rival) => format!("{}-{}-{index}.toml", self.family.name(), rival.slug()),
+            None => format!("{}-{index}.toml", self.family.name()),
+        }
+    }
+
+    /// The scenario of a draw with a law.
+    fn scenario(&self, index: usize, law: &Contender) -> String {
+        self.cases[index].scenario(law, self.rival)
+    }
+}
+
+/// Runs the field. `on_done` receives the number of finished runs and of all.
+///
+/// # Errors
+/// If two different laws have one name, a law fails in a run, or the first scenario of a family is not valid with a law.
+pub fn run(request: &Request, on_done: impl FnMut(usize, usize)) -> Result<Field, Diagnostic> {
+    run_laws(request, [&request.law].into_iter().chain(&request.against).collect(), on_done)
+}
+
+/// The same for the law under test alone: the rivals only run beside it.
+///
+/// # Errors
+/// As [`run()`].
+pub fn run_first(request: &Request, on_done: impl FnMut(usize, usize)) -> Result<Field, Diagnostic> {
+    run_laws(request, vec![&request.law], on_done)
+}
+
+fn run_laws(
+    request: &Request,
+    laws: Vec<&Contender>,
+    mut on_done: impl FnMut(usize, usize),
+) -> Result<Field, Diagnostic> {
+    let given = given([&request.law].into_iter().chain(&request.against))?;
+    let parts = parts(request);
+    let jobs: Vec<(usize, usize, usize)> = parts
+        .iter()
+        .enumerate()
+        .flat_map(|(part, Part { cases, .. })| {
+            let laws = laws.len();
+            (0..cases.len()).flat_map(move |case| (0..laws).map(move |law| (part, case, law)))
+        })
+        .collect();
+    let (total, mut done) = (jobs.len(), 0);
+    let job = |index: usize| {
+        let (part, case, law) = jobs[index];
+        let part = &parts[part];
+        one(&part.file(case), &part.scenario(case, laws[law]), &part.cases[case], &given)
+    };
+    let results = parallel::in_order(total, request.jobs, job, || {
+        done += 1;
+        on_done(done, total);
+    });
+    let results: Vec<(Vec<f64>, String)> = results.into_iter().collect::<Result<_, _>>()?;
+    let hash = combined_hash(results.iter().map(|(_, hash)| hash.as_str()));
+    let mut next = results.into_iter().map(|(figures, _)| figures);
+    let families = parts.iter().map(|part| outcome(part, &laws, &mut next)).collect();
+    Ok(Field {
+        schema: SCHEMA,
+        seed: request.seed,
+        draws: request.draws,
+        laws: laws.iter().map(|law| law.label()).collect(),
+        families,
+        runs: total,
+        hash,
+    })
+}
+
+fn parts(request: &Request) -> Vec<Part<'_>> {
+    let mut parts = Vec::new();
+    for &family in &request.families {
+        let rivals: Vec<Option<&Contender>> =
+            if family.needs_rival() { request.against.iter().map(Some).collect() } else { vec![None] };
+        for rival in rivals {
+            let cases = (0..request.draws).map(|index| draw(family, request.seed, index)).collect();
+            parts.push(Part { family, rival, cases });
+        }
+    }
+    parts
+}
+
+/// The draw of this number: it depends on the family, the seed and the number alone, so more draws change no other.
+fn draw(family: Family, seed: u64, index: u32) -> Case {
+    let stream = Substreams::new(seed).stream(&format!("field.{}.{index}", family.name()));
+    family.draw(index, &mut Draw::new(stream))
+}
+
+/// Runs one scenario; returns its figures and its hash.
+fn one(file: &str, text: &str, case: &Case, given: &Given) -> Result<(Vec<f64>, String), Diagnostic> {
+    let nothing = &mut |_: &str| Err("no other file is read here".to_owned());
+    let document = Document::parse_given(file, text, nothing, given)?;
+    let scenario = Scenario::parse(&document)?;
+    let measures: Vec<(String, Expression)> = case
+        .measures()
+        .iter()
+        .map(|(name, text)| (name.clone(), Expression::parse(text).expect("the families' measures are expressions")))
+        .collect();
+    let series: Vec<String> = measures.iter().flat_map(|(_, expression)| expression.series()).collect();
+    let failed = |error: run::ControllerFailed| {
+        Fault::new(error.0).remedy("a field goes on only with laws that do not fail").about(file)
+    };
+    let (run, _) = run::run_recorded(&scenario, &series, measures.iter()).map_err(failed)?;
+    let value = |name: &str| run.measure(name).expect("the families' measures have values");
+    let values = Values::new(&value);
+    Ok((case.figures(&values), run.report.hash.clone()))
+}
+
+fn outcome(part: &Part<'_>, laws: &[&Contender], next: &mut impl Iterator<Item = Vec<f64>>) -> FamilyOutcome {
+    let kinds = part.family.figures();
+    let mut figures = vec![vec![Vec::with_capacity(part.cases.len()); kinds.len()]; laws.len()];
+    for _ in &part.cases {
+        for law in &mut figures {
+            let values = next.next().expect("each run has its figures");
+            law.iter_mut().zip(values).for_each(|(all, value)| all.push(value));
+        }
+    }
+    let columns = part.family.columns();
+    let worst = worst(part, laws[0], &figures[0][0], kinds[0].better);
+    let laws = laws.iter().zip(figures).map(|(law, figures)| LawOutcome {
+        law: law.label(),
+        values: columns.iter().map(|column| column.statistic.of(&figures[column.figure])).collect(),
+        figures,
+    });
+    FamilyOutcome {
+        name: part.name(),
+        question: part.family.question(),
+        drawn: part.family.drawn(),
+        figures: kinds.to_vec(),
+        columns: columns.to_vec(),
+        laws: laws.collect(),
+        draws: part.cases.iter().map(|case| case.facts().to_vec()).collect(),
+        worst,
+    }
+}
+
+fn worst(part: &Part<'_>, law: &Contender, values: &[f64], better: Better) -> Vec<Worst> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|&a, &b| {
+        let by_value = values[a].total_cmp(&values[b]);
+        let by_value = if better == Better::Low { by_value.reverse() } else { by_value };
+        by_value.then(a.cmp(&b))
+    });
+    let worst =
+        |&draw: &usize| Worst { draw, value: values[draw], file: part.file(draw), scenario: part.scenario(draw, law) };
+    order.iter().take(WORST).map(worst).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,232 @@
+//! The families of networks: what each asks, what it draws, and the figures of a run.
+
+mod alone;
+mod beside;
+mod host;
+mod kind;
+mod policer;
+mod radio;
+mod route;
+mod short;
+
+use serde::Serialize;
+
+use super::Fact;
+use super::draw::Draw;
+use super::network::Bottleneck;
+use super::summary::{Column, Statistic};
+use crate::evaluation::Contender;
+
+/// A family of random networks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// One flow, with any buffer and random losses.
+    Alone,
+    /// Two to fifty flows of one law.
+    Kind,
+    /// Beside one flow of a rival; either of them is first.
+    Beside,
+    /// A transfer that begins into the queue of a rival.
+    Short,
+    /// A route that becomes longer and shorter.
+    Route,
+    /// A radio link: rates, frames, pauses, hand-overs.
+    Radio,
+    /// A policer.
+    Policer,
+    /// Hosts that wake up late.
+    Host,
+}
+
+/// A figure of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct FigureKind {
+    /// Its name: `used`.
+    pub name: &'static str,
+    /// Its unit; empty for a ratio.
+    pub unit: &'static str,
+    /// Which values are better.
+    pub better: Better,
+    /// What it is.
+    pub what: &'static str,
+}
+
+/// Which values of a figure are better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Better {
+    /// Large ones.
+    High,
+    /// Small ones.
+    Low,
+}
+
+/// What a family is, beside its draws.
+struct Description {
+    name: &'static str,
+    question: &'static str,
+    drawn: &'static str,
+    figures: &'static [FigureKind],
+    columns: &'static [Column],
+}
+
+impl Family {
+    /// All families, in the order of a report.
+    pub const ALL: [Self; 8] =
+        [Self::Alone, Self::Kind, Self::Beside, Self::Short, Self::Route, Self::Radio, Self::Policer, Self::Host];
+
+    fn description(self) -> &'static Description {
+        match self {
+            Self::Alone => &alone::DESCRIPTION,
+            Self::Kind => &kind::DESCRIPTION,
+            Self::Beside => &beside::DESCRIPTION,
+            Self::Short => &short::DESCRIPTION,
+            Self::Route => &route::DESCRIPTION,
+            Self::Radio => &radio::DESCRIPTION,
+            Self::Policer => &policer::DESCRIPTION,
+            Self::Host => &host::DESCRIPTION,
+        }
+    }
+
+    /// The family of this name.
+    pub fn find(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|family| family.name() == name)
+    }
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        self.description().name
+    }
+
+    /// What it asks.
+    pub fn question(self) -> &'static str {
+        self.description().question
+    }
+
+    /// The distributions that it draws from.
+    pub fn drawn(self) -> &'static str {
+        self.description().drawn
+    }
+
+    /// The figures of a run. The worst draws are by the first.
+    pub fn figures(self) -> &'static [FigureKind] {
+        self.description().figures
+    }
+
+    /// The columns of its table.
+    pub fn columns(self) -> &'static [Column] {
+        self.description().columns
+    }
+
+    /// Whether it runs once for each rival.
+    pub fn needs_rival(self) -> bool {
+        matches!(self, Self::Beside | Self::Short)
+    }
+
+    /// The draw of this number.
+    pub(super) fn draw(self, index: u32, draw: &mut Draw) -> Case {
+        match self {
+            Self::Alone => alone::draw(draw),
+            Self::Kind => kind::draw(draw),
+            Self::Beside => beside::draw(index, draw),
+            Self::Short => short::draw(draw),
+            Self::Route => route::draw(draw),
+            Self::Radio => radio::draw(draw),
+            Self::Policer => policer::draw(draw),
+            Self::Host => host::draw(draw),
+        }
+    }
+}
+
+/// A drawn network. Its scenario still lacks the laws.
+pub(super) struct Case {
+    facts: Vec<Fact>,
+    text: String,
+    measures: Vec<(String, String)>,
+    figures: Figures,
+}
+
+/// Computes the figures of a run from its measures.
+type Figures = Box<dyn Fn(&Values<'_>) -> Vec<f64> + Send + Sync>;
+
+/// The mark of the law under test in a scenario, and of a rival.
+const LAW: &str = "$LAW";
+const RIVAL: &str = "$RIVAL";
+
+impl Case {
+    /// The scenario with a law, and with a rival if the family needs one.
+    pub(super) fn scenario(&self, law: &Contender, rival: Option<&Contender>) -> String {
+        let text = self.text.replace(LAW, &law.table());
+        let text = rival.map_or(text.clone(), |rival| text.replace(RIVAL, &rival.table()));
+        let measures = self.measures.iter().map(|(name, expression)| format!("{name} = \"{expression}\"\n"));
+        text + "\n[measure]\n" + &measures.collect::<String>()
+    }
+
+    pub(super) fn facts(&self) -> &[Fact] {
+        &self.facts
+    }
+
+    /// Names and expressions of the measures in the scenario.
+    pub(super) fn measures(&self) -> &[(String, String)] {
+        &self.measures
+    }
+
+    /// The figures of a run with these measures.
+    pub(super) fn figures(&self, values: &Values<'_>) -> Vec<f64> {
+        (self.figures)(values)
+    }
+}
+
+/// The values of a run's measures.
+pub(super) struct Values<'a>(&'a dyn Fn(&str) -> f64);
+
+impl<'a> Values<'a> {
+    pub(super) fn new(value: &'a dyn Fn(&str) -> f64) -> Self {
+        Self(value)
+    }
+
+    fn of(&self, name: &str) -> f64 {
+        (self.0)(name)
+    }
+}
+
+/// The buffers of the field in bandwidth-delay products.
+const BUFFERS: [f64; 6] = [0.1, 0.25, 0.5, 1.0, 2.0, 4.0];
+
+/// A bottleneck of 5 to 200 Mbit/s and 10 to 250 ms.
+fn bottleneck(draw: &mut Draw) -> Bottleneck {
+    Bottleneck { rate: draw.log_uniform(5.0, 200.0), rtt: draw.log_uniform(10.0, 250.0), buffer: draw.one_of(&BUFFERS) }
+}
+
+fn facts(link: Bottleneck, more: &[(&'static str, f64)]) -> Vec<Fact> {
+    let common = [("rate_mbit_per_s", link.rate), ("rtt_ms", link.rtt), ("buffer_bdp", link.buffer)];
+    common.iter().chain(more).map(|&(name, value)| Fact { name, value }).collect()
+}
+
+/// A measure's name and expression: the mean goodput of a flow in Mbit/s between two times in seconds.
+fn goodput(name: &str, flow: usize, from: f64, to: f64) -> (String, String) {
+    (name.to_owned(), format!("mean(flow.f{flow}.goodput, {from:.0}, {to:.0}) / 1e6"))
+}
+
+/// The mean queue of the bottleneck in packets.
+fn queue(from: f64, to: f64) -> (String, String) {
+    ("queue".to_owned(), format!("mean(link.bn.queue, {from:.0}, {to:.0})"))
+}
+
+/// The delay of a queue of `packets` in ms, where a link has `rate` Mbit/s.
+fn delay_ms(packets: f64, rate: f64) -> f64 {
+    packets * 12.0 / rate
+}
+
+const USED: FigureKind =
+    FigureKind { name: "used", unit: "", better: Better::High, what: "goodput over the rate of the link" };
+const QUEUE: FigureKind =
+    FigureKind { name: "queue", unit: "ms", better: Better::Low, what: "mean delay of the bottleneck's queue" };
+
+const fn column(figure: usize, statistic: Statistic) -> Column {
+    Column { figure, statistic }
+}
+const MEAN: Statistic = Statistic::Mean;
+const fn p(percent: u8) -> Statistic {
+    Statistic::Quantile(percent as f64 / 100.0)
+}

@@ -1,0 +1,59 @@
+//! A flow beside one of a rival: what share does it have?
+
+use super::{
+    Better, Case, Description, FigureKind, LAW, MEAN, QUEUE, RIVAL, USED, column, delay_ms, facts, goodput, p, queue,
+};
+use crate::field::draw::Draw;
+use crate::field::network::{Bottleneck, Network};
+use crate::field::summary::Statistic;
+
+pub(super) const DESCRIPTION: Description = Description {
+    name: "beside",
+    question: "What share does a flow have beside one of a rival?",
+    drawn: "rate 8 to 160 Mbit/s and round trip 10 to 200 ms, both log-uniform; a drop-tail buffer of 0.25, 0.5, 1, 2 or 4 products; the second flow \
+            begins 0.5 to 15 s after the first, the law is first in every other draw; 80 s and 2000 round trips, at most 240 s, of which the first third \
+            does not count",
+    figures: &[
+        FigureKind { name: "share", unit: "", better: Better::High, what: "the law's part of the goodput of both" },
+        USED,
+        QUEUE,
+    ],
+    columns: &[
+        column(0, p(10)),
+        column(0, p(50)),
+        column(0, p(90)),
+        column(0, Statistic::Within(0.3, 0.7)),
+        column(1, MEAN),
+        column(2, p(50)),
+    ],
+};
+
+pub(super) fn draw(index: u32, draw: &mut Draw) -> Case {
+    let link = Bottleneck {
+        rate: draw.log_uniform(8.0, 160.0),
+        rtt: draw.log_uniform(10.0, 200.0),
+        buffer: draw.one_of(&[0.25, 0.5, 1.0, 2.0, 4.0]),
+    };
+    let gap = draw.uniform(0.5, 15.0);
+    let is_first = index.is_multiple_of(2);
+    let end = (80.0 + 2.0 * link.rtt).min(240.0).round();
+    let begin = (end / 3.0).round();
+    let mut network = Network::new(draw.seed(), end);
+    network.bottleneck(link, "");
+    network.access(2, "R2");
+    network.flow(0, LAW, if is_first { 0.0 } else { gap }, "");
+    network.flow(1, RIVAL, if is_first { gap } else { 0.0 }, "");
+    Case {
+        facts: facts(
+            link,
+            &[("law_begins_s", if is_first { 0.0 } else { gap }), ("rival_begins_s", if is_first { gap } else { 0.0 })],
+        ),
+        text: network.text(),
+        measures: vec![goodput("goodput", 0, begin, end), goodput("rival", 1, begin, end), queue(begin, end)],
+        figures: Box::new(move |run| {
+            let (ours, theirs) = (run.of("goodput"), run.of("rival"));
+            let both = ours + theirs;
+            vec![if both > 0.0 { ours / both } else { 0.0 }, both / link.rate, delay_ms(run.of("queue"), link.rate)]
+        }),
+    }
+}
