@@ -159,7 +159,7 @@ impl Scenario {
         }
     }
 
-    /// Names of the tables that a traced run of it may have ([`Trace::files`](crate::run::Trace::files)).
+    /// Names of the tables that a traced run of it writes: one for each flow with variables and each link.
     pub fn trace_files(&self) -> Vec<String> {
         let flows = self.flows.iter().filter(|flow| flow.transport.has_variables());
         let flows = flows.map(|flow| format!("flow.{}.csv", flow.id));
