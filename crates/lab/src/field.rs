@@ -59,7 +59,7 @@ pub const SCHEMA: &str = "anabranch-field/1";
 /// The worst draws that an outcome names, of each family.
 const WORST: usize = 10;
 
-/// The outcome.
+/// The figures of all laws on the drawn networks.
 #[derive(Clone, Debug, Serialize)]
 pub struct Field {
     /// Name of this document's schema.
@@ -102,7 +102,7 @@ pub struct FamilyOutcome {
 /// A law on a family's draws.
 #[derive(Clone, Debug, Serialize)]
 pub struct LawOutcome {
-    /// The law.
+    /// The law, with its settings.
     pub law: String,
     /// The values of the table, in the order of [`FamilyOutcome::columns`].
     pub values: Vec<f64>,
@@ -115,7 +115,7 @@ pub struct LawOutcome {
 pub struct Fact {
     /// Its name with its unit, such as `rate_mbit_per_s`.
     pub name: &'static str,
-    /// Its value.
+    /// Its value, in the unit that the name ends with.
     pub value: f64,
 }
 
