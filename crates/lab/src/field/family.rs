@@ -32,7 +32,7 @@ pub enum Family {
     Route,
     /// A radio link: rates, frames, pauses, hand-overs.
     Radio,
-    /// A policer.
+    /// A policer, which drops what exceeds a rate.
     Policer,
     /// Hosts that wake up late.
     Host,
@@ -55,9 +55,9 @@ pub struct FigureKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Better {
-    /// Large ones.
+    /// Large values are better.
     High,
-    /// Small ones.
+    /// Small values are better.
     Low,
 }
 
