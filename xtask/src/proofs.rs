@@ -7,6 +7,7 @@ mod arrivals;
 mod attacks;
 mod changes;
 mod clocks;
+mod cuts;
 mod files;
 mod kills;
 mod multipath;
@@ -51,6 +52,7 @@ const PROOFS: &[Proof] = &[
     Proof { name: "changes", run: changes::run },
     Proof { name: "kills", run: kills::run },
     Proof { name: "files", run: files::run },
+    Proof { name: "cuts", run: cuts::run },
     Proof { name: "attacks", run: attacks::run },
     Proof { name: "handshakes", run: attacks::handshakes },
     Proof { name: "crowd", run: attacks::crowd },

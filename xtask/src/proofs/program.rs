@@ -109,6 +109,11 @@ impl Program {
         self.succeed(within)
     }
 
+    /// Stops it: it does nothing more, as if the computer had lost its power, but is still there.
+    pub(crate) fn stop(&mut self) -> Result<(), String> {
+        output("kill", &["-STOP", &self.id().to_string()]).map(drop)
+    }
+
     /// Sends SIGKILL, as if the computer lost its power.
     pub(crate) fn kill(&mut self) {
         _ = self.child.kill();
