@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use anabranch::{Lost, ReadError, StreamError, WriteError};
 
 use crate::manifest::{ENTRIES_MAX, MANIFEST_MAX, ManifestError};
-use crate::shown::shown;
+use anabranch::units::shown;
 
 /// A file that was not transferred.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failed {
-    /// Its name, or its path at the sender, escaped by [`crate::shown`].
+    /// Its name, or its path at the sender, escaped by [`shown`].
     pub name: String,
     /// Why it was not transferred.
     pub reason: String,

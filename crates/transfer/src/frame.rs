@@ -29,7 +29,7 @@ use anabranch::{ReadError, RecvStream, SendStream, WriteError};
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 
 use crate::hash::{CHUNK, Value, chunks};
-use crate::shown::shown_bytes;
+use anabranch::units::shown_bytes;
 
 /// A stream that is parsed incrementally.
 #[derive(Debug)]

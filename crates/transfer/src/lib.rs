@@ -17,7 +17,6 @@
 //!   entry, `part` an incomplete file.
 //! * `commit` is the order in which files become durable, get their names, and are confirmed.
 //! * `frame` encodes the streams; `send` with `reader`, and `receive` with `incoming`, `write` and `shared`, are the two ends.
-//! * `shown` escapes names for messages.
 //!
 //! # What is promised
 //!
@@ -51,7 +50,6 @@ mod receive;
 mod scan;
 mod send;
 mod shared;
-mod shown;
 mod site;
 mod write;
 
@@ -64,7 +62,6 @@ pub use progress::Progress;
 pub use receive::Receiver;
 pub use scan::Links;
 pub use send::{Compare, Options, STREAMS, send};
-pub use shown::shown;
 pub use site::Existing;
 
 /// How long an end waits for the other's close after everything is done. A closed end answers retransmissions for the same time.

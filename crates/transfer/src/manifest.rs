@@ -19,7 +19,7 @@ use std::time::{Duration, SystemTime};
 use bytes::{Buf as _, BufMut as _, Bytes};
 
 use crate::name::{Leaf, NameError, stays_inside};
-use crate::shown::shown_bytes;
+use anabranch::units::shown_bytes;
 
 /// The entries to send, in the order of their indices.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

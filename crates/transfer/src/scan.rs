@@ -127,7 +127,7 @@ impl Scan {
     }
 
     fn fail(&mut self, path: &Path, reason: impl ToString) {
-        self.summary.fail(crate::shown(path), reason.to_string());
+        self.summary.fail(anabranch::units::shown(path), reason.to_string());
     }
 }
 

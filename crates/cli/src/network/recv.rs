@@ -4,8 +4,9 @@ use std::io::Write as _;
 use std::sync::Arc;
 use std::time::Instant;
 
+use anabranch::units::shown;
 use anabranch::{Admission, Config, Connection};
-use anabranch_transfer::{Existing, Progress, ReceiveError, Receiver, shown};
+use anabranch_transfer::{Existing, Progress, ReceiveError, Receiver};
 use serde::Serialize;
 use tokio::task::JoinSet;
 

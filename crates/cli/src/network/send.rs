@@ -5,8 +5,9 @@ use std::io::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use anabranch::units::shown;
 use anabranch::{Config, Connection, Limit, Limits};
-use anabranch_transfer::{Compare, Links, Options, Progress, SendError, shown};
+use anabranch_transfer::{Compare, Links, Options, Progress, SendError};
 
 use super::offer::Offer;
 use super::{Ended, observe};
