@@ -316,6 +316,8 @@ class Connection:
         self.sessions, self.asked = [], {}
         self.noise = self.initiation = self.cookie = None
         self.parts = {}
+        # The reset token of each index of the responder.
+        self.tokens = {}
 
     def decode(self, side, datagram):
         """What a datagram is, as a dictionary."""
@@ -328,6 +330,8 @@ class Connection:
             return self.decode_response(datagram, index)
         if kind == 3 and side == "<":
             return self.decode_cookie(datagram, index)
+        if kind == 5 and side == "<":
+            return self.decode_reset(datagram, index)
         check(kind == 4, f"the kind {kind} is none of ours from this side")
         return self.decode_data(side, datagram, index)
 
@@ -360,7 +364,10 @@ class Connection:
         sender, cipher = struct.unpack(">IB", payload[:5])
         check(cipher in CIPHERS and cipher in self.offer, f"the cipher {cipher} was not offered")
         self.sessions.append(Session(self.noise, cipher, {">": sender, "<": index}))
-        return {"kind": "response", "sender": sender, "cipher": cipher, "segment": counted(payload[5:])}
+        segment = counted(payload[5:])
+        (length,) = struct.unpack(">H", payload[5:7])
+        self.tokens[sender] = payload[7 + length:23 + length]
+        return {"kind": "response", "sender": sender, "cipher": cipher, "segment": segment}
 
     def decode_cookie(self, datagram, index):
         check(len(datagram) == 40, "a cookie has 40 bytes")
@@ -370,6 +377,11 @@ class Connection:
         check(tag == mac(hash_of(b"anabranch cookie", self.public), mac1, cookie), "its mac is wrong")
         self.cookie = cookie
         return {"kind": "cookie", "cookie": cookie}
+
+    def decode_reset(self, datagram, index):
+        check(len(datagram) == 24, "a reset has 24 bytes")
+        check(self.tokens.get(index) == datagram[8:], "its token is wrong")
+        return {"kind": "reset", "sender": index}
 
     def decode_data(self, side, datagram, index):
         path, (counter,) = datagram[1], struct.unpack(">Q", datagram[8:16])
@@ -419,6 +431,7 @@ class Connection:
             check(noise.second(plain[12:60], self.ephemerals) == b"", "an answer has no payload")
             self.sessions.append(Session(noise, cipher, {">": sender, "<": receiver}))
             self.asked[receiver] = (noise, None)
+            self.tokens[sender] = plain[60:76]
         return {"answer": sender}
 
     def decode_fragment(self, side, plain):
@@ -613,6 +626,7 @@ DATAGRAMS = [
     ("request", ">", {**OWN, "request": 0x702}),
     ("answer", "<", {**OWN, "answer": 0x901}),
     ("sealed-data-rekeyed", ">", {**DATA, "session": 1, "segment": INNER_DATA}),
+    ("stateless-reset", "<", {"kind": "reset", "sender": 0x901}),
 ]
 
 # The same data, with the other ciphers.
@@ -648,6 +662,10 @@ def check_vectors(path):
         compare(name, connection.decode(side, datagram), expected)
         if name == "sealed-response":
             check(datagram[8:40] == x25519(ephemerals[1], BASE), "the second ephemeral key is another one")
+    # The initiator's address is ::1 and its port 1.
+    key = hmac_of(responder, b"anabranch reset")
+    for index, token in connection.tokens.items():
+        check(token == hmac_of(key, struct.pack(">IQQH", index, 0, 1, 1))[:16], f"the token of {index:08x} is another one")
     for name, cipher in OTHERS.items():
         connection = Connection(initiator, responder, [ephemerals[0]])
         for part, side in (("initiation", ">"), ("response", "<"), ("data", ">")):

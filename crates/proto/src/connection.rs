@@ -470,6 +470,14 @@ impl<P: Payload> Connection<P> {
         }
     }
 
+    /// The peer has said, provably, that it no longer knows this connection.
+    pub(crate) fn handle_stateless_reset(&mut self) {
+        if self.state != State::Closed {
+            self.resting_until = None;
+            self.end(CloseReason::Reset);
+        }
+    }
+
     /// For tests: the streams hold exactly the received and unread data, within the buffer and within their credit. Each counter
     /// of sent data equals what it counts.
     #[cfg(test)]

@@ -41,8 +41,8 @@ use crate::event::Event;
 use crate::path::FourTuple;
 use crate::random::Secret;
 use crate::seal::{
-    Answer, Entropy, Listener, ListenerConfig, Outgoing, PublicKey, Recipient, Seal, SealConfig, SealTally, SecretKey,
-    Timestamp,
+    Answer, Entropy, Listener, ListenerConfig, Outgoing, PublicKey, Recipient, Resets, Seal, SealConfig, SealTally,
+    SecretKey, Timestamp,
 };
 use crate::segment::Segment;
 
@@ -53,6 +53,10 @@ pub struct Endpoint {
     config: EndpointConfig,
     listener: Option<Listener>,
     entropy: Entropy,
+    resets: Resets,
+    /// The numbers in indices are those of slots, exclusive-or this: after a restart with the same key they differ, so that the
+    /// datagrams of a lost connection do not reach a new one.
+    mask: u32,
     /// By number.
     slots: Vec<Option<Box<Slot>>>,
     /// Free numbers, the one freed first in front, so that late datagrams of a closed connection match no new one.
@@ -66,7 +70,7 @@ pub struct Endpoint {
     news: VecDeque<u32>,
     /// The four-tuples of paths that are silent, for the driver.
     silent: VecDeque<FourTuple>,
-    /// Cookies to send.
+    /// Cookies and stateless resets to send.
     replies: VecDeque<(FourTuple, Vec<u8>)>,
     /// A datagram that did not fit into the last batch.
     spill: batch::Spill,
@@ -154,6 +158,8 @@ pub struct EndpointTally {
     pub too_many: u64,
     /// Datagrams with an unknown index.
     pub unknown: u64,
+    /// Stateless resets sent in answer to some of them.
+    pub resets_sent: u64,
     /// Cookies dropped because the send queue was full.
     pub replies_dropped: u64,
 }
@@ -179,7 +185,10 @@ impl Endpoint {
         let mut entropy = Entropy::new(seed);
         let listener =
             config.server.as_ref().map(|server| Listener::new(now, secret.clone(), server.listener, entropy.draw()));
+        let [a, b, c, ..] = entropy.draw();
         Self {
+            resets: Resets::new(&secret),
+            mask: u32::from_be_bytes([0, a, b, c]),
             secret,
             config,
             listener,
@@ -222,7 +231,7 @@ impl Endpoint {
             }
         };
         let seed = self.entropy.draw();
-        let seal = Seal::initiator(self.secret.clone(), remote, number, self.config.seal, timestamp, seed);
+        let seal = Seal::initiator(self.secret.clone(), remote, number ^ self.mask, self.config.seal, timestamp, seed);
         Ok(self.put(number, connection, seal, false))
     }
 
@@ -347,23 +356,24 @@ impl Endpoint {
     fn handle_datagram(&mut self, now: Time, arrival: &Arrival, datagram: BytesMut) {
         match Seal::recipient(&datagram) {
             Some(Recipient::Listener) => self.handle_initiation(now, arrival, datagram),
-            Some(Recipient::Connection(number)) => self.handle_sealed(now, arrival, number, datagram),
+            Some(Recipient::Connection(number)) => self.handle_sealed(now, arrival, number ^ self.mask, datagram),
+            Some(Recipient::Reset) => self.handle_reset(now, arrival, &datagram),
             None => self.tally.unknown += 1,
         }
     }
 
     fn handle_sealed(&mut self, now: Time, arrival: &Arrival, number: u32, datagram: BytesMut) {
         let Arrival { at, tuple, ecn, .. } = *arrival;
-        let Some(slot) = self.slot_mut(number) else {
-            self.tally.unknown += 1;
-            return;
+        let mask = self.mask;
+        let Some(slot) = self.slot_mut(number).filter(|slot| slot.seal.knows(&datagram)) else {
+            return self.handle_unknown(now, arrival, &datagram);
         };
         let size = datagram.len();
         let opened = slot.seal.open(now, tuple, datagram);
         if slot.is_half_open && slot.seal.is_established() {
             slot.is_half_open = false;
             if let Some(listener) = &mut self.listener {
-                listener.release(number);
+                listener.release(number ^ mask);
             }
         }
         let Some(slot) = self.slot_mut(number) else { return };
@@ -384,6 +394,41 @@ impl Endpoint {
         self.touch(number);
     }
 
+    /// A datagram with an unknown index arrived. A responder answers it with a stateless reset, as the peer may have known an
+    /// earlier endpoint with this key.
+    #[cold]
+    fn handle_unknown(&mut self, now: Time, arrival: &Arrival, datagram: &[u8]) {
+        self.tally.unknown += 1;
+        let mut reset = vec![];
+        if self.listener.is_some()
+            && self.replies.len() < REPLIES_MAX
+            && self.resets.answer(now, arrival.tuple.remote, datagram, &mut reset)
+        {
+            self.tally.resets_sent += 1;
+            self.replies.push_back((arrival.tuple, reset));
+        }
+    }
+
+    /// A stateless reset arrived. Its token decides whether it ends a connection.
+    #[cold]
+    fn handle_reset(&mut self, now: Time, arrival: &Arrival, datagram: &[u8]) {
+        if !self.resets.may_check(now, arrival.tuple.remote) {
+            self.tally.unknown += 1;
+            return;
+        }
+        let mut slots = self.slots.iter_mut().enumerate();
+        let found = slots.find_map(|(number, slot)| {
+            let slot = slot.as_deref_mut()?;
+            slot.seal.is_reset(arrival.tuple, datagram).then_some((number, slot))
+        });
+        let Some((number, slot)) = found else {
+            self.tally.unknown += 1;
+            return;
+        };
+        slot.connection.handle_stateless_reset();
+        self.touch(number as u32);
+    }
+
     fn handle_initiation(&mut self, now: Time, arrival: &Arrival, datagram: BytesMut) {
         let tuple = arrival.tuple;
         let number = self.claim();
@@ -397,17 +442,17 @@ impl Endpoint {
             return;
         };
         let mut reply = vec![];
-        let answer = listener.handle(now, tuple, &datagram, number, &mut reply);
+        let answer = listener.handle(now, tuple, &datagram, number ^ self.mask, &mut reply);
         match answer {
             Ok(Answer::Accept { seal, segment, evicted }) => {
                 if let Some(evicted) = evicted {
-                    self.drop_slot(evicted);
+                    self.drop_slot(evicted ^ self.mask);
                 }
                 self.accept(now, arrival, number, *seal, segment);
             }
             Ok(Answer::Again { number: known }) => {
                 self.free.push_front(number);
-                self.handle_sealed(now, arrival, known, datagram);
+                self.handle_sealed(now, arrival, known ^ self.mask, datagram);
             }
             Ok(Answer::Reply) => {
                 self.free.push_front(number);
@@ -529,7 +574,7 @@ impl Endpoint {
 
     fn release(&mut self, number: u32) {
         if let Some(listener) = &mut self.listener {
-            listener.release(number);
+            listener.release(number ^ self.mask);
         }
     }
 

@@ -43,13 +43,14 @@ mod plain;
 mod reassembly;
 mod renewal;
 mod replay;
+mod reset;
 mod session;
 mod tally;
 
 use anabranch_units::Time;
 use bytes::{Buf, Bytes, BytesMut};
 
-use self::allowance::Allowances;
+use self::allowance::{Allowances, Load};
 pub use self::buckets::Pace;
 pub use self::cipher::{Cipher, CipherPreference};
 pub use self::config::{Limits, Padding, SealConfig};
@@ -63,6 +64,8 @@ use self::noise::TAG;
 use self::plain::Layout;
 use self::reassembly::Reassembly;
 use self::renewal::{Age, Renewal};
+pub use self::reset::Resets;
+use self::reset::{ResetKey, Token};
 use self::session::{Session, sealed_len};
 pub use self::tally::{Refusal, SealError, SealTally};
 use crate::path::{FourTuple, PathId};
@@ -98,6 +101,9 @@ pub struct Seal {
     /// Reassembly of fragments, and the number of segments sent as fragments.
     reassembly: Reassembly,
     fragmented: u32,
+    /// Derives the reset tokens that the responder gives; and the token that the initiator was given for the current session.
+    resets: ResetKey,
+    token: Option<Token>,
     tally: SealTally,
     /// See [`Seal::ahead`].
     ahead: Option<u64>,
@@ -132,6 +138,8 @@ pub enum Recipient {
     Listener,
     /// The seal of the connection with this number: [`Seal::open`].
     Connection(u32),
+    /// The connection, if any, for which it is a reset: [`Seal::is_reset`].
+    Reset,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -199,6 +207,8 @@ impl Seal {
         state: State,
     ) -> Self {
         Self {
+            resets: ResetKey::new(&secret),
+            token: None,
             secret,
             remote,
             config,
@@ -231,6 +241,7 @@ impl Seal {
     pub fn recipient(datagram: &[u8]) -> Option<Recipient> {
         let index = match Datagram::parse(datagram)? {
             Datagram::Initiation(_) => return Some(Recipient::Listener),
+            Datagram::Reset { .. } => return Some(Recipient::Reset),
             Datagram::Response { receiver, .. }
             | Datagram::Cookie { receiver, .. }
             | Datagram::Data(DataHeader { receiver, .. }) => receiver,
@@ -241,6 +252,22 @@ impl Seal {
     /// The public key of the peer.
     pub fn remote(&self) -> PublicKey {
         self.remote
+    }
+
+    /// Whether a datagram is not for a session that this connection never had, or no longer has.
+    pub(crate) fn knows(&self, datagram: &[u8]) -> bool {
+        match Datagram::parse(datagram) {
+            Some(Datagram::Data(DataHeader { receiver, .. })) => self.age(receiver).is_some(),
+            _ => true,
+        }
+    }
+
+    /// Whether this datagram is a reset by which the responder says that it no longer knows this connection. Its token is known
+    /// only to the responder and, since the handshake, to this end.
+    pub fn is_reset(&self, path: FourTuple, datagram: &[u8]) -> bool {
+        let Some(Datagram::Reset { sender, token }) = Datagram::parse(datagram) else { return false };
+        let is_ours = self.current.as_ref().is_some_and(|current| current.remote == sender);
+        is_ours && self.path.remote == path.remote && self.token.is_some_and(|known| noise::is_equal(&known, &token))
     }
 
     /// Whether both ends have proved that they have the keys.
@@ -296,7 +323,7 @@ impl Seal {
                 Sealed { size: out.len() - start, count: 1 }
             }
         };
-        self.addresses.on_sent(outgoing.tuple.remote, out.len() - start);
+        self.addresses.on_sent(outgoing.tuple.remote, Load { count: sealed.count, bytes: out.len() - start });
         self.tally.sealed += sealed.count as u64;
         self.renew(now);
         Ok(sealed)
@@ -322,7 +349,7 @@ impl Seal {
     pub fn open(&mut self, now: Time, path: FourTuple, datagram: BytesMut) -> Result<Option<Segment<Bytes>>, Refusal> {
         self.ahead = None;
         let opened = match Datagram::parse(&datagram) {
-            None => Err(Refusal::Malformed),
+            None | Some(Datagram::Reset { .. }) => Err(Refusal::Malformed),
             Some(Datagram::Initiation(initiation)) => self.open_again(path, &initiation, datagram.len()),
             Some(Datagram::Response { receiver, noise }) => self.open_response(now, receiver, noise),
             Some(Datagram::Cookie { receiver, cookie, mac }) => self.open_cookie(now, receiver, cookie, &mac),
@@ -351,7 +378,7 @@ impl Seal {
             out.truncate(start);
             return None;
         }
-        self.addresses.on_sent(self.path.remote, out.len() - start);
+        self.addresses.on_sent(self.path.remote, Load::one(out.len() - start));
         self.tally.sealed += 1;
         Some(self.path)
     }
@@ -387,7 +414,7 @@ impl Seal {
         let least = least.max(outgoing.pad_to as usize).min(self.addresses.room(outgoing.tuple.remote));
         let layout = Layout::of(len, datagram_max, least)?;
         let (bytes, count) = layout.size(len);
-        if !self.addresses.allows(outgoing.tuple.remote, bytes) {
+        if !self.addresses.allows(outgoing.tuple.remote, Load { count, bytes }) {
             return Err(SealError::NotAllowed);
         }
         let session = self.current.as_mut().ok_or(SealError::NotReady)?;
@@ -440,7 +467,7 @@ impl Seal {
         let len = (out.len() - start + TAG).max(least);
         out.resize(start + len, 0);
         let Some(session) = &mut self.current else { return false };
-        if !self.addresses.allows(self.path.remote, len) || session.room(&self.config.limits) == 0 {
+        if !self.addresses.allows(self.path.remote, Load::one(len)) || session.room(&self.config.limits) == 0 {
             return false;
         }
         session.seal(OWN_PATH, &mut out[start..]);

@@ -6,8 +6,8 @@ use anabranch_units::{Span, Time};
 use bytes::Bytes;
 
 use crate::seal::{
-    Answer, Cipher, CipherPreference, Listener, ListenerConfig, Outgoing, Seal, SealConfig, SecretKey, Timestamp,
-    testing,
+    Answer, Cipher, CipherPreference, Listener, ListenerConfig, Outgoing, Resets, Seal, SealConfig, SecretKey,
+    Timestamp, testing,
 };
 use crate::wire::{Checksum, Ports, decode, encode};
 use crate::{
@@ -241,7 +241,11 @@ fn sealed() -> Vec<(&'static str, Vec<u8>)> {
     client.open(later, path(), answer[..].into()).unwrap();
     let rekeyed = send(&mut client, later, &there, &data);
     assert_eq!(server.open(later, home.tuple, rekeyed[..].into()), Ok(Some(data.clone())));
+    let mut reset = vec![];
+    assert!(Resets::new(&SecretKey::new([2; 32])).answer(later, path().local, &rekeyed, &mut reset));
+    assert!(client.is_reset(path(), &reset));
     page.extend([("request", request), ("answer", answer), ("sealed-data-rekeyed", rekeyed)]);
+    page.push(("stateless-reset", reset));
     for (cipher, names) in [
         (Cipher::Aes128Gcm, ["aes-128-initiation", "aes-128-response", "aes-128-data"]),
         (Cipher::Aes256Gcm, ["aes-256-initiation", "aes-256-response", "aes-256-data"]),

@@ -16,8 +16,27 @@ pub(super) struct Allowances {
 #[derive(Clone, Copy, Debug)]
 struct Allowance {
     address: Address,
-    /// Bytes that may still be sent there.
+    /// What may still be sent there: bytes of UDP payload, and bytes of whole packets with IPv6 headers.
     bytes: u64,
+    packets: u64,
+}
+
+/// Datagrams of a sender or for an address: their number, and their bytes of UDP payload together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Load {
+    pub(super) count: usize,
+    pub(super) bytes: usize,
+}
+
+impl Load {
+    /// One datagram of this size.
+    pub(super) const fn one(bytes: usize) -> Self {
+        Self { count: 1, bytes }
+    }
+
+    fn packets(self) -> u64 {
+        (self.bytes + self.count * HEADERS_MOST) as u64
+    }
 }
 
 impl Allowances {
@@ -26,10 +45,13 @@ impl Allowances {
         if self.is_validated(address) {
             return;
         }
-        let bytes = FACTOR * bytes as u64;
+        let (bytes, packets) = (FACTOR * bytes as u64, FACTOR * Load::one(bytes).packets());
         match self.others.iter_mut().find(|other| other.address == address) {
-            Some(other) => other.bytes = other.bytes.saturating_add(bytes),
-            None => push(&mut self.others, Allowance { address, bytes }),
+            Some(other) => {
+                other.bytes = other.bytes.saturating_add(bytes);
+                other.packets = other.packets.saturating_add(packets);
+            }
+            None => push(&mut self.others, Allowance { address, bytes, packets }),
         }
     }
 
@@ -41,25 +63,33 @@ impl Allowances {
         }
     }
 
-    /// Whether `bytes` bytes may be sent there.
-    pub(super) fn allows(&self, address: Address, bytes: usize) -> bool {
-        self.room(address) >= bytes
+    /// Whether these datagrams may be sent there.
+    pub(super) fn allows(&self, address: Address, load: Load) -> bool {
+        self.is_validated(address)
+            || self
+                .other(address)
+                .is_some_and(|other| load.bytes as u64 <= other.bytes && load.packets() <= other.packets)
     }
 
-    /// The number of bytes that may be sent there.
+    /// The largest datagram that may be sent there, in bytes of UDP payload.
     pub(super) fn room(&self, address: Address) -> usize {
         if self.is_validated(address) {
             return usize::MAX;
         }
-        let other = self.others.iter().find(|other| other.address == address);
-        other.map_or(0, |other| usize::try_from(other.bytes).unwrap_or(usize::MAX))
+        let room = |other: &Allowance| other.bytes.min(other.packets.saturating_sub(HEADERS_MOST as u64));
+        self.other(address).map_or(0, |other| usize::try_from(room(other)).unwrap_or(usize::MAX))
     }
 
-    /// `bytes` bytes are sent there.
-    pub(super) fn on_sent(&mut self, address: Address, bytes: usize) {
+    /// These datagrams are sent there.
+    pub(super) fn on_sent(&mut self, address: Address, load: Load) {
         if let Some(other) = self.others.iter_mut().find(|other| other.address == address) {
-            other.bytes = other.bytes.saturating_sub(bytes as u64);
+            other.bytes = other.bytes.saturating_sub(load.bytes as u64);
+            other.packets = other.packets.saturating_sub(load.packets());
         }
+    }
+
+    fn other(&self, address: Address) -> Option<&Allowance> {
+        self.others.iter().find(|other| other.address == address)
     }
 
     pub(super) fn is_validated(&self, address: Address) -> bool {
@@ -78,6 +108,10 @@ fn push<T>(list: &mut VecDeque<T>, item: T) {
 /// [rfc-9000] sec. 8.1: three times the bytes received.
 const FACTOR: u64 = 3;
 
+/// The headers of IPv6 and UDP. Three times the payload in more and smaller packets would be more than three times the bytes on
+/// the wire. Both counts have the limit; so it holds with the headers of IPv4, too, which lie between.
+const HEADERS_MOST: usize = 48;
+
 /// A connection has only a few paths. If a peer uses more addresses at a time, the oldest must be validated again.
 const ADDRESSES_MAX: usize = 16;
 
@@ -88,13 +122,25 @@ mod tests {
     #[test]
     fn three_times_what_came_and_no_byte_more() {
         let (mut allowances, address) = (Allowances::default(), Address { address: 5, port: 5 });
-        assert!(!allowances.allows(address, 1));
+        assert!(!allowances.allows(address, Load::one(1)));
         allowances.on_received(address, 100);
-        assert!(allowances.allows(address, 300) && !allowances.allows(address, 301));
-        allowances.on_sent(address, 200);
-        assert!(allowances.allows(address, 100) && !allowances.allows(address, 101));
+        assert!(allowances.allows(address, Load::one(300)) && !allowances.allows(address, Load::one(301)));
+        allowances.on_sent(address, Load::one(200));
+        assert!(allowances.allows(address, Load::one(100)) && !allowances.allows(address, Load::one(101)));
         allowances.validate(address);
-        assert!(allowances.allows(address, 1 << 40));
+        assert!(allowances.allows(address, Load::one(1 << 40)));
+    }
+
+    /// 148 bytes came with headers, so 444 may be sent: three packets of 100 bytes with headers of 48, but no four of 75.
+    #[test]
+    fn headers_count_where_packets_are_more_than_three() {
+        let (mut allowances, address) = (Allowances::default(), Address { address: 5, port: 5 });
+        allowances.on_received(address, 100);
+        assert!(allowances.allows(address, Load { count: 3, bytes: 300 }));
+        assert!(!allowances.allows(address, Load { count: 4, bytes: 253 }));
+        assert!(allowances.allows(address, Load { count: 4, bytes: 252 }));
+        (0..3).for_each(|_| allowances.on_sent(address, Load::one(75)));
+        assert_eq!(allowances.room(address), 444 - 3 * 123 - 48);
     }
 
     #[test]

@@ -1,10 +1,11 @@
-//! The four kinds of datagrams. `docs/wire.md` specifies them to the bit; all numbers are big endian.
+//! The five kinds of datagrams. `docs/wire.md` specifies them to the bit; all numbers are big endian.
 //!
 //! ```text
 //! initiation  1 0 0 0         | sender 4   | Noise message 1: 32, 48, hello + 16 | mac1 16 | mac2 16
 //! response    2 0 0 0         | receiver 4 | Noise message 2: 32, reply + 16
 //! cookie      3 0 0 0         | receiver 4 | cookie 16 | mac 16
 //! data        4 path grease 2 | receiver 4 | counter 8 | plain text + 16
+//! reset       5 0 0 0         | sender 4   | token 16
 //! ```
 
 use super::noise::{MESSAGE_1, MESSAGE_2, TAG};
@@ -13,9 +14,21 @@ use super::noise::{MESSAGE_1, MESSAGE_2, TAG};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Datagram<'a> {
     Initiation(Initiation<'a>),
-    Response { receiver: u32, noise: &'a [u8] },
-    Cookie { receiver: u32, cookie: [u8; TAG], mac: [u8; TAG] },
+    Response {
+        receiver: u32,
+        noise: &'a [u8],
+    },
+    Cookie {
+        receiver: u32,
+        cookie: [u8; TAG],
+        mac: [u8; TAG],
+    },
     Data(DataHeader),
+    /// `sender` is the index of its sender, to which the answered datagram went.
+    Reset {
+        sender: u32,
+        token: [u8; TAG],
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +72,7 @@ impl<'a> Datagram<'a> {
                 let (cookie, mac) = rest.split_first_chunk()?;
                 Some(Self::Cookie { receiver: index, cookie: *cookie, mac: mac.try_into().ok()? })
             }
+            RESET => Some(Self::Reset { sender: index, token: rest.try_into().ok()? }),
             [DATA, path, grease @ ..] => {
                 let (counter, sealed) = rest.split_first_chunk()?;
                 let is_whole = sealed.len() >= TAG && usize::from(path) < PATH_NUMBERS;
@@ -106,6 +120,7 @@ pub(super) fn word(bytes: &[u8]) -> Option<(u32, &[u8])> {
 pub(super) const INITIATION: [u8; 4] = [1, 0, 0, 0];
 pub(super) const RESPONSE: [u8; 4] = [2, 0, 0, 0];
 pub(super) const COOKIE: [u8; 4] = [3, 0, 0, 0];
+pub(super) const RESET: [u8; 4] = [5, 0, 0, 0];
 const DATA: u8 = 4;
 
 /// The number of path numbers. The receiver has a replay window for each.

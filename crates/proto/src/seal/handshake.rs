@@ -3,6 +3,7 @@
 use anabranch_units::Time;
 use bytes::Bytes;
 
+use super::allowance::Load;
 use super::cipher::Cipher;
 use super::datagram::{INITIATION, Initiation, RESPONSE, begin};
 use super::hello::{Hello, Reply, Timestamp, is_answer};
@@ -124,6 +125,7 @@ impl Seal {
         out: &mut Vec<u8>,
     ) -> Result<(), SealError> {
         let local = self.index();
+        let token = self.resets.token(local, outgoing.tuple.remote);
         let State::Responding(responding) = &mut self.state else { return Err(SealError::NotReady) };
         if !is_answer(segment) {
             return Err(SealError::NotReady);
@@ -132,10 +134,10 @@ impl Seal {
         if responding.handshake.is_some() {
             let mut answer = vec![];
             wire::encode(segment, Ports::default(), Checksum::None, &mut answer);
-            Reply::write(local, responding.cipher, &answer, &mut payload);
+            Reply::write(local, responding.cipher, &answer, &token, &mut payload);
         }
         let len = responding.response.len().max(8 + MESSAGE_2 + payload.len());
-        if !self.addresses.allows(outgoing.tuple.remote, len) {
+        if !self.addresses.allows(outgoing.tuple.remote, Load::one(len)) {
             return Err(SealError::NotAllowed);
         }
         if let Some((mut handshake, sender)) = responding.handshake.take() {
@@ -179,7 +181,8 @@ impl Seal {
                 let State::Initiating(initiating) = std::mem::replace(&mut self.state, State::Established(None)) else {
                     return Err(Refusal::Unexpected);
                 };
-                let Reply { index, cipher, answer } = Reply::read(payload)?;
+                let Reply { index, cipher, answer, token } = Reply::read(payload)?;
+                self.token = token;
                 let cipher = Cipher::of(cipher).filter(|cipher| self.config.ciphers.has(*cipher));
                 let cipher = cipher.ok_or(Refusal::NoCipher)?;
                 self.current = Some(Session::new(now, receiver, index, cipher, initiating.handshake)?);

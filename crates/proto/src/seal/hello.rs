@@ -2,13 +2,14 @@
 //!
 //! ```text
 //! hello  count 1 | ciphers, 1 each | timestamp 12 | length 2 | SYN | anything
-//! reply  responder's index 4 | cipher 1 | length 2 | SYN-ACK or RST | anything
+//! reply  responder's index 4 | cipher 1 | length 2 | SYN-ACK or RST | reset token 16 | anything
 //! ```
 
 use anabranch_units::{NANO, Span};
 use bytes::{Buf, Bytes};
 
 use super::cipher::{Cipher, CipherPreference};
+use super::reset::{Token, token};
 use super::{Refusal, read_segment};
 use crate::segment::{Flags, Segment};
 
@@ -34,6 +35,7 @@ pub(super) struct Reply {
     pub(super) index: u32,
     pub(super) cipher: u8,
     pub(super) answer: Segment<Bytes>,
+    pub(super) token: Option<Token>,
 }
 
 impl Timestamp {
@@ -80,7 +82,7 @@ impl Hello {
         let offer = payload.split_to(count);
         let mut timestamp = [0; 12];
         payload.copy_to_slice(&mut timestamp);
-        let syn = read_counted(payload)?;
+        let (syn, _) = read_counted(payload)?;
         if !syn.has(Flags::SYN) {
             return Err(Refusal::NoSegment);
         }
@@ -94,21 +96,22 @@ impl Hello {
 }
 
 impl Reply {
-    pub(super) fn write(index: u32, cipher: Cipher, answer: &[u8], out: &mut Vec<u8>) {
+    pub(super) fn write(index: u32, cipher: Cipher, answer: &[u8], token: &Token, out: &mut Vec<u8>) {
         out.extend(index.to_be_bytes());
         out.push(cipher.number());
         out.extend((answer.len() as u16).to_be_bytes());
         out.extend(answer);
+        out.extend(token);
     }
 
     pub(super) fn read(mut payload: Bytes) -> Result<Self, Refusal> {
         let index = payload.try_get_u32().map_err(|_| Refusal::NoSegment)?;
         let cipher = payload.try_get_u8().map_err(|_| Refusal::NoSegment)?;
-        let answer = read_counted(payload)?;
+        let (answer, rest) = read_counted(payload)?;
         if !is_answer(&answer) {
             return Err(Refusal::NoSegment);
         }
-        Ok(Self { index, cipher, answer })
+        Ok(Self { index, cipher, answer, token: token(&rest) })
     }
 }
 
@@ -117,14 +120,14 @@ pub(super) fn is_answer(segment: &Segment<Bytes>) -> bool {
     (segment.has(Flags::SYN) || segment.has(Flags::RST)) && segment.content.is_empty()
 }
 
-/// Reads a segment after its length. Bytes after the segment are for later versions.
-fn read_counted(mut payload: Bytes) -> Result<Segment<Bytes>, Refusal> {
+/// Reads a segment after its length. Also returns the bytes after it.
+fn read_counted(mut payload: Bytes) -> Result<(Segment<Bytes>, Bytes), Refusal> {
     let len = usize::from(payload.try_get_u16().map_err(|_| Refusal::NoSegment)?);
     if payload.len() < len {
         return Err(Refusal::NoSegment);
     }
-    payload.truncate(len);
-    read_segment(payload)
+    let rest = payload.split_off(len);
+    Ok((read_segment(payload)?, rest))
 }
 
 impl std::fmt::Debug for Timestamp {

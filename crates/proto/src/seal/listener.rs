@@ -121,9 +121,9 @@ impl Listener {
             Some(Datagram::Initiation(initiation)) => {
                 self.handle_initiation(now, path, &initiation, datagram.len(), number & NUMBER_MAX, out)
             }
-            Some(Datagram::Response { .. } | Datagram::Cookie { .. } | Datagram::Data { .. }) => {
-                Err(Refusal::Unexpected)
-            }
+            Some(
+                Datagram::Response { .. } | Datagram::Cookie { .. } | Datagram::Data { .. } | Datagram::Reset { .. },
+            ) => Err(Refusal::Unexpected),
             None => Err(Refusal::Malformed),
         };
         match &answer {

@@ -4,6 +4,7 @@ use anabranch_units::{Span, Time};
 
 use super::datagram::word;
 use super::noise::{self, Handshake, MESSAGE_1, MESSAGE_2, TAG};
+use super::reset::token;
 use super::session::Session;
 use super::{Previous, Refusal, Role, Seal};
 
@@ -113,6 +114,7 @@ impl Seal {
         let mut answer = Vec::from(local.to_be_bytes());
         answer.extend(sender.to_be_bytes());
         handshake.respond(&[], &mut answer).map_err(|_| Refusal::Forged)?;
+        answer.extend(self.resets.token(local, self.path.remote));
         let session = Session::new(now, local, sender, cipher, handshake)?;
         self.renewal = Renewal::Answered { session: Box::new(session), answer, tag, is_due: true };
         Ok(())
@@ -122,7 +124,7 @@ impl Seal {
     pub(super) fn conclude(&mut self, now: Time, message: &[u8]) -> Result<(), Refusal> {
         let (sender, rest) = word(message).ok_or(Refusal::Malformed)?;
         let (receiver, noise) = word(rest).ok_or(Refusal::Malformed)?;
-        let noise = noise.get(..MESSAGE_2).ok_or(Refusal::Malformed)?;
+        let (noise, rest) = noise.split_at_checked(MESSAGE_2).ok_or(Refusal::Malformed)?;
         let cipher = self.current.as_ref().ok_or(Refusal::Unexpected)?.cipher;
         match &mut self.renewal {
             Renewal::Asking { handshake, index, .. } if *index == receiver => {
@@ -132,6 +134,7 @@ impl Seal {
         }
         if let Renewal::Asking { handshake, .. } = std::mem::replace(&mut self.renewal, Renewal::None) {
             let session = Session::new(now, receiver, sender, cipher, handshake)?;
+            self.token = token(rest);
             // The responder seals with the old keys until it has seen a datagram under the new ones.
             let previous = self.current.replace(session);
             self.previous = previous.map(|session| Previous { session, until: Time::NEVER });

@@ -224,6 +224,7 @@ impl World {
             return self.client.arrive(now, datagram);
         }
         match Seal::recipient(datagram) {
+            Some(Recipient::Reset) => panic!("nobody restarts"),
             Some(Recipient::Listener) => {
                 let mut reply = vec![];
                 match self.listener.handle(now, PATH.reversed(), datagram, 9, &mut reply) {

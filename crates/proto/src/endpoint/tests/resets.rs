@@ -1,0 +1,88 @@
+//! A server that was restarted resets the connections that it no longer knows, and nobody else can.
+
+use super::*;
+
+/// The server, restarted with the same static key and another seed.
+fn restart(room: &mut Room) {
+    let endpoint = Endpoint::new(room.now, secret(0), config(Some(server())), [77; 32]);
+    room.ends[0] = End { endpoint, events: vec![] };
+}
+
+fn closed(room: &Room) -> Option<Event> {
+    room.ends[1].events.last().map(|told| told.event).filter(|event| matches!(event, Event::Closed(_)))
+}
+
+/// The first datagram after the restart is answered: the client knows within a round trip, and can connect again at once, also
+/// if another client was first, and has the slot that the lost connection had.
+#[test]
+fn restarted_server_first_datagram_ends_the_connection_in_a_round_trip() {
+    for is_first in [true, false] {
+        let (mut room, client, _) = Room::pair();
+        restart(&mut room);
+        if !is_first {
+            room.call(1, 0, 2);
+            room.run_for(ms(100));
+        }
+        room.write(1, client, 10);
+        room.run_for(ms(21));
+        assert_eq!(closed(&room), Some(Event::Closed(CloseReason::Reset)));
+        room.call(1, 0, 3);
+        room.run_for(ms(100));
+        assert_eq!(room.ends[0].endpoint.len(), if is_first { 1 } else { 2 });
+    }
+}
+
+/// Resets with a wrong token, with the right token of another index, or from another address change nothing.
+#[test]
+fn forged_reset_any_part_wrong_is_ignored() {
+    let (mut room, client, _) = Room::pair();
+    let mut restarted = Endpoint::new(room.now, secret(0), config(Some(server())), [77; 32]);
+    // What the client sends, and the reset that a restarted server would answer.
+    let mut data = vec![];
+    let mut streams = room.end(1, client).streams();
+    let sid = streams.open().unwrap();
+    streams.write(sid, &mut Bytes::from_static(b"x")).unwrap();
+    let batch = room.ends[1].endpoint.poll_transmit(room.now, 1, &mut data).unwrap();
+    let size = batch.len();
+    let arrival = |from, to| Arrival { at: Time::ZERO, tuple: tuple(to, from), size, ecn: None };
+    restarted.handle_datagrams(room.now, &arrival(1, 0), BytesMut::from(&data[..]));
+    let mut reset = vec![];
+    restarted.poll_transmit(room.now, 1, &mut reset).unwrap();
+    assert_eq!((reset.len(), restarted.tally().resets_sent), (24, 1));
+    for place in 0..24 {
+        let mut forged = reset.clone();
+        forged[place] ^= 1;
+        room.deliver(&arrival(0, 1), &forged);
+    }
+    // A reset for another address: its token is another one; and the right one, from elsewhere.
+    let mut other = vec![];
+    restarted.handle_datagrams(room.now, &arrival(2, 0), BytesMut::from(&data[..]));
+    restarted.poll_transmit(room.now, 1, &mut other).unwrap();
+    assert_ne!(other, reset);
+    room.deliver(&arrival(0, 1), &other);
+    room.deliver(&arrival(2, 1), &reset);
+    room.run_for(ms(100));
+    assert_eq!(closed(&room), None);
+    room.deliver(&arrival(0, 1), &reset);
+    room.run_for(ms(1));
+    assert_eq!(closed(&room), Some(Event::Closed(CloseReason::Reset)));
+}
+
+/// Two servers, each of which gets the other's resets: none is answered. Of 10,000 datagrams in a second, 70 are.
+#[test]
+fn resets_are_rare_and_never_answered() {
+    let both = || vec![endpoint(0, config(Some(server()))), endpoint(1, config(Some(server())))];
+    let mut room = Room::new(both());
+    let mut datagram = vec![0; 100];
+    datagram[0] = 4;
+    for number in 0..10_000u32 {
+        room.now = Time::ZERO + Span::from_micros(100) * u64::from(number);
+        datagram[4..8].copy_from_slice(&number.to_be_bytes());
+        room.deliver(&Arrival { at: room.now, tuple: tuple(0, 1), size: 100, ecn: None }, &datagram);
+        room.drain();
+    }
+    room.run_for(ms(1000));
+    let sent = [0, 1].map(|end| room.ends[end].endpoint.tally().resets_sent);
+    assert!((60..=70).contains(&sent[0]) && sent[1] == 0, "{sent:?}");
+    assert_eq!(room.ends[1].endpoint.tally().unknown, sent[0]);
+}
