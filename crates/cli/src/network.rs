@@ -7,6 +7,7 @@ mod offer;
 mod place;
 mod recv;
 mod send;
+mod stop;
 mod tunnel;
 mod watch;
 
@@ -177,6 +178,7 @@ fn server(listen: &Listen, config: Config) -> Result<Endpoint, Failure> {
     let bind = |address| Endpoint::server(address, &key, config.clone());
     let all = || bind((Ipv6Addr::UNSPECIFIED, 0).into()).or_else(|_| bind((Ipv4Addr::UNSPECIFIED, 0).into()));
     let endpoint = listen.address.map_or_else(all, bind).map_err(|error| Failure::failed(error.to_string()))?;
+    stop::register(&endpoint);
     if let Some(ListenAt(address)) = listen.metrics {
         let refused = |error| Failure::failed(format!("cannot serve metrics at {address}: {error}"));
         let address = endpoint.serve_metrics(address).map_err(refused)?;
@@ -190,14 +192,24 @@ fn client(key: Option<&Path>, config: Config) -> Result<Endpoint, Failure> {
     let key = identity(key)?;
     let bind = |address: SocketAddr| Endpoint::bind(address, &key, config.clone());
     let bound = bind((Ipv6Addr::UNSPECIFIED, 0).into()).or_else(|_| bind((Ipv4Addr::UNSPECIFIED, 0).into()));
-    bound.map_err(|error| Failure::failed(error.to_string()))
+    let endpoint = bound.map_err(|error| Failure::failed(error.to_string()))?;
+    stop::register(&endpoint);
+    Ok(endpoint)
 }
 
 /// Runs asynchronous work.
 pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::failed(format!("cannot start threads: {error}")))?;
-    let result = runtime.block_on(work);
+    let result = runtime.block_on(async {
+        tokio::select! {
+            result = work => result,
+            code = stop::signal() => {
+                stop::farewell().await;
+                Err(Failure { code, message: String::new(), excerpt: None })
+            }
+        }
+    });
     // Pending reads of files are abandoned.
     runtime.shutdown_background();
     result

@@ -114,8 +114,8 @@ impl Config {
         let idle_timeout = span(self.idle_timeout);
         let keep_alive = self.keep_alive.map(|idle| {
             let idle = span(idle.min(self.idle_timeout / 2));
-            // The rest of the idle timeout suffices for three probes.
-            let interval = Span::from_ticks(idle_timeout.saturating_sub(idle).ticks() / 4);
+            // The rest of the idle timeout suffices for three probes, or for more if they are frequent.
+            let interval = Span::from_ticks(idle_timeout.saturating_sub(idle).ticks() / 4).min(idle);
             KeepAlive { idle, interval, probes_max: u32::MAX }
         });
         anabranch_proto::Config {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use anabranch_proto::FourTuple;
 use anabranch_proto::endpoint::{self as engine, ConnectionId};
 
+use crate::aborter::Aborter;
 use crate::address;
 use crate::call::Call;
 use crate::clock::{self, Clock};
@@ -205,6 +206,11 @@ impl Endpoint {
             }
         })
         .await
+    }
+
+    /// What ends all connections of this endpoint at once.
+    pub fn aborter(&self) -> Aborter {
+        Aborter::new(Arc::clone(&self.shared))
     }
 
     /// Waits until no connection is left. The end that closes first waits for some more seconds, as the peer may have missed the

@@ -58,6 +58,7 @@
 
 #![forbid(unsafe_code)]
 
+mod aborter;
 mod address;
 mod base32;
 pub mod blocking;
@@ -86,6 +87,7 @@ mod stream;
 mod ticket;
 mod waiting;
 
+pub use aborter::Aborter;
 pub use anabranch_cc as cc;
 pub use anabranch_proto::{Limit, Limits, PathId, PathReport, PathState, PathStatus, Priority, RemovePathError, Tally};
 pub use anabranch_units as units;

@@ -190,6 +190,19 @@ impl State {
         }
     }
 
+    /// Ends all connections with a reset.
+    pub(crate) fn abort_all(&mut self, now: Time) {
+        let Self { calls, engine, .. } = self;
+        calls.keys().for_each(|id| {
+            if let Some(connection) = engine.connection(*id) {
+                connection.abort();
+            }
+        });
+        // The end is known from now on, and not when the driver has its turn.
+        self.take_events(now);
+        self.rouse();
+    }
+
     /// Takes all events of the engine. Returns whether there were any, since they may cause new inputs.
     pub(crate) fn take_events(&mut self, now: Time) -> bool {
         let now = self.at(now);

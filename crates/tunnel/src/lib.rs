@@ -26,12 +26,14 @@
 pub mod forward;
 mod header;
 mod pipe;
+mod ports;
 pub mod socks;
 mod specification;
 mod target;
 mod tunnel;
 
 pub use header::{Answer, Header, HeaderError};
+pub use ports::Ports;
 pub use specification::{ListenAt, ParseForwardError, PortForward};
 pub use target::{ParseTargetError, Target};
 pub use tunnel::{OpenError, Opened, Permissions, Targets, Tunnel, bind};

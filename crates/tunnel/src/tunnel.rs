@@ -16,6 +16,7 @@ use tokio::time::timeout;
 
 use crate::header::{Answer, Header};
 use crate::pipe;
+use crate::ports::Ports;
 use crate::target::Target;
 
 /// An end of a tunnel. Clones are handles of the same end.
@@ -66,6 +67,9 @@ pub enum OpenError {
 struct Shared {
     connection: Connection,
     permissions: Permissions,
+    ports: Ports,
+    /// The number of this tunnel among those that share the ports.
+    number: u64,
     numbers: AtomicU32,
     state: Mutex<State>,
 }
@@ -125,7 +129,15 @@ struct Waits<'a> {
 impl Tunnel {
     /// The end of a tunnel over this connection. [`Tunnel::run`] must run, or nothing is served.
     pub fn new(connection: Connection, permissions: Permissions) -> Self {
-        let shared = Shared { connection, permissions, numbers: AtomicU32::new(0), state: Mutex::default() };
+        Self::sharing(connection, permissions, Ports::default())
+    }
+
+    /// As [`Tunnel::new`], for a server of several connections that share these ports: a new connection of the same key takes over
+    /// the listeners of an earlier one.
+    pub fn sharing(connection: Connection, permissions: Permissions, ports: Ports) -> Self {
+        let number = ports.join();
+        let shared =
+            Shared { connection, permissions, ports, number, numbers: AtomicU32::new(0), state: Mutex::default() };
         Self { shared: Arc::new(shared) }
     }
 
@@ -269,22 +281,34 @@ impl Tunnel {
         let bound = match address.parse::<IpAddr>() {
             _ if !self.shared.permissions.listens => Err(Answer::Forbidden),
             _ if listens.is_none() => Err(Answer::Failed),
-            Ok(address) => bind(SocketAddr::new(address, port)).map_err(|_| Answer::Refused),
+            Ok(address) => {
+                let key = self.shared.connection.remote_key();
+                self.shared
+                    .ports
+                    .bind(SocketAddr::new(address, port), self.shared.number, key)
+                    .await
+                    .map_err(|_| Answer::Refused)
+            }
             Err(_) => Err(Answer::NoHost),
         };
         let (answer, port) = match &bound {
-            Ok(listener) => (Answer::Done, listener.local_addr().map_or(0, |address| address.port())),
+            Ok((listener, _)) => (Answer::Done, listener.local_addr().map_or(0, |address| address.port())),
             Err(answer) => (*answer, 0),
         };
         let Some(mut out) = self.answer(number, answer, port).await else { return };
         _ = out.finish();
-        let Ok(listener) = bound else { return };
+        let Ok((listener, mut held)) = bound else { return };
         let mut carried = JoinSet::new();
         loop {
             let tcp = tokio::select! {
                 tcp = accept(&listener), if carried.len() < CARRIED_MAX => tcp,
                 Some(_) = carried.join_next() => continue,
-                _ = self.shared.connection.closed() => return,
+                _ = self.shared.connection.closed() => {
+                    carried.abort_all();
+                    break;
+                }
+                // The same client has come back. What it carried over the earlier connection goes on as long as that does.
+                () = held.until_wanted() => break,
             };
             let tunnel = self.clone();
             carried.spawn(async move {
@@ -294,6 +318,8 @@ impl Tunnel {
                 _ = tunnel.carry_as(tcp, &header, waits).await;
             });
         }
+        drop((listener, held));
+        while carried.join_next().await.is_some() {}
     }
 
     async fn answer(&self, number: u32, answer: Answer, port: u16) -> Option<SendStream> {

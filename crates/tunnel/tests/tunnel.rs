@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 use std::future::Future;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anabranch::{Config, Connection, Endpoint, SecretKey};
-use anabranch_tunnel::{Answer, OpenError, Permissions, Target, Targets, Tunnel, bind, forward, socks};
+use anabranch_tunnel::{Answer, OpenError, Permissions, Ports, Target, Targets, Tunnel, bind, forward, socks};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
@@ -226,6 +226,68 @@ async fn the_other_end_listens() {
         }
     })
     .await;
+}
+
+/// A client that was killed comes back with the same key, while its earlier connection lives on at the server: it gets its port at
+/// once. Another client does not.
+#[tokio::test]
+async fn same_key_new_connection_takes_over_its_port() {
+    let target = echo().await;
+    let key = SecretKey::generate().unwrap();
+    let server = Endpoint::server(any(), &SecretKey::generate().unwrap(), Config::default()).unwrap();
+    let (ports, permissions) = (Ports::default(), Permissions { targets: Targets::default(), listens: true });
+    let mut kept = vec![];
+    let mut port = 0;
+    for (key, is_taken) in [(&key, true), (&SecretKey::generate().unwrap(), false), (&key, true)] {
+        let client = Endpoint::bind(any(), key, Config::default()).unwrap();
+        let ticket = server.ticket();
+        let (there, here) = tokio::join!(client.connect(&ticket), server.accept());
+        let here = Tunnel::sharing(here.unwrap(), permissions.clone(), ports.clone());
+        let there = Tunnel::new(there.unwrap(), Permissions::default());
+        for end in [&here, &there] {
+            let end = end.clone();
+            tokio::spawn(async move { end.run().await });
+        }
+        let begin = Instant::now();
+        let asked = soon(there.listen_there("127.0.0.1".parse().unwrap(), port, &at(target))).await;
+        assert!(begin.elapsed() < Duration::from_secs(2));
+        if is_taken {
+            port = asked.unwrap();
+            let mut tcp = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+            assert_eq!(asks(&mut tcp, b"who is there?").await, b"who is there?");
+        } else {
+            assert_eq!(asked, Err(OpenError::Refused(Answer::Refused)));
+        }
+        kept.push((client, here, there));
+    }
+}
+
+/// Sixty readers of a long answer stand still, after whatever TCP's buffers took. Another answer of 30 MB arrives.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn readers_that_stand_still_hold_back_nobody() {
+    let listener = bind(any()).unwrap();
+    let target = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((mut tcp, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                let piece = vec![7; 1 << 16];
+                // A client that is gone ends it.
+                while tcp.write_all(&piece).await.is_ok() {}
+            });
+        }
+    });
+    let ends = Ends::new(to(&[target])).await;
+    let (port, _failures) = ends.port(target).await;
+    let mut still = vec![];
+    for _ in 0..60 {
+        still.push(TcpStream::connect(port).await.unwrap());
+    }
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    for mut tcp in [still.remove(0), TcpStream::connect(port).await.unwrap()] {
+        let mut answer = vec![0; 30_000_000];
+        soon(tcp.read_exact(&mut answer)).await.unwrap();
+        assert!(answer.iter().all(|byte| *byte == 7));
+    }
 }
 
 /// The messages of [rfc-1928] sec. 3 to 6, byte by byte.

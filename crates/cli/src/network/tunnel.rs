@@ -4,8 +4,8 @@ use std::io::Write as _;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use anabranch::{Admission, Endpoint, Lost, Ticket};
-use anabranch_tunnel::{ListenAt, Permissions, PortForward, Target, Targets, Tunnel, forward, socks};
+use anabranch::{Admission, Config, Endpoint, Lost, Ticket};
+use anabranch_tunnel::{ListenAt, Permissions, PortForward, Ports, Target, Targets, Tunnel, forward, socks};
 use serde::Serialize;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -57,14 +57,14 @@ async fn wait(args: &TunnelServe) -> Outcome {
         super::show_code(&mut out, &args.listen, &ticket)?;
         out.flush()?;
     }
-    let offer = Offer::new("tunnel serve");
+    let (offer, ports) = (Offer::new("tunnel serve"), Ports::default());
     while let Some(connection) = endpoint.accept().await {
-        let permissions = permissions.clone();
+        let (permissions, ports) = (permissions.clone(), ports.clone());
         let showing = offer.show(&connection);
         // The other end reconnects after a loss.
         tokio::spawn(async move {
             // The other end reports the loss.
-            _ = Tunnel::new(connection, permissions).run().await;
+            _ = Tunnel::sharing(connection, permissions, ports).run().await;
             drop(showing);
         });
     }
@@ -89,7 +89,9 @@ async fn call(args: &Args, ticket: &Ticket) -> Outcome {
     for ListenAt(listen) in &args.socks {
         doors.push(Door::open(args, *listen, None).await?);
     }
-    let endpoint = super::client(args.key.as_deref(), super::logged(super::config(&args.law)?, &args.log))?;
+    // A server that was restarted is noticed by the next datagram that it gets.
+    let config = Config { keep_alive: Some(ASKED_EACH), ..super::config(&args.law)? };
+    let endpoint = super::client(args.key.as_deref(), super::logged(config, &args.log))?;
     let offer = Offer::new("tunnel");
     let mut again = None;
     loop {
@@ -218,6 +220,9 @@ fn tell_lost(args: &Args, reason: &str) -> Outcome {
 /// The delay before reconnecting: after a loss, and after a failed attempt at most.
 const AGAIN_LEAST: Duration = Duration::from_secs(1);
 const AGAIN_MOST: Duration = Duration::from_secs(30);
+
+/// An idle tunnel learns within two seconds that the server has restarted; a probe and its answer take 100 bytes.
+const ASKED_EACH: Duration = Duration::from_millis(1500);
 
 /// A round trip usually suffices.
 const FAREWELL_WITHIN: Duration = Duration::from_secs(1);

@@ -16,6 +16,7 @@ mod pictures;
 mod plugins;
 mod questions;
 mod reference;
+mod restart;
 mod run;
 mod support;
 mod sweep;

@@ -1,0 +1,131 @@
+//! Commands that are killed or stopped, and started again: how soon the other end knows.
+#![cfg(unix)]
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::net::{TcpListener, UdpSocket};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::support::{anabranch, assert_exit, folder};
+
+/// A running command, and its lines of JSON.
+struct Running {
+    child: Child,
+    lines: Receiver<Value>,
+}
+
+impl Running {
+    fn start(folder: &Path, args: &[&str]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_anabranch"));
+        // Its socket for `watch` is in the folder of the test.
+        command.args(args).arg("--json").current_dir(folder).env("XDG_RUNTIME_DIR", folder);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let (sender, lines) = channel();
+        let out = BufReader::new(child.stdout.take().unwrap());
+        std::thread::spawn(move || {
+            for line in out.lines().map_while(Result::ok) {
+                _ = sender.send(serde_json::from_str(&line).unwrap());
+            }
+        });
+        Self { child, lines }
+    }
+
+    /// Waits for this event.
+    #[track_caller]
+    fn event(&self, event: &str) -> Value {
+        let until = Instant::now() + Duration::from_secs(20);
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let line = self.lines.recv_timeout(left).unwrap_or_else(|_| panic!("no {event} in 20 s"));
+            if line["event"] == event {
+                return line;
+            }
+        }
+    }
+
+    fn signal(&self, name: &str) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        _ = self.child.kill();
+        _ = self.child.wait();
+    }
+}
+
+/// A folder with the keys `server` and `client`, and free ports for UDP and TCP.
+fn place(test: &str) -> (std::path::PathBuf, String, u16) {
+    let here = folder(test);
+    ["server", "client"].iter().for_each(|key| assert_exit(&anabranch(&here, &["key", "new", key]), 0));
+    let udp = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let tcp = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    (here, udp.to_string(), tcp.port())
+}
+
+const SERVE: [&str; 7] = ["tunnel", "serve", "--listens", "--to", "127.0.0.1:9", "--key", "server"];
+
+fn serve(here: &Path, listen: &str) -> (Running, String) {
+    let server = Running::start(here, &[&SERVE[..], &["--listen", listen]].concat());
+    let ticket = server.event("listening")["ticket"].as_str().unwrap().to_owned();
+    (server, ticket)
+}
+
+/// The server is killed and started again on its port, with its key. An idle client, which asks every one and a half seconds, learns of it by
+/// a stateless reset, and is connected again a second later.
+#[test]
+fn server_killed_and_started_again_is_noticed_in_two_seconds() {
+    let (here, listen, _) = place("restart-killed");
+    let (server, ticket) = serve(&here, &listen);
+    let client = Running::start(&here, &["tunnel", &ticket, "--local", "127.0.0.1:0:127.0.0.1:9"]);
+    client.event("connected");
+    drop(server);
+    let (_server, _) = serve(&here, &listen);
+    let begin = Instant::now();
+    client.event("lost");
+    let lost = begin.elapsed();
+    assert!(lost < Duration::from_millis(2500), "{lost:?}");
+    client.event("connected");
+}
+
+/// SIGTERM and SIGHUP: the other end knows at once, and the socket for `watch` is gone.
+#[test]
+fn command_stopped_by_signal_says_goodbye() {
+    for (name, code) in [("-TERM", 143), ("-HUP", 129)] {
+        let (here, listen, _) = place(&format!("restart-stopped{name}"));
+        let (mut server, ticket) = serve(&here, &listen);
+        let client = Running::start(&here, &["tunnel", &ticket, "--local", "127.0.0.1:0:127.0.0.1:9"]);
+        client.event("connected");
+        let begin = Instant::now();
+        server.signal(name);
+        client.event("lost");
+        let lost = begin.elapsed();
+        assert!(lost < Duration::from_secs(1), "{lost:?} after {name}");
+        assert_eq!(server.child.wait().unwrap().code(), Some(code));
+        let socket = format!("{}.sock", server.child.id());
+        let left = fs::read_dir(&here).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        assert_eq!(left.filter(|name| name.ends_with(&socket)).count(), 0);
+    }
+}
+
+/// A client is killed, while the server holds a port for it, and comes back: with the same key it has the port at once.
+#[test]
+fn client_killed_and_started_again_has_its_remote_port_at_once() {
+    let (here, listen, port) = place("restart-client");
+    let (_server, ticket) = serve(&here, &listen);
+    let remote = format!("127.0.0.1:{port}:127.0.0.1:9");
+    let client = || Running::start(&here, &["tunnel", &ticket, "--remote", &remote, "--key", "client"]);
+    let first = client();
+    first.event("forwarding");
+    drop(first);
+    let begin = Instant::now();
+    client().event("forwarding");
+    assert!(begin.elapsed() < Duration::from_secs(2), "{:?}", begin.elapsed());
+}

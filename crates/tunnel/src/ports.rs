@@ -1,0 +1,134 @@
+//! The ports on which a server listens for its clients. A client that comes back takes over the ports that it still holds: its
+//! earlier connection, which it has lost, may live for half a minute.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use anabranch::PublicKey;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use crate::tunnel::bind;
+
+/// The listeners of a server for all of its clients. Clones are handles of the same ports.
+#[derive(Clone, Debug, Default)]
+pub struct Ports {
+    held: Arc<Mutex<Held>>,
+}
+
+/// Who holds each port. There are as many entries as listeners.
+#[derive(Debug, Default)]
+struct Held {
+    /// Tunnels and holders so far, which this numbers.
+    made: u64,
+    by_address: BTreeMap<SocketAddr, Holder>,
+}
+
+#[derive(Debug)]
+struct Holder {
+    serial: u64,
+    tunnel: u64,
+    key: PublicKey,
+    /// Asks the holder to let go.
+    wanted: Option<oneshot::Sender<()>>,
+    /// Ends when the holder has let go.
+    gone: Option<oneshot::Receiver<()>>,
+}
+
+/// A port that is held until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Hold {
+    ports: Ports,
+    address: SocketAddr,
+    serial: u64,
+    wanted: oneshot::Receiver<()>,
+    _gone: oneshot::Sender<()>,
+}
+
+impl Ports {
+    /// A number for a tunnel.
+    pub(crate) fn join(&self) -> u64 {
+        let mut held = self.lock();
+        held.made += 1;
+        held.made
+    }
+
+    /// Listens at an address for a tunnel to the client with this key. If another tunnel of the same key listens there, it lets
+    /// go.
+    ///
+    /// # Errors
+    /// If the address cannot be bound, for example because another client holds it.
+    pub(crate) async fn bind(
+        &self,
+        address: SocketAddr,
+        tunnel: u64,
+        key: PublicKey,
+    ) -> io::Result<(TcpListener, Hold)> {
+        let listener = match bind(address) {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse && self.reclaim(address, tunnel, key).await => {
+                bind(address)
+            }
+            bound => bound,
+        }?;
+        let hold = self.hold(listener.local_addr()?, tunnel, key);
+        Ok((listener, hold))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks the holder of an address to let go, if it is another tunnel of this key. Returns whether it has done so.
+    async fn reclaim(&self, address: SocketAddr, tunnel: u64, key: PublicKey) -> bool {
+        let gone = {
+            let mut held = self.lock();
+            let holder =
+                held.by_address.get_mut(&address).filter(|holder| holder.key == key && holder.tunnel != tunnel);
+            holder.and_then(|holder| {
+                // The holder may be gone already.
+                _ = holder.wanted.take()?.send(());
+                holder.gone.take()
+            })
+        };
+        let Some(gone) = gone else { return false };
+        // The sender is dropped after the listener: an error is what is waited for.
+        timeout(LETS_GO_WITHIN, gone).await.is_ok()
+    }
+
+    fn hold(&self, address: SocketAddr, tunnel: u64, key: PublicKey) -> Hold {
+        let ((wants, wanted), (goes, gone)) = (oneshot::channel(), oneshot::channel());
+        let mut held = self.lock();
+        held.made += 1;
+        let serial = held.made;
+        let holder = Holder { serial, tunnel, key, wanted: Some(wants), gone: Some(gone) };
+        held.by_address.insert(address, holder);
+        drop(held);
+        Hold { ports: self.clone(), address, serial, wanted, _gone: goes }
+    }
+}
+
+impl Hold {
+    /// Waits until the same client wants the port for a new connection.
+    pub(crate) async fn until_wanted(&mut self) {
+        if (&mut self.wanted).await.is_err() {
+            // Another holder has replaced this one in the table; that happens only after it has let go.
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        let mut held = self.ports.lock();
+        if held.by_address.get(&self.address).is_some_and(|holder| holder.serial == self.serial) {
+            held.by_address.remove(&self.address);
+        }
+    }
+}
+
+/// A listener is closed in its task's next turn.
+const LETS_GO_WITHIN: Duration = Duration::from_secs(1);
