@@ -21,6 +21,7 @@
 //! queue.
 
 mod batch;
+mod resets;
 mod routes;
 mod timers;
 mod trace;
@@ -392,41 +393,6 @@ impl Endpoint {
             Err(_) => return,
         }
         self.touch(number);
-    }
-
-    /// A datagram with an unknown index arrived. A responder answers it with a stateless reset, as the peer may have known an
-    /// earlier endpoint with this key.
-    #[cold]
-    fn handle_unknown(&mut self, now: Time, arrival: &Arrival, datagram: &[u8]) {
-        self.tally.unknown += 1;
-        let mut reset = vec![];
-        if self.listener.is_some()
-            && self.replies.len() < REPLIES_MAX
-            && self.resets.answer(now, arrival.tuple.remote, datagram, &mut reset)
-        {
-            self.tally.resets_sent += 1;
-            self.replies.push_back((arrival.tuple, reset));
-        }
-    }
-
-    /// A stateless reset arrived. Its token decides whether it ends a connection.
-    #[cold]
-    fn handle_reset(&mut self, now: Time, arrival: &Arrival, datagram: &[u8]) {
-        if !self.resets.may_check(now, arrival.tuple.remote) {
-            self.tally.unknown += 1;
-            return;
-        }
-        let mut slots = self.slots.iter_mut().enumerate();
-        let found = slots.find_map(|(number, slot)| {
-            let slot = slot.as_deref_mut()?;
-            slot.seal.is_reset(arrival.tuple, datagram).then_some((number, slot))
-        });
-        let Some((number, slot)) = found else {
-            self.tally.unknown += 1;
-            return;
-        };
-        slot.connection.handle_stateless_reset();
-        self.touch(number as u32);
     }
 
     fn handle_initiation(&mut self, now: Time, arrival: &Arrival, datagram: BytesMut) {

@@ -33,7 +33,7 @@ mod target;
 mod tunnel;
 
 pub use header::{Answer, Header, HeaderError};
-pub use ports::Ports;
+pub use ports::{Ports, bind};
 pub use specification::{ListenAt, ParseForwardError, PortForward};
 pub use target::{ParseTargetError, Target};
-pub use tunnel::{OpenError, Opened, Permissions, Targets, Tunnel, bind};
+pub use tunnel::{OpenError, Opened, Permissions, Targets, Tunnel};

@@ -8,11 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anabranch::PublicKey;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
-
-use crate::tunnel::bind;
 
 /// The listeners of a server for all of its clients. Clones are handles of the same ports.
 #[derive(Clone, Debug, Default)]
@@ -129,6 +127,23 @@ impl Drop for Hold {
         }
     }
 }
+
+/// Binds a TCP listener with the system's largest backlog. TCP connections beyond the limit of streams wait in the backlog; those
+/// beyond the backlog are reset.
+///
+/// # Errors
+/// If the address cannot be bound.
+pub fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    // Closing connections of an earlier listener must not block the address.
+    #[cfg(unix)]
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(WAITING_MAX)
+}
+
+/// Linux' default limit (net.core.somaxconn).
+const WAITING_MAX: u32 = 4096;
 
 /// A listener is closed in its task's next turn.
 const LETS_GO_WITHIN: Duration = Duration::from_secs(1);

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anabranch::{Connection, Lost, RecvStream, SendStream, StreamError};
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -397,20 +397,6 @@ async fn connect(target: &Target) -> Result<TcpStream, Answer> {
     }
 }
 
-/// Binds a TCP listener with the system's largest backlog. TCP connections beyond the limit of streams wait in the backlog; those
-/// beyond the backlog are reset.
-///
-/// # Errors
-/// If the address cannot be bound.
-pub fn bind(address: SocketAddr) -> io::Result<TcpListener> {
-    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-    // Closing connections of an earlier listener must not block the address.
-    #[cfg(unix)]
-    socket.set_reuseaddr(true)?;
-    socket.bind(address)?;
-    socket.listen(WAITING_MAX)
-}
-
 /// The next TCP connection. Errors such as too many open files do not end the listener.
 pub(crate) async fn accept(listener: &TcpListener) -> TcpStream {
     loop {
@@ -429,9 +415,6 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(20);
 
 /// The limit on listeners for the other end: ports are scarce, and each listener needs a socket.
 const LISTENERS_MAX: usize = 64;
-
-/// Linux' default limit (net.core.somaxconn).
-const WAITING_MAX: u32 = 4096;
 
 /// The delay after an error, in which the system may recover.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);

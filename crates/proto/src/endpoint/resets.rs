@@ -1,0 +1,42 @@
+//! Stateless resets: sent for unknown indices, and compared with the tokens of all connections.
+
+use anabranch_units::Time;
+
+use super::{Arrival, Endpoint, REPLIES_MAX};
+
+impl Endpoint {
+    /// A datagram with an unknown index arrived. A responder answers it with a stateless reset, as the peer may have known an
+    /// earlier endpoint with this key.
+    #[cold]
+    pub(super) fn handle_unknown(&mut self, now: Time, arrival: &Arrival, datagram: &[u8]) {
+        self.tally.unknown += 1;
+        let mut reset = vec![];
+        if self.listener.is_some()
+            && self.replies.len() < REPLIES_MAX
+            && self.resets.answer(now, arrival.tuple.remote, datagram, &mut reset)
+        {
+            self.tally.resets_sent += 1;
+            self.replies.push_back((arrival.tuple, reset));
+        }
+    }
+
+    /// A stateless reset arrived. Its token decides whether it ends a connection.
+    #[cold]
+    pub(super) fn handle_reset(&mut self, now: Time, arrival: &Arrival, datagram: &[u8]) {
+        if !self.resets.may_check(now, arrival.tuple.remote) {
+            self.tally.unknown += 1;
+            return;
+        }
+        let mut slots = self.slots.iter_mut().enumerate();
+        let found = slots.find_map(|(number, slot)| {
+            let slot = slot.as_deref_mut()?;
+            slot.seal.is_reset(arrival.tuple, datagram).then_some((number, slot))
+        });
+        let Some((number, slot)) = found else {
+            self.tally.unknown += 1;
+            return;
+        };
+        slot.connection.handle_stateless_reset();
+        self.touch(number as u32);
+    }
+}
