@@ -202,7 +202,9 @@ impl Receiver {
                 }
             }
         }
-        for told in joined(spawn_blocking(move || close(&site, &links)).await)?? {
+        // A file that was there may be one of a process that was killed before its sync.
+        let is_durable = links.is_empty() && summary.files_there == 0;
+        for told in joined(spawn_blocking(move || close(&site, &links, is_durable)).await)?? {
             summary.count(&told, &shared);
             if let Told::Outcome(outcome) = told {
                 outcome.put(&mut out);
@@ -267,7 +269,7 @@ async fn plan(
 }
 
 /// Makes the links, and ends the work in the folder.
-fn close(site: &Site, links: &[(u32, Occupied)]) -> Result<Vec<Told>, ReceiveError> {
+fn close(site: &Site, links: &[(u32, Occupied)], is_durable: bool) -> Result<Vec<Told>, ReceiveError> {
     let mut told = vec![];
     for (index, occupied) in links {
         told.push(Told::Outcome(match site.make_link(*index, *occupied) {
@@ -276,7 +278,7 @@ fn close(site: &Site, links: &[(u32, Occupied)]) -> Result<Vec<Told>, ReceiveErr
             Err(error) => return Err(fatal(error)),
         }));
     }
-    site.close().map_err(fatal)?;
+    site.close(is_durable).map_err(fatal)?;
     told.extend(site.remarks().into_iter().map(|remark| Told::Outcome(Outcome::Remark(remark))));
     Ok(told)
 }

@@ -243,7 +243,8 @@ impl Site {
     }
 
     /// Sets times and modes of folders after everything is written, removes the folders for incomplete files, and makes all durable.
-    pub(crate) fn close(&self) -> Result<(), Trouble> {
+    /// If all files and folders are durable already, only those times and modes may be lost, and another transfer sets them again.
+    pub(crate) fn close(&self, is_durable: bool) -> Result<(), Trouble> {
         for shop in self.shops() {
             // The removal fails while the folder contains anything.
             _ = shop.above.remove_folder(WORKSHOP);
@@ -265,7 +266,7 @@ impl Site {
             }
         }
         self.sync_folders()?;
-        for shop in self.shops().iter().filter(|shop| shop.syncs_all) {
+        for shop in self.shops().iter().filter(|shop| shop.syncs_all && (!is_durable || shop.is_due())) {
             shop.sync_all().map_err(|error| Trouble::Disk(self.path.clone(), error))?;
         }
         Ok(())
