@@ -222,7 +222,7 @@ impl fmt::Display for Lost {
             Self::Reset => "the other end has reset the connection",
             Self::TimedOut => "the other end no longer answers",
             Self::Stalled => {
-                "the other end answers, but gets nothing of what is sent: packets of 1,228 bytes (IPv6: 1,248) must pass, so raise the MTU of the interface or tunnel on the way that is below"
+                "the other end answers, but gets no full packet: packets of 1,228 bytes (IPv6: 1,248) must pass, so raise the MTU of the interface or tunnel on the way that is below"
             }
             Self::Aborted => "the connection was aborted here",
             Self::Misbehaved => "the other end has violated the protocol",
