@@ -474,7 +474,11 @@ impl<P: Payload> Connection<P> {
     pub(crate) fn handle_stateless_reset(&mut self) {
         if self.state != State::Closed {
             self.resting_until = None;
-            self.end(CloseReason::Reset);
+            self.end(match self.state {
+                // Both ends have received all data, and the peer has forgotten the connection first.
+                State::TimeWait => CloseReason::Finished,
+                _ => CloseReason::Reset,
+            });
         }
     }
 

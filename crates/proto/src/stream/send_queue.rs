@@ -1,14 +1,15 @@
 //! How much data may wait to be sent: it keeps a stream that cannot send from blocking the others.
 //!
 //! ```text
-//! on one stream          at most the send buffer, and at most a reserve more than its flow-control credit
+//! on one stream          at most the send buffer, and at most a reserve more than its flow-control credit; up to a megabyte
+//!                        more while less than a quarter of the shared part is in use
 //! on all streams         the reserve of each, which nobody else can take, and a part that they share
 //! ```
 //!
 //! Data that exceeds the credit of its stream leaves only when the peer's application reads. By the second rule of the first line
 //! a stream of an idle reader holds a reserve and no more, since sending takes as much from the waiting data as from the credit.
-//! So the shared part is filled only by data that the network can take, and a write on another stream always has room for its
-//! reserve.
+//! So three quarters of the shared part are filled only by data that the network can take, and a write on another stream always has
+//! room for its reserve. The quarter lets a program write some hundred kilobytes before anybody reads.
 
 /// The limits on waiting data, and how much of the shared part is in use.
 #[derive(Clone, Copy, Debug)]
@@ -17,6 +18,8 @@ pub(super) struct SendQueue {
     limit: u64,
     /// Bytes that each stream may always have waiting.
     reserve: u64,
+    /// Bytes beyond reserve and credit that may wait on a stream while little is waiting on all.
+    further: u64,
     /// The part that all streams share, and what they use of it.
     shared_max: u64,
     shared: u64,
@@ -28,7 +31,15 @@ impl SendQueue {
     /// Limits for `streams` streams: `limit` bytes on one of them, `all` bytes together.
     pub(super) fn new(limit: u64, all: u64, streams: u16) -> Self {
         let reserve = all / RESERVED_PART / u64::from(streams.max(1));
-        Self { limit, reserve, shared_max: all - all / RESERVED_PART, shared: 0, is_full: false }
+        let shared_max = all - all / RESERVED_PART;
+        Self {
+            limit,
+            reserve,
+            further: (shared_max / FURTHER_PART).min(FURTHER_MAX),
+            shared_max,
+            shared: 0,
+            is_full: false,
+        }
     }
 
     /// The limit of one stream.
@@ -47,7 +58,8 @@ impl SendQueue {
     }
 
     fn most(&self, credit: u64) -> u64 {
-        self.reserve.saturating_add(credit).min(self.limit)
+        let further = if self.shared < self.shared_max / UNREAD_PART { self.further } else { 0 };
+        self.reserve.saturating_add(credit).saturating_add(further).min(self.limit)
     }
 
     /// A stream that has `waiting` bytes and this credit wants to add `wanted` bytes. Returns how many it may add, and adds them.
@@ -77,25 +89,44 @@ impl SendQueue {
 /// segments.
 const RESERVED_PART: u64 = 2;
 
+/// The part of the shared memory that data without credit may fill, however many streams stand still.
+const UNREAD_PART: u64 = 4;
+
+/// What one stream may have of it: a message of usual size, and never so much that sixteen streams fill the part.
+const FURTHER_MAX: u64 = 1 << 20;
+const FURTHER_PART: u64 = 64;
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     const UNLIMITED: u64 = u64::MAX;
 
-    /// 4000 bytes and 20 streams: 100 bytes for each, and 2000 shared.
+    /// 4000 bytes and 20 streams: 100 bytes for each, and 2000 shared, of which a stream without credit may have 31.
     fn queue() -> SendQueue {
         SendQueue::new(1500, 4000, 20)
     }
 
     #[test]
     fn waiting_data_exceeds_the_credit_of_its_stream_by_no_more_than_the_reserve() {
-        let mut queue = queue();
+        let mut queue = SendQueue { further: 0, ..queue() };
         assert_eq!(queue.add(0, 50, 1000), 150);
         assert_eq!((queue.add(150, 50, 1000), queue.add(150, 53, 1000)), (0, 3));
         // 53 bytes are sent, which takes as much from the credit.
         queue.remove(153, 53);
         assert_eq!((queue.add(100, 0, 1000), queue.shared), (0, 0));
+    }
+
+    /// Streams without credit hold 31 bytes more than their reserve, until they fill a quarter of the shared 2000.
+    #[test]
+    fn data_without_credit_fills_a_quarter_of_the_shared_part_at_most() {
+        let mut queue = queue();
+        assert_eq!((queue.add(0, 0, 1000), queue.add(131, 0, 1000)), (131, 0));
+        let held: u64 = (1..20).map(|_| queue.add(0, 0, 1000)).sum();
+        assert_eq!((held, queue.shared), (16 * 131 + 3 * 100, 17 * 31));
+        let mut queue = SendQueue::new(1500, 40_000, 200);
+        let held: Vec<u64> = (0..200).map(|_| queue.add(0, 0, 1000)).collect();
+        assert_eq!((held[0], held[199], queue.shared < 20_000 / 4 + 312), (412, 100, true));
     }
 
     #[test]

@@ -44,21 +44,21 @@ fn all_streams_together_have_a_limit() {
     assert_eq!(outbound.write(sids[1], &mut Virtual(1000)), Ok(650), "250, and the first has left 400 of the 750");
 }
 
-/// Without credit a stream holds its reserve of 100 bytes, and no write on another stream fails. With credit, it is told that
-/// there is room.
+/// Without credit a stream holds its reserve of 100 bytes and 15 of the shared part, and no write on another stream fails. With
+/// credit, it is told that there is room.
 #[test]
 fn what_waits_without_credit_takes_nothing_from_others() {
     let mut outbound = Outbound::new(Framing::Streams, 10, 1000, 0).with_waiting_max(2000, 10);
     let sids = [(); 10].map(|()| outbound.open().unwrap());
-    assert_eq!(sids.map(|sid| outbound.write(sid, &mut Virtual(1000)).unwrap()), [100; 10]);
+    assert_eq!(sids.map(|sid| outbound.write(sid, &mut Virtual(1000)).unwrap()), [115; 10]);
     let mut events = Events::new();
     outbound.on_credit(sids[9], 150, 0, &mut events);
-    assert_eq!(events.pop_front(), Some(Event::Writable(sids[9])), "250 may wait, and 100 do");
+    assert_eq!(events.pop_front(), Some(Event::Writable(sids[9])), "265 may wait, and 115 do");
     assert_eq!(outbound.write(sids[9], &mut Virtual(1000)), Ok(150));
     while outbound.peek(104).is_some() {
         outbound.cut(104, 104, &mut events).unwrap();
     }
-    assert_eq!((outbound.waiting, events.pop_front()), (1000, None));
+    assert_eq!((outbound.waiting, events.pop_front()), (1150, None));
 }
 
 /// A million writes of one byte do not become a million pieces.
