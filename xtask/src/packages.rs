@@ -127,14 +127,29 @@ mod tests {
     #[test]
     fn any_of_a_packages_programs_will_do() {
         assert!(missing(|_| true).is_empty());
-        let missing =
-            missing(|program| ["clang", "google-chrome", "ip", "make", "ns", "python3", "wasm-ld"].contains(&program));
+        let missing = missing(|program| {
+            let there = [
+                "bindfs",
+                "clang",
+                "google-chrome",
+                "ip",
+                "make",
+                "mkfs.exfat",
+                "mount.exfat-fuse",
+                "ns",
+                "python3",
+                "wasm-ld",
+            ];
+            there.contains(&program)
+        });
         assert_eq!(names(&missing), "valgrind");
     }
 
     #[test]
     fn a_missing_package_is_one_line_to_type() {
-        let missing = missing(|program| ["clang", "ip", "make", "python3", "valgrind", "wasm-ld"].contains(&program));
+        let there =
+            ["bindfs", "clang", "ip", "make", "mkfs.exfat", "mount.exfat-fuse", "python3", "valgrind", "wasm-ld"];
+        let missing = missing(|program| there.contains(&program));
         let told = remedy(&missing, true);
         assert_eq!(told.lines().last(), Some("  sudo apt-get install --no-install-recommends chromium ns2"));
         assert!(told.contains("ns2 (packets are compared with ns-2)"), "{told}");
@@ -146,7 +161,8 @@ mod tests {
         let told = failure(&missing(|_| false), Some("`apt-get update` failed: exit status: 100"));
         assert!(
             told.contains(
-                "chromium clang iproute2 lld make ns2 python3 valgrind (`apt-get update` failed: exit status: 100)"
+                "bindfs chromium clang exfat-fuse exfatprogs iproute2 lld make ns2 python3 valgrind (`apt-get update` failed: exit \
+                 status: 100)"
             ),
             "{told}"
         );
