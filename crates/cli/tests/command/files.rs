@@ -156,7 +156,7 @@ fn input_pipe_or_device_refused_at_once() {
 /// The temporary names of results are new files, whatever is there.
 #[test]
 #[cfg(unix)]
-fn nothing_is_written_over_by_temporary_names() {
+fn temporary_name_never_an_existing_file() {
     let folder = folder("temporary-names");
     fs::write(folder.join("s.toml"), CHAIN).unwrap();
     fs::write(folder.join("victim"), "precious").unwrap();

@@ -47,7 +47,7 @@ fn all_streams_together_have_a_limit() {
 /// Without credit a stream holds its reserve of 100 bytes and 15 of the shared part, and no write on another stream fails. With
 /// credit, it is told that there is room.
 #[test]
-fn what_waits_without_credit_takes_nothing_from_others() {
+fn write_without_credit_leaves_reserve_of_others() {
     let mut outbound = Outbound::new(Framing::Streams, 10, 1000, 0).with_waiting_max(2000, 10);
     let sids = [(); 10].map(|()| outbound.open().unwrap());
     assert_eq!(sids.map(|sid| outbound.write(sid, &mut Virtual(1000)).unwrap()), [115; 10]);
