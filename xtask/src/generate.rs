@@ -1,10 +1,10 @@
-//! `cargo xtask generate`: writes the documents made from the code, or checks that they are up to date.
+//! `cargo xtask generate`: writes what is made from the code, documents and the compiled laws, or checks that it is up to date.
 
 use std::fs;
 
 use anabranch_lab::reference;
 
-use crate::run;
+use crate::{object, run};
 
 pub(crate) fn run(check: bool) -> Result<(), String> {
     let mut stale = vec![];
@@ -17,6 +17,9 @@ pub(crate) fn run(check: bool) -> Result<(), String> {
         } else {
             fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
         }
+    }
+    if object::run(check)? {
+        stale.push("crates/bpf/object");
     }
     if stale.is_empty() {
         Ok(())

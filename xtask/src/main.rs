@@ -6,6 +6,7 @@ mod law_table;
 mod links;
 mod machine;
 mod ns3;
+mod object;
 mod oracle;
 mod packages;
 mod platforms;

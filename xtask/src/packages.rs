@@ -21,7 +21,7 @@ const PACKAGES: &[Package] = &[
         programs: &["chromium", "chromium-browser", "google-chrome"],
         purpose: "the report is tested in a browser",
     },
-    Package { name: "clang", programs: &["clang"], purpose: "the project in C of `anabranch cc new` is built" },
+    Package { name: "clang", programs: &["clang"], purpose: "C is compiled: `anabranch cc new`, laws of the kernel" },
     Package {
         name: "exfat-fuse",
         programs: &["mount.exfat-fuse"],

@@ -51,6 +51,7 @@ const LAYERS: &[Layer] = &[
         ],
         others: None,
     },
+    Layer { name: "anabranch-bpf", ours: &["anabranch-cc", "anabranch-units"], others: None },
     Layer { name: "anabranch-emulator", ours: &["anabranch-sim", "anabranch-units"], others: None },
     Layer { name: "anabranch", ours: &["anabranch-proto", "anabranch-cc", "anabranch-units"], others: None },
     Layer { name: "anabranch-transfer", ours: &["anabranch"], others: None },
@@ -64,6 +65,7 @@ const LAYERS: &[Layer] = &[
         name: "anabranch-cli",
         ours: &[
             "anabranch",
+            "anabranch-bpf",
             "anabranch-emulator",
             "anabranch-lab",
             "anabranch-ns2",

@@ -1,0 +1,311 @@
+//! Laws that outlive the command that loaded them: pinned in a BPF file system of our own.
+//!
+//! ```text
+//! /run/anabranch-kernel           a folder of root, with a file system of the type `bpf` mounted on it
+//!   LAW-link                      keeps the law registered
+//!   LAW-settings, LAW-sockets     its maps
+//! ```
+//!
+//! All names are made of the names of [`Law`]. Nothing is mounted or removed anywhere else; with the last law the mount and the folder go.
+
+use std::ffi::CString;
+use std::fmt;
+use std::io;
+use std::net::Ipv4Addr;
+use std::os::fd::{AsFd as _, OwnedFd};
+
+use rustix::fs::{AtFlags, Mode, OFlags, fstat, fstatfs, mkdir, open, unlinkat};
+use rustix::io::Errno;
+use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+
+use super::{LoadError, Loaded, ZERO, check};
+use crate::law::Law;
+use crate::segments;
+use crate::settings::Settings;
+use crate::sys::{self, Map};
+
+/// Where laws are pinned.
+const FOLDER: &str = "/run/anabranch-kernel";
+/// `BPF_FS_MAGIC`.
+const BPF_FS: u64 = 0xcafe_4a11;
+const LINK: &str = "link";
+const SETTINGS: &str = "settings";
+const SOCKETS: &str = "sockets";
+
+/// Why a loaded law cannot be reached, or a law cannot be installed.
+#[derive(Debug)]
+pub enum InstallError {
+    /// The law cannot be loaded.
+    Load(LoadError),
+    /// The law is not loaded.
+    NotLoaded(Law),
+    /// The folder for pins is not ours.
+    Folder(&'static str),
+    /// The map holds what is no settings.
+    Foreign(Law),
+    /// A call failed: which one, and how.
+    Call(&'static str, io::Error),
+}
+
+impl fmt::Display for InstallError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Load(error) => error.fmt(f),
+            Self::NotLoaded(law) => write!(f, "{law} is not loaded: anabranch kernel load {law}"),
+            Self::Folder(problem) => write!(f, "{FOLDER}: {problem}"),
+            Self::Foreign(law) => {
+                write!(f, "{FOLDER}/{law}-settings is of another version: anabranch kernel unload {law}")
+            }
+            Self::Call(call, error) => write!(f, "{FOLDER}: {call}: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for InstallError {}
+
+impl From<LoadError> for InstallError {
+    fn from(error: LoadError) -> Self {
+        Self::Load(error)
+    }
+}
+
+/// Loads a law, which then stays until [`remove`], whatever becomes of this process.
+///
+/// # Errors
+/// If the law cannot be loaded, or the folder for pins is not ours. Nothing stays then.
+pub fn install(law: Law, settings: &Settings) -> Result<(), InstallError> {
+    check()?;
+    let folder = Folder::make()?;
+    let pinned = Loaded::load(law, settings).map_err(InstallError::from).and_then(|loaded| {
+        let pin = |fd, part| sys::pin(fd, &path(law, part)).map_err(|error| InstallError::Call("pin", error));
+        pin(loaded.settings.raw(), SETTINGS)?;
+        pin(loaded.sockets.raw(), SOCKETS)?;
+        // The link last: what is there of a law is there in full.
+        pin(loaded.link_raw(), LINK)
+    });
+    if pinned.is_err() {
+        // If another process has installed the law in the meantime, its link is there, and its files stay.
+        if !folder.has(law) {
+            folder.remove(law)?;
+        }
+        folder.leave()?;
+    }
+    pinned
+}
+
+/// The loaded laws.
+///
+/// # Errors
+/// If this process is not root, or the folder for pins is not ours.
+pub fn installed() -> Result<Vec<Law>, InstallError> {
+    check_root()?;
+    let folder = Folder::find()?;
+    Ok(folder.map_or_else(Vec::new, |folder| Law::ALL.into_iter().filter(|&law| folder.has(law)).collect()))
+}
+
+/// Removes a law. Connections that have it keep it; new ones cannot choose it. Returns whether it was there.
+///
+/// # Errors
+/// If this process is not root, or a file cannot be removed.
+pub fn remove(law: Law) -> Result<bool, InstallError> {
+    check_root()?;
+    let Some(folder) = Folder::find()? else { return Ok(false) };
+    let was_there = folder.remove(law)?;
+    folder.leave()?;
+    Ok(was_there)
+}
+
+/// A loaded law.
+#[derive(Debug)]
+pub struct Installed {
+    law: Law,
+    settings: Map,
+    sockets: Map,
+}
+
+impl Installed {
+    /// Opens a loaded law.
+    ///
+    /// # Errors
+    /// If it is not loaded, or this process is not root.
+    pub fn open(law: Law) -> Result<Self, InstallError> {
+        check_root()?;
+        if !Folder::find()?.is_some_and(|folder| folder.has(law)) {
+            return Err(InstallError::NotLoaded(law));
+        }
+        let map = |part| Map::open(&path(law, part)).map_err(|error| InstallError::Call("open", error));
+        Ok(Self { law, settings: map(SETTINGS)?, sockets: map(SOCKETS)? })
+    }
+
+    /// The settings that its connections use now.
+    ///
+    /// # Errors
+    /// If they are of another version of this program, or cannot be read.
+    pub fn settings(&self) -> Result<Settings, InstallError> {
+        let value = self.settings.value(&ZERO).map_err(|error| InstallError::Call("read", error))?;
+        let bytes = value.and_then(|bytes| bytes.try_into().ok());
+        bytes.and_then(|bytes| Settings::from_bytes(self.law, &bytes)).ok_or(InstallError::Foreign(self.law))
+    }
+
+    /// Sets its settings, for all connections at once, also for those that exist.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn set(&self, settings: &Settings) -> Result<(), InstallError> {
+        self.settings.set(&ZERO, &settings.to_bytes()).map_err(|error| InstallError::Call("write", error))
+    }
+
+    /// The sockets that have the law.
+    ///
+    /// # Errors
+    /// If the kernel refuses to tell.
+    pub fn sockets(&self) -> Result<Vec<Socket>, InstallError> {
+        let failed = |error| InstallError::Call("read", error);
+        let mut sockets = vec![];
+        let mut key = self.sockets.next_key(None).map_err(failed)?;
+        while let Some(found) = key {
+            let value = self.sockets.value(&found).map_err(failed)?;
+            sockets.extend(value.and_then(|value| Socket::parse(&value)));
+            key = self.sockets.next_key(Some(&found)).map_err(failed)?;
+            // A table that changes while it is read may begin again.
+            if sockets.len() >= SOCKETS_MOST {
+                break;
+            }
+        }
+        sockets.sort_by_key(|socket| (socket.local, socket.remote));
+        Ok(sockets)
+    }
+}
+
+/// The most sockets that are read: the size of the map.
+const SOCKETS_MOST: usize = 4096;
+
+/// A TCP socket with a law, as it was at one of its last 16 ACKs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Socket {
+    /// The own address and port; `0.0.0.0` for IPv6.
+    pub local: (Ipv4Addr, u16),
+    /// The peer's address and port; `0.0.0.0` for IPv6.
+    pub remote: (Ipv4Addr, u16),
+    /// The window in segments.
+    pub window: f64,
+    /// baseRTT in nanoseconds; `None` before the first sample, and for a law that keeps none.
+    pub base_rtt_ns: Option<u64>,
+    /// avgRTT in nanoseconds; `None` as for baseRTT.
+    pub average_rtt_ns: Option<u64>,
+    /// The segments that the law counts as queued.
+    pub queued: Option<f64>,
+    /// What the law does: `increase`, `hold`, `first series`, `filling`, `recovery`.
+    pub mode: &'static str,
+    /// Longer routes that were recognised, modulo 256.
+    pub reroutes: u32,
+}
+
+impl Socket {
+    /// Reads `struct ab_report`.
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let u64_at = |at: usize| Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
+        let u32_at = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+        let address = |at| u32_at(at).map(|address| Ipv4Addr::from(address.to_ne_bytes()));
+        let known = |ns: u64| (ns > 0).then_some(ns);
+        let (base_rtt_ns, average_rtt_ns) = (known(u64_at(0)?), known(u64_at(8)?));
+        let window = segments(u64_at(16)?);
+        let queued = base_rtt_ns.zip(average_rtt_ns);
+        let queued = queued.map(|(base, average)| window * average.saturating_sub(base) as f64 / average as f64);
+        // The own port is a number, the peer's is as on the wire.
+        let (own_port, peer_port) = (u32_at(32)? as u16, u16::from_be(u32_at(36)? as u16));
+        let modes = ["increase", "hold", "first series", "filling", "recovery"];
+        Some(Self {
+            local: (address(24)?, own_port),
+            remote: (address(28)?, peer_port),
+            window,
+            base_rtt_ns,
+            average_rtt_ns,
+            queued,
+            mode: modes.get(u32_at(48)? as usize).copied().unwrap_or("?"),
+            reroutes: u32_at(52)?,
+        })
+    }
+}
+
+/// The folder for pins, with its file system mounted.
+struct Folder(OwnedFd);
+
+impl Folder {
+    /// Opens the folder; `None` if there is none, or nothing is mounted on it.
+    fn find() -> Result<Option<Self>, InstallError> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let folder = match open(FOLDER, flags, Mode::empty()) {
+            Ok(folder) => folder,
+            Err(Errno::NOENT) => return Ok(None),
+            Err(Errno::LOOP | Errno::NOTDIR) => return Err(InstallError::Folder("it is not a folder")),
+            Err(error) => return Err(InstallError::Call("open", error.into())),
+        };
+        let found = fstat(&folder).map_err(|error| InstallError::Call("open", error.into()))?;
+        let may_write = Mode::from_raw_mode(found.st_mode).intersects(Mode::WGRP | Mode::WOTH);
+        let system = fstatfs(&folder).map_err(|error| InstallError::Call("open", error.into()))?;
+        if found.st_uid != 0 || may_write {
+            return Err(InstallError::Folder("it is not root's alone"));
+        }
+        Ok((system.f_type.cast_unsigned() as u64 & 0xffff_ffff == BPF_FS).then_some(Self(folder)))
+    }
+
+    /// Opens the folder, and makes it and mounts the file system if need be.
+    fn make() -> Result<Self, InstallError> {
+        match mkdir(FOLDER, Mode::RWXU) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(error) => return Err(InstallError::Call("mkdir", error.into())),
+        }
+        if let Some(folder) = Self::find()? {
+            return Ok(folder);
+        }
+        let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+        mount("bpf", FOLDER, "bpf", flags, Some(c"mode=0700"))
+            .map_err(|error| InstallError::Call("mount", error.into()))?;
+        Self::find()?.ok_or(InstallError::Folder("the BPF file system is not there after mounting"))
+    }
+
+    fn has(&self, law: Law) -> bool {
+        rustix::fs::statat(&self.0, name(law, LINK), AtFlags::SYMLINK_NOFOLLOW).is_ok()
+    }
+
+    fn remove(&self, law: Law) -> Result<bool, InstallError> {
+        let mut was_there = false;
+        for part in [LINK, SOCKETS, SETTINGS] {
+            match unlinkat(&self.0, name(law, part), AtFlags::empty()) {
+                Ok(()) => was_there = true,
+                Err(Errno::NOENT) => {}
+                Err(error) => return Err(InstallError::Call("remove", error.into())),
+            }
+        }
+        Ok(was_there)
+    }
+
+    /// Unmounts the file system and removes the folder, if no law is left.
+    fn leave(self) -> Result<(), InstallError> {
+        // The kernel's own files (`maps.debug`) have a point in their names; no pin may have one.
+        let is_empty = rustix::fs::Dir::read_from(self.0.as_fd())
+            .is_ok_and(|entries| entries.flatten().all(|entry| entry.file_name().to_bytes().contains(&b'.')));
+        drop(self);
+        if !is_empty {
+            return Ok(());
+        }
+        unmount(FOLDER, UnmountFlags::NOFOLLOW).map_err(|error| InstallError::Call("unmount", error.into()))?;
+        match rustix::fs::rmdir(FOLDER) {
+            Ok(()) | Err(Errno::NOENT | Errno::NOTEMPTY | Errno::EXIST) => Ok(()),
+            Err(error) => Err(InstallError::Call("rmdir", error.into())),
+        }
+    }
+}
+
+fn check_root() -> Result<(), InstallError> {
+    if rustix::process::geteuid().is_root() { Ok(()) } else { Err(LoadError::NotRoot.into()) }
+}
+
+fn name(law: Law, part: &str) -> String {
+    format!("{law}-{part}")
+}
+
+fn path(law: Law, part: &str) -> CString {
+    CString::new(format!("{FOLDER}/{}", name(law, part))).expect("no name has a zero")
+}

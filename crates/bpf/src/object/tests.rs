@@ -1,0 +1,49 @@
+use super::*;
+
+const OBJECT: &[u8] = include_bytes!("../../object/tcp.bpf.o");
+
+/// A field of 1 bit at bit 13 of words of 1 byte: byte 1, bits 64 − 6 to the left, 63 to the right. One of 4 bits at bit 30 of words of 4 bytes
+/// crosses a word, so it is read as 8 bytes from 0.
+#[test]
+fn bit_field_read_as_the_least_word_around_it() {
+    let answers = |bit_offset, bits, size| {
+        let place = Place { bit_offset, bits, size, is_number: true, is_signed: false };
+        [0, 1, 2, 3, 4, 5].map(|question| asked(question, place))
+    };
+    assert_eq!(answers(13, 1, 1), [1, 1, 1, 0, 58, 63].map(Some));
+    assert_eq!(answers(30, 4, 4), [0, 8, 1, 0, 30, 60].map(Some));
+    assert_eq!(answers(64, 0, 4), [8, 4, 1, 0, 32, 32].map(Some));
+}
+
+#[test]
+fn object_fits_types_of_its_own() {
+    let object = Object::parse(OBJECT).expect("the object is whole");
+    let (_, btf) = object.elf.section(".BTF").expect("it has types");
+    let own = Btf::parse(btf.data).expect("they are whole");
+    let programs = object.programs(&own).expect("an object fits its own types");
+    let functions: Vec<&str> =
+        programs.iter().filter(|it| it.kind == Kind::StructOps).map(|it| it.name.as_str()).collect();
+    let expected = ["init", "release", "ssthresh", "set_state", "undo_cwnd", "cwnd_event", "pkts_acked", "cong_avoid"];
+    assert_eq!(functions, expected);
+    assert_eq!(object.settings_size(), Some(crate::Settings::BYTES));
+    assert_eq!(object.license(), Some(&b"Dual MIT/GPL\0"[..]));
+}
+
+#[test]
+fn kernel_without_the_types_is_named_as_unfit() {
+    let object = Object::parse(OBJECT).expect("the object is whole");
+    // A header without types.
+    let empty = [0x0001_eb9f_u32, 24, 0, 0, 0, 1].map(u32::to_le_bytes).concat();
+    let empty = [empty, vec![0]].concat();
+    let refused = object.programs(&Btf::parse(&empty).expect("whole")).expect_err("no types");
+    assert!(matches!(&refused, Unfit::NoField(name) if name.contains("tcp_sock")), "{refused}");
+}
+
+#[test]
+fn cut_object_is_refused_without_panic() {
+    for len in (0..OBJECT.len()).step_by(97) {
+        if let Ok(object) = Object::parse(&OBJECT[..len]) {
+            panic!("{len} of {} bytes are no object: {object:?}", OBJECT.len());
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! The same law twice is the same law: the Rust of [`anabranch_cc`] and the C of `c/law.h` get the same events, drawn from a seed, and their windows
+//! agree within one segment or 0.5 %. `ANABRANCH_EVENTS=1000000` draws more of them.
+#![cfg(unix)]
+#![expect(clippy::print_stdout, reason = "a run shows how close the windows are")]
+
+mod drawn;
+mod host;
+
+use std::collections::BTreeSet;
+
+use anabranch_bpf::{Event, Kind, Law, Settings, segments};
+
+use crate::drawn::Flow;
+
+/// The events of one law in the test command. A long run has a million.
+const EVENTS: usize = 100_000;
+
+/// Events of one flow; then another one begins, on another path.
+const FLOW: usize = 4_000;
+
+const SEED: u64 = 36;
+
+#[test]
+fn fast_in_c_has_the_windows_of_rust() {
+    compare(Law::Fast, &[]);
+}
+
+#[test]
+fn emfast_in_c_has_the_windows_of_rust() {
+    compare(Law::Emfast, &[]);
+}
+
+#[test]
+fn rrfast_in_c_has_the_windows_of_rust() {
+    compare(Law::Rrfast, &[]);
+}
+
+#[test]
+fn composite_in_c_has_the_windows_of_rust() {
+    compare(Law::Composite, &[]);
+}
+
+/// The loss policy of ctcp-2019 on FAST with both other parts, a dead band, and other numbers.
+#[test]
+fn combined_parts_in_c_have_the_windows_of_rust() {
+    let parts = [("loss", "composite"), ("refill", "ccafr"), ("base_rtt", "reroute")];
+    let numbers = [("gamma", "0.3"), ("alpha", "50"), ("beta", "60"), ("average_weight", "0.25")];
+    compare(Law::Fast, &[&parts[..], &numbers[..]].concat());
+}
+
+/// A tenth more alpha is another law, and the harness sees it.
+#[test]
+fn another_alpha_in_c_has_other_windows() {
+    let mut other = Settings::of(Law::Fast);
+    other.set("alpha", "22").expect("in range");
+    let worst = worst(&trace(&Settings::of(Law::Fast), 10_000), &other);
+    assert!(worst.excess > 1.0, "{worst:?}");
+}
+
+#[track_caller]
+fn compare(law: Law, pairs: &[(&str, &str)]) {
+    let mut settings = Settings::of(law);
+    for (key, value) in pairs {
+        settings.set(key, value).expect("the C law has it");
+    }
+    let trace = trace(&settings, events());
+    let kinds: BTreeSet<u32> = trace.iter().map(|(event, _)| event.kind as u32).collect();
+    assert_eq!(kinds.len(), Kind::PathChanged as usize + 1, "every kind of event happens");
+    let worst = worst(&trace, &settings);
+    assert!(worst.excess <= 1.0, "{law}, {} events, seed {SEED}: {worst:?}", trace.len());
+}
+
+fn events() -> usize {
+    std::env::var("ANABRANCH_EVENTS").map_or(EVENTS, |text| text.parse().expect("a number of events"))
+}
+
+fn trace(settings: &Settings, count: usize) -> Vec<(Event, f64)> {
+    let mut flow = Flow::new(settings, SEED);
+    while flow.trace.len() < count {
+        if flow.trace.len() % FLOW == FLOW - 1 { flow.begin_anew() } else { flow.step() }
+    }
+    flow.trace
+}
+
+/// The event after which the two windows differ most.
+#[derive(Clone, Copy, Debug, Default)]
+#[expect(dead_code, reason = "a failure prints the fields")]
+struct Worst {
+    /// The difference over what is allowed: one segment or 0.5 %, whichever is more.
+    excess: f64,
+    index: usize,
+    rust: f64,
+    c: f64,
+}
+
+fn worst(trace: &[(Event, f64)], settings: &Settings) -> Worst {
+    compared(trace, host::windows(settings, trace.iter().map(|(event, _)| *event)))
+}
+
+fn compared(trace: &[(Event, f64)], got: Vec<u64>) -> Worst {
+    assert_eq!(got.len(), trace.len(), "one window an event");
+    let mut worst = Worst::default();
+    for (index, (&(_, rust), c)) in trace.iter().zip(got).enumerate() {
+        let c = segments(c);
+        let excess = (rust - c).abs() / 1.0_f64.max(0.005 * rust);
+        if excess > worst.excess {
+            worst = Worst { excess, index, rust, c };
+        }
+    }
+    println!("{} events, the worst: {worst:?}", trace.len());
+    worst
+}
+
+/// The same in the kernel, whose verifier has accepted the programs: `BPF_PROG_TEST_RUN` of the C that the sockets run.
+#[cfg(target_os = "linux")]
+#[test]
+fn laws_in_the_kernel_have_the_windows_of_rust() {
+    use anabranch_bpf::kernel::{Steps, check};
+    if let Err(lack) = check() {
+        println!("skipped: {lack}");
+        return;
+    }
+    for law in Law::ALL {
+        let settings = Settings::of(law);
+        let mut steps = Steps::load(&settings).expect("the kernel takes the program");
+        let begin = Event::new(Kind::PathChanged, 0);
+        assert_eq!(steps.window(&begin).expect("it runs"), 10 << 24, "the first window of {law}");
+        let trace = trace(&settings, events());
+        let got = trace.iter().map(|(event, _)| steps.window(event).expect("it runs")).collect();
+        let worst = compared(&trace, got);
+        assert!(worst.excess <= 1.0, "{law}, {} events, seed {SEED}: {worst:?}", trace.len());
+    }
+}
