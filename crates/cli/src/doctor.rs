@@ -30,6 +30,7 @@ pub(crate) fn doctor(args: &Doctor) -> Outcome {
     let mut findings = of_socket(&socket, wanted);
     findings.push(ciphers());
     findings.extend(of_emulator());
+    findings.push(of_kernel());
     if args.json {
         return network::print_line(&findings);
     }
@@ -104,6 +105,13 @@ fn of_emulator() -> Vec<Finding> {
             remedy: (!has_ip).then(|| "apt-get install iproute2".to_owned()),
         },
     ]
+}
+
+/// The requirements of `anabranch kernel`.
+fn of_kernel() -> Finding {
+    let lack = crate::kernel::finding().err();
+    let found = if lack.is_none() { "yes" } else { "no" }.to_owned();
+    Finding { what: "laws in the kernel", found, remedy: lack }
 }
 
 fn print(findings: &[Finding]) -> Outcome {

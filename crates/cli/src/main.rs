@@ -10,6 +10,7 @@ mod eval;
 mod failure;
 mod files;
 mod generate;
+mod kernel;
 mod link;
 mod network;
 mod reproduce;
@@ -54,6 +55,7 @@ fn run(anabranch: Anabranch) -> Outcome {
         Command::Cc(command) => cc::cc(&command),
         Command::Generate(command) => generate::generate(&command),
         Command::Link(command) => link::link(&command),
+        Command::Kernel(command) => kernel::kernel(&command),
         Command::Key(command) => network::key(&command),
         Command::Recv(args) => network::recv(&args),
         Command::Send(args) => network::send(&args),

@@ -1,0 +1,243 @@
+//! The commands, over `anabranch_bpf::kernel`.
+
+use std::fs;
+use std::io::Write as _;
+use std::net::Ipv4Addr;
+use std::process::Command;
+
+use anabranch_bpf::kernel::{self, Group, InstallError, Installed, LoadError, Socket};
+use anabranch_bpf::{Law, Settings};
+use serde::Serialize;
+
+use crate::args::kernel::{Kernel, Load, One, Run, Set, Status, Unload};
+use crate::failure::{Failure, Outcome};
+use crate::network;
+use crate::terminal::{Align, PLAIN, Table};
+
+/// Runs a command.
+pub(crate) fn kernel(command: &Kernel) -> Outcome {
+    match command {
+        Kernel::Load(args) => load(args),
+        Kernel::Unload(args) => unload(args),
+        Kernel::Status(args) => status(args),
+        Kernel::Set(args) => set(args),
+        Kernel::Default(args) => make_default(args),
+        Kernel::Run(args) => run(args),
+    }
+}
+
+/// What this machine lacks, for `anabranch doctor`.
+pub(crate) fn finding() -> Result<(), String> {
+    kernel::check().map_err(|error| error.to_string())
+}
+
+fn load(args: &Load) -> Outcome {
+    let mut settings = Settings::of(args.law);
+    change(&mut settings, &args.settings)?;
+    kernel::install(args.law, &settings)?;
+    say(&format!("{0} is loaded; programs choose it by name: iperf3 -C {0}", args.law))
+}
+
+fn unload(args: &Unload) -> Outcome {
+    let loaded = kernel::installed()?;
+    if let Some(law) = args.laws.iter().find(|law| !loaded.contains(law)) {
+        return Err(InstallError::NotLoaded(*law).into());
+    }
+    let laws = if args.laws.is_empty() { &loaded } else { &args.laws };
+    let default = fs::read_to_string(DEFAULT).unwrap_or_default();
+    for &law in laws {
+        if default.trim() == law.name() {
+            let next = another_default().map_err(|error| Failure::failed(format!("{DEFAULT}: {error}")))?;
+            say(&format!("the default of this network namespace is {next} (was {law})"))?;
+        }
+        kernel::remove(law)?;
+    }
+    let names: Vec<&str> = laws.iter().map(|law| law.name()).collect();
+    say(&match names.as_slice() {
+        [] => "no law was loaded".to_owned(),
+        names => format!("unloaded: {}; connections that have one keep it", names.join(", ")),
+    })
+}
+
+/// Makes a law of the kernel itself the default of this network namespace. CUBIC may be restricted in a namespace; Reno never is.
+fn another_default() -> std::io::Result<&'static str> {
+    fs::write(DEFAULT, "cubic").map(|()| "cubic").or_else(|_| fs::write(DEFAULT, "reno").map(|()| "reno"))
+}
+
+const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
+
+fn set(args: &Set) -> Outcome {
+    let loaded = kernel::installed()?;
+    let laws = args.law.map_or(loaded, |law| vec![law]);
+    if laws.is_empty() {
+        return Err(Failure::failed("no law is loaded: anabranch kernel load fast"));
+    }
+    // All are checked before one is changed.
+    let mut changed = vec![];
+    for law in laws {
+        let installed = Installed::open(law)?;
+        let mut settings = installed.settings()?;
+        change(&mut settings, &args.settings)
+            .map_err(|failure| Failure { message: format!("{law}: {}", failure.message), ..failure })?;
+        changed.push((installed, settings));
+    }
+    for (installed, settings) in &changed {
+        installed.set(settings)?;
+    }
+    Ok(())
+}
+
+fn change(settings: &mut Settings, pairs: &[(String, String)]) -> Outcome {
+    pairs
+        .iter()
+        .try_for_each(|(key, value)| settings.set(key, value).map_err(|problem| Failure::usage(problem.to_string())))
+}
+
+fn make_default(args: &One) -> Outcome {
+    Installed::open(args.law)?;
+    let before = fs::read_to_string(DEFAULT).unwrap_or_default();
+    fs::write(DEFAULT, args.law.name()).map_err(|error| Failure::failed(format!("{DEFAULT}: {error}")))?;
+    say(&format!("the default of this network namespace is {} (was {})", args.law, before.trim()))
+}
+
+fn run(args: &Run) -> Outcome {
+    Installed::open(args.law)?;
+    let group = Group::make(args.law)?;
+    let (program, arguments) = args.command.split_first().expect("a program is required");
+    // An interrupt from the keyboard is for the program; this command still has to remove the group.
+    ctrlc::set_handler(|| {}).map_err(|error| Failure::failed(error.to_string()))?;
+    let outcome = group.spawn(Command::new(program).args(arguments)).and_then(|mut child| child.wait());
+    let path = group.path().to_owned();
+    if let Err(error) = group.remove() {
+        crate::terminal::complain(&format!("{}: {error}; programs still run in it", path.display()));
+    }
+    match outcome {
+        Ok(status) if status.success() => Ok(()),
+        // The program has said why.
+        Ok(status) => Err(Failure {
+            code: status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1),
+            ..Failure::failed("")
+        }),
+        Err(error) => Err(Failure::usage(format!("{}: {error}", program.display()))),
+    }
+}
+
+/// A loaded law.
+#[derive(Serialize)]
+struct LawStatus {
+    law: &'static str,
+    settings: serde_json::Map<String, serde_json::Value>,
+    connections: Vec<Connection>,
+}
+
+/// A connection; windows and queues in segments.
+#[derive(Serialize)]
+struct Connection {
+    local: String,
+    remote: String,
+    window: f64,
+    queued: Option<f64>,
+    base_rtt_ms: Option<f64>,
+    average_rtt_ms: Option<f64>,
+    mode: &'static str,
+    reroutes: u32,
+}
+
+fn status(args: &Status) -> Outcome {
+    let laws = kernel::installed()?.into_iter().map(of_law).collect::<Result<Vec<_>, _>>()?;
+    if args.json {
+        return network::print_line(&laws);
+    }
+    let mut out = anstream::stdout().lock();
+    if laws.is_empty() {
+        writeln!(out, "no law is loaded")?;
+    }
+    for law in &laws {
+        let settings: Vec<String> = law.settings.iter().map(|(key, value)| format!("{key}={}", plain(value))).collect();
+        writeln!(out, "{}  {}", law.law, settings.join(" "))?;
+        write!(out, "{}", table(&law.connections).render("  "))?;
+    }
+    Ok(out.flush()?)
+}
+
+fn plain(value: &serde_json::Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn of_law(law: Law) -> Result<LawStatus, Failure> {
+    let installed = Installed::open(law)?;
+    let settings = installed.settings()?.pairs().into_iter();
+    let settings = settings.map(|(key, value)| (key.to_owned(), value.into())).collect();
+    let connections = installed.sockets()?.iter().map(Connection::of).collect();
+    Ok(LawStatus { law: law.name(), settings, connections })
+}
+
+impl Connection {
+    fn of(socket: &Socket) -> Self {
+        let ms = |ns: Option<u64>| ns.map(|ns| ns as f64 / 1e6);
+        // The address of IPv6 is not reported; the port identifies the connection.
+        let end = |(address, port): (Ipv4Addr, u16)| match address {
+            Ipv4Addr::UNSPECIFIED => format!("[IPv6]:{port}"),
+            address => format!("{address}:{port}"),
+        };
+        Self {
+            local: end(socket.local),
+            remote: end(socket.remote),
+            window: socket.window,
+            queued: socket.queued,
+            base_rtt_ms: ms(socket.base_rtt_ns),
+            average_rtt_ms: ms(socket.average_rtt_ns),
+            mode: socket.mode,
+            reroutes: socket.reroutes,
+        }
+    }
+}
+
+fn table(connections: &[Connection]) -> Table {
+    let right = |head| (head, Align::Right);
+    let mut table = Table::new(&[
+        ("local", Align::Left),
+        ("remote", Align::Left),
+        right("window"),
+        right("queued"),
+        right("baseRTT ms"),
+        right("avgRTT ms"),
+        ("mode", Align::Left),
+    ]);
+    for connection in connections {
+        let number = |value: Option<f64>, digits| value.map_or_else(String::new, |value| format!("{value:.digits$}"));
+        let cells = [
+            connection.local.clone(),
+            connection.remote.clone(),
+            number(Some(connection.window), 1),
+            number(connection.queued, 1),
+            number(connection.base_rtt_ms, 3),
+            number(connection.average_rtt_ms, 3),
+            connection.mode.to_owned(),
+        ];
+        table.row(cells.map(|cell| (cell, PLAIN)).to_vec());
+    }
+    table
+}
+
+fn say(line: &str) -> Outcome {
+    let mut out = anstream::stdout().lock();
+    writeln!(out, "{line}")?;
+    Ok(out.flush()?)
+}
+
+/// What the machine lacks, and a law that is not loaded, is wrong usage; the rest is a failure.
+impl From<InstallError> for Failure {
+    fn from(error: InstallError) -> Self {
+        match &error {
+            InstallError::Load(load) if load.is_lack() => Self::usage(error.to_string()),
+            _ => Self::failed(error.to_string()),
+        }
+    }
+}
+
+impl From<LoadError> for Failure {
+    fn from(error: LoadError) -> Self {
+        InstallError::from(error).into()
+    }
+}

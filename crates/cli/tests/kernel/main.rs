@@ -1,0 +1,193 @@
+//! Laws in the kernel, as programs see them. Where the kernel cannot, the tests say so and pass. Laws are the kernel's, not a namespace's, so one
+//! test run at a time has them; pins are in a mount namespace of the test's own.
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot set its stage shall stop there")]
+#![expect(clippy::print_stdout, reason = "whoever runs the tests shall know what was not tested")]
+
+#[expect(dead_code, reason = "some of it is for the other tests")]
+#[path = "../command/support.rs"]
+mod support;
+
+use std::fs::{self, File};
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, Output, Stdio};
+use std::thread;
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::net::sockopt::{set_tcp_congestion, tcp_congestion};
+use serde_json::Value;
+
+use crate::support::{assert_exit, repository, stderr, stdout};
+
+/// Set for the run inside of the namespaces.
+const INSIDE: &str = "ANABRANCH_INSIDE";
+const FOLDER: &str = "/run/anabranch-kernel";
+
+fn kernel(arguments: &str) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_anabranch")).arg("kernel").args(arguments.split(' ')).output().unwrap()
+}
+
+/// Whether this process has namespaces of its own; if not, runs the test in some. Without root or BTF it says why not.
+fn is_inside(test: &str) -> bool {
+    if std::env::var_os(INSIDE).is_some() {
+        return true;
+    }
+    if let Err(lack) = anabranch_bpf::kernel::check() {
+        println!("skipped: {lack}");
+        return false;
+    }
+    let lock = File::create(std::env::temp_dir().join("anabranch-kernel-tests.lock")).unwrap();
+    flock(&lock, FlockOperation::LockExclusive).unwrap();
+    let mut inner = Command::new("unshare");
+    inner.args(["-mn", "sh", "-c", "mount -t tmpfs tmpfs /run && ip link set lo up && exec \"$@\"", "sh"]);
+    let status =
+        inner.arg(std::env::current_exe().unwrap()).args([test, "--exact", "--nocapture"]).env(INSIDE, "1").status();
+    assert!(status.unwrap().success(), "{test} failed in its namespaces");
+    false
+}
+
+fn status() -> Value {
+    let told = kernel("status --json");
+    assert_exit(&told, 0);
+    serde_json::from_slice(&told.stdout).unwrap()
+}
+
+#[test]
+fn law_loaded_set_and_unloaded_leaves_nothing() {
+    if !is_inside("law_loaded_set_and_unloaded_leaves_nothing") {
+        return;
+    }
+    assert_exit(&kernel("load fast alpha=100"), 0);
+    assert_exit(&kernel("load fast"), 1);
+    assert_exit(&kernel("load rrfast"), 0);
+    assert_exit(&kernel("set --law fast alpha=200 refill=ccafr"), 0);
+    let told = status();
+    assert_eq!(told[0]["law"], "fast");
+    assert_eq!((&told[0]["settings"]["alpha"], &told[0]["settings"]["refill"]), (&"200".into(), &"ccafr".into()));
+    assert_eq!((&told[1]["law"], &told[1]["settings"]["base_rtt"]), (&"rrfast".into(), &"reroute".into()));
+    // All or none: `refill.gapflag` is no setting in the kernel.
+    let refused = kernel("set gamma=0.25 refill.gapflag=even");
+    assert_exit(&refused, 2);
+    assert_eq!(status()[1]["settings"]["gamma"], "0.5");
+    assert_exit(&kernel("unload rrfast"), 0);
+    assert_exit(&kernel("unload rrfast"), 1);
+    assert_exit(&kernel("default fast"), 0);
+    assert_exit(&kernel("unload"), 0);
+    assert_eq!(status(), Value::Array(vec![]));
+    assert!(!fs::exists(FOLDER).unwrap(), "{FOLDER} is left");
+    assert!(!fs::read_to_string("/proc/self/mounts").unwrap().contains(FOLDER), "a mount is left");
+    let available = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap();
+    assert!(!available.split_whitespace().any(|law| law == "fast"), "{available}");
+}
+
+#[test]
+fn connection_keeps_its_law_after_unload() {
+    if !is_inside("connection_keeps_its_law_after_unload") {
+        return;
+    }
+    // The command that loads has ended long before anything is sent.
+    assert_exit(&kernel("load emfast alpha=50"), 0);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (mut far, _) = listener.accept().unwrap();
+    set_tcp_congestion(&near, "emfast").unwrap();
+    let reader = thread::spawn(move || {
+        let mut all = vec![];
+        far.read_to_end(&mut all).map(|_| all)
+    });
+    let half = vec![7; 4_000_000];
+    near.write_all(&half).unwrap();
+    let told = status();
+    let connection = &told[0]["connections"][0];
+    assert_eq!(connection["local"], near.local_addr().unwrap().to_string());
+    assert_eq!(connection["remote"], near.peer_addr().unwrap().to_string());
+    assert!(connection["window"].as_f64().unwrap() > 10.0, "{told}");
+    assert!(connection["base_rtt_ms"].as_f64().unwrap() > 0.0, "{told}");
+    assert_exit(&kernel("unload"), 0);
+    near.write_all(&half).unwrap();
+    assert_eq!(tcp_congestion(&near).unwrap(), "emfast");
+    drop(near);
+    assert_eq!(reader.join().unwrap().unwrap().len(), 2 * half.len());
+}
+
+#[test]
+fn program_run_with_a_law_has_it() {
+    if !is_inside("program_run_with_a_law_has_it") {
+        return;
+    }
+    let groups = fs::read_to_string("/proc/self/cgroup").unwrap();
+    if !groups.lines().any(|line| line.starts_with("0::")) {
+        println!("skipped: there are no control groups of version 2");
+        return;
+    }
+    assert_exit(&kernel("run composite -- true"), 1);
+    assert_exit(&kernel("load composite"), 0);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port().to_string();
+    let script = "import socket, sys\ns = socket.create_connection(('127.0.0.1', int(sys.argv[1])))\n\
+                  print(s.getsockopt(6, 13, 16).split(b'\\0')[0].decode())\nsys.exit(5)\n";
+    let mut command = Command::new(env!("CARGO_BIN_EXE_anabranch"));
+    let told = command.args(["kernel", "run", "composite", "--", "python3", "-c", script, &port]).output().unwrap();
+    assert_exit(&told, 5);
+    assert_eq!(stdout(&told).trim(), "composite");
+    let plain = Command::new("python3").args(["-c", script, &port]).output().unwrap();
+    assert_ne!(stdout(&plain).trim(), "composite");
+    assert_exit(&kernel("unload"), 0);
+}
+
+/// The first block of docs/kernel.md, in order; transfers take a second instead of twenty, and are left out where there is no iperf3.
+#[test]
+fn commands_of_the_page_succeed() {
+    if let Err(missing) = anabranch_emulator::linux::can_emulate() {
+        println!("skipped: {missing}");
+        return;
+    }
+    if !is_inside("commands_of_the_page_succeed") {
+        return;
+    }
+    let page = fs::read_to_string(repository().join("docs/kernel.md")).unwrap();
+    let block = page.split("```console\n").nth(1).unwrap().split("```").next().unwrap();
+    let has_iperf = Command::new("iperf3").arg("-v").output().is_ok();
+    for line in block.lines() {
+        let command = line.split('#').next().unwrap().trim().strip_prefix("sudo anabranch ").unwrap();
+        if command.contains("iperf3") && !has_iperf {
+            println!("skipped: there is no iperf3");
+            continue;
+        }
+        let command = command.replace("-t 20", "-t 1");
+        let mut anabranch = Command::new(env!("CARGO_BIN_EXE_anabranch"));
+        // A server in the background keeps what it inherits, so nothing of it is read.
+        let status =
+            anabranch.args(command.split(' ')).current_dir(repository()).stdout(Stdio::null()).status().unwrap();
+        assert!(status.success(), "{line}: {status}");
+    }
+}
+
+/// One sentence, exit 2. The program's folder may be closed to others; then there is nothing to run.
+#[test]
+fn user_without_root_is_told_in_one_sentence() {
+    if !rustix::process::geteuid().is_root() {
+        let told = kernel("load fast");
+        assert_exit(&told, 2);
+        return;
+    }
+    let mut command = Command::new(env!("CARGO_BIN_EXE_anabranch"));
+    let Ok(told) = command.args(["kernel", "load", "fast"]).uid(65534).gid(65534).output() else {
+        println!("skipped: another user cannot run the program");
+        return;
+    };
+    assert_exit(&told, 2);
+    assert_eq!(stderr(&told).trim_end().lines().count(), 1, "{}", stderr(&told));
+    assert!(stderr(&told).contains("root"), "{}", stderr(&told));
+}
+
+#[test]
+fn name_that_is_no_law_is_wrong_usage() {
+    for name in ["anabranch", "../fast", "fast/..", ""] {
+        let told = |verb| Command::new(env!("CARGO_BIN_EXE_anabranch")).args(["kernel", verb, name]).output().unwrap();
+        assert_exit(&told("load"), 2);
+        assert_exit(&told("unload"), 2);
+    }
+}
