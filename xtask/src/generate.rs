@@ -4,7 +4,7 @@ use std::fs;
 
 use anabranch_lab::reference;
 
-use crate::{object, run};
+use crate::{field, object, run};
 
 pub(crate) fn run(check: bool) -> Result<(), String> {
     let mut stale = vec![];
@@ -20,6 +20,9 @@ pub(crate) fn run(check: bool) -> Result<(), String> {
     }
     if object::run(check)? {
         stale.push("crates/bpf/object");
+    }
+    if !field::table(check)? {
+        stale.push(field::DOCUMENT);
     }
     if stale.is_empty() {
         Ok(())

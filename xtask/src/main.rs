@@ -1,6 +1,7 @@
 //! `cargo xtask`: everything that checks, measures or generates.
 
 mod counts;
+mod field;
 mod generate;
 mod law_table;
 mod links;
@@ -64,6 +65,8 @@ enum Task {
     Platforms,
     /// Writes the outcome of `anabranch reproduce law --json` into the table of docs/law.md.
     LawTable(law_table::Options),
+    /// Judges the default law on a small field of random networks by the bounds of experiments/field; half a minute.
+    Field(field::Options),
     /// Counts the instructions of the benchmark scenarios under callgrind and compares with CONTRIBUTING.md.
     Counts {
         /// Write the counts into CONTRIBUTING.md instead of comparing.
@@ -87,6 +90,7 @@ fn main() -> ExitCode {
         Task::Platforms => platforms::run(),
         Task::Soak(options) => soak::run(&options),
         Task::LawTable(options) => law_table::run(&options),
+        Task::Field(options) => field::run(&options),
         Task::Counts { write } => counts::run(write),
     };
     match result {

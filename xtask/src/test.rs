@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::steps::Steps;
-use crate::{counts, generate, oracle, packages, run, tidy};
+use crate::{counts, field, generate, oracle, packages, run, tidy};
 
 /// Version of `cargo deny` that checks licences and sources.
 const DENY_VERSION: &str = "0.20.2";
@@ -40,6 +40,7 @@ fn check(steps: &mut Steps) -> Result<(), String> {
     steps.run("licences", deny)?;
     steps.run("release build", || run::run("cargo", &["build", "--release", "--locked", "--quiet"], &[]))?;
     let reproduction = steps.run("experiments", reproduce)?;
+    steps.run("random networks", || field::run(&field::Options::default()))?;
     steps.run("test build", || run::run("cargo", &["test", "--workspace", "--locked", "--quiet", "--no-run"], &[]))?;
     steps.run("tests", || {
         // Outside of this command the tests of the report are skipped without a browser, and run their own experiments; tests of the projects of
