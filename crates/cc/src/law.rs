@@ -16,6 +16,7 @@ macro_rules! laws {
 
 laws! {
     anabranch,
+    anabranch2,
     bbr,
     bbr1,
     composite,

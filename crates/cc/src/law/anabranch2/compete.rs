@@ -1,0 +1,139 @@
+//! A rival fills the queue: the window of CUBIC (RFC 9438).
+//!
+//! Drains go on while the queue is long and does not fall by itself. Two in a row that find the queue to be ours, going and coming, end the competition, or
+//! one that reaches the bottom in three steps.
+
+use super::Core;
+use crate::controller::{Ack, Limit, Phase};
+use crate::law::cubic::{alpha_friendly, curve, time_to_plateau};
+
+/// The state beside a rival.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Compete {
+    cubic: Cubic,
+    /// Drains in a row that found the queue to be ours.
+    pub(super) ours: u32,
+    /// The queueing delay at losses: that of a full buffer.
+    full: f64,
+    /// When the window was last reduced.
+    reduced_at: f64,
+}
+
+/// CUBIC's variables; windows in segments, times in seconds.
+#[derive(Clone, Copy, Debug)]
+struct Cubic {
+    window_max: f64,
+    threshold: f64,
+    /// Begins with the first ACK after a loss.
+    epoch: Option<Epoch>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Epoch {
+    began: f64,
+    plateau: f64,
+    k: f64,
+    /// The window of Reno.
+    friendly: f64,
+}
+
+impl Compete {
+    /// Begins with a window of `window`, which holds the share of the link that the flow has.
+    pub(super) fn enter(core: &mut Core, window: f64) -> Self {
+        core.window = window.max(2.0);
+        let cubic = Cubic { window_max: window, threshold: window, epoch: None };
+        Self { cubic, ours: 0, full: 0.0, reduced_at: core.model.now }
+    }
+
+    /// Goes on after a drain, during which the curve of CUBIC stood still.
+    pub(super) fn resume(mut self, core: &mut Core, window: f64, drain_began: f64) -> Self {
+        core.window = window;
+        if let Some(epoch) = &mut self.cubic.epoch {
+            epoch.began += core.model.now - drain_began;
+        }
+        self.reduced_at = core.model.now;
+        self
+    }
+
+    /// Returns the part of the window that a drain leaves, if one begins.
+    pub(super) fn on_ack(&mut self, core: &mut Core, ack: &Ack) -> Option<f64> {
+        let interval = core.clock.interval_beside_rival(core.model.mean);
+        let Core { model, clock, .. } = core;
+        let now = model.now;
+        if clock.is_due(now) && clock.moves(model, interval) {
+            return None;
+        }
+        if clock.is_due(now) && ack.limit == Limit::Window {
+            // A queue that falls by itself would look like one that falls with our window.
+            let is_rising = model.standing > 0.97 * model.peak && model.rtt >= model.standing;
+            if model.queue() > 2.0 * model.tolerance && is_rising && now - self.reduced_at > 2.0 * model.mean {
+                return Some(if model.is_base_shown { (model.base / model.standing).clamp(0.7, 0.9) } else { 0.7 });
+            }
+            clock.skip_if_late(now, interval);
+        }
+        if ack.phase != Phase::Recovery && ack.limit == Limit::Window {
+            core.window = self.cubic.grown(now, core.model.mean, core.window, ack.newly_acked);
+        }
+        None
+    }
+
+    /// A loss at a window of `window`; whether it reduces the window.
+    pub(super) fn on_loss(&mut self, core: &mut Core, window: f64) -> bool {
+        let delay = core.model.queue_most();
+        if core.model.is_base_shown && delay < (0.3 * self.full).max(core.model.tolerance) {
+            // Without a queue: a random one.
+            return false;
+        }
+        self.full = delay.max(0.8 * self.full);
+        self.cubic.lose(window);
+        core.window = self.cubic.threshold;
+        self.reduced_at = core.model.now;
+        true
+    }
+
+    pub(super) fn on_timeout(&mut self, core: &mut Core) {
+        self.cubic.time_out(core.window);
+        core.window = 1.0;
+        self.reduced_at = core.model.now;
+    }
+}
+
+impl Cubic {
+    /// The window after `acked` more segments (RFC 9438 sec. 4.2 to 4.4).
+    fn grown(&mut self, now: f64, rtt: f64, window: f64, acked: f64) -> f64 {
+        if window < self.threshold {
+            return window + acked;
+        }
+        let window_max = self.window_max;
+        let epoch = self.epoch.get_or_insert_with(|| {
+            let plateau = window_max.max(window);
+            Epoch { began: now, plateau, k: time_to_plateau(C, window, plateau), friendly: window }
+        });
+        let gain = if epoch.friendly < window_max { alpha_friendly(BETA) } else { 1.0 };
+        epoch.friendly += gain * acked / window;
+        let at = |time: f64| curve(C, epoch.k, epoch.plateau, time);
+        let time = now - epoch.began;
+        if at(time) < epoch.friendly {
+            return window.max(epoch.friendly);
+        }
+        let target = at(time + rtt).clamp(window, 1.5 * window);
+        window + acked * (target - window) / window
+    }
+
+    fn lose(&mut self, window: f64) {
+        // RFC 9438 sec. 4.7: fast convergence.
+        self.window_max = if window < self.window_max { 0.5 * (1.0 + BETA) * window } else { window };
+        self.threshold = (BETA * window).max(2.0);
+        self.epoch = None;
+    }
+
+    fn time_out(&mut self, window: f64) {
+        self.window_max = window;
+        self.threshold = (BETA * window).max(2.0);
+        self.epoch = None;
+    }
+}
+
+/// RFC 9438: the constants of the curve and of the reduction.
+const C: f64 = 0.4;
+const BETA: f64 = 0.7;

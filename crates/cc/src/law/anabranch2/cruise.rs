@@ -1,0 +1,138 @@
+//! The queue is ours: FAST's window, with a drain every 5 s.
+//!
+//! ```text
+//! window    w ← w + (old base/mean + alpha − w)/4 each round trip
+//! room      while the path is empty the window grows by 1, 2, 4 .. segments each 50 ms: after a common drain, which leaves 0.85 to each, all flows take
+//!           equal steps. So drains are what losses are for Reno, and the shares become equal
+//! losses    reduce alpha; they reduce the window, too, if the queue is longer than alpha explains or too many are lost, and then it grows by single segments
+//! drain     on time, or if the queue is more than twice as long as expected
+//! doubt     a drain found that the queue is not ours: the window is held, as only then does the next drain show anything
+//! ```
+
+use super::Core;
+use crate::controller::{Ack, Limit, Phase};
+
+/// The state while the queue is ours.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cruise {
+    /// Drains in a row that found the queue not to be ours.
+    pub(super) doubts: u32,
+    /// The next step into free room, in segments.
+    step: f64,
+    /// The latest loss that reduced the window, and the end of growth by single segments; in seconds.
+    reduced_at: f64,
+    slow_until: f64,
+}
+
+impl Cruise {
+    /// Begins with a window of `window`.
+    pub(super) fn enter(core: &mut Core, window: f64) -> Self {
+        core.window = window.max(WINDOW_LEAST);
+        Self { doubts: 0, step: 1.0, reduced_at: f64::NEG_INFINITY, slow_until: f64::NEG_INFINITY }
+    }
+
+    /// Goes on after a drain.
+    pub(super) fn resume(self, core: &mut Core, window: f64) -> Self {
+        core.window = window.max(WINDOW_LEAST);
+        self
+    }
+
+    /// Returns the part of the window that a drain leaves, if one begins.
+    pub(super) fn on_ack(&mut self, core: &mut Core, ack: &Ack) -> Option<f64> {
+        let Core { model, clock, .. } = core;
+        clock.join(model);
+        let (now, mean, alpha) = (model.now, model.mean, model.alpha());
+        let is_limited = ack.limit == Limit::Application;
+        if is_limited && model.queued(mean - model.base) <= alpha {
+            return None;
+        }
+        let is_suspicious = model.queue() > SUSPICIOUS * model.queue_expected().max(model.own_delay) + model.tolerance;
+        if clock.is_due(now) && self.doubts == 0 && model.queue() < 0.3 * model.queue_expected() {
+            // The queue is empty: there is nothing to drain.
+            clock.pass(now);
+            model.own_delay *= 0.5;
+        }
+        let again = core.confirms_after();
+        let Core { model, clock, .. } = core;
+        if clock.is_due(now) && clock.moves(model, if self.doubts == 0 { clock.interval() } else { again }) {
+            return None;
+        }
+        let is_early = is_suspicious && clock.is_in_phase() && clock.since_end(now) > again;
+        if !is_limited && (clock.is_due(now) || (is_early && now - self.reduced_at > 3.0 * mean)) {
+            let part = (core.settings.drain_part * model.base / model.standing).clamp(0.35, 0.75);
+            return Some(part);
+        }
+        if ack.phase == Phase::Recovery && now - self.reduced_at < 2.0 * mean {
+            return None;
+        }
+        let step = self.step(core, ack);
+        let model = &core.model;
+        let is_held = is_suspicious || self.doubts > 0;
+        let is_above = core.window > ABOVE_CARRIED * model.carried + alpha.max(4.0);
+        if !(step < 0.0 && is_held || step > 0.0 && is_above) {
+            core.window = (core.window + step).max(WINDOW_LEAST);
+        }
+        None
+    }
+
+    /// The change of the window by an ACK.
+    fn step(&mut self, core: &Core, ack: &Ack) -> f64 {
+        let Core { model, window, .. } = core;
+        let (acked, alpha) = (ack.newly_acked, model.alpha());
+        let goal = model.old * model.base / model.mean + alpha;
+        let law = GAMMA * (goal - window) * acked / window;
+        let empty = (0.5 * alpha.max(2.0) / model.rate.max(1.0)).min(0.03 * model.base + 0.001);
+        let is_room = model.low - model.base < model.noise.max(empty) && ack.limit == Limit::Window;
+        if !is_room {
+            self.step = (self.step * (1.0 - 4.0 * acked / window)).max(0.05 * alpha).max(1.0);
+            return law;
+        }
+        // In proportion to the RTT, so that the steps of all flows are equal in rate and time; within what feedback allows.
+        let pace = (model.mean / STEP_S).clamp(0.25, 2.0);
+        let grown = law.max(acked * (pace * self.step / window).min(1.0));
+        self.step = match model.now < self.slow_until {
+            true => 1.0,
+            false => (self.step * (1.0 + pace.min(1.0) * acked / window)).min(*window),
+        };
+        grown
+    }
+
+    /// A loss while the window is `window`. Returns the window that it leaves, if it reduces it.
+    pub(super) fn on_loss(&mut self, core: &Core, window: f64) -> Option<f64> {
+        let model = &core.model;
+        let explained = (model.alpha() / model.rate.max(1.0)).max(model.tolerance);
+        let is_congested = model.queue_most() > 1.75 * explained
+            || model.loss_share() > LOSSES_MOST
+            || model.loss_share_long() > LOSSES_MOST_LONG;
+        if !is_congested || model.now - self.reduced_at <= 3.0 * model.mean {
+            return None;
+        }
+        self.reduced_at = model.now;
+        self.step = 1.0;
+        self.slow_until = model.now + core.clock.interval();
+        // What was carried is known to fit.
+        Some((AFTER_LOSS * window.min(model.carried.max(1.0))).max(1.0))
+    }
+}
+
+/// The part of the way to the goal in a round trip. Half of it, as in fast-2006, swings where the bottleneck's own round trip is longer.
+const GAMMA: f64 = 0.25;
+
+/// Below two segments in flight there is no RTT to compare.
+pub(super) const WINDOW_LEAST: f64 = 2.0;
+
+/// A queue that is so many times longer than expected may be another's.
+const SUSPICIOUS: f64 = 2.25;
+
+/// The window is at most this much larger than what the path carries, so that random losses do not stop it and a full buffer does.
+const ABOVE_CARRIED: f64 = 1.25;
+
+/// Flows of unequal RTTs take steps of equal time.
+const STEP_S: f64 = 0.05;
+
+/// Losses of one to two round trips, and of the last window or 150 segments, that are too many to be random.
+const LOSSES_MOST: f64 = 0.12;
+const LOSSES_MOST_LONG: f64 = 0.08;
+
+/// The part of what was carried that a loss leaves.
+const AFTER_LOSS: f64 = 0.8;

@@ -1,0 +1,205 @@
+//! The modes, and what leads from one to another: the policy.
+//!
+//! ```text
+//! Grow     a queue that follows our growth, or losses                            -> Cruise
+//! Cruise   a drain is due, or the queue is longer than ours can be               -> Drain
+//! Drain    the queue is ours, or empty, or too short to tell                     -> Cruise, at 0.85 if it became empty
+//!          it is ours, but its floor is above the base: the route is longer      -> Cruise with that base
+//!          the RTT stands still whatever we do: the route is longer              -> Grow with that base
+//!          it is not ours: for the first time, or the law yields                 -> Cruise, in doubt or not
+//!                          again                                                 -> Compete, from the window that we have
+//! Compete  a drain is due, the queue is long and does not fall by itself         -> Drain
+//! Drain    it is ours to the bottom, or twice in a row going and coming          -> Cruise
+//!          the RTT stands still                                                  -> Grow with that base
+//!          else                                                                  -> Compete
+//! any      timeout                                                               -> Grow; Compete stays
+//! ```
+//!
+//! No loss changes Cruise or Compete: losses say that a buffer is full, not whose it is.
+
+use super::compete::Compete;
+use super::cruise::Cruise;
+use super::drain::{Before, Drain, Outcome, Shown};
+use super::grow::Grow;
+use super::{Core, Rival};
+use crate::controller::Ack;
+
+/// The mode of the law; one owns the window.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Mode {
+    Grow(Grow),
+    Cruise(Cruise),
+    Drain(Drain),
+    Compete(Compete),
+}
+
+impl Mode {
+    /// The mode after an ACK.
+    pub(super) fn after_ack(&mut self, core: &mut Core, ack: &Ack) -> Self {
+        match self {
+            Self::Grow(grow) => {
+                if grow.on_ack(core, ack) {
+                    return Self::Cruise(Cruise::enter(core, core.window));
+                }
+            }
+            Self::Cruise(cruise) => {
+                if let Some(part) = cruise.on_ack(core, ack) {
+                    return Self::Drain(Drain::begin(core, Before::Cruise(*cruise), part));
+                }
+            }
+            Self::Compete(compete) => {
+                if let Some(part) = compete.on_ack(core, ack) {
+                    return Self::Drain(Drain::begin(core, Before::Compete(*compete), part));
+                }
+            }
+            Self::Drain(drain) => {
+                if let Some(outcome) = drain.on_ack(core) {
+                    return match (drain.before, outcome) {
+                        (Before::Cruise(cruise), Outcome::Shown(shown)) => after_cruise(core, drain, cruise, &shown),
+                        (Before::Cruise(cruise), Outcome::Returned(_)) => Self::Cruise(cruise),
+                        (Before::Compete(compete), Outcome::Shown(shown)) => {
+                            after_compete(core, drain, compete, &shown)
+                        }
+                        (Before::Compete(compete), Outcome::Returned(is)) => after_return(core, drain, compete, is),
+                    };
+                }
+            }
+        }
+        *self
+    }
+
+    /// The mode after a loss or a mark.
+    pub(super) fn after_loss(&mut self, core: &mut Core) -> Self {
+        match self {
+            Self::Grow(_) => {
+                if Grow::on_loss(core) {
+                    return Self::Cruise(Cruise::enter(core, core.window));
+                }
+            }
+            Self::Cruise(cruise) => {
+                let left = cruise.on_loss(core, core.window);
+                core.model.lose();
+                core.window = left.unwrap_or(core.window);
+            }
+            Self::Compete(compete) => _ = compete.on_loss(core, core.window),
+            Self::Drain(drain) => match &mut drain.before {
+                Before::Cruise(cruise) => {
+                    if let Some(left) = cruise.on_loss(core, drain.window) {
+                        drain.window = left;
+                        core.window = core.window.min(left);
+                    }
+                }
+                Before::Compete(compete) => {
+                    if compete.on_loss(core, drain.window) {
+                        let interval = core.clock.interval_beside_rival(core.model.mean);
+                        core.clock.skip(core.model.now, interval);
+                        return Self::Compete(*compete);
+                    }
+                }
+            },
+        }
+        *self
+    }
+
+    /// The mode after a timeout.
+    pub(super) fn after_timeout(&self, core: &mut Core) -> Self {
+        match *self {
+            Self::Compete(mut compete) | Self::Drain(Drain { before: Before::Compete(mut compete), .. }) => {
+                compete.on_timeout(core);
+                Self::Compete(compete)
+            }
+            Self::Grow(_) | Self::Cruise(_) | Self::Drain(_) => {
+                core.window = 1.0;
+                Self::Grow(Grow::default())
+            }
+        }
+    }
+}
+
+/// After a drain in Cruise.
+fn after_cruise(core: &mut Core, drain: &Drain, mut cruise: Cruise, shown: &Shown) -> Mode {
+    let Drain { window, rtt, .. } = *drain;
+    let (now, interval) = (core.model.now, core.clock.interval());
+    let is_in_phase = core.clock.is_in_phase();
+    if shown.is_floor && !shown.is_empty && shown.was_share_ours {
+        core.model.set_base(shown.bottom);
+        core.clock.end(now, interval, is_in_phase);
+        cruise.doubts = 0;
+        let fits = window * core.model.base / rtt + core.model.alpha();
+        return Mode::Cruise(cruise.resume(core, fits));
+    }
+    if shown.is_ours(core) || !shown.is_known {
+        core.model.own_delay = if shown.is_known { shown.delay } else { 0.5 * core.model.own_delay };
+        core.clock.end(now, interval, true);
+        cruise.doubts = 0;
+        let fits = (window * core.model.base / rtt + 0.5 * core.model.alpha()) * (1.0 - core.settings.decrease);
+        return Mode::Cruise(cruise.resume(core, if shown.is_empty { window.min(fits) } else { window }));
+    }
+    if shown.is_route(core, 0.15) {
+        core.model.set_base(shown.bottom);
+        core.clock.end(now, interval, is_in_phase);
+        core.window = window;
+        return Mode::Grow(Grow::default());
+    }
+    if core.settings.rival == Rival::Yield {
+        // Known now: the window is not held for the sake of another look.
+        core.model.own_delay = shown.delay;
+        core.clock.end(now, interval, false);
+        return Mode::Cruise(cruise.resume(core, window));
+    }
+    cruise.doubts += 1;
+    if cruise.doubts >= DOUBTS {
+        core.clock.end(now, core.clock.interval_beside_rival(core.model.mean), false);
+        return Mode::Compete(Compete::enter(core, window));
+    }
+    let again = core.confirms_after();
+    core.clock.end(now, again, false);
+    Mode::Cruise(cruise.resume(core, window))
+}
+
+/// After a drain in Compete that needs no return.
+fn after_compete(core: &mut Core, drain: &Drain, mut compete: Compete, shown: &Shown) -> Mode {
+    let Drain { window, rtt, began, .. } = *drain;
+    let now = core.model.now;
+    if shown.is_known && shown.is_ours(core) {
+        core.clock.end(now, core.clock.interval(), true);
+        core.model.own_delay = shown.delay;
+        core.model.is_base_shown = true;
+        let fits = window * core.model.base / rtt + core.model.alpha();
+        return Mode::Cruise(Cruise::enter(core, fits));
+    }
+    let interval = core.clock.interval_beside_rival(core.model.mean);
+    core.clock.end(now, interval, core.clock.is_in_phase());
+    if shown.is_known {
+        compete.ours = 0;
+        if shown.is_route(core, 0.1) {
+            core.model.set_base(shown.bottom);
+            core.window = window;
+            return Mode::Grow(Grow::default());
+        }
+    }
+    Mode::Compete(compete.resume(core, window, began))
+}
+
+/// After the window has come back from a drain in Compete that found the queue to be ours; `has_returned`: so did the queue.
+fn after_return(core: &mut Core, drain: &Drain, mut compete: Compete, has_returned: bool) -> Mode {
+    let Drain { window, rtt, began, .. } = *drain;
+    compete.ours = if has_returned { compete.ours + 1 } else { 0 };
+    if compete.ours >= RETURNS {
+        core.model.own_delay = rtt - core.model.base;
+        core.model.is_base_shown = true;
+        let fits = window * (core.model.base / rtt).min(1.0) + core.model.alpha();
+        return Mode::Cruise(Cruise::enter(core, fits));
+    }
+    if compete.ours > 0 {
+        let again = core.confirms_after();
+        core.clock.hurry(core.model.now, again);
+    }
+    Mode::Compete(compete.resume(core, window, began))
+}
+
+/// A rival needs so many drains as proof: one may meet a flow of our kind that begins, or a rival's loss.
+const DOUBTS: u32 = 2;
+
+/// The end of a rival, too.
+const RETURNS: u32 = 2;

@@ -1,0 +1,341 @@
+//! What the law knows of its path. Every ACK updates it in one order; it decides nothing.
+//!
+//! Windows and flights are in segments, times in seconds.
+
+use anabranch_units::Time;
+
+use super::Anabranch2Settings;
+use super::recent::{RecentMax, RecentMin};
+use crate::controller::{Ack, PathView};
+
+/// The estimates of a path.
+#[derive(Clone, Debug)]
+pub(super) struct Model {
+    /// The alpha at [`RATE_OF_ALPHA`].
+    alpha: f64,
+    /// The time of the latest ACK or loss.
+    pub(super) now: f64,
+    /// The least RTT of the last millisecond or so: without the delay of a burst or of a held ACK.
+    pub(super) rtt: f64,
+    /// The propagation delay: the least RTT of the last 30 to 60 s.
+    pub(super) base: f64,
+    /// The mean RTT, with the weight of half a window.
+    pub(super) mean: f64,
+    /// The least RTT of the last three quarters of a round trip or more: what of the delay stands.
+    pub(super) standing: f64,
+    /// The largest standing RTT of four round trips.
+    pub(super) peak: f64,
+    /// The least RTT of a tenth of a round trip.
+    pub(super) low: f64,
+    /// The flight a round trip ago.
+    pub(super) old: f64,
+    /// The rate, in segments a second, and the largest of 5 s.
+    pub(super) rate: f64,
+    rate_most: f64,
+    /// Segments that the path carries in a propagation delay: the most of three round trips.
+    pub(super) carried: f64,
+    /// Delays below this are no queue.
+    pub(super) tolerance: f64,
+    /// The mean time that ACKs are held back before they come.
+    pub(super) noise: f64,
+    /// How much RTTs have varied for the last six tenths of a second, and three round trips.
+    high: RecentMax,
+    least: RecentMin,
+    /// Segments lost and acknowledged.
+    losses: Losses,
+    /// What losses leave of alpha; infinity without losses.
+    pub(super) alpha_most: f64,
+    /// The queueing delay that a drain has shown to be ours; zero if none has.
+    pub(super) own_delay: f64,
+    /// Whether a drain has shown the base: less flight gave no shorter RTT.
+    pub(super) is_base_shown: bool,
+    /// The time over which the noise is a mean, at most a second, and the latest sample.
+    measured: f64,
+    last: Option<Sample>,
+    extrema: Extrema,
+}
+
+/// A sample of the RTT.
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    at: f64,
+    rtt: f64,
+}
+
+/// What the windowed estimates are made of.
+#[derive(Clone, Copy, Debug)]
+struct Extrema {
+    rtt: RecentMin,
+    base: RecentMin,
+    standing: RecentMin,
+    peak: RecentMax,
+    low: RecentMin,
+    old: RecentMax,
+    rate: RecentMax,
+    carried: RecentMax,
+}
+
+/// Losses of the last round trips, and of the last windows.
+#[derive(Clone, Copy, Debug, Default)]
+struct Losses {
+    /// When the present round began.
+    since: f64,
+    round: Count,
+    round_before: Count,
+    /// Weighted: older segments count less.
+    long: Count,
+}
+
+/// Segments with a known fate.
+#[derive(Clone, Copy, Debug, Default)]
+struct Count {
+    lost: f64,
+    acked: f64,
+}
+
+impl Count {
+    fn add(&mut self, ack: &Ack) {
+        self.lost += ack.newly_lost;
+        self.acked += ack.newly_acked;
+    }
+
+    fn scaled(self, by: f64) -> Self {
+        Self { lost: self.lost * by, acked: self.acked * by }
+    }
+
+    /// The lost share of what was sent, or of `least` segments if that were fewer.
+    fn share(self, least: f64) -> f64 {
+        self.lost / (self.lost + self.acked).max(least)
+    }
+}
+
+impl Model {
+    pub(super) fn new(settings: &Anabranch2Settings) -> Self {
+        Self {
+            alpha: settings.alpha,
+            now: 0.0,
+            rtt: 0.0,
+            base: f64::INFINITY,
+            mean: 0.0,
+            standing: 0.0,
+            peak: 0.0,
+            low: 0.0,
+            old: 0.0,
+            rate: 0.0,
+            rate_most: 0.0,
+            carried: 0.0,
+            tolerance: 0.0,
+            noise: 0.0,
+            high: RecentMax::NONE,
+            least: RecentMin::NONE,
+            losses: Losses::default(),
+            alpha_most: f64::INFINITY,
+            own_delay: 0.0,
+            is_base_shown: false,
+            measured: 0.0,
+            last: None,
+            extrema: Extrema {
+                rtt: RecentMin::NONE,
+                base: RecentMin::NONE,
+                standing: RecentMin::NONE,
+                peak: RecentMax::NONE,
+                low: RecentMin::NONE,
+                old: RecentMax::NONE,
+                rate: RecentMax::NONE,
+                carried: RecentMax::NONE,
+            },
+        }
+    }
+
+    /// Updates the estimates; false while there is no RTT.
+    pub(super) fn on_ack(&mut self, path: &PathView, ack: &Ack, window: f64) -> bool {
+        let passed = seconds(ack.arrival) - self.now;
+        self.now = seconds(ack.arrival);
+        let sample = ack.rtt.map(|rtt| rtt.as_secs_f64()).filter(|&rtt| rtt > 0.0);
+        if let Some(rtt) = sample {
+            self.hear_noise(rtt);
+            // Small segments are faster on slow links.
+            if ack.size.count() * 2 >= path.mss.count() {
+                self.hear_rtt(rtt, ack.newly_acked, window);
+            }
+        }
+        if self.mean == 0.0 {
+            return false;
+        }
+        let Self { now, mean, base, .. } = *self;
+        let at_once = (0.25 * mean).max(1.5 * self.noise);
+        self.old = self.extrema.old.add(now, ack.departure.flight, at_once);
+        let delivered = path.progress.delivered - ack.departure.progress.delivered;
+        self.carried = self.extrema.carried.add(now, delivered * (base / self.rtt).min(1.0), 3.0 * mean);
+        self.rate = self.old / mean;
+        self.rate_most = self.extrema.rate.add(now, self.rate, RATE_SPAN_S);
+        self.tolerance = (1.0 / self.rate.max(1.0))
+            .min(base / 20.0)
+            .max(base / 50.0)
+            .max(self.noise.max(TOLERANCE_S))
+            .min(base / 4.0);
+        let span = STEADY_S.max(3.0 * mean);
+        self.high.add(now, self.standing, span);
+        self.least.add(now, self.standing, span);
+        self.count(ack, window);
+        self.recover_alpha(passed);
+        true
+    }
+
+    /// A time that ACKs are held back is one in which the RTT rises by as much as passes.
+    fn hear_noise(&mut self, rtt: f64) {
+        if let Some(last) = self.last {
+            let passed = (self.now - last.at).max(0.0);
+            let jump = (rtt - last.rtt).clamp(0.0, passed);
+            let held = if jump > 0.5 * passed { passed } else { jump };
+            self.measured = (self.measured + passed).min(1.0);
+            if self.measured > 0.0 {
+                self.noise = self.noise * (1.0 - passed / self.measured).max(0.0) + held * held / self.measured;
+            }
+        }
+        self.last = Some(Sample { at: self.now, rtt });
+    }
+
+    fn hear_rtt(&mut self, sample: f64, acked: f64, window: f64) {
+        let now = self.now;
+        self.rtt = self.extrema.rtt.add(now, sample, (1.5 * self.noise).max(BURST_S));
+        self.base = self.extrema.base.add(now, self.rtt, BASE_SPAN_S);
+        if self.mean > 0.0 {
+            self.mean += (self.rtt - self.mean) * (2.0 * acked / window.max(2.0)).min(1.0);
+        } else {
+            self.mean = self.rtt;
+        }
+        self.standing = self.extrema.standing.add(now, self.rtt, 0.75 * self.mean);
+        self.low = self.extrema.low.add(now, self.rtt, 0.1 * self.mean);
+        self.peak = self.extrema.peak.add(now, self.standing, 4.0 * self.mean);
+    }
+
+    fn count(&mut self, ack: &Ack, window: f64) {
+        let Losses { since, round, round_before, long } = &mut self.losses;
+        round.add(ack);
+        *long = long.scaled(1.0 - ((ack.newly_lost + ack.newly_acked) / window.max(LOSSES_LONG)).min(1.0));
+        long.add(ack);
+        if self.now - *since > self.mean {
+            *since = self.now;
+            *round_before = *round;
+            *round = Count::default();
+        }
+    }
+
+    /// The lost share of the last one to two round trips.
+    pub(super) fn loss_share(&self) -> f64 {
+        let Losses { round, round_before, .. } = self.losses;
+        Count { lost: round.lost + round_before.lost, acked: round.acked + round_before.acked }.share(60.0)
+    }
+
+    /// The lost share of the last window or more.
+    pub(super) fn loss_share_long(&self) -> f64 {
+        self.losses.long.share(50.0)
+    }
+
+    /// Whether a round with an ACK is over.
+    pub(super) fn has_round(&self) -> bool {
+        self.losses.round_before.acked > 0.0
+    }
+
+    /// The alpha at a rate, without losses: in proportion to the root of the rate, but at least what passes while ACKs are held back.
+    fn alpha_at(&self, rate: f64) -> f64 {
+        let by_rate = self.alpha * (rate.max(1.0) / RATE_OF_ALPHA).sqrt();
+        let by_noise = rate * self.noise.max(BURST_S);
+        (by_rate * by_rate + by_noise * by_noise).sqrt().max(1.0)
+    }
+
+    /// Alpha without losses.
+    pub(super) fn alpha_full(&self) -> f64 {
+        self.alpha_at(self.rate)
+    }
+
+    /// Segments to keep queued.
+    pub(super) fn alpha(&self) -> f64 {
+        self.alpha_full().min(self.alpha_most)
+    }
+
+    /// The standing queueing delay.
+    pub(super) fn queue(&self) -> f64 {
+        self.standing - self.base
+    }
+
+    /// The largest standing queueing delay of four round trips.
+    pub(super) fn queue_most(&self) -> f64 {
+        self.peak - self.base
+    }
+
+    /// The queueing delay of alpha at the recent rate.
+    pub(super) fn queue_expected(&self) -> f64 {
+        self.alpha_at(self.rate_most) / self.rate_most.max(1.0)
+    }
+
+    /// Our segments in the queue, if its delay is `delay`.
+    pub(super) fn queued(&self, delay: f64) -> f64 {
+        self.old * delay / (self.base + delay)
+    }
+
+    /// Whether the RTT stands still.
+    pub(super) fn is_steady(&self) -> bool {
+        self.high.value() - self.least.value() <= 2.0 * self.tolerance
+    }
+
+    /// A loss: alpha becomes less, as the buffer may not hold it.
+    pub(super) fn lose(&mut self) {
+        let full = self.alpha_full();
+        let own = self.queued(self.queue_most()).max(ALPHA_LEAST);
+        self.alpha_most = (ALPHA_AFTER_LOSS * self.alpha().min(own)).max(0.2 * full).max(ALPHA_LEAST);
+    }
+
+    fn recover_alpha(&mut self, passed: f64) {
+        if self.alpha_most.is_finite() {
+            self.alpha_most *= 1.0 + ALPHA_GROWTH * passed.max(0.0);
+            if self.alpha_most > 3.0 * self.alpha_full() {
+                self.alpha_most = f64::INFINITY;
+            }
+        }
+    }
+
+    /// The route is longer: `rtt` is its propagation delay.
+    pub(super) fn set_base(&mut self, rtt: f64) {
+        self.extrema.base = RecentMin::NONE;
+        self.base = self.extrema.base.add(self.now, rtt, BASE_SPAN_S);
+        self.is_base_shown = true;
+        self.extrema.peak = RecentMax::NONE;
+        self.own_delay = 0.0;
+    }
+}
+
+pub(super) fn seconds(time: Time) -> f64 {
+    time.since(Time::ZERO).as_secs_f64()
+}
+
+/// Segments a second at 75 Mbit/s; alpha is that of the settings at this rate.
+const RATE_OF_ALPHA: f64 = 6250.0;
+
+/// As long as BBR keeps its least RTT, and three times more: drains measure it every 5 s.
+const BASE_SPAN_S: f64 = 30.0;
+
+/// The span of the largest rate: one interval of drains.
+const RATE_SPAN_S: f64 = 5.0;
+
+/// Bursts of this length are no queue.
+const BURST_S: f64 = 0.001;
+
+/// The least tolerance: what clocks and other packets may do.
+const TOLERANCE_S: f64 = 0.0005;
+
+/// The span in which an RTT that does not vary is that of a route.
+const STEADY_S: f64 = 0.6;
+
+/// The span of the long share of losses, in segments.
+const LOSSES_LONG: f64 = 150.0;
+
+/// A loss leaves this of alpha, as in CUBIC of the window.
+const ALPHA_AFTER_LOSS: f64 = 0.7;
+
+/// Growth of alpha in a second after a loss: from 0.7 back in 3.6 s.
+const ALPHA_GROWTH: f64 = 0.1;
+
+/// The least alpha in segments.
+const ALPHA_LEAST: f64 = 0.25;

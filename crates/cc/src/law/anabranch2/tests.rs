@@ -1,0 +1,154 @@
+use crate::controller::{Cause, Restart};
+use crate::testing::bottleneck::Bottleneck;
+use crate::testing::{Flow, assert_near};
+
+const MODE: &str = "mode";
+const GROW: f64 = 0.0;
+const CRUISE: f64 = 1.0;
+
+/// alpha(x) = 20 √(x/6250), and with the least noise, a millisecond, √(alpha² + (x ms)²): n flows on a link of c segments a second, x = c/n each, queue
+/// n of it.
+#[test]
+fn queueing_delay_grows_with_root_of_flows() {
+    for (rate, count) in [(2000.0, 1), (6250.0, 1), (20000.0, 1), (2000.0, 2)] {
+        let mut path = Bottleneck::new(rate);
+        path.paced = true;
+        // Without drains, and with flows that all know the path.
+        let pairs = [("initial_window", "1"), ("drain_interval", "60s")];
+        (0..count).for_each(|number| _ = path.flow("anabranch2", &pairs, 60 + 20 * number));
+        // Before the base is forgotten.
+        path.run(20.0);
+        let (queue, rates) = path.means(8.0);
+        let share = rate / count as f64;
+        let alpha = (20.0 * 20.0 * share / 6250.0 + (share * 1e-3).powi(2)).sqrt();
+        assert_near(queue, alpha * count as f64, 0.1);
+        assert_near(rates.iter().sum::<f64>(), rate, 0.02);
+    }
+}
+
+/// A flow that begins while others run sees the path in their common drains.
+#[test]
+fn late_comers_share_fairly_and_queue_stays_short() {
+    let mut path = Bottleneck::new(4000.0);
+    (path.buffer, path.paced) = (800.0, true);
+    for _ in 0..3 {
+        path.flow("anabranch2", &[], 50);
+        path.run(20.0);
+    }
+    path.run(60.0);
+    let (queue, rates) = path.means(40.0);
+    let most = rates.iter().copied().fold(0.0, f64::max);
+    let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
+    assert!(most < 2.0 * least, "{rates:?}");
+    assert!(queue < 80.0, "{queue} of 800");
+}
+
+#[test]
+fn longer_route_is_filled() {
+    for factor in [2, 3] {
+        let mut path = Bottleneck::new(1250.0);
+        path.paced = true;
+        let flow = path.flow("anabranch2", &[], 125);
+        path.run(30.0);
+        path.reroute(flow, 125 * factor);
+        path.run(30.0);
+        // A segment takes 0.8 ms.
+        assert_near(path.gauge(flow, "rtt_base_s"), 0.125 * factor as f64 + 0.0008, 0.02);
+        let (_, rates) = path.means(10.0);
+        assert!(rates[0] > 0.9 * 1250.0, "{} of 1250 segments/s", rates[0]);
+    }
+}
+
+/// On buffers of half to four pipes, whoever begins first: a third to two thirds beside one CUBIC, and the rival is not taken for a route.
+#[test]
+fn one_cubic_leaves_a_fair_part_whoever_begins() {
+    for buffer in [50.0, 100.0, 400.0] {
+        for ours_first in [true, false] {
+            let mut path = Bottleneck::new(2000.0);
+            (path.buffer, path.paced) = (buffer, true);
+            let names = if ours_first { ["anabranch2", "cubic"] } else { ["cubic", "anabranch2"] };
+            let flow = 1 - usize::from(ours_first);
+            for name in names {
+                path.flow(name, &[], 50);
+                path.run(10.0);
+            }
+            path.run(100.0);
+            let (_, rates) = path.means(70.0);
+            let share = rates[flow] / 2000.0;
+            assert!((0.25..0.75).contains(&share), "{share} with {buffer}, first: {ours_first}");
+        }
+    }
+}
+
+#[test]
+fn rival_that_is_yielded_to_has_the_link() {
+    let mut path = Bottleneck::new(2000.0);
+    (path.buffer, path.paced) = (400.0, true);
+    let flow = path.flow("anabranch2", &[("rival", "yield")], 50);
+    path.run(15.0);
+    path.flow("cubic", &[], 50);
+    path.run(60.0);
+    let (_, rates) = path.means(30.0);
+    assert!(rates[flow] < 0.2 * 2000.0, "{rates:?}");
+}
+
+/// Losses without a queue are random: the window stays that of the path.
+#[test]
+fn random_losses_do_not_reduce_the_rate() {
+    let mut path = Bottleneck::new(2000.0);
+    (path.damage, path.paced) = (0.01, true);
+    let flow = path.flow("anabranch2", &[], 100);
+    path.run(60.0);
+    let (_, rates) = path.means(40.0);
+    assert!(rates[flow] > 0.9 * 0.99 * 2000.0, "{rates:?}");
+    assert_near(path.gauge(flow, MODE), CRUISE, 1e-9);
+}
+
+/// A buffer shorter than alpha: each loss takes three tenths of alpha, not of the window.
+#[test]
+fn shallow_buffer_is_filled_with_few_losses() {
+    let mut path = Bottleneck::new(6250.0);
+    (path.buffer, path.paced) = (12.0, true);
+    path.flow("anabranch2", &[], 50);
+    path.run(60.0);
+    let (_, rates) = path.means(40.0);
+    assert!(rates[0] > 0.9 * 6250.0, "{rates:?}");
+}
+
+#[test]
+fn start_ends_without_loss_when_half_of_alpha_is_queued() {
+    let mut path = Bottleneck::new(6250.0);
+    (path.buffer, path.paced) = (600.0, true);
+    let flow = path.flow("anabranch2", &[], 100);
+    path.run(3.0);
+    assert_near(path.gauge(flow, MODE), CRUISE, 1e-9);
+    assert_eq!(path.losses(flow), 0);
+    // 625 segments and alpha.
+    assert_near(path.gauge(flow, "window"), 650.0, 0.06);
+}
+
+#[test]
+fn timeout_leaves_one_segment_and_start_begins_anew() {
+    let mut flow = Flow::new("anabranch2", &[]);
+    flow.rounds(4);
+    flow.timeout();
+    assert_eq!((flow.window(), flow.gauge(MODE)), (1.0, GROW));
+}
+
+#[test]
+fn spurious_loss_gives_the_window_back() {
+    let mut flow = Flow::new("anabranch2", &[]);
+    flow.rounds(3);
+    let window = flow.window();
+    flow.loss(crate::controller::Signal::Timeout, Cause::Unknown);
+    flow.undo();
+    assert_near(flow.window(), window, 1e-12);
+}
+
+#[test]
+fn changed_path_begins_anew() {
+    let mut flow = Flow::new("anabranch2", &[("initial_window", "7")]);
+    flow.rounds(5);
+    flow.restart(Restart::PathChanged);
+    assert_eq!((flow.window(), flow.gauge("rtt_base_s")), (7.0, f64::INFINITY));
+}
