@@ -26,9 +26,14 @@ mod unix {
     use std::os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, MetadataExt as _};
     use std::os::unix::net::UnixStream;
     use std::path::{Path, PathBuf};
+    use std::time::{Duration, Instant};
 
     use rustix::fs::{AtFlags, FileType, Mode, OFlags, fstat, open, statat, unlinkat};
-    use rustix::io::Errno;
+    use rustix::io::{Errno, ioctl_fionbio};
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, socket};
+
+    /// The pause before another attempt to connect.
+    const AGAIN: Duration = Duration::from_millis(50);
 
     /// The name of a socket in its private folder.
     pub(in super::super) const SOCKET: &str = "s";
@@ -36,10 +41,11 @@ mod unix {
     /// Connects to the socket of a command of this user.
     ///
     /// # Errors
-    /// If there is none, or the file or the process behind it belongs to another user.
-    pub(in super::super) fn connect(place: &Path) -> io::Result<UnixStream> {
+    /// If there is none, or the file or the process behind it belongs to another user; or [`ErrorKind::TimedOut`] if the command
+    /// takes no connections and the queue of them stays full for as long as `patience`.
+    pub(in super::super) fn connect(place: &Path, patience: Duration) -> io::Result<UnixStream> {
         check(place)?;
-        let stream = UnixStream::connect(place)?;
+        let stream = connect_within(place, patience)?;
         // Between the check and the connection another user may have taken the place, if the folder permits it.
         #[cfg(target_os = "linux")]
         if let served_by = rustix::net::sockopt::socket_peercred(&stream)?.uid.as_raw()
@@ -48,6 +54,28 @@ mod unix {
             return Err(foreign("the process behind it is", served_by));
         }
         Ok(stream)
+    }
+
+    /// A blocking connect would wait for room in the queue of connections for ever.
+    fn connect_within(place: &Path, patience: Duration) -> io::Result<UnixStream> {
+        let address = SocketAddrUnix::new(place)?;
+        let since = Instant::now();
+        loop {
+            let socket = socket(AddressFamily::UNIX, SocketType::STREAM, None)?;
+            ioctl_fionbio(&socket, true)?;
+            match rustix::net::connect(&socket, &address) {
+                Ok(()) => {
+                    ioctl_fionbio(&socket, false)?;
+                    return Ok(socket.into());
+                }
+                Err(Errno::AGAIN) if since.elapsed() < patience => std::thread::sleep(AGAIN),
+                Err(Errno::AGAIN) => {
+                    let why = "it takes no connections: it is stopped, or too many others watch it";
+                    return Err(io::Error::new(ErrorKind::TimedOut, why));
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
     }
 
     /// Clears a place: removes a socket of this user.
@@ -119,8 +147,9 @@ mod unix {
                 let name = entry.file_name();
                 let pid = name.to_str()?.strip_prefix("anabranch-")?.strip_suffix(".sock")?.parse().ok()?;
                 let place = entry.path();
-                match connect(&place) {
+                match connect(&place, Duration::ZERO) {
                     Ok(_) => return Some(pid),
+                    Err(error) if error.kind() == ErrorKind::TimedOut => return Some(pid),
                     // Left by a killed process; its owner was checked.
                     Err(error) if error.kind() == ErrorKind::ConnectionRefused => _ = vacate(&place),
                     Err(_) => {}

@@ -44,7 +44,7 @@ fn frames(pid: u32) -> Result<Frames, Failure> {
     use std::sync::mpsc::sync_channel;
 
     let none = |error| Failure::failed(format!("process {pid} cannot be watched: {error}"));
-    let stream = place::connect(&place::place(&place::folder(), pid)).map_err(none)?;
+    let stream = place::connect(&place::place(&place::folder(), pid), PATIENCE).map_err(none)?;
     let (sender, receiver) = sync_channel(2);
     std::thread::spawn(move || {
         let mut lines = BufReader::new(stream);
@@ -103,8 +103,8 @@ fn print(frames: Frames, once: bool) -> Outcome {
             write!(anstream::stdout(), "{}", view.text())?;
         }
     }
-    if once && !view.has_frame() {
-        return Err(Failure::failed("the command shows nothing"));
+    if !view.has_frame() {
+        return Err(Failure::failed("the command shows nothing: it ended just now, or it is stopped"));
     }
     if once {
         write!(anstream::stdout(), "{}", view.text())?;

@@ -485,6 +485,37 @@ fn what_runs_can_be_watched() {
     fs::remove_dir_all(&runtime).unwrap();
 }
 
+/// A socket behind which nobody takes connections, as of a stopped command: with room in its queue of connections, and without.
+#[cfg(unix)]
+#[test]
+fn silent_socket_ends_watch_within_seconds() {
+    use std::os::unix::net::{UnixListener, UnixStream};
+    let here = folder("network-watch-silent");
+    let runtime = std::env::temp_dir().join(format!("ab-silent-{}", std::process::id()));
+    _ = fs::remove_dir_all(&runtime);
+    fs::create_dir(&runtime).unwrap();
+    let socket = runtime.join("anabranch-77.sock");
+    let _silent = UnixListener::bind(&socket).unwrap();
+    let watch = |args: &[&str], reason: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_anabranch"));
+        command.arg("watch").args(args).current_dir(&here).env("XDG_RUNTIME_DIR", &runtime);
+        let begin = Instant::now();
+        refused(&command.output().unwrap(), 1, reason);
+        assert!(begin.elapsed().as_secs() < 9, "{args:?}: {:?}", begin.elapsed());
+    };
+    watch(&["77"], "the command shows nothing");
+    let waiting: Vec<_> = {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let socket = socket.clone();
+        std::thread::spawn(move || while sender.send(UnixStream::connect(&socket)).is_ok() {});
+        std::iter::from_fn(|| receiver.recv_timeout(Duration::from_millis(300)).ok()).collect()
+    };
+    assert!(waiting.len() > 10, "{}", waiting.len());
+    watch(&["77", "--once"], "process 77 cannot be watched: it takes no connections");
+    watch(&[], "process 77 cannot be watched: it takes no connections");
+    fs::remove_dir_all(&runtime).unwrap();
+}
+
 /// Prometheus metrics, on loopback by default; a port in use is reported.
 #[test]
 fn a_server_tells_prometheus() {
