@@ -65,6 +65,8 @@ class _Settings(TypedDict, total=False):
     idle_timeout: float
     keep_alive: float | None
     connections_max: int
+    connections_per_key: int
+    connections_per_address: int
     streams: int
     paths: int
     receive_buffer: int

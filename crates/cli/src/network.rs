@@ -6,6 +6,7 @@ mod observe;
 mod offer;
 mod place;
 mod recv;
+mod resources;
 mod send;
 mod stop;
 mod tunnel;

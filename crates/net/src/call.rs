@@ -10,7 +10,7 @@ use anabranch_proto::{CloseReason, Connection, Read, Sid};
 use bytes::Bytes;
 use tracing::Span;
 
-use crate::error::Lost;
+use crate::error::{Full, Lost};
 use crate::key::PublicKey;
 use crate::qlog::Vantage;
 use crate::spans;
@@ -36,6 +36,8 @@ pub(crate) struct Call {
     pub(crate) has_peer_closed: bool,
     /// Why the connection has ended in the engine, if it has.
     pub(crate) closed: Option<Ended>,
+    /// Why the peer has refused it, if it told so.
+    pub(crate) full: Option<Full>,
     /// Tasks that wait for the handshake, or for a free stream.
     pub(crate) opening: Waiting,
     /// Tasks that wait for a stream of the peer.
@@ -106,6 +108,7 @@ impl Call {
             is_over: false,
             has_peer_closed: false,
             closed: None,
+            full: None,
             opening: Waiting::default(),
             accepting: Waiting::default(),
             closing: Waiting::default(),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anabranch_cc::{Settings, registry};
-use anabranch_proto::endpoint::{self, EndpointConfig, ServerConfig};
+use anabranch_proto::endpoint::{self, EndpointConfig, ServerConfig, Shares};
 use anabranch_proto::seal::{CipherPreference, ListenerConfig, SealConfig};
 use anabranch_proto::{AckPolicy, KeepAlive, Repair};
 use anabranch_units::Span;
@@ -18,8 +18,14 @@ use crate::key::PublicKey;
 pub struct Config {
     /// Which peers may connect; `None` accepts no connections.
     pub admission: Option<Admission>,
-    /// The largest number of connections.
+    /// The largest number of connections. If it is reached, the address that has most gives up its idlest connection for a new one
+    /// of another.
     pub connections_max: usize,
+    /// Incoming connections of one public key. Beyond them, one that was idle for 30 s gives way, or the new one is refused:
+    /// [`crate::ConnectError::Full`].
+    pub connections_per_key: usize,
+    /// The same for one IPv4 address, or the first 64 bits of an IPv6 address.
+    pub connections_per_address: usize,
     /// The congestion law of each path, and its parameters.
     pub law: Settings,
     /// Concurrent streams of a connection in each direction: up to 4,080, in steps of 16 above 255. The first 255 have more
@@ -69,6 +75,8 @@ impl Default for Config {
         Self {
             admission: None,
             connections_max: 1024,
+            connections_per_key: Shares::default().key_max,
+            connections_per_address: Shares::default().network_max,
             law: Settings::default_for(registry::find("anabranch").expect("the project's own law is in the table")),
             streams: anabranch_proto::Sid::STREAMS_MAX,
             paths: 8,
@@ -105,6 +113,11 @@ impl Config {
         let server = self.admission.as_ref().map(|admission| ServerConfig {
             listener: ListenerConfig { connection: seal, ..ListenerConfig::default() },
             admission: admission.engine(),
+            shares: Shares {
+                key_max: self.connections_per_key,
+                network_max: self.connections_per_address,
+                ..Shares::default()
+            },
             connection: self.connection(),
         });
         EndpointConfig { connections_max: self.connections_max, seal, server }

@@ -176,7 +176,11 @@ impl Endpoint {
             for (place, (handle, address)) in calls.iter().enumerate() {
                 let call = state.call(handle.id());
                 if call.lost().is_some() || call.closed.is_some() {
-                    found = Some((place, Err(ConnectError::Refused(*address))));
+                    let why = match call.full {
+                        Some(full) => ConnectError::Full(*address, full),
+                        None => ConnectError::Refused(*address),
+                    };
+                    found = Some((place, Err(why)));
                     break;
                 }
                 if call.is_established {

@@ -5,6 +5,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
+use anabranch_proto::seal;
 use anabranch_proto::{CloseReason, ConfigError};
 
 /// Why an endpoint cannot be created.
@@ -29,6 +30,8 @@ pub enum ConnectError {
     NoAnswer(Vec<SocketAddr>),
     /// The peer refused the connection.
     Refused(SocketAddr),
+    /// The peer has as many connections as it allows.
+    Full(SocketAddr, Full),
     /// The endpoint's sockets have none of the address families of the ticket.
     NoAddress,
     /// The limit of connections is reached.
@@ -37,6 +40,17 @@ pub enum ConnectError {
     Config(ConfigError),
     /// The endpoint's socket is gone.
     EndpointGone,
+}
+
+/// The limit of connections that a new one would exceed, and the number of connections that there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Full {
+    /// The limit of this end's public key ([`crate::Config::connections_per_key`]).
+    Key(u32),
+    /// The limit of this end's address ([`crate::Config::connections_per_address`]).
+    Address(u32),
+    /// The limit of all connections ([`crate::Config::connections_max`]).
+    Everybody(u32),
 }
 
 /// Why a path cannot be added.
@@ -116,6 +130,16 @@ pub enum ReadError {
     Lost(Lost),
 }
 
+impl Full {
+    pub(crate) fn of(full: seal::Full) -> Self {
+        match full {
+            seal::Full::Key(count) => Self::Key(count),
+            seal::Full::Network(count) => Self::Address(count),
+            seal::Full::Everybody(count) => Self::Everybody(count),
+        }
+    }
+}
+
 impl Lost {
     /// `None` if both ends have closed.
     pub(crate) fn of(reason: CloseReason) -> Option<Self> {
@@ -193,10 +217,25 @@ impl fmt::Display for ConnectError {
                 )
             }
             Self::Refused(address) => write!(f, "{address} refuses the connection"),
+            Self::Full(address, full) => write!(f, "{address} {full}"),
             Self::NoAddress => f.write_str("the ticket has no address that this socket can reach (IPv4 or IPv6)"),
             Self::TooMany => f.write_str("the limit of connections is reached"),
             Self::Config(error) => write!(f, "the settings cannot work: {error:?}"),
             Self::EndpointGone => Lost::EndpointGone.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for Full {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Key(count) => {
+                write!(f, "has {count} connections of your key already, as many as it allows one key: close one first")
+            }
+            Self::Address(count) => {
+                write!(f, "has {count} connections from your address already, as many as it allows one address")
+            }
+            Self::Everybody(count) => write!(f, "has {count} connections already, as many as it allows: try later"),
         }
     }
 }

@@ -96,7 +96,7 @@ pub use config::{Admission, Config, has_fast_aes};
 pub use connection::{Connection, Path, Stats};
 pub use diagnosis::Diagnosis;
 pub use endpoint::Endpoint;
-pub use error::{AddPathError, BindError, ConnectError, Lost, MessageError, ReadError, StreamError, WriteError};
+pub use error::{AddPathError, BindError, ConnectError, Full, Lost, MessageError, ReadError, StreamError, WriteError};
 pub use key::{KeyFileError, ParseKeyError, PublicKey, SecretKey};
 pub use qlog::QlogReport;
 pub use stream::{RecvStream, SendStream};

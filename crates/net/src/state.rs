@@ -12,6 +12,7 @@ use anabranch_units::{Span, Time};
 use crate::call::{Call, Ended};
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::error::Full;
 use crate::key::PublicKey;
 use crate::qlog::{Qlog, Vantage};
 use crate::socket::Socket;
@@ -281,6 +282,7 @@ impl State {
                 woken.all(&mut call.accepting);
             }
             Event::Closed(reason) => {
+                call.full = engine.full(id).map(Full::of);
                 if call.handles > 0
                     && let Some(connection) = engine.connection(id)
                 {

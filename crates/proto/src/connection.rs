@@ -382,6 +382,11 @@ impl<P: Payload> Connection<P> {
         Activity { state: self.state, has_flight, waits_for_window }
     }
 
+    /// When data last arrived or was acknowledged. Keep-alive probes do not count.
+    pub(crate) fn worked_at(&self) -> Time {
+        self.liveness.worked_at()
+    }
+
     /// A snapshot of a path; `None` if there is no such path.
     pub fn path(&self, id: PathId) -> Option<PathReport> {
         let path = self.paths.get(id)?;

@@ -17,12 +17,14 @@
 //! * Path MTU discovery probes datagram sizes per path. So the driver must send datagrams unfragmented (DF). A datagram that the
 //!   kernel refuses as too long counts as lost.
 //!
-//! Limits: [`EndpointConfig::connections_max`] connections, the listener's half-open ones, `REPLIES_MAX` cookies in the send
-//! queue.
+//! Limits: [`EndpointConfig::connections_max`] connections, of which [`Shares`] gives each owner a part; the listener's half-open
+//! ones; `REPLIES_MAX` cookies and refusals in the send queue.
 
+mod admit;
 mod batch;
 mod resets;
 mod routes;
+mod shares;
 mod timers;
 mod trace;
 
@@ -32,6 +34,8 @@ use anabranch_units::Time;
 use bytes::{Bytes, BytesMut};
 
 pub use self::batch::Batch;
+pub use self::shares::Shares;
+use self::shares::{Held, Owner};
 use self::timers::Timers;
 use self::trace::Trace;
 pub use self::trace::{Metrics, TraceEvent, Traced, TracedSegment, Traces};
@@ -42,10 +46,9 @@ use crate::event::Event;
 use crate::path::FourTuple;
 use crate::random::Secret;
 use crate::seal::{
-    Answer, Entropy, Listener, ListenerConfig, Outgoing, PublicKey, Recipient, Resets, Seal, SealConfig, SealTally,
-    SecretKey, Timestamp,
+    Answer, Entropy, Listener, ListenerConfig, Network, Outgoing, PublicKey, Recipient, Resets, Seal, SealConfig,
+    SealTally, SecretKey, Timestamp,
 };
-use crate::segment::Segment;
 
 /// All connections of a socket.
 #[derive(Debug)]
@@ -60,6 +63,9 @@ pub struct Endpoint {
     mask: u32,
     /// By number.
     slots: Vec<Option<Box<Slot>>>,
+    /// Connections that are not half open.
+    settled: usize,
+    held: Held,
     /// Free numbers, the one freed first in front, so that late datagrams of a closed connection match no new one.
     free: VecDeque<u32>,
     /// Connections made so far.
@@ -84,7 +90,7 @@ pub struct Endpoint {
 /// The settings of an endpoint.
 #[derive(Clone, Debug)]
 pub struct EndpointConfig {
-    /// The largest number of connections, in both directions together.
+    /// The largest number of connections, in both directions together, apart from half-open ones, which the listener limits.
     pub connections_max: usize,
     /// The seal of connections that this end opens.
     pub seal: SealConfig,
@@ -99,6 +105,8 @@ pub struct ServerConfig {
     pub listener: ListenerConfig,
     /// Which peers may connect.
     pub admission: Admission,
+    /// How many connections one peer may have.
+    pub shares: Shares,
     /// The settings of incoming connections; the form is always [`Form::Sealed`].
     pub connection: Config,
 }
@@ -155,8 +163,10 @@ pub enum ConnectError {
 pub struct EndpointTally {
     /// Initiations of peers that are not admitted.
     pub not_admitted: u64,
-    /// Initiations beyond the limit of connections.
+    /// Connections beyond a limit, which were refused.
     pub too_many: u64,
+    /// Connections that gave way to a new one.
+    pub gave_way: u64,
     /// Datagrams with an unknown index.
     pub unknown: u64,
     /// Stateless resets sent in answer to some of them.
@@ -177,6 +187,9 @@ struct Slot {
     is_half_open: bool,
     /// Whether this end opened it.
     is_own: bool,
+    /// The peer, and whether the connection counts for it.
+    owner: Owner,
+    is_held: bool,
     trace: Option<Box<Trace>>,
 }
 
@@ -195,6 +208,8 @@ impl Endpoint {
             listener,
             entropy,
             slots: vec![],
+            settled: 0,
+            held: Held::default(),
             free: VecDeque::new(),
             made: 0,
             timers: Timers::default(),
@@ -222,6 +237,9 @@ impl Endpoint {
         tuple: FourTuple,
         config: Config,
     ) -> Result<ConnectionId, ConnectError> {
+        if self.settled >= self.config.connections_max {
+            return Err(ConnectError::TooMany);
+        }
         let number = self.claim().ok_or(ConnectError::TooMany)?;
         let config = Config { form: Form::Sealed, ..config };
         let connection = match Connection::connect(now, config, tuple, Secret::new(self.entropy.draw())) {
@@ -233,7 +251,8 @@ impl Endpoint {
         };
         let seed = self.entropy.draw();
         let seal = Seal::initiator(self.secret.clone(), remote, number ^ self.mask, self.config.seal, timestamp, seed);
-        Ok(self.put(number, connection, seal, false))
+        let owner = Owner { key: remote, network: Network::of(tuple.remote.address) };
+        Ok(self.put(number, connection, seal, owner, false))
     }
 
     /// Handles a batch of concatenated datagrams that was read now. RTT samples exclude the time since their arrival
@@ -371,11 +390,11 @@ impl Endpoint {
         };
         let size = datagram.len();
         let opened = slot.seal.open(now, tuple, datagram);
-        if slot.is_half_open && slot.seal.is_established() {
-            slot.is_half_open = false;
+        if slot.is_half_open && slot.seal.is_established() && slot.connection.state() != State::Closed {
             if let Some(listener) = &mut self.listener {
                 listener.release(number ^ mask);
             }
+            self.settle(now, number);
         }
         let Some(slot) = self.slot_mut(number) else { return };
         if let Some(ahead) = slot.seal.ahead().filter(|_| opened.is_ok()) {
@@ -430,32 +449,6 @@ impl Endpoint {
             }
             Err(_) => self.free.push_front(number),
         }
-    }
-
-    fn accept(&mut self, now: Time, arrival: &Arrival, number: u32, seal: Seal, segment: Segment<Bytes>) {
-        let Arrival { at, tuple, ecn, .. } = *arrival;
-        let secret = Secret::new(self.entropy.draw());
-        let is_admitted = |server: &&ServerConfig| match &server.admission {
-            Admission::Anyone => true,
-            Admission::Keys(keys) => keys.contains(&seal.remote()),
-        };
-        let connection = match self.config.server.as_ref().filter(is_admitted) {
-            Some(server) => {
-                let config = Config { form: Form::Sealed, ..server.connection.clone() };
-                Connection::listen(now, config, tuple, secret).ok()
-            }
-            None => {
-                self.tally.not_admitted += 1;
-                None
-            }
-        };
-        let Some(mut connection) = connection else {
-            self.release(number);
-            self.free.push_front(number);
-            return;
-        };
-        connection.handle_late(now, at, tuple, ecn, segment);
-        self.put(number, connection, seal, true);
     }
 
     /// Fills a batch with a connection's segments. Returns whether the connection has no more.
@@ -526,6 +519,7 @@ impl Endpoint {
     }
 
     fn drop_slot(&mut self, number: u32) {
+        self.withdraw(number);
         let Some(mut slot) = self.slots.get_mut(number as usize).and_then(Option::take) else { return };
         let id = slot.id;
         if let Some(traces) = slot.trace.as_mut().and_then(|trace| trace.take(id)) {
@@ -533,6 +527,8 @@ impl Endpoint {
         }
         if slot.is_half_open {
             self.release(number);
+        } else {
+            self.settled -= 1;
         }
         self.timers.set(number, Time::NEVER);
         self.free.push_back(number);
@@ -544,7 +540,14 @@ impl Endpoint {
         }
     }
 
-    fn put(&mut self, number: u32, mut connection: Connection<Bytes>, seal: Seal, is_half_open: bool) -> ConnectionId {
+    fn put(
+        &mut self,
+        number: u32,
+        mut connection: Connection<Bytes>,
+        seal: Seal,
+        owner: Owner,
+        is_half_open: bool,
+    ) -> ConnectionId {
         let id = ConnectionId { serial: self.made, number };
         self.made += 1;
         let trace = self.is_tracing.then(|| {
@@ -552,7 +555,9 @@ impl Endpoint {
             Box::default()
         });
         let is_own = !is_half_open;
-        let slot = Slot { id, connection, seal, is_queued: false, has_news: false, is_half_open, is_own, trace };
+        self.settled += usize::from(!is_half_open);
+        let (is_queued, has_news, is_held) = (false, false, false);
+        let slot = Slot { id, connection, seal, is_queued, has_news, is_half_open, is_own, owner, is_held, trace };
         self.slots[number as usize] = Some(Box::new(slot));
         self.touch(number);
         id
@@ -562,9 +567,10 @@ impl Endpoint {
     fn claim(&mut self) -> Option<u32> {
         let count = self.slots.len();
         // Freed numbers are not reused as long as there are new ones.
-        if count < self.config.connections_max.min(NUMBERS)
-            && (self.free.len() < NUMBERS_RESTING || self.free.is_empty())
-        {
+        let half_open_max = self.config.server.as_ref().map_or(0, |server| server.listener.half_open);
+        // One may be about to be refused, another about to give way.
+        let most = self.config.connections_max.saturating_add(half_open_max).saturating_add(2);
+        if count < most.min(NUMBERS) && (self.free.len() < NUMBERS_RESTING || self.free.is_empty()) {
             self.slots.push(None);
             return Some(count as u32);
         }

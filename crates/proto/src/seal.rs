@@ -33,6 +33,7 @@ mod cipher;
 mod config;
 mod cookie;
 mod datagram;
+mod full;
 mod handshake;
 mod hello;
 mod initiations;
@@ -51,10 +52,12 @@ use anabranch_units::Time;
 use bytes::{Buf, Bytes, BytesMut};
 
 use self::allowance::{Allowances, Load};
+pub(crate) use self::buckets::Network;
 pub use self::buckets::Pace;
 pub use self::cipher::{Cipher, CipherPreference};
 pub use self::config::{Limits, Padding, SealConfig};
 use self::datagram::{DataHeader, Datagram, PATH_NUMBERS, word};
+pub use self::full::Full;
 use self::handshake::{Initiating, Responding};
 pub use self::hello::Timestamp;
 pub use self::key::{PublicKey, SecretKey};
@@ -104,6 +107,8 @@ pub struct Seal {
     /// Derives the reset tokens that the responder gives; and the token that the initiator was given for the current session.
     resets: ResetKey,
     token: Option<Token>,
+    /// Why the responder has refused the connection, or will refuse it.
+    full: Option<Full>,
     tally: SealTally,
     /// See [`Seal::ahead`].
     ahead: Option<u64>,
@@ -209,6 +214,7 @@ impl Seal {
         Self {
             resets: ResetKey::new(&secret),
             token: None,
+            full: None,
             secret,
             remote,
             config,

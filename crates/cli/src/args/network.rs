@@ -227,6 +227,16 @@ pub(crate) struct TunnelServe {
     /// Allow the other end to open ports on this computer.
     #[arg(long)]
     pub(crate) listens: bool,
+    /// The most connections of clients. At the limit, the address that has most gives up its idlest one for a new client. The default
+    /// is one for each 4 MiB of memory, 256 to 16384.
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) connections: Option<u32>,
+    /// The most connections of one client key. At the limit, one that was idle for 30 s gives way, or the new one is refused.
+    #[arg(long, value_name = "COUNT", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) connections_per_key: u32,
+    /// The same for one IPv4 address, or the first 64 bits of an IPv6 address.
+    #[arg(long, value_name = "COUNT", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) connections_per_address: u32,
     /// The congestion law for this end's sending, one of `anabranch cc list`.
     #[arg(long = "cc", value_name = "NAME", default_value = "anabranch")]
     pub(crate) law: String,

@@ -213,7 +213,7 @@ mod unix {
             assert_eq!(left, ["anabranch-2.sock", "anabranch-4.sock", "anabranch-5.sock", "other-6.sock"]);
             for (pid, why) in [(4, "is not a socket"), (5, "is not a socket")] {
                 let place = place(&folder, pid);
-                assert!(connect(&place).unwrap_err().to_string().ends_with(why));
+                assert!(connect(&place, Duration::ZERO).unwrap_err().to_string().ends_with(why));
                 assert!(vacate(&place).unwrap_err().to_string().ends_with(why));
             }
             vacate(&place(&folder, 7)).unwrap();
@@ -260,7 +260,7 @@ mod unix {
             assert_eq!(running(&folder), [0; 0]);
             for pid in [2, 3] {
                 let place = place(&folder, pid);
-                for refused in [connect(&place).map(drop), vacate(&place)] {
+                for refused in [connect(&place, Duration::ZERO).map(drop), vacate(&place)] {
                     let expected = format!("its socket is another user's (number 4711; this one is {})", own());
                     assert_eq!(refused.unwrap_err().to_string(), expected);
                 }

@@ -44,7 +44,14 @@ async fn wait(args: &TunnelServe) -> Outcome {
     let permissions = Permissions { targets, listens: args.listens };
     let admission =
         if args.allow.is_empty() { Admission::Ticket } else { Admission::Keys(args.allow.iter().copied().collect()) };
-    let endpoint = super::server(&args.listen, super::logged(super::config(&args.law)?.admit(admission), &args.log))?;
+    super::resources::raise_files();
+    let config = Config {
+        connections_max: args.connections.map_or_else(super::resources::connections, |count| count as usize),
+        connections_per_key: args.connections_per_key as usize,
+        connections_per_address: args.connections_per_address as usize,
+        ..super::config(&args.law)?.admit(admission)
+    };
+    let endpoint = super::server(&args.listen, super::logged(config, &args.log))?;
     let ticket = endpoint.ticket().to_string();
     if args.json {
         super::print_line(&Told::Listening { ticket })?;
@@ -82,6 +89,7 @@ async fn call(args: &Args, ticket: &Ticket) -> Outcome {
     if args.local.is_empty() && args.remote.is_empty() && args.socks.is_empty() {
         return Err(Failure::usage("nothing to forward: use --local, --remote or --socks"));
     }
+    super::resources::raise_files();
     let mut doors = vec![];
     for PortForward { listen, target } in &args.local {
         doors.push(Door::open(args, *listen, Some(target.clone())).await?);

@@ -13,7 +13,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use anabranch_cc::{Settings, registry};
-use anabranch_proto::endpoint::{Admission, Arrival, ConnectionId, Endpoint, EndpointConfig, ServerConfig};
+use anabranch_proto::endpoint::{Admission, Arrival, ConnectionId, Endpoint, EndpointConfig, ServerConfig, Shares};
 use anabranch_proto::seal::{Cipher, CipherPreference, ListenerConfig, PublicKey, SealConfig, SecretKey, Timestamp};
 use anabranch_proto::{Address, CloseReason, Config, EcnCodepoint, Event, FourTuple, Read, Sid};
 use anabranch_sim::Substreams;
@@ -137,6 +137,7 @@ impl Room {
                 server: (host == 0).then(|| ServerConfig {
                     listener: ListenerConfig { connection: seal, ..ListenerConfig::default() },
                     admission: Admission::Anyone,
+                    shares: Shares::default(),
                     connection: connection(&mut draw),
                 }),
             };

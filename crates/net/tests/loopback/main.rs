@@ -4,6 +4,7 @@
 
 mod closing;
 mod faults;
+mod limits;
 mod logging;
 mod measuring;
 #[cfg(feature = "prometheus")]

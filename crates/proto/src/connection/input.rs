@@ -362,6 +362,9 @@ impl<P: Payload> Connection<P> {
 
     /// An acceptable acknowledgement arrived; `has_advanced` says whether it acknowledged new data.
     pub(super) fn on_heard(&mut self, now: Time, has_advanced: bool) {
+        if has_advanced {
+            self.liveness.on_work(now);
+        }
         let is_shut = self.sender.board.is_empty() || self.sender.peer_window.room(self.sender.board.acked()) == 0;
         self.liveness.on_heard(now, has_advanced || is_shut);
     }
@@ -391,6 +394,7 @@ impl<P: Payload> Connection<P> {
             self.acks.demand_pure();
             return;
         };
+        self.liveness.on_work(now);
         let nonce = segment.header.nonce;
         let place = Place { left: offset, data_end: end - u64::from(segment.has(Flags::FIN)), end };
         if !self.receiver.fits_end(place) || self.receiver.is_too_costly(offset, place.data_end) {

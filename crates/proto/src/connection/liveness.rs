@@ -22,6 +22,8 @@ pub(super) struct Liveness {
     progress: Time,
     /// When the last segment arrived from the peer.
     heard: Time,
+    /// When data last arrived or was acknowledged.
+    worked: Time,
     probes: KeepAliveProbes,
     challenge_acks: ChallengeAckLimiter,
 }
@@ -63,6 +65,7 @@ impl Liveness {
             keep_alive: config.keep_alive,
             progress: now,
             heard: now,
+            worked: now,
             probes: KeepAliveProbes { next: Time::NEVER, unanswered: 0, is_due: false },
             challenge_acks: ChallengeAckLimiter { since: now, count: 0 },
         }
@@ -71,6 +74,16 @@ impl Liveness {
     /// Data is sent while nothing is in flight: the user timeout starts.
     pub(super) fn on_sent_into_silence(&mut self, now: Time) {
         self.progress = now;
+    }
+
+    /// Data arrived or was acknowledged.
+    #[inline]
+    pub(super) fn on_work(&mut self, now: Time) {
+        self.worked = now;
+    }
+
+    pub(super) fn worked_at(&self) -> Time {
+        self.worked
     }
 
     /// A segment arrived; it may be an old one.

@@ -2,6 +2,7 @@
 
 mod links;
 mod resets;
+mod shares;
 mod trace;
 
 use std::collections::BTreeMap;
@@ -10,7 +11,7 @@ use anabranch_cc::{Settings, registry};
 use anabranch_units::Span;
 
 use super::*;
-use crate::seal::{Pace, Refusal};
+use crate::seal::{Full, Pace, Refusal};
 use crate::{Address, CloseReason, PathId, PathState, Read, Sid};
 
 /// Endpoints with a one-way delay of ten milliseconds, each with its own address.
@@ -27,6 +28,8 @@ struct Room {
     links: BTreeMap<Address, Link>,
     /// Datagrams sent to each end.
     sent: Vec<u64>,
+    /// Why connections were refused.
+    refusals: BTreeMap<ConnectionId, Full>,
 }
 
 /// A slow link. It drops datagrams that are too long, or that find its queue full, silently.
@@ -117,7 +120,12 @@ fn secret(end: usize) -> SecretKey {
 }
 
 fn server() -> ServerConfig {
-    ServerConfig { listener: ListenerConfig::default(), admission: Admission::Anyone, connection: connection() }
+    ServerConfig {
+        listener: ListenerConfig::default(),
+        admission: Admission::Anyone,
+        shares: Shares::default(),
+        connection: connection(),
+    }
 }
 
 fn config(server: Option<ServerConfig>) -> EndpointConfig {
@@ -133,7 +141,7 @@ impl Room {
         let (sent, late) = (vec![0; endpoints.len()], vec![Span::ZERO; endpoints.len()]);
         let ends = endpoints.into_iter().map(|endpoint| End { endpoint, events: vec![] }).collect();
         let (flying, links) = (BTreeMap::new(), BTreeMap::new());
-        Self { now: Time::ZERO, ends, flying, order: 0, late, lost: None, links, sent }
+        Self { now: Time::ZERO, ends, flying, order: 0, late, lost: None, links, sent, refusals: BTreeMap::new() }
     }
 
     /// A server at 0, and a client at 1 that has opened a connection to it.
@@ -190,7 +198,11 @@ impl Room {
                 }
                 out.clear();
             }
-            end.events.extend(std::iter::from_fn(|| end.endpoint.poll_event()));
+            while let Some(told) = end.endpoint.poll_event() {
+                let full = end.endpoint.full(told.connection);
+                self.refusals.extend(full.map(|full| (told.connection, full)));
+                end.events.push(told);
+            }
         }
     }
 
@@ -467,7 +479,10 @@ fn connections_have_a_limit() {
     assert_eq!((room.ends[0].endpoint.len(), room.ends[0].endpoint.tally().too_many), (3, 2));
     calls.iter().take(3).for_each(|&id| room.end(1, id).abort());
     room.run_for(Span::from_secs(10));
-    assert_eq!(room.ends[0].endpoint.len(), 2, "those that had found no room came again");
+    assert_eq!(room.ends[0].endpoint.len(), 0, "those that had found no room know it");
+    room.call(1, 0, 6);
+    room.run_for(ms(100));
+    assert_eq!(room.ends[0].endpoint.len(), 1);
 }
 
 /// A driver that reads late states when datagrams arrived. Neither end counts its delay as network delay, which is twice ten

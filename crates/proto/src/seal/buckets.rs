@@ -27,11 +27,11 @@ pub(super) struct Buckets {
 
 /// The addresses of one owner: an IPv4 address, or the first 64 bits of an IPv6 address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Network(u128);
+pub(crate) struct Network(u128);
 
 impl Network {
     /// The network of an address. Addresses below 2^32 are IPv4, whether mapped into IPv6 ([rfc-4291] sec. 2.5.5) or not.
-    pub(super) fn of(address: u128) -> Self {
+    pub(crate) fn of(address: u128) -> Self {
         let is_v4 = matches!(address >> 32, 0 | 0xffff);
         Self(if is_v4 { address } else { address & !u128::from(u64::MAX) })
     }

@@ -135,6 +135,9 @@ impl Seal {
             let mut answer = vec![];
             wire::encode(segment, Ports::default(), Checksum::None, &mut answer);
             Reply::write(local, responding.cipher, &answer, &token, &mut payload);
+            if let Some(full) = self.full.filter(|_| segment.has(Flags::RST)) {
+                full.write(&mut payload);
+            }
         }
         let len = responding.response.len().max(8 + MESSAGE_2 + payload.len());
         if !self.addresses.allows(outgoing.tuple.remote, Load::one(len)) {
@@ -181,8 +184,8 @@ impl Seal {
                 let State::Initiating(initiating) = std::mem::replace(&mut self.state, State::Established(None)) else {
                     return Err(Refusal::Unexpected);
                 };
-                let Reply { index, cipher, answer, token } = Reply::read(payload)?;
-                self.token = token;
+                let Reply { index, cipher, answer, token, full } = Reply::read(payload)?;
+                (self.token, self.full) = (token, full);
                 let cipher = Cipher::of(cipher).filter(|cipher| self.config.ciphers.has(*cipher));
                 let cipher = cipher.ok_or(Refusal::NoCipher)?;
                 self.current = Some(Session::new(now, receiver, index, cipher, initiating.handshake)?);

@@ -2,13 +2,15 @@
 //!
 //! ```text
 //! hello  count 1 | ciphers, 1 each | timestamp 12 | length 2 | SYN | anything
-//! reply  responder's index 4 | cipher 1 | length 2 | SYN-ACK or RST | reset token 16 | anything
+//! reply  responder's index 4 | cipher 1 | length 2 | SYN-ACK or RST | reset token 16 | after a RST: reason 1, count 4 | anything
 //! ```
 
 use anabranch_units::{NANO, Span};
 use bytes::{Buf, Bytes};
 
 use super::cipher::{Cipher, CipherPreference};
+use super::full::Full;
+use super::noise::TAG;
 use super::reset::{Token, token};
 use super::{Refusal, read_segment};
 use crate::segment::{Flags, Segment};
@@ -36,6 +38,7 @@ pub(super) struct Reply {
     pub(super) cipher: u8,
     pub(super) answer: Segment<Bytes>,
     pub(super) token: Option<Token>,
+    pub(super) full: Option<Full>,
 }
 
 impl Timestamp {
@@ -111,7 +114,10 @@ impl Reply {
         if !is_answer(&answer) {
             return Err(Refusal::NoSegment);
         }
-        Ok(Self { index, cipher, answer, token: token(&rest) })
+        let token = token(&rest);
+        let full = Some(rest).filter(|rest| answer.has(Flags::RST) && rest.len() > TAG);
+        let full = full.and_then(|rest| Full::read(rest.slice(TAG..)));
+        Ok(Self { index, cipher, answer, token, full })
     }
 }
 

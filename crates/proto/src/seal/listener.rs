@@ -138,6 +138,11 @@ impl Listener {
         self.half_open.remove(number & NUMBER_MAX);
     }
 
+    /// A connection was refused: the same initiation may be answered again.
+    pub fn refuse(&mut self, number: u32) {
+        self.forget(number & NUMBER_MAX);
+    }
+
     fn handle_initiation(
         &mut self,
         now: Time,

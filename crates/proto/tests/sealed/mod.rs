@@ -1,7 +1,7 @@
 //! Two endpoints that exchange sealed datagrams as a kernel would deliver them: a copy into the receiver's buffer, in batches.
 
 use anabranch_cc::{Settings, registry};
-use anabranch_proto::endpoint::{Admission, Arrival, ConnectionId, Endpoint, EndpointConfig, ServerConfig};
+use anabranch_proto::endpoint::{Admission, Arrival, ConnectionId, Endpoint, EndpointConfig, ServerConfig, Shares};
 use anabranch_proto::seal::{Cipher, CipherPreference, ListenerConfig, Seal, SealConfig, SecretKey, Timestamp};
 use anabranch_proto::{Address, Config, Event, FourTuple, Read, Sid};
 use anabranch_units::{Span, Time};
@@ -39,7 +39,12 @@ impl Sealed {
             Config { streams: streams.into(), mss, ack_requests, receive_buffer: 4 << 20, ..Config::new(law) };
         let seal = SealConfig { ciphers: CipherPreference::new(&[cipher]), ..SealConfig::default() };
         let listener = ListenerConfig { connection: seal, ..ListenerConfig::default() };
-        let server = ServerConfig { listener, admission: Admission::Anyone, connection: connection.clone() };
+        let server = ServerConfig {
+            listener,
+            admission: Admission::Anyone,
+            shares: Shares::default(),
+            connection: connection.clone(),
+        };
         let config = |server| EndpointConfig { connections_max: 1, seal, server };
         let [here, there] = [1, 2].map(|address| Address { address, port: 1 });
         let tuple = FourTuple { local: here, remote: there };

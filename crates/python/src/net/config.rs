@@ -27,6 +27,8 @@ fn set(config: &mut Config, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()
         "idle_timeout" => config.idle_timeout = seconds(name, value)?,
         "keep_alive" => config.keep_alive = if value.is_none() { None } else { Some(seconds(name, value)?) },
         "connections_max" => config.connections_max = take(name, value)?,
+        "connections_per_key" => config.connections_per_key = take(name, value)?,
+        "connections_per_address" => config.connections_per_address = take(name, value)?,
         "streams" => config.streams = take(name, value)?,
         "paths" => config.paths = take(name, value)?,
         "receive_buffer" => config.receive_buffer = take(name, value)?,
@@ -106,11 +108,13 @@ fn text(value: &Bound<'_, PyAny>) -> PyResult<String> {
 }
 
 /// Every setting.
-const NAMES: [&str; 13] = [
+const NAMES: [&str; 15] = [
     "timeout",
     "idle_timeout",
     "keep_alive",
     "connections_max",
+    "connections_per_key",
+    "connections_per_address",
     "streams",
     "paths",
     "receive_buffer",

@@ -25,7 +25,7 @@ async fn what_was_left_by_the_dead_is_replaced() {
     let all = Arc::<Mutex<Connections>>::default();
     assert_eq!(serve("send", &all, &folder).unwrap(), own);
     assert!(!other.exists() && !private.exists());
-    let mut watched = place::connect(&own).unwrap();
+    let mut watched = place::connect(&own, Duration::ZERO).unwrap();
     let line = tokio::task::spawn_blocking(move || {
         let mut start = [0; 7];
         watched.read_exact(&mut start).unwrap();

@@ -1,0 +1,122 @@
+//! Incoming connections are admitted, refused, or take the place of another.
+
+use anabranch_units::{Span, Time};
+use bytes::Bytes;
+
+use super::shares::{Owner, Room};
+use super::{Admission, Arrival, ConnectionId, Endpoint, REPLIES_MAX, ServerConfig};
+use crate::config::{Config, Form};
+use crate::connection::{Connection, State, Transmit};
+use crate::random::Secret;
+use crate::seal::{Full, Network, Outgoing, Seal};
+use crate::segment::Segment;
+
+impl Endpoint {
+    /// Why the peer has refused a connection, if it told so. Known with [`crate::Event::Closed`].
+    pub fn full(&self, id: ConnectionId) -> Option<Full> {
+        let slot = self.slots.get(id.number as usize)?.as_deref()?;
+        slot.seal.full().filter(|_| slot.id == id)
+    }
+
+    pub(super) fn accept(&mut self, now: Time, arrival: &Arrival, number: u32, seal: Seal, segment: Segment<Bytes>) {
+        let Arrival { at, tuple, ecn, .. } = *arrival;
+        let secret = Secret::new(self.entropy.draw());
+        let is_admitted = |server: &&ServerConfig| match &server.admission {
+            Admission::Anyone => true,
+            Admission::Keys(keys) => keys.contains(&seal.remote()),
+        };
+        let connection = match self.config.server.as_ref().filter(is_admitted) {
+            Some(server) => {
+                let config = Config { form: Form::Sealed, ..server.connection.clone() };
+                Connection::listen(now, config, tuple, secret).ok()
+            }
+            None => {
+                self.tally.not_admitted += 1;
+                None
+            }
+        };
+        let Some(mut connection) = connection else {
+            self.release(number);
+            self.free.push_front(number);
+            return;
+        };
+        connection.handle_late(now, at, tuple, ecn, segment);
+        let owner = Owner { key: seal.remote(), network: Network::of(tuple.remote.address) };
+        match self.room(now, owner) {
+            Room::Free | Room::Instead(_) => _ = self.put(number, connection, seal, owner, true),
+            Room::Full(full) => self.refuse(now, number, connection, seal, full),
+        }
+    }
+
+    /// Answers an initiation with the reason for which there is no room, and keeps nothing. If the answer is lost, the initiation is
+    /// repeated.
+    #[cold]
+    fn refuse(&mut self, now: Time, number: u32, mut connection: Connection<Bytes>, mut seal: Seal, full: Full) {
+        self.tally.too_many += 1;
+        if let Some(listener) = &mut self.listener {
+            listener.refuse(number ^ self.mask);
+        }
+        self.free.push_front(number);
+        seal.refuse(full);
+        connection.abort();
+        let Some(Transmit { tuple, segment, .. }) = connection.poll_transmit(now) else { return };
+        let mut reply = vec![];
+        if self.replies.len() >= REPLIES_MAX {
+            self.tally.replies_dropped += 1;
+        } else if seal.seal(now, &Outgoing::new(tuple), &segment, &mut reply).is_ok() {
+            self.replies.push_back((tuple, reply));
+        }
+    }
+
+    /// The room for another connection of this owner.
+    fn room(&self, now: Time, owner: Owner) -> Room {
+        let shares = self.config.server.as_ref().map(|server| server.shares).unwrap_or_default();
+        let idle = |number: u32| {
+            let connection = self.slots[number as usize].as_ref().map(|slot| &slot.connection);
+            connection.map_or(Span::MAX, |connection| match connection.state() {
+                State::TimeWait | State::Closed => Span::MAX,
+                _ => now.since(connection.worked_at()),
+            })
+        };
+        self.held.room(owner, &shares, (self.settled, self.config.connections_max), idle)
+    }
+
+    /// An incoming connection is no longer half open: its peer has proved its key and its address. Only now another one ends for
+    /// it. It was told that there is room; if that has gone meanwhile, it is reset, and the application does not learn of it.
+    pub(super) fn settle(&mut self, now: Time, number: u32) {
+        let Some(owner) = self.slot_mut(number).map(|slot| slot.owner) else { return };
+        match self.room(now, owner) {
+            Room::Free => {}
+            Room::Instead(other) => {
+                self.tally.gave_way += 1;
+                if let Some(slot) = self.slot_mut(other) {
+                    slot.connection.abort();
+                }
+                // Its end needs a turn, in which it counts no more.
+                self.withdraw(other);
+                self.touch(other);
+            }
+            Room::Full(_) => {
+                self.tally.too_many += 1;
+                if let Some(slot) = self.slot_mut(number) {
+                    slot.connection.abort();
+                }
+                return;
+            }
+        }
+        let Some(slot) = self.slot_mut(number) else { return };
+        slot.is_half_open = false;
+        slot.is_held = true;
+        self.settled += 1;
+        self.held.insert(owner, number);
+    }
+
+    /// A connection no longer counts for its owner.
+    pub(super) fn withdraw(&mut self, number: u32) {
+        let Some(slot) = self.slot_mut(number) else { return };
+        let owner = slot.owner;
+        if std::mem::take(&mut slot.is_held) {
+            self.held.remove(owner, number);
+        }
+    }
+}
