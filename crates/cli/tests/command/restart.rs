@@ -103,6 +103,8 @@ fn command_stopped_by_signal_says_goodbye() {
         let (mut server, ticket) = serve(&here, &listen);
         let client = Running::start(&here, &["tunnel", &ticket, "--local", "127.0.0.1:0:127.0.0.1:9"]);
         client.event("connected");
+        // The client is connected before the server has its last handshake message; until then nobody is there to say goodbye to.
+        std::thread::sleep(Duration::from_millis(300));
         let begin = Instant::now();
         server.signal(name);
         client.event("lost");
