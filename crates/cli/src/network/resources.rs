@@ -25,7 +25,7 @@ fn total(text: &str) -> Option<u64> {
     Some(kibibytes << 10)
 }
 
-/// Bytes of memory for each connection. An idle one takes about a hundredth of it, a busy one the data in flight.
+/// Bytes of memory for each connection: the data in flight of a busy one.
 const EACH: u64 = 4 << 20;
 const LEAST: usize = 256;
 const MOST: usize = 16_384;
