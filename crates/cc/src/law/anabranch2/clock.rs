@@ -196,3 +196,42 @@ impl DrainClock {
 
 /// The round trips between two drains beside a rival: a drain takes two to five.
 const ROUNDS_BESIDE_RIVAL: f64 = 12.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::law::anabranch2::Anabranch2Settings;
+
+    /// A clock of 5 s after a drain at 10 s whose dip was `own` seconds, and a dip of `other` at `at`.
+    fn clock(own: f64, other: f64, at: f64) -> (DrainClock, Model) {
+        let mut model = Model::new(&Anabranch2Settings::DEFAULT);
+        (model.base, model.mean, model.tolerance) = (0.05, 0.06, 0.001);
+        let mut clock = DrainClock::new(5.0);
+        clock.begin(10.0);
+        for (now, rtt, is_draining) in [(10.1, own, true), (10.5, 0.06, false), (at, other, false)] {
+            (model.now, model.rtt) = (now, rtt);
+            clock.on_ack(&model, is_draining);
+        }
+        clock.end(10.2, 5.0, true);
+        model.now = 15.2;
+        (clock, model)
+    }
+
+    #[test]
+    fn deeper_dip_of_another_draws_the_drain_to_it() {
+        let (mut clock, model) = clock(0.055, 0.05, 14.0);
+        assert!(clock.moves(&model, 5.0));
+        // An interval after it, and it takes 1.5 round trips of 60 ms to get there.
+        assert!(!clock.is_due(18.9) && clock.is_due(18.92));
+        assert!(!clock.moves(&model, 5.0), "once");
+    }
+
+    #[test]
+    fn earlier_of_two_empty_dips_moves_to_the_later() {
+        let (mut earlier, model) = clock(0.05, 0.05, 12.0);
+        assert!(earlier.moves(&model, 5.0));
+        assert!(!earlier.is_due(16.9) && earlier.is_due(16.92));
+        let (mut later, model) = clock(0.05, 0.05, 13.0);
+        assert!(!later.moves(&model, 5.0), "it is the other's turn");
+    }
+}

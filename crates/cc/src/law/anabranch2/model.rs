@@ -339,3 +339,23 @@ const ALPHA_GROWTH: f64 = 0.1;
 
 /// The least alpha in segments.
 const ALPHA_LEAST: f64 = 0.25;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::assert_near;
+
+    /// At 6250 segments a second alpha is √(20² + 6.25²): a loss leaves 0.7 of it behind a queue that holds it, a fifth where there is no queue.
+    #[test]
+    fn loss_leaves_part_of_alpha_that_the_queue_held() {
+        let full = (400.0_f64 + 39.0625).sqrt();
+        for (peak, left) in [(0.1, 0.7 * full), (0.052, 0.7 * 312.5 * 0.002 / 0.052), (0.05, 0.2 * full)] {
+            let mut model = Model::new(&Anabranch2Settings::DEFAULT);
+            (model.base, model.peak, model.old, model.rate) = (0.05, peak, 312.5, 6250.0);
+            model.lose();
+            assert_near(model.alpha(), left, 1e-9);
+            model.recover_alpha(1.0);
+            assert_near(model.alpha(), 1.1 * left, 1e-9);
+        }
+    }
+}
