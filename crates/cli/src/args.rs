@@ -9,6 +9,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use anabranch_lab::sweep::Shard;
+use anabranch_units::Span;
 use clap::{Args, Parser, Subcommand};
 
 /// A transport protocol over UDP, and the laboratory that tests it.
@@ -115,14 +116,27 @@ pub(crate) struct Eval {
     /// Run the law and the rivals on random networks, drawn from a seed, in place of the suite: quantiles of each family, and the worst draws.
     #[arg(long)]
     pub(crate) field: bool,
+    /// Search, in the ranges of --field, for the networks on which the law does worst: random ones, and then what is near the worst. Ctrl-C ends the
+    /// search with the worst so far.
+    #[arg(long, conflicts_with_all = ["field", "quick", "seeds"])]
+    pub(crate) attack: bool,
+    /// What the law is to do worst by, separated by commas; all if absent: use, delay, share, starvation. Only with --attack.
+    #[arg(long, value_name = "AIM[,AIM...]", requires = "attack", value_delimiter = ',')]
+    pub(crate) by: Option<Vec<String>>,
+    /// Networks to try for each aim; 200 if absent. The same number finds the same. Only with --attack.
+    #[arg(long, value_name = "N", requires = "attack", value_parser = clap::value_parser!(u32).range(1..=i64::from(anabranch_lab::field::attack::STEPS_MAX)))]
+    pub(crate) steps: Option<u32>,
+    /// How long to search, over all aims, such as 60s, in place of a number of networks. Only with --attack.
+    #[arg(long = "for", value_name = "SPAN", requires = "attack", conflicts_with = "steps")]
+    pub(crate) long: Option<Span>,
     /// Random networks of each family; 20 if absent. Only with --field.
     #[arg(long, value_name = "N", requires = "field", value_parser = clap::value_parser!(u32).range(1..=i64::from(anabranch_lab::field::DRAWS_MAX)))]
     pub(crate) draws: Option<u32>,
-    /// The seed of the random networks; 1 if absent. Only with --field.
-    #[arg(long, value_name = "S", requires = "field")]
+    /// The seed of the random networks; 1 if absent. Only with --field or --attack.
+    #[arg(long, value_name = "S", conflicts_with = "quick")]
     pub(crate) seed: Option<u64>,
-    /// Families of networks, separated by commas; all if absent: alone, kind, beside, short, route, radio, policer, host. Only with --field.
-    #[arg(long, value_name = "NAME[,NAME...]", requires = "field", value_delimiter = ',')]
+    /// Families of networks, separated by commas; all if absent: alone, kind, beside, short, route, radio, policer, host. Only with --field or --attack.
+    #[arg(long, value_name = "NAME[,NAME...]", conflicts_with = "quick", value_delimiter = ',')]
     pub(crate) family: Option<Vec<String>>,
     /// Print one JSON document.
     #[arg(long)]

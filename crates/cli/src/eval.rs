@@ -1,5 +1,6 @@
 //! `anabranch eval`: evaluates a congestion law by the criteria of RFC 9743, or on random networks.
 
+mod attack;
 mod field;
 
 use std::io::Write as _;
@@ -16,6 +17,12 @@ use crate::terminal::{Align, BAD, BOLD, DIM, GOOD, PLAIN, Progress, Table, named
 pub(crate) fn eval(args: &Eval) -> Outcome {
     if args.field {
         return field::field(args);
+    }
+    if args.attack {
+        return attack::attack(args);
+    }
+    if args.seed.is_some() || args.family.is_some() {
+        return Err(Failure::usage("`--seed` and `--family` need `--field` or `--attack`"));
     }
     let request = Request::new(&args.cc, args.against.as_deref(), args.jobs.count())
         .map_err(|error| Failure::usage(error.to_string()))?;

@@ -5,11 +5,14 @@
 //!
 //! `draw` has the distributions, `network` writes scenarios, `family` has a file for each family, `summary` computes quantiles.
 
+pub mod attack;
 mod draw;
 mod family;
+mod measure;
 mod network;
 mod summary;
 
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
 use anabranch_sim::Substreams;
@@ -19,11 +22,10 @@ pub use self::family::{Better, Family, FigureKind};
 pub use self::summary::{Column, Statistic};
 
 use self::draw::Draw;
-use self::family::{Case, Values};
+use self::family::Case;
 use crate::diagnostic::{Diagnostic, Fault};
 use crate::document::Document;
 use crate::evaluation::{Contender, given};
-use crate::expression::Expression;
 use crate::own::Given;
 use crate::parallel;
 use crate::report::combined_hash;
@@ -184,27 +186,25 @@ fn run_laws(
 ) -> Result<Field, Diagnostic> {
     let given = given([&request.law].into_iter().chain(&request.against))?;
     let parts = parts(request);
-    let jobs: Vec<(usize, usize, usize)> = parts
-        .iter()
-        .enumerate()
-        .flat_map(|(part, Part { cases, .. })| {
-            let laws = laws.len();
-            (0..cases.len()).flat_map(move |case| (0..laws).map(move |law| (part, case, law)))
-        })
-        .collect();
-    let (total, mut done) = (jobs.len(), 0);
-    let job = |index: usize| {
-        let (part, case, law) = jobs[index];
-        let part = &parts[part];
-        one(&part.file(case), &part.scenario(case, laws[law]), &part.cases[case], &given)
-    };
-    let results = parallel::in_order(total, request.jobs, job, || {
-        done += 1;
-        on_done(done, total);
-    });
-    let results: Vec<(Vec<f64>, String)> = results.into_iter().collect::<Result<_, _>>()?;
-    let hash = combined_hash(results.iter().map(|(_, hash)| hash.as_str()));
-    let mut next = results.into_iter().map(|(figures, _)| figures);
+    let mut plan = Plan::default();
+    for part in &parts {
+        for (index, case) in part.cases.iter().enumerate() {
+            laws.iter().for_each(|law| plan.add(part.file(index), part.scenario(index, law), case));
+        }
+    }
+    let (total, mut done) = (plan.jobs.len(), 0);
+    let results = parallel::in_order(
+        total,
+        request.jobs,
+        |index| plan.jobs[index].run(&given),
+        || {
+            done += 1;
+            on_done(done, total);
+        },
+    );
+    let results: Vec<Measured> = results.into_iter().collect::<Result<_, _>>()?;
+    let hash = combined_hash(results.iter().map(|measured| measured.hash.as_str()));
+    let mut next = plan.places.iter().map(|&place| &results[place].values[..]);
     let families = parts.iter().map(|part| outcome(part, &laws, &mut next)).collect();
     Ok(Field {
         schema: SCHEMA,
@@ -232,36 +232,66 @@ fn parts(request: &Request) -> Vec<Part<'_>> {
 
 /// The draw of this number: it depends on the family, the seed and the number alone, so more draws change no other.
 fn draw(family: Family, seed: u64, index: u32) -> Case {
-    let stream = Substreams::new(seed).stream(&format!("field.{}.{index}", family.name()));
+    let network = index / family.turns();
+    let stream = Substreams::new(seed).stream(&format!("field.{}.{network}", family.name()));
     family.draw(index, &mut Draw::new(stream))
 }
 
-/// Runs one scenario; returns its figures and its hash.
-fn one(file: &str, text: &str, case: &Case, given: &Given) -> Result<(Vec<f64>, String), Diagnostic> {
-    let nothing = &mut |_: &str| Err("no other file is read here".to_owned());
-    let document = Document::parse_given(file, text, nothing, given)?;
-    let scenario = Scenario::parse(&document)?;
-    let measures: Vec<(String, Expression)> = case
-        .measures()
-        .iter()
-        .map(|(name, text)| (name.clone(), Expression::parse(text).expect("the families' measures are expressions")))
-        .collect();
-    let series: Vec<String> = measures.iter().flat_map(|(_, expression)| expression.series()).collect();
-    let failed = |error: run::ControllerFailed| {
-        Fault::new(error.0).remedy("a field goes on only with laws that do not fail").about(file)
-    };
-    let (run, _) = run::run_recorded(&scenario, &series, measures.iter()).map_err(failed)?;
-    let value = |name: &str| run.measure(name).expect("the families' measures have values");
-    let values = Values::new(&value);
-    Ok((case.figures(&values), run.report.hash.clone()))
+/// The runs of a field, each once.
+#[derive(Default)]
+struct Plan<'a> {
+    jobs: Vec<Job<'a>>,
+    /// The job of each draw and law, in their order.
+    places: Vec<usize>,
+    /// The jobs by their scenario: a rival beside another is the same run in either role.
+    known: BTreeMap<String, usize>,
 }
 
-fn outcome(part: &Part<'_>, laws: &[&Contender], next: &mut impl Iterator<Item = Vec<f64>>) -> FamilyOutcome {
+impl<'a> Plan<'a> {
+    fn add(&mut self, file: String, text: String, case: &'a Case) {
+        let next = self.jobs.len();
+        let place = *self.known.entry(text.clone()).or_insert(next);
+        if place == next {
+            self.jobs.push(Job { file, text, case });
+        }
+        self.places.push(place);
+    }
+}
+
+/// A scenario to run.
+struct Job<'a> {
+    file: String,
+    text: String,
+    case: &'a Case,
+}
+
+/// The values of a run's measures, and its hash.
+struct Measured {
+    values: Vec<f64>,
+    hash: String,
+}
+
+impl Job<'_> {
+    fn run(&self, given: &Given) -> Result<Measured, Diagnostic> {
+        let Self { file, text, case } = self;
+        let nothing = &mut |_: &str| Err("no other file is read here".to_owned());
+        let document = Document::parse_given(file, text, nothing, given)?;
+        let scenario = Scenario::parse(&document)?;
+        let measured = run::run_watched(&scenario, |simulation| {
+            let values = measure::run(simulation, case.measures());
+            Measured { values, hash: simulation.hash() }
+        });
+        measured
+            .map_err(|error| Fault::new(error.0).remedy("a field goes on only with laws that do not fail").about(file))
+    }
+}
+
+fn outcome<'a>(part: &Part<'_>, laws: &[&Contender], next: &mut impl Iterator<Item = &'a [f64]>) -> FamilyOutcome {
     let kinds = part.family.figures();
     let mut figures = vec![vec![Vec::with_capacity(part.cases.len()); kinds.len()]; laws.len()];
-    for _ in &part.cases {
+    for case in &part.cases {
         for law in &mut figures {
-            let values = next.next().expect("each run has its figures");
+            let values = case.figures(next.next().expect("each draw has a run with each law"));
             law.iter_mut().zip(values).for_each(|(all, value)| all.push(value));
         }
     }

@@ -121,6 +121,18 @@ pub(crate) fn run_recorded<'a, 'b>(
     Ok((Run::measured(report, &trace, measures), trace))
 }
 
+/// Builds the world of a scenario, records nothing, and passes it to `watch`, which runs it as far as it needs.
+pub(crate) fn run_watched<T>(
+    scenario: &Scenario,
+    watch: impl FnOnce(&mut Simulation<'_>) -> T,
+) -> Result<T, ControllerFailed> {
+    around(scenario, || {
+        let mut simulation = build(scenario, Recording::Counters);
+        let watched = watch(&mut simulation);
+        check(&simulation).map(|()| watched)
+    })
+}
+
 /// Runs a scenario and evaluates all measures of `experiment`.
 pub(crate) fn run_measured(scenario: &Scenario, experiment: &Experiment) -> Result<Run, ControllerFailed> {
     let asking = || experiment.measures().iter().filter(|(_, expression)| expression.asks_series());

@@ -14,7 +14,7 @@ mod series;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use anabranch_sim::{BuildError, Capture, FlowId, GaugeRow, HostId, LinkId, Observed, World};
+use anabranch_sim::{BuildError, Capture, FlowId, GaugeRow, HostId, LinkId, Observed, QueueLengths, World};
 use anabranch_units::SimTime;
 
 use self::build::Parts;
@@ -109,18 +109,22 @@ impl<'a> Simulation<'a> {
 
     /// Runs to the end of the scenario, or until a controller fails.
     pub(crate) fn run(&mut self) {
+        self.run_checked(self.end());
+    }
+
+    /// Runs until `until`, or until a controller fails. Returns whether none has.
+    pub(crate) fn run_checked(&mut self, until: SimTime) -> bool {
         // What a failed controller does after that is of no use, and nobody waits for it.
         if self.scenario.flows.iter().any(|flow| flow.own.is_some()) {
             let slice = self.scenario.duration / SLICES;
-            let ends = (1..SLICES).map(|number| SimTime::ZERO.saturating_add(slice * number));
-            for end in ends {
-                self.world.run_until(end);
-                if self.fault().is_some() {
-                    return;
-                }
+            while self.fault().is_none() && self.world.now().saturating_add(slice) < until {
+                self.world.run_until(self.world.now().saturating_add(slice));
             }
         }
-        self.world.run_until(self.end());
+        if self.fault().is_none() {
+            self.world.run_until(until);
+        }
+        self.fault().is_none()
     }
 
     /// The failure of a controller, if one has failed: then the run has no meaning.
@@ -138,12 +142,28 @@ impl<'a> Simulation<'a> {
         self.world.conservation()
     }
 
+    /// The number of flows.
+    pub(crate) fn flows(&self) -> usize {
+        self.flows.len()
+    }
+
     /// Bytes of payload received at the far end of a flow; for our own transport, bytes read by its application.
     pub(crate) fn read(&self, flow: usize) -> u64 {
         self.world.account(self.flows[flow].sink).report().received.payload
     }
 
-    fn end(&self) -> SimTime {
+    /// The lengths of a link's queue until now.
+    pub(crate) fn queue_lengths(&self, link: usize) -> QueueLengths {
+        self.world.queue_lengths(self.links[link])
+    }
+
+    /// Packets that a link has lost or dropped until now.
+    pub(crate) fn dropped(&self, link: usize) -> u64 {
+        let counts = self.world.link(self.links[link]).counts;
+        counts.errors + counts.drops
+    }
+
+    pub(crate) fn end(&self) -> SimTime {
         SimTime::ZERO.saturating_add(self.scenario.duration)
     }
 }

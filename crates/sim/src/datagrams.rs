@@ -42,10 +42,12 @@ impl Datagrams {
         if self.form == Form::Tcp {
             return on(Transmit::from(segment));
         }
-        let sizes: Vec<u32> = leaving.packets().collect();
-        if let [size] = *sizes {
+        let mut packets = leaving.packets();
+        let (first, second) = (packets.next(), packets.next());
+        if let (Some(size), None) = (first, second) {
             return on(Transmit { size, ..Transmit::from(segment) });
         }
+        let sizes: Vec<u32> = first.into_iter().chain(second).chain(packets).collect();
         let fragment = Fragment { id: self.fragmented, count: sizes.len() as u32, segment };
         self.fragmented += 1;
         self.leaving.extend(sizes.into_iter().map(|size| on(Transmit::new(size, Body::Fragment(Box::new(fragment))))));

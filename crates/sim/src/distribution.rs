@@ -45,6 +45,17 @@ impl QueueLengths {
         if area == 0 { 0.0 } else { area as f64 / self.total() as f64 }
     }
 
+    /// The mean over the time since `earlier`, of the same queue; 0 if no time has passed.
+    pub fn mean_since(&self, earlier: &Self) -> f64 {
+        let before = earlier.times.iter().copied().chain(std::iter::repeat(0));
+        let (area, time) =
+            (0..).zip(self.times.iter().zip(before)).fold((0, 0), |(area, total), (packets, (now, then))| {
+                let time = u128::from(now - then);
+                (area + packets * time, total + time)
+            });
+        if time == 0 { 0.0 } else { area as f64 / time as f64 }
+    }
+
     /// The least length that the queue did not exceed for this share of the time: 0.95 gives the 95th percentile.
     pub fn quantile(&self, share: f64) -> usize {
         let wanted = share * self.total() as f64;
@@ -157,6 +168,18 @@ mod tests {
         assert!((lengths.mean() - 13.0 / 20.0).abs() < 1e-12 && (lengths.busy_share() - 0.4).abs() < 1e-12);
         assert_eq!([0.0, 0.6, 0.61, 0.75, 0.76, 1.0].map(|share| lengths.quantile(share)), [0, 0, 1, 1, 2, 2]);
         assert_eq!((lengths.max(), lengths.waiting_area()), (2, 5));
+    }
+
+    /// One packet for 3 ticks, then two for 5 and none for 10: 10/15 since the third tick.
+    #[test]
+    fn mean_since_earlier_counts_later_lengths() {
+        let mut lengths = QueueLengths::default();
+        lengths.advance(at(3), 1);
+        let earlier = lengths.clone();
+        lengths.advance(at(8), 2);
+        lengths.advance(at(18), 0);
+        assert!((lengths.mean_since(&earlier) - 10.0 / 15.0).abs() < 1e-12);
+        assert!(lengths.mean_since(&lengths).abs() < 1e-12);
     }
 
     #[test]

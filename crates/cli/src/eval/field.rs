@@ -42,13 +42,18 @@ fn request(args: &Eval) -> Result<Request, Failure> {
     let usage = |error: String| Failure::usage(error);
     let evaluation = anabranch_lab::evaluation::Request::new(&args.cc, args.against.as_deref(), args.jobs.count())
         .map_err(|error| usage(error.to_string()))?;
-    let families = match &args.family {
-        None => Family::ALL.to_vec(),
-        Some(names) => names.iter().map(|name| find(name)).collect::<Result<_, _>>().map_err(usage)?,
-    };
+    let families = families(args)?;
     let draws = args.draws.unwrap_or(DRAWS);
     let (law, against): (Contender, Vec<Contender>) = (evaluation.law, evaluation.against);
     Ok(Request { law, against, families, draws, seed: args.seed.unwrap_or(1), jobs: evaluation.jobs })
+}
+
+/// The families of the command line.
+pub(super) fn families(args: &Eval) -> Result<Vec<Family>, Failure> {
+    match &args.family {
+        None => Ok(Family::ALL.to_vec()),
+        Some(names) => names.iter().map(|name| find(name)).collect::<Result<_, _>>().map_err(Failure::usage),
+    }
 }
 
 fn find(name: &str) -> Result<Family, String> {

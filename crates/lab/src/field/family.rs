@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use super::Fact;
 use super::draw::Draw;
+use super::measure::Measure;
 use super::network::Bottleneck;
 use super::summary::{Column, Statistic};
 use crate::evaluation::Contender;
@@ -123,6 +124,16 @@ impl Family {
         matches!(self, Self::Beside | Self::Short)
     }
 
+    /// The number of draws on one network, one after the other.
+    pub(super) fn turns(self) -> u32 {
+        if self == Self::Beside { beside::TURNS } else { 1 }
+    }
+
+    /// The position of a figure, if the family has it.
+    pub(super) fn figure(self, name: &str) -> Option<usize> {
+        self.figures().iter().position(|kind| kind.name == name)
+    }
+
     /// The draw of this number.
     pub(super) fn draw(self, index: u32, draw: &mut Draw) -> Case {
         match self {
@@ -142,7 +153,7 @@ impl Family {
 pub(super) struct Case {
     facts: Vec<Fact>,
     text: String,
-    measures: Vec<(String, String)>,
+    measures: Vec<(String, Measure)>,
     figures: Figures,
 }
 
@@ -158,7 +169,7 @@ impl Case {
     pub(super) fn scenario(&self, law: &Contender, rival: Option<&Contender>) -> String {
         let text = self.text.replace(LAW, &law.table());
         let text = rival.map_or(text.clone(), |rival| text.replace(RIVAL, &rival.table()));
-        let measures = self.measures.iter().map(|(name, expression)| format!("{name} = \"{expression}\"\n"));
+        let measures = self.measures.iter().map(|(name, measure)| format!("{name} = \"{}\"\n", measure.expression()));
         text + "\n[measure]\n" + &measures.collect::<String>()
     }
 
@@ -166,27 +177,32 @@ impl Case {
         &self.facts
     }
 
-    /// Names and expressions of the measures in the scenario.
-    pub(super) fn measures(&self) -> &[(String, String)] {
+    /// The value of a fact, if the family has it.
+    pub(super) fn fact(&self, name: &str) -> Option<f64> {
+        self.facts.iter().find(|fact| fact.name == name).map(|fact| fact.value)
+    }
+
+    /// The measures by name.
+    pub(super) fn measures(&self) -> &[(String, Measure)] {
         &self.measures
     }
 
-    /// The figures of a run with these measures.
-    pub(super) fn figures(&self, values: &Values<'_>) -> Vec<f64> {
-        (self.figures)(values)
+    /// The figures of a run with these values, in the order of the measures.
+    pub(super) fn figures(&self, values: &[f64]) -> Vec<f64> {
+        (self.figures)(&Values { measures: &self.measures, values })
     }
 }
 
 /// The values of a run's measures.
-pub(super) struct Values<'a>(&'a dyn Fn(&str) -> f64);
+struct Values<'a> {
+    measures: &'a [(String, Measure)],
+    values: &'a [f64],
+}
 
-impl<'a> Values<'a> {
-    pub(super) fn new(value: &'a dyn Fn(&str) -> f64) -> Self {
-        Self(value)
-    }
-
+impl Values<'_> {
     fn of(&self, name: &str) -> f64 {
-        (self.0)(name)
+        let place = self.measures.iter().position(|(known, _)| known == name);
+        self.values[place.expect("the figures of a family use its measures")]
     }
 }
 
@@ -203,14 +219,14 @@ fn facts(link: Bottleneck, more: &[(&'static str, f64)]) -> Vec<Fact> {
     common.iter().chain(more).map(|&(name, value)| Fact { name, value }).collect()
 }
 
-/// A measure's name and expression: the mean goodput of a flow in Mbit/s between two times in seconds.
-fn goodput(name: &str, flow: usize, from: f64, to: f64) -> (String, String) {
-    (name.to_owned(), format!("mean(flow.f{flow}.goodput, {from:.0}, {to:.0}) / 1e6"))
+/// A named measure: the mean goodput of a flow in Mbit/s between two times in seconds.
+fn goodput(name: &str, flow: usize, from: f64, to: f64) -> (String, Measure) {
+    (name.to_owned(), Measure::Goodput { flow, from, to })
 }
 
 /// The mean queue of the bottleneck in packets.
-fn queue(from: f64, to: f64) -> (String, String) {
-    ("queue".to_owned(), format!("mean(link.bn.queue, {from:.0}, {to:.0})"))
+fn queue(from: f64, to: f64) -> (String, Measure) {
+    ("queue".to_owned(), Measure::Queue { from, to })
 }
 
 /// The delay of a queue of `packets` in ms, where a link has `rate` Mbit/s.

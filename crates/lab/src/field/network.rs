@@ -8,9 +8,6 @@ const PACKET_BITS: f64 = 12_000.0;
 /// The least queue of a bottleneck, in packets: with fewer no window of two segments passes.
 const QUEUE_MIN: f64 = 4.0;
 
-/// The delay of an access link in ms, one way: a path crosses two.
-const ACCESS_MS: f64 = 0.5;
-
 /// A scenario that grows part by part.
 pub(super) struct Network {
     text: String,
@@ -32,7 +29,7 @@ impl Bottleneck {
 
     /// The propagation delay of the link itself in ms, one way.
     pub(super) fn delay(self) -> f64 {
-        self.rtt / 2.0 - 2.0 * ACCESS_MS
+        self.rtt / 2.0
     }
 }
 
@@ -42,49 +39,27 @@ impl Network {
         Self { text: format!("seed = {seed}\nduration = \"{seconds:.0}s\"\nresolution = \"5ms\"\n") }
     }
 
-    /// The bottleneck from R1 to R2. `more` has further keys of the link.
+    /// The bottleneck from S to D, a link with a drop-tail queue. `more` has further keys of the link.
     pub(super) fn bottleneck(&mut self, link: Bottleneck, more: &str) {
         let (rate, delay, packets) = (link.rate, link.delay(), link.packets());
-        self.link("bn", ("R1", "R2"), &format!("{rate}Mbit/s"), delay, packets, more);
-    }
-
-    /// A link with a drop-tail queue.
-    pub(super) fn link(
-        &mut self,
-        id: &str,
-        (from, to): (&str, &str),
-        rate: &str,
-        delay: f64,
-        packets: f64,
-        more: &str,
-    ) {
         // The way back is as fast and never full, so that acknowledgements arrive as they were sent.
         let reverse = if more.contains("reverse") {
             ""
         } else {
             "reverse = { queue = { kind = \"drop_tail\", packets = 1000000 } }\n"
         };
-        let text = format!(
-            "\n[[link]]\nid = \"{id}\"\nfrom = \"{from}\"\nto = \"{to}\"\nrate = \"{rate}\"\ndelay = \"{delay:.3}ms\"\n\
+        let _ = write!(
+            self.text,
+            "\n[[link]]\nid = \"bn\"\nfrom = \"S\"\nto = \"D\"\nrate = \"{rate}Mbit/s\"\ndelay = \"{delay:.3}ms\"\n\
              queue = {{ kind = \"drop_tail\", packets = {packets} }}\n{reverse}{more}"
         );
-        self.text += &text;
     }
 
-    /// The access links of `count` pairs of hosts: S0 and D0, and so on.
-    pub(super) fn access(&mut self, count: usize, to: &str) {
-        for index in 0..count {
-            let (source, sink) = (format!("S{index}"), format!("D{index}"));
-            self.link(&format!("in{index}"), (&source, "R1"), "10Gbit/s", ACCESS_MS, 1e6, "");
-            self.link(&format!("out{index}"), (to, &sink), "10Gbit/s", ACCESS_MS, 1e6, "");
-        }
-    }
-
-    /// The flow `f<index>` from S to D of that number; `cc` is the value of its key.
+    /// The flow `f<index>`; `cc` is the value of its key.
     pub(super) fn flow(&mut self, index: usize, cc: &str, start: f64, more: &str) {
         let _ = write!(
             self.text,
-            "\n[[flow]]\nid = \"f{index}\"\nfrom = \"S{index}\"\nto = \"D{index}\"\ntransport = \"anabranch\"\nform = \"sealed\"\npacing = \"always\"\n\
+            "\n[[flow]]\nid = \"f{index}\"\nfrom = \"S\"\nto = \"D\"\ntransport = \"anabranch\"\nform = \"sealed\"\npacing = \"always\"\n\
              packet = \"1500B\"\nrbuf = \"256MiB\"\nstart = \"{start}s\"\ncc = {cc}\n{more}"
         );
     }

@@ -1,6 +1,7 @@
 use std::num::NonZeroUsize;
 
 use super::*;
+use crate::expression::Expression;
 
 fn request(families: &[Family], draws: u32, jobs: usize) -> Request {
     let contender = |name: &str| Contender::parse(name).unwrap();
@@ -47,6 +48,49 @@ fn scenario_of_every_family_is_valid_with_settings_of_a_law() {
             assert!(Scenario::parse(&document).is_ok(), "{} {index}:\n{text}", family.name());
         }
     }
+}
+
+/// The scenario's own measures, from complete series, have the values that the field has from counters.
+#[test]
+fn counters_have_values_of_series() {
+    let (law, rival) = (Contender::parse("reno").unwrap(), Contender::parse("cubic").unwrap());
+    for family in [Family::Alone, Family::Beside, Family::Short, Family::Policer] {
+        let case = draw(family, 7, 1);
+        let text = case.scenario(&law, Some(&rival)).replace("resolution = \"5ms\"\n", "");
+        let scenario = Scenario::parse(&Document::parse("drawn.toml", &text).unwrap()).unwrap();
+        let counted = run::run_watched(&scenario, |simulation| measure::run(simulation, case.measures())).unwrap();
+        let measures: Vec<(String, Expression)> = case
+            .measures()
+            .iter()
+            .map(|(name, measure)| (name.clone(), Expression::parse(&measure.expression()).unwrap()))
+            .collect();
+        let series: Vec<String> = measures.iter().flat_map(|(_, expression)| expression.series()).collect();
+        let (_, trace) = run::run_recorded(&scenario, &series, measures.iter()).unwrap();
+        for ((name, expression), counted) in measures.iter().zip(counted) {
+            let lookup = &mut |name: &str| trace.lookup(name);
+            let recorded = expression.evaluate_run(&mut |_, _| Ok(0.0), lookup).unwrap();
+            let near = (counted - recorded).abs() <= 1e-3 * recorded.abs();
+            assert!(near, "{} {name}: counted {counted}, recorded {recorded}", family.name());
+        }
+    }
+}
+
+/// A rival beside another is one run, in which each is the law once.
+#[test]
+fn run_of_two_rivals_shared() {
+    let request = Request {
+        law: Contender::parse("cubic").unwrap(),
+        against: vec![Contender::parse("reno").unwrap()],
+        ..request(&[Family::Beside], 2, 2)
+    };
+    let both = Request { against: vec![request.law.clone(), request.against[0].clone()], ..request };
+    let field = run(&both, |_, _| ()).unwrap();
+    // Beside CUBIC and beside Reno, with the law under test and both, on two draws: 12 without what is shared. Cubic beside cubic is one run in either
+    // role, as Reno beside Reno; cubic beside Reno is Reno beside CUBIC with the other role.
+    assert_eq!(field.runs, 4);
+    let share = |part: usize, law: usize, draw: usize| field.families[part].laws[law].figures[0][draw];
+    let [of_cubic, of_reno] = [share(1, 1, 0), share(0, 2, 1)];
+    assert!((of_cubic + of_reno - 1.0).abs() < 1e-12, "{of_cubic} and {of_reno}");
 }
 
 /// Reno alone fills a link without losses whose buffer is one product or more, and its queue is never longer than the buffer.

@@ -39,14 +39,6 @@ impl Run {
         Self { measures: measures.map(answer).collect(), report }
     }
 
-    /// The value of a measure that uses series.
-    pub(crate) fn measure(&self, name: &str) -> Result<f64, ExpressionError> {
-        self.measures
-            .get(name)
-            .cloned()
-            .unwrap_or_else(|| Err(ExpressionError(format!("there is no measure `{name}`"))))
-    }
-
     /// The value of a measure or a gauge.
     pub(crate) fn value(&self, experiment: &Experiment, name: &str) -> Result<f64, ExpressionError> {
         if let Some(answer) = self.measures.get(name) {

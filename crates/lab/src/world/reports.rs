@@ -34,7 +34,7 @@ impl Simulation<'_> {
     }
 
     /// The hash of what happened, and of the controllers that came from files.
-    fn hash(&self) -> String {
+    pub(crate) fn hash(&self) -> String {
         let world = self.world.hash().to_string();
         let laws = self.scenario.flows.iter().filter_map(|flow| flow.own.as_ref());
         let modules: Vec<&str> = laws

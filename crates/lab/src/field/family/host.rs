@@ -7,7 +7,7 @@ use crate::field::network::Network;
 pub(super) const DESCRIPTION: Description = Description {
     name: "host",
     question: "Does a flow fill the link if its hosts wake up late?",
-    drawn: "rate, round trip and buffer as alone, no loss; each wake-up of both hosts is 0.1 to 5 ms late on average, exponential; 40 s, of which the first \
+    drawn: "rate, round trip and buffer as alone, no loss; each wake-up of both hosts is 0.1 to 5 ms late on average, exponential; 30 s, of which the first \
             10 do not count",
     figures: &[USED, QUEUE],
     columns: &[column(0, p(10)), column(0, p(50)), column(0, MEAN), column(1, p(50)), column(1, p(90))],
@@ -15,16 +15,15 @@ pub(super) const DESCRIPTION: Description = Description {
 
 /// When the measurement begins and ends, in seconds.
 const BEGIN: f64 = 10.0;
-const END: f64 = 40.0;
+const END: f64 = 30.0;
 
 pub(super) fn draw(draw: &mut Draw) -> Case {
     let link = super::bottleneck(draw);
     let late = draw.log_uniform(0.1, 5.0);
     let mut network = Network::new(draw.seed(), END);
     network.bottleneck(link, "");
-    network.access(1, "R2");
     network.flow(0, LAW, 0.0, "");
-    for node in ["S0", "D0"] {
+    for node in ["S", "D"] {
         network.add(&format!(
             "\n[[host]]\nnode = \"{node}\"\nreads = \"batch\"\ndelay = {{ kind = \"exponential\", mean = \"{late}ms\" }}\n"
         ));

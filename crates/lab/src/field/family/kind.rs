@@ -35,7 +35,6 @@ pub(super) fn draw(draw: &mut Draw) -> Case {
     let flows = draw.one_of(&[2, 3, 5, 10, 20, 50]);
     let mut network = Network::new(draw.seed(), END);
     network.bottleneck(link, "");
-    network.access(flows, "R2");
     for index in 0..flows {
         network.flow(index, LAW, draw.uniform(0.0, 10.0), "");
     }

@@ -1,6 +1,6 @@
 //! A policer: how much of its rate does a flow get, and what does it lose?
 
-use super::{Better, Case, Description, FigureKind, LAW, MEAN, USED, column, facts, goodput, p};
+use super::{Better, Case, Description, FigureKind, LAW, MEAN, Measure, USED, column, facts, goodput, p};
 use crate::field::draw::Draw;
 use crate::field::network::{Bottleneck, Network};
 
@@ -8,7 +8,7 @@ pub(super) const DESCRIPTION: Description = Description {
     name: "policer",
     question: "How much does a flow get through a policer, and what does it lose?",
     drawn: "rate 10 to 200 Mbit/s and round trip 10 to 150 ms, both log-uniform; a policer of 0.2 to 0.8 of the rate with a bucket of 15 to 500 kB, \
-            log-uniform; 40 s, of which the first 10 do not count",
+            log-uniform; 30 s, of which the first 10 do not count",
     figures: &[
         USED,
         FigureKind {
@@ -23,7 +23,7 @@ pub(super) const DESCRIPTION: Description = Description {
 
 /// When the measurement begins and ends, in seconds.
 const BEGIN: f64 = 10.0;
-const END: f64 = 40.0;
+const END: f64 = 30.0;
 
 pub(super) fn draw(draw: &mut Draw) -> Case {
     let link = Bottleneck { rate: draw.log_uniform(10.0, 200.0), rtt: draw.log_uniform(10.0, 150.0), buffer: 1.0 };
@@ -33,14 +33,13 @@ pub(super) fn draw(draw: &mut Draw) -> Case {
     let mut network = Network::new(draw.seed(), END);
     let policer = format!("error = {{ kind = \"policer\", rate = \"{rate:.3}Mbit/s\", burst = \"{bucket:.0}kB\" }}\n");
     network.bottleneck(link, &policer);
-    network.access(1, "R2");
     network.flow(0, LAW, 0.0, "");
     Case {
         facts: facts(link, &[("policed_mbit_per_s", rate), ("bucket_kb", bucket)]),
         text: network.text(),
         measures: vec![
             goodput("goodput", 0, BEGIN, END),
-            ("drops".to_owned(), format!("count(link.bn.drops, {BEGIN:.0}, {END:.0})")),
+            ("drops".to_owned(), Measure::Drops { from: BEGIN, to: END }),
         ],
         figures: Box::new(move |run| {
             let (goodput, drops) = (run.of("goodput"), run.of("drops"));

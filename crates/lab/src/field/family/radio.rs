@@ -9,7 +9,7 @@ pub(super) const DESCRIPTION: Description = Description {
     question: "Does a flow use a radio link: steps of the rate, frames, acknowledgements in batches, pauses, hand-overs?",
     drawn: "rate 5 to 100 Mbit/s and round trip 20 to 120 ms, both log-uniform; a drop-tail buffer of 1, 2 or 4 products; one of: the rate falls to a \
             tenth to four fifths and returns, every 2 to 10 s; frames every 2 to 12 ms; acknowledgements every 4 to 40 ms; pauses of up to 20 to 100 ms \
-            about every second; a hand-over every 5 to 20 s that cuts the link for 20 to 150 ms and changes the round trip by up to 30 %; 60 s, of which \
+            about every second; a hand-over every 5 to 20 s that cuts the link for 20 to 150 ms and changes the round trip by up to 30 %; 40 s, of which \
             the first 10 do not count",
     figures: &[USED, QUEUE],
     columns: &[column(0, p(10)), column(0, p(50)), column(0, MEAN), column(1, p(50)), column(1, p(90))],
@@ -17,7 +17,7 @@ pub(super) const DESCRIPTION: Description = Description {
 
 /// When the measurement begins and ends, in seconds.
 const BEGIN: f64 = 10.0;
-const END: f64 = 60.0;
+const END: f64 = 40.0;
 
 pub(super) fn draw(draw: &mut Draw) -> Case {
     let link = Bottleneck {
@@ -58,7 +58,6 @@ pub(super) fn draw(draw: &mut Draw) -> Case {
     };
     let mut network = Network::new(draw.seed(), END);
     network.bottleneck(link, &more);
-    network.access(1, "R2");
     network.flow(0, LAW, 0.0, "");
     let rate = link.rate * carried;
     Case {

@@ -1,6 +1,6 @@
 //! A transfer that begins beside a running flow of a rival: how long does it take?
 
-use super::{Better, Case, Description, FigureKind, LAW, MEAN, RIVAL, column, facts, p};
+use super::{Better, Case, Description, FigureKind, LAW, MEAN, Measure, RIVAL, column, facts, p};
 use crate::field::draw::Draw;
 use crate::field::network::{Bottleneck, Network};
 
@@ -33,21 +33,13 @@ pub(super) fn draw(draw: &mut Draw) -> Case {
     let end = (BEGIN + 10.0 * fair).clamp(BEGIN + 10.0, END).round();
     let mut network = Network::new(draw.seed(), end);
     network.bottleneck(link, "");
-    network.access(2, "R2");
     let workload = format!("workload = {{ kind = \"messages\", bytes = \"{bytes:.0}B\", count = 1 }}\n");
     network.flow(0, LAW, BEGIN, &workload);
     network.flow(1, RIVAL, 0.0, "");
-    let measures = vec![
-        ("finished".to_owned(), format!("count(flow.f0.delay, 0, {end:.0})")),
-        ("time".to_owned(), format!("sum(flow.f0.delay, 0, {end:.0})")),
-    ];
     Case {
         facts: facts(link, &[("bytes", bytes)]),
         text: network.text(),
-        measures,
-        figures: Box::new(move |run| {
-            let time = if run.of("finished") > 0.0 { run.of("time") } else { end - BEGIN };
-            vec![time / fair]
-        }),
+        measures: vec![("time".to_owned(), Measure::Completion { bytes: bytes.round() as u64, from: BEGIN, to: end })],
+        figures: Box::new(move |run| vec![run.of("time") / fair]),
     }
 }
