@@ -50,6 +50,18 @@ impl Request {
         Ok(Self::of(Contender::parse(law)?, against.transpose()?, jobs))
     }
 
+    /// The command of this request.
+    fn command(&self) -> String {
+        let mut choices = Vec::new();
+        if self.quick {
+            choices.push(Choice::flag("quick"));
+        }
+        if let Some(seeds) = self.seeds {
+            choices.push(Choice::value("seeds", seeds.to_string()));
+        }
+        command(&self.law, &self.against, &choices)
+    }
+
     /// The same with laws that are parsed or made already.
     pub fn of(law: Contender, against: Option<Vec<Contender>>, jobs: NonZeroUsize) -> Self {
         let common = || {
@@ -132,7 +144,7 @@ pub fn evaluate_until(request: &Request, watch: impl Watch) -> Result<Option<Eva
     let seeds = request.seeds.or(request.quick.then_some(1));
     let options = reproduce::Options { jobs: request.jobs, seeds };
     let Some(mut outcome) = reproduce::reproduce_until(&experiments, options, watch)? else { return Ok(None) };
-    let command = command(request);
+    let command = request.command();
     outcome.command.clone_from(&command);
     for paper in &mut outcome.papers {
         paper.command.clone_from(&command);
@@ -148,14 +160,14 @@ pub fn evaluate_until(request: &Request, watch: impl Watch) -> Result<Option<Eva
         criteria: judge::judge(criteria, &outcome),
         coverage,
         outcome,
-        modules: modules(request),
+        modules: modules([&request.law].into_iter().chain(&request.against)),
     }))
 }
 
-/// The modules among the laws, each once.
-fn modules(request: &Request) -> Vec<(String, Arc<Module>)> {
+/// The modules among the laws, each once, by their names in scenarios.
+pub(crate) fn modules<'a>(laws: impl IntoIterator<Item = &'a Contender>) -> Vec<(String, Arc<Module>)> {
     let mut modules: Vec<(String, Arc<Module>)> = Vec::new();
-    for (name, own) in [&request.law].into_iter().chain(&request.against).filter_map(Contender::own) {
+    for (name, own) in laws.into_iter().filter_map(Contender::own) {
         if let Own::Module(module) = own
             && !modules.iter().any(|(other, _)| *other == name)
         {
@@ -165,30 +177,35 @@ fn modules(request: &Request) -> Vec<(String, Arc<Module>)> {
     modules
 }
 
-/// The command of this request; the call in Python if a law is no file.
-fn command(request: &Request) -> String {
-    let Request { law, against, quick, seeds, .. } = request;
+/// An option of a command: its name, its value on the command line, and its value in Python.
+pub(crate) struct Choice(&'static str, String, String);
+
+impl Choice {
+    pub(crate) fn flag(name: &'static str) -> Self {
+        Self(name, String::new(), "True".to_owned())
+    }
+
+    pub(crate) fn value(name: &'static str, value: String) -> Self {
+        Self(name, format!(" {value}"), value)
+    }
+
+    pub(crate) fn list<'a>(name: &'static str, values: impl Iterator<Item = &'a str>) -> Self {
+        let values: Vec<&str> = values.collect();
+        Self(name, format!(" {}", values.join(",")), format!("{values:?}"))
+    }
+}
+
+/// The command that evaluates these laws; the call in Python if a law is no file.
+pub(crate) fn command(law: &Contender, against: &[Contender], choices: &[Choice]) -> String {
     let arguments: Option<Vec<String>> = [law].into_iter().chain(against).map(Contender::argument).collect();
-    let Some(arguments) = arguments else {
-        let name = |law: &Contender| law.argument().map_or_else(|| law.label(), |text| format!("{text:?}"));
-        let rivals: Vec<String> = against.iter().map(name).collect();
-        let mut call = format!("anabranch.evaluate({}, against=[{}]", name(law), rivals.join(", "));
-        if *quick {
-            call += ", quick=True";
-        }
-        if let Some(seeds) = seeds {
-            call += &format!(", seeds={seeds}");
-        }
-        return call + ")";
-    };
-    let mut command = format!("anabranch eval --cc {} --against {}", arguments[0], arguments[1..].join(","));
-    if *quick {
-        command += " --quick";
+    if let Some(arguments) = arguments {
+        let command = format!("anabranch eval --cc {} --against {}", arguments[0], arguments[1..].join(","));
+        return choices.iter().fold(command, |command, Choice(name, value, _)| command + &format!(" --{name}{value}"));
     }
-    if let Some(seeds) = seeds {
-        command += &format!(" --seeds {seeds}");
-    }
-    command
+    let name = |law: &Contender| law.argument().map_or_else(|| law.label(), |text| format!("{text:?}"));
+    let rivals: Vec<String> = against.iter().map(name).collect();
+    let call = format!("anabranch.evaluate({}, against=[{}]", name(law), rivals.join(", "));
+    choices.iter().fold(call, |call, Choice(name, _, value)| call + &format!(", {name}={value}")) + ")"
 }
 
 #[cfg(test)]

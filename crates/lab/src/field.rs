@@ -14,7 +14,10 @@ mod summary;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use anabranch_plugin::Module;
 use anabranch_sim::Substreams;
 use serde::Serialize;
 
@@ -25,10 +28,11 @@ use self::draw::Draw;
 use self::family::Case;
 use crate::diagnostic::{Diagnostic, Fault};
 use crate::document::Document;
-use crate::evaluation::{Contender, given};
+use crate::evaluation::{self, Choice, Contender, given, modules};
 use crate::own::Given;
 use crate::parallel;
 use crate::report::combined_hash;
+use crate::reproduce::Watch;
 use crate::run;
 use crate::scenario::Scenario;
 
@@ -56,10 +60,13 @@ pub const DRAWS: u32 = 20;
 pub const DRAWS_MAX: u32 = 10_000;
 
 /// The name of the document's schema. Its number rises when a field changes its meaning or goes.
-pub const SCHEMA: &str = "anabranch-field/1";
+pub const SCHEMA: &str = "anabranch-field/2";
 
-/// The worst draws that an outcome names, of each family.
+/// The worst draws that an outcome names, of each family and law.
 const WORST: usize = 10;
+
+/// The folder of the worst scenarios, beside the report.
+pub const WORST_FOLDER: &str = "worst";
 
 /// The figures of all laws on the drawn networks.
 #[derive(Clone, Debug, Serialize)]
@@ -78,6 +85,24 @@ pub struct Field {
     pub runs: usize,
     /// A hash of all runs.
     pub hash: String,
+    /// The command that runs it again.
+    pub command: String,
+    /// See [`Field::modules`].
+    #[serde(skip)]
+    pub(crate) modules: Vec<(String, Arc<Module>)>,
+}
+
+impl Field {
+    /// The modules that the worst scenarios name, by their names there.
+    pub fn modules(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        self.modules.iter().map(|(name, module)| (name.as_str(), module.bytes()))
+    }
+
+    /// The names and texts of the worst scenarios, as they were run.
+    pub fn scenarios(&self) -> impl Iterator<Item = (&str, &str)> {
+        let laws = self.families.iter().flat_map(|family| &family.laws);
+        laws.flat_map(|law| &law.worst).map(|worst| (worst.file.as_str(), worst.scenario.as_str()))
+    }
 }
 
 /// A family's draws, and the figures of each law on them.
@@ -97,8 +122,6 @@ pub struct FamilyOutcome {
     pub laws: Vec<LawOutcome>,
     /// The facts of each draw: names and values.
     pub draws: Vec<Vec<Fact>>,
-    /// The worst draws of the law under test, worst first.
-    pub worst: Vec<Worst>,
 }
 
 /// A law on a family's draws.
@@ -110,6 +133,8 @@ pub struct LawOutcome {
     pub values: Vec<f64>,
     /// The values of each figure, in the order of the draws.
     pub figures: Vec<Vec<f64>>,
+    /// Its worst draws, worst first.
+    pub worst: Vec<Worst>,
 }
 
 /// A drawn quantity of a network.
@@ -121,14 +146,14 @@ pub struct Fact {
     pub value: f64,
 }
 
-/// A draw on which the law under test does badly.
+/// A draw on which a law does badly.
 #[derive(Clone, Debug, Serialize)]
 pub struct Worst {
     /// The number of the draw, from 0.
     pub draw: usize,
     /// The value of the family's first figure.
     pub value: f64,
-    /// The name of the file with its scenario: `alone-17.toml`.
+    /// The name of the file with its scenario: `alone-17-cubic.toml`.
     pub file: String,
     /// The scenario, as it was run.
     #[serde(skip)]
@@ -150,10 +175,10 @@ impl Part<'_> {
         }
     }
 
-    fn file(&self, index: usize) -> String {
+    fn file(&self, index: usize, law: &Contender) -> String {
         match self.rival {
-            Some(rival) => format!("{}-{}-{index}.toml", self.family.name(), rival.slug()),
-            None => format!("{}-{index}.toml", self.family.name()),
+            Some(rival) => format!("{}-{}-{index}-{}.toml", self.family.name(), rival.slug(), law.slug()),
+            None => format!("{}-{index}-{}.toml", self.family.name(), law.slug()),
         }
     }
 
@@ -163,50 +188,45 @@ impl Part<'_> {
     }
 }
 
-/// Runs the field. `on_done` receives the number of finished runs and of all.
+/// Runs the field.
 ///
 /// # Errors
 /// If two different laws have one name, a law fails in a run, or the first scenario of a family is not valid with a law.
-pub fn run(request: &Request, on_done: impl FnMut(usize, usize)) -> Result<Field, Diagnostic> {
-    run_laws(request, [&request.law].into_iter().chain(&request.against).collect(), on_done)
+///
+/// # Panics
+/// If `watch` stops it; [`run_until`] is for that.
+pub fn run(request: &Request, watch: impl Watch) -> Result<Field, Diagnostic> {
+    run_until(request, watch).map(|field| field.expect("the watcher lets it go on"))
 }
 
-/// The same for the law under test alone: the rivals only run beside it.
+/// The same; `None` if `watch` stops it.
 ///
 /// # Errors
 /// As [`run()`].
-pub fn run_first(request: &Request, on_done: impl FnMut(usize, usize)) -> Result<Field, Diagnostic> {
-    run_laws(request, vec![&request.law], on_done)
-}
-
-fn run_laws(
-    request: &Request,
-    laws: Vec<&Contender>,
-    mut on_done: impl FnMut(usize, usize),
-) -> Result<Field, Diagnostic> {
-    let given = given([&request.law].into_iter().chain(&request.against))?;
+pub fn run_until(request: &Request, mut watch: impl Watch) -> Result<Option<Field>, Diagnostic> {
+    let laws: Vec<&Contender> = [&request.law].into_iter().chain(&request.against).collect();
+    let given = given(laws.iter().copied())?;
     let parts = parts(request);
     let mut plan = Plan::default();
     for part in &parts {
         for (index, case) in part.cases.iter().enumerate() {
-            laws.iter().for_each(|law| plan.add(part.file(index), part.scenario(index, law), case));
+            laws.iter().for_each(|law| plan.add(part.file(index, law), part.scenario(index, law), case));
         }
     }
     let (total, mut done) = (plan.jobs.len(), 0);
-    let results = parallel::in_order(
-        total,
-        request.jobs,
-        |index| plan.jobs[index].run(&given),
-        || {
-            done += 1;
-            on_done(done, total);
-        },
-    );
+    let is_stopped = AtomicBool::new(!watch.goes_on());
+    let job = |index: usize| (!is_stopped.load(Ordering::Relaxed)).then(|| plan.jobs[index].run(&given));
+    let results = parallel::in_order(total, request.jobs, job, || {
+        done += 1;
+        watch.runs(done, total);
+        is_stopped.fetch_or(!watch.goes_on(), Ordering::Relaxed);
+    });
+    let Some(results) = results.into_iter().collect::<Option<Vec<_>>>() else { return Ok(None) };
     let results: Vec<Measured> = results.into_iter().collect::<Result<_, _>>()?;
     let hash = combined_hash(results.iter().map(|measured| measured.hash.as_str()));
     let mut next = plan.places.iter().map(|&place| &results[place].values[..]);
     let families = parts.iter().map(|part| outcome(part, &laws, &mut next)).collect();
-    Ok(Field {
+    Ok(Some(Field {
         schema: SCHEMA,
         seed: request.seed,
         draws: request.draws,
@@ -214,7 +234,20 @@ fn run_laws(
         families,
         runs: total,
         hash,
-    })
+        command: command(request),
+        modules: modules(laws),
+    }))
+}
+
+/// The command of this request.
+fn command(request: &Request) -> String {
+    let Request { law, against, families, draws, seed, .. } = request;
+    let mut options =
+        vec![Choice::flag("field"), Choice::value("draws", draws.to_string()), Choice::value("seed", seed.to_string())];
+    if *families != Family::ALL {
+        options.push(Choice::list("family", families.iter().map(|family| family.name())));
+    }
+    evaluation::command(law, against, &options)
 }
 
 fn parts(request: &Request) -> Vec<Part<'_>> {
@@ -296,10 +329,10 @@ fn outcome<'a>(part: &Part<'_>, laws: &[&Contender], next: &mut impl Iterator<It
         }
     }
     let columns = part.family.columns();
-    let worst = worst(part, laws[0], &figures[0][0], kinds[0].better);
     let laws = laws.iter().zip(figures).map(|(law, figures)| LawOutcome {
         law: law.label(),
         values: columns.iter().map(|column| column.statistic.of(&figures[column.figure])).collect(),
+        worst: worst(part, law, &figures[0], kinds[0].better),
         figures,
     });
     FamilyOutcome {
@@ -310,7 +343,6 @@ fn outcome<'a>(part: &Part<'_>, laws: &[&Contender], next: &mut impl Iterator<It
         columns: columns.to_vec(),
         laws: laws.collect(),
         draws: part.cases.iter().map(|case| case.facts().to_vec()).collect(),
-        worst,
     }
 }
 
@@ -321,8 +353,12 @@ fn worst(part: &Part<'_>, law: &Contender, values: &[f64], better: Better) -> Ve
         let by_value = if better == Better::Low { by_value.reverse() } else { by_value };
         by_value.then(a.cmp(&b))
     });
-    let worst =
-        |&draw: &usize| Worst { draw, value: values[draw], file: part.file(draw), scenario: part.scenario(draw, law) };
+    let worst = |&draw: &usize| Worst {
+        draw,
+        value: values[draw],
+        file: part.file(draw, law),
+        scenario: part.scenario(draw, law),
+    };
     order.iter().take(WORST).map(worst).collect()
 }
 

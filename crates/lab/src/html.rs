@@ -8,7 +8,7 @@
 //! * `setup` shows what was run, `anomalies` the claims that deviate, `coarse` the claims that say little.
 //! * `alike` groups equal parts of a network; `network` draws one of each group; `charts` passes the series of a figure to the script, and `decimate`
 //!   thins them out.
-//! * `evaluation` is the report of an evaluation: criteria in place of papers.
+//! * `evaluation` is the report of an evaluation: criteria in place of papers. `field` is that of random networks: distributions, and the worst draws.
 //! * `run` is the report of one run or of several beside each other, with `cdf` for distributions; `grid` is that of a sweep; both have round `ticks`.
 //! * `words` has the names of things.
 //!
@@ -24,6 +24,7 @@ mod decimate;
 mod engine;
 mod evaluation;
 mod experiment;
+mod field;
 mod grid;
 mod interval;
 mod network;
@@ -37,6 +38,7 @@ mod ticks;
 mod words;
 
 pub use evaluation::evaluation_page;
+pub use field::field_page;
 pub use grid::sweep_page;
 pub use page::page;
 pub use run::run_page;

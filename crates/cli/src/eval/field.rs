@@ -4,16 +4,17 @@ use std::io::Write as _;
 use std::path::Path;
 
 use anabranch_lab::evaluation::Contender;
-use anabranch_lab::field::{self, DRAWS, Family, FamilyOutcome, Field, Request, Statistic};
+use anabranch_lab::field::{self, DRAWS, Family, FamilyOutcome, Field, Request, Statistic, WORST_FOLDER};
+use anabranch_lab::html;
 
 use crate::args::Eval;
 use crate::failure::{Failure, Outcome};
 use crate::files::{Folder, Inputs};
-use crate::terminal::{Align, BOLD, DIM, PLAIN, Progress, Table, paragraph};
+use crate::terminal::{Align, BOLD, DIM, PLAIN, Progress, Table, named, paragraph};
 
 pub(super) fn field(args: &Eval) -> Outcome {
     let request = request(args)?;
-    // A person wants to open the worst scenarios; a program requests its files.
+    // A person wants the report and the worst scenarios; a program requests its files.
     let path = args.out.as_deref().or((!args.json).then_some(Path::new(FOLDER)));
     let folder =
         path.map(|path| Folder::create(path, [], &Inputs::default()).map(|folder| (folder, path))).transpose()?;
@@ -21,18 +22,27 @@ pub(super) fn field(args: &Eval) -> Outcome {
     let field = field::run(&request, |done, total| progress.set(done, total))?;
     drop(progress);
     if let Some((folder, path)) = &folder {
+        folder.write(REPORT, |out| out.write_all(html::field_page(&field).as_bytes()))?;
         folder.write(JSON, |out| write_json(&field, out))?;
-        let worst = Folder::create(&path.join(WORST), [], &Inputs::default())?;
-        for one in field.families.iter().flat_map(|family| &family.worst) {
-            worst.write(&one.file, |out| out.write_all(one.scenario.as_bytes()))?;
+        let worst = Folder::create(&path.join(WORST_FOLDER), [], &Inputs::default())?;
+        for (name, text) in field.scenarios() {
+            worst.write(name, |out| out.write_all(text.as_bytes()))?;
+        }
+        // The scenarios name them, and so can be run as they are.
+        for (name, bytes) in field.modules() {
+            worst.write(name, |out| out.write_all(bytes))?;
         }
     }
     let mut out = anstream::stdout().lock();
     match (args.json, folder) {
         (true, _) => write_json(&field, &mut out)?,
         (false, folder) => {
-            let place = folder.map_or_else(String::new, |(_, path)| path.join(WORST).display().to_string());
+            let place =
+                folder.as_ref().map_or_else(String::new, |(_, path)| path.join(WORST_FOLDER).display().to_string());
             write!(out, "{}", text(&field, &place))?;
+            if let Some((_, path)) = folder {
+                writeln!(out, "Everything, with distributions and scenarios: {}", named(path.join(REPORT)))?;
+            }
         }
     }
     Ok(())
@@ -107,7 +117,7 @@ fn table(family: &FamilyOutcome) -> String {
 /// The three worst draws; the others are in the folder.
 fn worst(family: &FamilyOutcome, place: &str) -> String {
     let mut text = String::new();
-    for one in family.worst.iter().take(3) {
+    for one in family.laws[0].worst.iter().take(3) {
         let facts: Vec<String> =
             family.draws[one.draw].iter().map(|fact| format!("{} {}", fact.name, fact.value)).collect();
         let line = format!(
@@ -124,6 +134,5 @@ fn worst(family: &FamilyOutcome, place: &str) -> String {
 
 /// The default folder.
 const FOLDER: &str = "field";
+const REPORT: &str = "report.html";
 const JSON: &str = "field.json";
-/// The folder of the worst draws.
-const WORST: &str = "worst";

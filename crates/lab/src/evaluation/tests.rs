@@ -92,7 +92,10 @@ fn a_law_of_the_calling_program_is_evaluated_beside_others() {
         let rivals = Some(vec![made("other \"law\"", 1.0)]);
         let request = Request { quick: true, ..Request::of(made("mine", window), rivals, NonZeroUsize::MIN) };
         let call = "anabranch.evaluate(mine, against=[other \"law\"], quick=True)";
-        assert_eq!((command(&request).as_str(), modules(&request).len()), (call, 0));
+        assert_eq!(
+            (request.command().as_str(), modules([&request.law].into_iter().chain(&request.against)).len()),
+            (call, 0)
+        );
         let mut experiments = suite::experiments(&request).expect("the suite is well-formed");
         assert!(experiments.iter().any(|one| one.name() == "beside-other--law-"));
         experiments.retain(|one| one.name() == "alone");
@@ -169,9 +172,9 @@ fn settings_follow_their_law() {
 #[test]
 fn the_command_runs_the_same_again() {
     let asked = request("reno", &["cubic", "vegas"]);
-    assert_eq!(command(&asked), "anabranch eval --cc reno --against cubic,vegas --quick");
+    assert_eq!(asked.command(), "anabranch eval --cc reno --against cubic,vegas --quick");
     assert_eq!(
-        command(&Request { quick: false, seeds: Some(9), ..asked }),
+        Request { quick: false, seeds: Some(9), ..asked }.command(),
         "anabranch eval --cc reno --against cubic,vegas --seeds 9"
     );
 }

@@ -96,7 +96,7 @@ fn run_of_two_rivals_shared() {
 /// Reno alone fills a link without losses whose buffer is one product or more, and its queue is never longer than the buffer.
 #[test]
 fn reno_alone_fills_large_buffers() {
-    let field = run_first(&request(&[Family::Alone], 6, 2), |_, _| ()).unwrap();
+    let field = run(&Request { against: Vec::new(), ..request(&[Family::Alone], 6, 2) }, |_, _| ()).unwrap();
     let family = &field.families[0];
     assert_eq!(field.laws, ["reno"]);
     let mut judged = 0;
@@ -123,9 +123,32 @@ fn outcome_same_on_any_number_of_threads() {
     // Two laws, and the second family once for the one rival.
     assert_eq!((one.runs, one.families.len()), (12, 2));
     assert_eq!(one.families[1].name, "short cubic");
-    let [used, slowdown] =
-        [0, 1].map(|family| one.families[family].worst.iter().map(|worst| worst.value).collect::<Vec<_>>());
-    assert!(used.is_sorted(), "{used:?}");
-    assert!(slowdown.iter().rev().is_sorted(), "{slowdown:?}");
-    assert!(one.families[1].worst[0].scenario.contains("\"cubic\""));
+    for law in 0..2 {
+        let worst = |family: usize| &one.families[family].laws[law].worst;
+        let [used, slowdown] = [0, 1].map(|family| worst(family).iter().map(|worst| worst.value).collect::<Vec<_>>());
+        assert!(used.is_sorted(), "{used:?}");
+        assert!(slowdown.iter().rev().is_sorted(), "{slowdown:?}");
+        assert!(worst(1)[0].scenario.contains("\"cubic\""));
+    }
+    assert_eq!(
+        one.command,
+        "anabranch eval --cc reno --against cubic --field --draws 3 --seed 7 --family policer,short"
+    );
+}
+
+/// A watcher who stops it at once gets nothing, and at most the runs that were begun.
+#[test]
+fn run_stopped_has_no_outcome() {
+    struct Stop(usize);
+    impl Watch for &mut Stop {
+        fn runs(&mut self, done: usize, _: usize) {
+            self.0 = done;
+        }
+        fn goes_on(&self) -> bool {
+            false
+        }
+    }
+    let mut stop = Stop(0);
+    let field = run_until(&request(&[Family::Policer], 3, 1), &mut stop).unwrap();
+    assert!(field.is_none());
 }

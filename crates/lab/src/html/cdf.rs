@@ -1,4 +1,4 @@
-//! Cumulative distributions: the share of the time in which a quantity was at most so large.
+//! Cumulative distributions: the share of the time in which a quantity was at most so large, or of the draws of a field.
 
 use maud::{Markup, html};
 
@@ -21,7 +21,17 @@ pub(super) fn cdf(runs: &[Pictured], index: usize) -> Markup {
         curves.iter().map(move |(curve, values)| (name(curve), values))
     });
     let curves: Vec<(String, &Vec<f64>)> = all.take(DRAWN_MAX).collect();
-    let Some(kind) = runs[0].distributions.get(index).filter(|_| !curves.is_empty()) else { return html! {} };
+    let Some(kind) = runs[0].distributions.get(index) else { return html! {} };
+    let curves: Vec<(String, &[f64])> = curves.into_iter().map(|(name, values)| (name, values.as_slice())).collect();
+    drawn(&html! { (kind.title) ", " (kind.unit) }, kind.title, &curves)
+}
+
+/// Curves in one picture, at most as many as there are colours. Each has a name and ascending values, which are evenly spaced in probability.
+pub(super) fn drawn(title: &Markup, label: &str, curves: &[(String, &[f64])]) -> Markup {
+    let curves = &curves[..curves.len().min(DRAWN_MAX)];
+    if curves.iter().all(|(_, values)| values.is_empty()) {
+        return html! {};
+    }
     let ends = curves.iter().filter_map(|(_, values)| Some((*values.first()?, *values.last()?)));
     let (low, high) =
         ends.fold((f64::INFINITY, 0.0_f64), |(low, high), (first, last)| (low.min(first), high.max(last)));
@@ -31,14 +41,14 @@ pub(super) fn cdf(runs: &[Pictured], index: usize) -> Markup {
     let x = |value: f64| LEFT + (value - low) / (high - low) * (WIDTH - LEFT - RIGHT);
     let y = |share: f64| HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM);
     let path = |values: &[f64]| {
-        let last = (values.len() - 1).max(1) as f64;
+        let last = values.len().saturating_sub(1).max(1) as f64;
         let point = |(index, value): (usize, &f64)| format!("{:.1} {:.1}", x(*value), y(index as f64 / last));
         format!("M{}", values.iter().enumerate().map(point).collect::<Vec<_>>().join("L"))
     };
     html! {
         figure.cdf {
-            h4 { (kind.title) ", " (kind.unit) }
-            svg.curve viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img" aria-label={ "Distribution: " (kind.title) } {
+            h4 { (title) }
+            svg.curve viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img" aria-label={ "Distribution: " (label) } {
                 @for share in [0.0, 0.25, 0.5, 0.75, 0.95] {
                     line.grid x1=(LEFT) x2=(WIDTH - RIGHT) y1=(format!("{:.1}", y(share))) y2=(format!("{:.1}", y(share))) {}
                     text.tick x=(LEFT - 6.0) y=(format!("{:.1}", y(share) + 4.0)) { (format!("{:.0} %", 100.0 * share)) }

@@ -1,6 +1,9 @@
 use super::*;
 use crate::evaluation::{Coverage, Evaluation, JudgedCriterion, LawFacts, Ruling, SCHEMA as EVALUATION};
 use crate::experiment::{ClaimKind, CountsAs, Source};
+use crate::field::{
+    Better, Column, Fact, FamilyOutcome, Field, FigureKind, LawOutcome, SCHEMA as FIELD, Statistic, Worst,
+};
 use crate::reproduce::{
     BesideEngine, ExperimentOutcome, Figure, JudgedBand, JudgedClaim, JudgedNote, Measured, Measurement, Outcome,
     Panel, Paper, PublishedValue, SCHEMA, Series, Style, Topology, TopologyFlow, TopologyLink, VariedAxis,
@@ -181,6 +184,61 @@ fn no_text_can_add_or_end_an_element_of_an_evaluation() {
         let page = evaluation_page(&evaluation(text));
         assert_eq!(skeleton(&page), skeleton(&expected), "{text}");
     }
+}
+
+/// A field in which every text that a user can write is `text`: names of laws, and the rival in the name of a family.
+fn field(text: &str) -> Field {
+    let law = |values: [f64; 2]| LawOutcome {
+        law: text.to_owned(),
+        values: vec![0.5],
+        figures: vec![values.to_vec()],
+        worst: vec![Worst { draw: 1, value: 0.25, file: text.to_owned(), scenario: text.to_owned() }],
+    };
+    let kind = FigureKind { name: "used", unit: "", better: Better::High, what: "goodput over the rate of the link" };
+    let family = FamilyOutcome {
+        name: text.to_owned(),
+        question: "Does it?",
+        drawn: "rates",
+        figures: vec![kind],
+        columns: vec![Column { figure: 0, statistic: Statistic::Mean }],
+        laws: vec![law([0.75, 0.25]), law([0.5, 0.5])],
+        draws: vec![vec![Fact { name: "rate_mbit_per_s", value: 5.0 }]; 2],
+    };
+    Field {
+        schema: FIELD,
+        seed: 1,
+        draws: 2,
+        laws: vec![text.to_owned(); 2],
+        families: vec![family],
+        runs: 4,
+        hash: text.to_owned(),
+        command: text.to_owned(),
+        modules: Vec::new(),
+    }
+}
+
+#[test]
+fn field_hostile_text_adds_no_element() {
+    let expected = field_page(&field("a word of the usual length"));
+    assert!(expected.contains("anabranch sim run worst/a word"));
+    for text in ["</script><script>alert(1)</script>", "\"><img src=x onerror=alert(1)>", "</title></svg></pre>"] {
+        assert_eq!(skeleton(&field_page(&field(text))), skeleton(&expected), "{text}");
+    }
+}
+
+/// Two draws of each law: the curve rises from the smaller value at 0 to the larger one at 1.
+#[test]
+fn field_distribution_rises_from_least_to_most() {
+    let page = field_page(&field("w"));
+    let path =
+        |class: &str| page.split(&format!("class=\"line {class}\" d=\"M")).nth(1).unwrap().split('"').next().unwrap();
+    let point = |text: &str| -> [f64; 2] {
+        text.split(' ').map(|part| part.parse().unwrap()).collect::<Vec<_>>().try_into().unwrap()
+    };
+    let [least, most] = path("l0").split('L').map(point).collect::<Vec<_>>().try_into().unwrap();
+    assert!(least[0] < most[0] && least[1] > most[1], "{least:?} {most:?}");
+    let [left, right] = path("l1").split('L').map(point).collect::<Vec<_>>().try_into().unwrap();
+    assert!(left[0].total_cmp(&right[0]).is_eq() && left[0] > least[0] && left[0] < most[0], "{left:?} {right:?}");
 }
 
 /// A second rival has the runs of the law alone in common with the first one: they are drawn once, and what differs is drawn twice.

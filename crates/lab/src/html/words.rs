@@ -139,7 +139,8 @@ pub(super) fn claim_anchor(paper: &Paper, experiment: &ExperimentOutcome, index:
     format!("{}-{}", experiment_anchor(paper, experiment), index + 1)
 }
 
-fn slug(text: &str) -> String {
+/// The text as an anchor.
+pub(super) fn slug(text: &str) -> String {
     text.chars().map(|sign| if sign.is_ascii_alphanumeric() { sign.to_ascii_lowercase() } else { '-' }).collect()
 }
 

@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use anabranch_lab::document::Document;
+use anabranch_lab::evaluation::Contender;
 use anabranch_lab::experiment::{COMMON, Experiment};
+use anabranch_lab::field::{self, Family, Request};
 use anabranch_lab::html;
 use anabranch_lab::parallel::jobs_default;
 use anabranch_lab::reproduce::{Options, reproduce};
@@ -244,6 +246,52 @@ fn it_reads_on_a_phone_in_the_dark_and_on_paper() {
         fs::create_dir_all(&folder).unwrap();
         fs::write(Path::new(&folder).join("printed.pdf"), pages).unwrap();
     }
+    assert_quiet(&browser);
+}
+
+/// The report of a field: a curve for each law in each distribution, and the worst draws with their scenarios.
+#[test]
+fn field_report_draws_curve_of_each_law() {
+    let Some(mut browser) = Browser::start("field") else { return };
+    let law = |name: &str| Contender::parse(name).unwrap();
+    let request = Request {
+        law: law("reno"),
+        against: vec![law("cubic,slow_start=hystart")],
+        families: vec![Family::Policer, Family::Short],
+        draws: 4,
+        seed: 2,
+        jobs: jobs_default(),
+    };
+    let field = field::run(&request, |_, _| ()).unwrap();
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("field.html");
+    fs::write(&file, html::field_page(&field)).unwrap();
+    browser.resize(1280, 1000, false);
+    browser.open(&file);
+    browser.screenshot("field.png");
+    // The policer has two figures, the transfer one.
+    let lines =
+        "[...document.querySelectorAll('svg.curve')].map((curve) => curve.querySelectorAll('path.line').length)";
+    assert_eq!(browser.evaluate(lines), json!([2, 2, 2]));
+    let is_within = "[...document.querySelectorAll('svg.curve')].every((curve) => [...curve.querySelectorAll('path.line')].every((line) => {
+        const [box, whole] = [line.getBBox(), curve.viewBox.baseVal];
+        return box.x >= 0 && box.y >= 0 && box.x + box.width <= whole.width && box.y + box.height <= whole.height; }))";
+    assert_eq!(browser.evaluate(is_within), true);
+    let worst = "[...document.querySelectorAll('details.source')].map((law) => [law.open, law.querySelectorAll('details.draw').length])";
+    assert_eq!(browser.evaluate(worst), json!([[true, 4], [false, 4], [true, 4], [false, 4]]));
+    browser.evaluate("document.querySelector('details.draw summary').click(), 0");
+    let shown = browser.evaluate("document.querySelector('details.draw[open]').innerText");
+    let worst = &field.families[0].laws[0].worst[0];
+    let shown = shown.as_str().unwrap();
+    assert!(
+        shown.contains(&format!("anabranch sim run worst/{}", worst.file)) && shown.contains("[[flow]]"),
+        "{shown}"
+    );
+    browser.screenshot("field-draw.png");
+    browser.prefer("dark");
+    browser.resize(360, 780, true);
+    browser.wait("innerWidth === 360");
+    assert_fits(&mut browser, 360);
+    browser.screenshot("field-phone.png");
     assert_quiet(&browser);
 }
 

@@ -29,7 +29,8 @@ pub(super) fn draw(draw: &mut Draw) -> Case {
     let link = Bottleneck { rate: draw.log_uniform(10.0, 200.0), rtt: draw.log_uniform(10.0, 150.0), buffer: 1.0 };
     let share = draw.uniform(0.2, 0.8);
     let bucket = draw.log_uniform(15.0, 500.0);
-    let rate = link.rate * share;
+    // As the scenario has it.
+    let rate = libm::round(link.rate * share * 1e3) / 1e3;
     let mut network = Network::new(draw.seed(), END);
     let policer = format!("error = {{ kind = \"policer\", rate = \"{rate:.3}Mbit/s\", burst = \"{bucket:.0}kB\" }}\n");
     network.bottleneck(link, &policer);
