@@ -206,6 +206,11 @@ impl<V> Pool<V> {
         self.entries
     }
 
+    /// The memory of all blocks in use, full or not. Free blocks are not counted: there are at most [`POOLED_MAX`].
+    pub(crate) fn bytes(&self) -> u64 {
+        (self.used * BLOCK * size_of::<(u64, V)>()) as u64
+    }
+
     /// An empty block. An empty pool allocates half as many blocks as are in use, so it allocates again only when the peak use
     /// grows by a half.
     fn take(&mut self) -> Block<V> {

@@ -155,7 +155,8 @@ impl<P: Payload> Receiver<P> {
     pub(super) fn is_too_costly(&self, left: Offset, right: Offset) -> bool {
         let memory_max = self.window.capacity() + OVERHEAD_LEAST;
         left > self.arrivals.expected()
-            && (self.inbound.overhead() > memory_max || self.arrivals.has_too_many_holes(left, right))
+            && (self.inbound.overhead() + self.arrivals.overhead() > memory_max
+                || self.arrivals.has_too_many_holes(left, right))
     }
 
     /// Plain TCP may divide its bytes differently in each transmission, so only the missing pieces are accepted.
@@ -249,8 +250,8 @@ impl<P: Payload> Receiver<P> {
 }
 
 /// The memory overhead of held data may be as large as the buffer (as with Linux' `tcp_adv_win_scale` of 1), plus this much, so
-/// that small segments fit a small buffer.
-const OVERHEAD_LEAST: u64 = 1 << 16;
+/// that a small buffer has room for a hole in each of 200 streams, whose blocks take 5 kB each.
+const OVERHEAD_LEAST: u64 = 1 << 20;
 
 #[cfg(test)]
 mod tests {

@@ -77,6 +77,11 @@ impl Arrivals {
         !self.above.is_empty()
     }
 
+    /// The memory of what has arrived above holes, without the data.
+    pub(crate) fn overhead(&self) -> u64 {
+        self.above.bytes()
+    }
+
     /// Whether the arrival of `left..right` would exceed the limit of holes. Holes cost memory, and only a malicious peer makes
     /// so many. A segment beyond the limit is dropped as if it were lost.
     pub(crate) fn has_too_many_holes(&self, left: Offset, right: Offset) -> bool {

@@ -113,6 +113,11 @@ impl Ranges {
         first.as_ref().map(Range::of)
     }
 
+    /// The memory of the ranges.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.pool.bytes()
+    }
+
     /// The number of ranges.
     pub(crate) fn count(&self) -> usize {
         self.pool.entries()

@@ -118,7 +118,9 @@ impl<P: Payload> Inbound<P> {
 
     /// The memory of received and unread data, without the data itself.
     pub(crate) fn overhead(&self) -> u64 {
-        self.store.pieces() as u64 * PIECE_COST
+        // A queue grows to twice its length.
+        let ready = 2 * size_of::<Ready<P>>() * self.store.ready;
+        self.store.pool.bytes() + (ready + ALLOCATION * self.store.pieces()) as u64
     }
 
     /// A segment of a stream arrived for the first time. Returns the part of it that needs no buffer.
@@ -466,8 +468,8 @@ const PIECES_LARGE_MAX: usize = 1024;
 /// If there are more, ready payloads are copied together up to this size.
 const ABSORBED_MAX: u32 = 16 << 10;
 
-/// The memory overhead of a payload: its place in a block that may be half empty, and the header of its own allocation.
-const PIECE_COST: u64 = 160;
+/// What a small payload's own allocation takes beyond the data: the least that common allocators give is 32 bytes.
+const ALLOCATION: usize = 32;
 
 #[cfg(test)]
 mod tests;

@@ -90,7 +90,7 @@ fn nothing_new_leaves_after_the_seventh_transmission_of_what_is_missing() {
     pair.run_until_received(sid, received);
 }
 
-/// A peer sends single bytes above a hole. Each costs a hundred times the memory that the window counts.
+/// A peer sends single bytes above a hole. Each costs a dozen times the memory that the window counts.
 #[test]
 fn tiny_segments_above_a_hole_are_taken_as_long_as_they_cost_no_more_than_the_buffer() {
     let small = Config { receive_buffer: 1 << 20, stream_buffer: StreamBuffer::Bytes(1 << 20), ..config() };
@@ -100,9 +100,12 @@ fn tiny_segments_above_a_hole_are_taken_as_long_as_they_cost_no_more_than_the_bu
     let server = &mut pair.server.connection;
     for number in 1..200_000 {
         server.handle_segment(now, tuple, byte(number));
+        // The window of the handshake has only 16 bits.
+        while server.poll_transmit(now).is_some() {}
     }
     let buffered = server.buffered();
-    assert!((1000..=(1 << 20) / 100 + (1 << 16)).contains(&buffered), "{buffered} bytes are held");
+    // A word for the key and an allocation are the least that a byte can cost.
+    assert!((10_000..=(2 << 20) / (8 + 32)).contains(&buffered), "{buffered} bytes are held");
     // The segment that fills the hole is accepted, and then the one that was refused.
     server.handle_segment(now, tuple, byte(0));
     assert_eq!(server.buffered(), buffered + 1);
