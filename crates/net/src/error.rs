@@ -75,6 +75,8 @@ pub enum AddPathError {
 pub enum Lost {
     /// The peer has reset it, or does not know it.
     Reset,
+    /// The peer has as many connections as it allows, and needed the place of this one, which was idle, for another one.
+    GaveWay,
     /// The peer was silent for too long.
     TimedOut,
     /// The peer answers short datagrams, but gets nothing of what is sent: a network on the way probably does not carry packets of
@@ -147,6 +149,7 @@ impl Lost {
             CloseReason::Finished => None,
             CloseReason::Aborted => Some(Self::Aborted),
             CloseReason::Refused | CloseReason::Reset => Some(Self::Reset),
+            CloseReason::GaveWay => Some(Self::GaveWay),
             CloseReason::TimedOut => Some(Self::TimedOut),
             CloseReason::Stalled => Some(Self::Stalled),
             CloseReason::FalseAcknowledgement => Some(Self::Misbehaved),
@@ -155,7 +158,7 @@ impl Lost {
 
     fn kind(self) -> io::ErrorKind {
         match self {
-            Self::Reset => io::ErrorKind::ConnectionReset,
+            Self::Reset | Self::GaveWay => io::ErrorKind::ConnectionReset,
             Self::TimedOut | Self::Stalled => io::ErrorKind::TimedOut,
             Self::Aborted => io::ErrorKind::ConnectionAborted,
             Self::Misbehaved => io::ErrorKind::InvalidData,
@@ -259,6 +262,9 @@ impl fmt::Display for Lost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Reset => "the other end has reset the connection",
+            Self::GaveWay => {
+                "the other end has as many connections as it allows, and needed the place of this one, which was idle"
+            }
             Self::TimedOut => "the other end no longer answers",
             Self::Stalled => {
                 "the other end answers, but gets no full packet: packets of 1,228 bytes (IPv6: 1,248) must pass, so raise the MTU of the interface or tunnel on the way that is below"

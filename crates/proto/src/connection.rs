@@ -212,7 +212,16 @@ struct Peer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reply {
     /// A reset, with this sequence number and acknowledgement.
-    Reset { seq: SeqNumber, ack: Option<SeqNumber> },
+    Reset { seq: SeqNumber, ack: Option<SeqNumber>, why: Why },
+}
+
+/// The reason that a reset tells. It stands in the field of the window, which means nothing in a reset, and is believed in the sealed
+/// form alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Why {
+    Unsaid = 0,
+    /// The connection had to give way to another one.
+    GaveWay = 1,
 }
 
 impl<P: Payload> Connection<P> {
@@ -309,11 +318,19 @@ impl<P: Payload> Connection<P> {
             | State::Closing
             | State::LastAck => {
                 let ack = Some(self.receiver.expected_number());
-                self.reply = Some(Reply::Reset { seq: self.sender.next_number(), ack });
+                self.reply = Some(Reply::Reset { seq: self.sender.next_number(), ack, why: Why::Unsaid });
             }
         }
         if self.state != State::Closed {
             self.end(CloseReason::Aborted);
+        }
+    }
+
+    /// As [`Connection::abort`], and tells the peer that the place is needed for another connection.
+    pub(crate) fn give_way(&mut self) {
+        self.abort();
+        if let Some(Reply::Reset { why, .. }) = &mut self.reply {
+            *why = Why::GaveWay;
         }
     }
 

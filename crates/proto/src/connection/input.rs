@@ -4,7 +4,8 @@ use anabranch_units::Time;
 
 use super::receiver::Place;
 use super::sender::{Proof, Report, Sender};
-use super::{Connection, Reply, State};
+use super::{Connection, Reply, State, Why};
+use crate::config::Form;
 use crate::ecn::{EcnCodepoint, EcnReport};
 use crate::event::{CloseReason, Event};
 use crate::options::{AcknowledgementOptions, Options};
@@ -77,9 +78,13 @@ impl<P: Payload> Connection<P> {
             return;
         }
         self.reply = Some(if segment.has(Flags::ACK) {
-            Reply::Reset { seq: segment.header.ack, ack: None }
+            Reply::Reset { seq: segment.header.ack, ack: None, why: Why::Unsaid }
         } else {
-            Reply::Reset { seq: Default::default(), ack: Some(segment.header.seq.plus(segment.space())) }
+            Reply::Reset {
+                seq: Default::default(),
+                ack: Some(segment.header.seq.plus(segment.space())),
+                why: Why::Unsaid,
+            }
         });
     }
 
@@ -103,7 +108,7 @@ impl<P: Payload> Connection<P> {
         let is_answer = segment.has(Flags::ACK);
         if is_answer && segment.header.ack != self.sender.number(1) {
             if !segment.has(Flags::RST) {
-                self.reply = Some(Reply::Reset { seq: segment.header.ack, ack: None });
+                self.reply = Some(Reply::Reset { seq: segment.header.ack, ack: None, why: Why::Unsaid });
             }
             return;
         }
@@ -187,6 +192,9 @@ impl<P: Payload> Connection<P> {
                 State::SynReceived => CloseReason::Refused,
                 // Both ends have received all data.
                 State::TimeWait => CloseReason::Finished,
+                _ if segment.header.window == Why::GaveWay as u16 && self.config.form == Form::Sealed => {
+                    CloseReason::GaveWay
+                }
                 _ => CloseReason::Reset,
             });
         }
@@ -203,7 +211,7 @@ impl<P: Payload> Connection<P> {
         }
         if self.state == State::SynReceived {
             if segment.header.ack != self.sender.number(1) {
-                self.reply = Some(Reply::Reset { seq: segment.header.ack, ack: None });
+                self.reply = Some(Reply::Reset { seq: segment.header.ack, ack: None, why: Why::Unsaid });
                 return;
             }
             self.state = State::Established;

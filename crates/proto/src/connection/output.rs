@@ -9,7 +9,7 @@ use anabranch_cc::Transmission;
 use anabranch_units::{Span, Time};
 
 use super::sender::Sender;
-use super::{Connection, Path, Reply, Sent, State, Transmit, mtu};
+use super::{Connection, Path, Reply, Sent, State, Transmit, Why, mtu};
 use crate::config::Failover;
 use crate::options::{AcknowledgementOptions, Options, SackBlocks};
 use crate::path::{PathId, PathSet};
@@ -27,9 +27,9 @@ impl<P: Payload> Connection<P> {
         }
         self.resting_until = None;
         self.rests.wake(now);
-        if let Some(Reply::Reset { seq, ack }) = self.reply {
+        if let Some(Reply::Reset { seq, ack, why }) = self.reply {
             self.reply = None;
-            return Some(self.transmit(self.acks.via(), reset(seq, ack)));
+            return Some(self.transmit(self.acks.via(), reset(seq, ack, why)));
         }
         self.clock.on_time(now);
         if self.paths.have_options()
@@ -450,8 +450,8 @@ enum Admission {
     Probe(PathId),
 }
 
-fn reset<P>(seq: SeqNumber, ack: Option<SeqNumber>) -> Segment<P> {
+fn reset<P>(seq: SeqNumber, ack: Option<SeqNumber>, why: Why) -> Segment<P> {
     let flags = if ack.is_some() { Flags::RST | Flags::ACK } else { Flags::RST };
-    let header = Header { seq, ack: ack.unwrap_or_default(), flags, window: 0, ..Header::default() };
+    let header = Header { seq, ack: ack.unwrap_or_default(), flags, window: why as u16, ..Header::default() };
     Segment { header, options: Options::default(), stream_header: None, content: Content::Nothing }
 }

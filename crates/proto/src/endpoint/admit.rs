@@ -90,7 +90,7 @@ impl Endpoint {
             Room::Instead(other) => {
                 self.tally.gave_way += 1;
                 if let Some(slot) = self.slot_mut(other) {
-                    slot.connection.abort();
+                    slot.connection.give_way();
                 }
                 // Its end needs a turn, in which it counts no more.
                 self.withdraw(other);

@@ -30,6 +30,7 @@ pub(crate) fn path(error: &AddPathError) -> PyErr {
 pub(crate) fn lost(lost: Lost) -> PyErr {
     let reason = match lost {
         Lost::Reset => "reset",
+        Lost::GaveWay => "gave_way",
         Lost::TimedOut => "timed_out",
         Lost::Stalled => "stalled",
         Lost::Aborted => "aborted",

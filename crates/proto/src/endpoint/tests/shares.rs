@@ -65,6 +65,8 @@ fn idle_connection_gives_way_to_a_new_one_of_its_key() {
     room.run_for(ms(100));
     let lives = [first, second].map(|id| room.ends[1].endpoint.view(id).is_some());
     assert_eq!((lives, established(&room, 1)), ([false, true], 2));
+    let why = EndpointEvent { connection: first, event: Event::Closed(CloseReason::GaveWay) };
+    assert!(room.ends[1].events.contains(&why), "it learns why");
 }
 
 /// One client takes all eight connections. Others get in, until all have the same number.
