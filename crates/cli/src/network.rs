@@ -175,6 +175,7 @@ fn identity(file: Option<&Path>) -> Result<SecretKey, Failure> {
 
 /// An endpoint that accepts connections.
 fn server(listen: &Listen, config: Config) -> Result<Endpoint, Failure> {
+    resources::raise_files();
     let key = identity(listen.key.as_deref())?;
     let bind = |address| Endpoint::server(address, &key, config.clone());
     let all = || bind((Ipv6Addr::UNSPECIFIED, 0).into()).or_else(|_| bind((Ipv4Addr::UNSPECIFIED, 0).into()));
@@ -190,6 +191,7 @@ fn server(listen: &Listen, config: Config) -> Result<Endpoint, Failure> {
 
 /// An endpoint that connects.
 fn client(key: Option<&Path>, config: Config) -> Result<Endpoint, Failure> {
+    resources::raise_files();
     let key = identity(key)?;
     let bind = |address: SocketAddr| Endpoint::bind(address, &key, config.clone());
     let bound = bind((Ipv6Addr::UNSPECIFIED, 0).into()).or_else(|_| bind((Ipv4Addr::UNSPECIFIED, 0).into()));

@@ -67,6 +67,8 @@ pub enum Answer {
     TimedOut,
     /// Another error at the other end.
     Failed,
+    /// The other end has no room for another TCP connection of this client.
+    Full,
 }
 
 /// Why a header is invalid.
@@ -137,8 +139,16 @@ impl Header {
 }
 
 impl Answer {
-    const ALL: [Self; 7] =
-        [Self::Done, Self::Forbidden, Self::NoHost, Self::Unreachable, Self::Refused, Self::TimedOut, Self::Failed];
+    const ALL: [Self; 8] = [
+        Self::Done,
+        Self::Forbidden,
+        Self::NoHost,
+        Self::Unreachable,
+        Self::Refused,
+        Self::TimedOut,
+        Self::Failed,
+        Self::Full,
+    ];
 
     fn code(self) -> u8 {
         self as u8
@@ -159,6 +169,9 @@ impl std::fmt::Display for Answer {
             Self::Refused => "refused at the other end",
             Self::TimedOut => "the target does not answer",
             Self::Failed => "the other end failed",
+            Self::Full => {
+                "the other end has no room for another TCP connection of this client, so that others get some, too"
+            }
         })
     }
 }

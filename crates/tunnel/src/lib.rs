@@ -17,7 +17,8 @@
 //!
 //! # Limits
 //!
-//! 900 TCP connections are open at a time; others wait to be accepted. A header must arrive within ten seconds, and a target must
+//! A listener has at most 4,000 TCP connections open; others wait to be accepted. A server limits the TCP connections of all of its
+//! clients, and those of a client and of a network so that others get some, too ([`Shares`]). A header must arrive within ten seconds, and a target must
 //! answer within 20 seconds. There are at most 64 listeners for the other end. A pipe buffers 64 kB per direction, in addition to
 //! the buffers of streams and TCP.
 
@@ -27,6 +28,7 @@ pub mod forward;
 mod header;
 mod pipe;
 mod ports;
+mod shares;
 pub mod socks;
 mod specification;
 mod target;
@@ -34,6 +36,7 @@ mod tunnel;
 
 pub use header::{Answer, Header, HeaderError};
 pub use ports::{Ports, bind};
+pub use shares::Shares;
 pub use specification::{ListenAt, ParseForwardError, PortForward};
 pub use target::{ParseTargetError, Target};
-pub use tunnel::{OpenError, Opened, Permissions, Targets, Tunnel};
+pub use tunnel::{Common, OpenError, Opened, Permissions, Targets, Tunnel};

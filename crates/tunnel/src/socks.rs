@@ -50,7 +50,9 @@ async fn carry(mut tcp: TcpStream, tunnel: &Tunnel) -> Result<(), SocksError> {
                 OpenError::Refused(Answer::NoHost) => 4,
                 OpenError::Refused(Answer::Refused) => 5,
                 OpenError::Refused(Answer::TimedOut) => 6,
-                OpenError::Refused(Answer::Done | Answer::Failed) | OpenError::NoAnswer | OpenError::Gone => 1,
+                OpenError::Refused(Answer::Done | Answer::Failed | Answer::Full)
+                | OpenError::NoAnswer
+                | OpenError::Gone => 1,
             };
             // If the client is gone, it cannot be informed.
             _ = reply(&mut tcp, code).await;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -17,6 +17,7 @@ use tokio::time::timeout;
 use crate::header::{Answer, Header};
 use crate::pipe;
 use crate::ports::Ports;
+use crate::shares::{Client, Share, Shares};
 use crate::target::Target;
 
 /// An end of a tunnel. Clones are handles of the same end.
@@ -43,6 +44,15 @@ pub enum Targets {
     All,
 }
 
+/// What the tunnels of a server share.
+#[derive(Clone, Debug, Default)]
+pub struct Common {
+    /// The ports on which it listens for its clients.
+    pub ports: Ports,
+    /// The TCP connections that each client may hold.
+    pub shares: Shares,
+}
+
 /// A TCP connection opened at the other end.
 #[derive(Debug)]
 pub struct Opened {
@@ -67,7 +77,9 @@ pub enum OpenError {
 struct Shared {
     connection: Connection,
     permissions: Permissions,
-    ports: Ports,
+    common: Common,
+    /// The other end, by which its TCP connections count.
+    client: Client,
     /// The number of this tunnel among those that share the ports.
     number: u64,
     numbers: AtomicU32,
@@ -129,15 +141,17 @@ struct Waits<'a> {
 impl Tunnel {
     /// The end of a tunnel over this connection. [`Tunnel::run`] must run, or nothing is served.
     pub fn new(connection: Connection, permissions: Permissions) -> Self {
-        Self::sharing(connection, permissions, Ports::default())
+        Self::sharing(connection, permissions, Common::default())
     }
 
-    /// As [`Tunnel::new`], for a server of several connections that share these ports: a new connection of the same key takes over
-    /// the listeners of an earlier one.
-    pub fn sharing(connection: Connection, permissions: Permissions, ports: Ports) -> Self {
-        let number = ports.join();
-        let shared =
-            Shared { connection, permissions, ports, number, numbers: AtomicU32::new(0), state: Mutex::default() };
+    /// As [`Tunnel::new`], for a server of several connections. A new connection of the same key takes over the listeners of an
+    /// earlier one, and each client gets its share of TCP connections.
+    pub fn sharing(connection: Connection, permissions: Permissions, common: Common) -> Self {
+        let number = common.ports.join();
+        let address = connection.paths().first().map_or(Ipv4Addr::UNSPECIFIED.into(), |path| path.remote.ip());
+        let client = Client::new(connection.remote_key(), address);
+        let (numbers, state) = (AtomicU32::new(0), Mutex::default());
+        let shared = Shared { connection, permissions, common, client, number, numbers, state };
         Self { shared: Arc::new(shared) }
     }
 
@@ -257,12 +271,14 @@ impl Tunnel {
 
     /// Connects to a target for the other end.
     async fn connect(&self, number: u32, target: Result<Target, Answer>, back: RecvStream) {
-        let connected = match target {
-            Ok(target) => connect(&target).await,
+        // Counts from here on: an attempt holds a socket, too.
+        let share = target.and_then(|target| Ok((target, self.shared.take().ok_or(Answer::Full)?)));
+        let connected = match share {
+            Ok((target, share)) => connect(&target).await.map(|tcp| (tcp, share)),
             Err(answer) => Err(answer),
         };
         match connected {
-            Ok(tcp) => {
+            Ok((tcp, _share)) => {
                 if let Some(out) = self.answer(number, Answer::Done, 0).await {
                     pipe::join(tcp, out, back).await;
                 }
@@ -277,13 +293,14 @@ impl Tunnel {
 
     /// Listens for the other end.
     async fn listen(&self, number: u32, address: &str, port: u16) {
-        let listens = Listens::one(&self.shared);
+        let (listens, share) = (Listens::one(&self.shared), self.shared.take());
         let bound = match address.parse::<IpAddr>() {
             _ if !self.shared.permissions.listens => Err(Answer::Forbidden),
-            _ if listens.is_none() => Err(Answer::Failed),
+            _ if listens.is_none() || share.is_none() => Err(Answer::Full),
             Ok(address) => {
                 let key = self.shared.connection.remote_key();
                 self.shared
+                    .common
                     .ports
                     .bind(SocketAddr::new(address, port), self.shared.number, key)
                     .await
@@ -311,7 +328,13 @@ impl Tunnel {
                 () = held.until_wanted() => break,
             };
             let tunnel = self.clone();
+            let Some(share) = self.shared.take() else {
+                // The reset tells the caller; waiting for room, it would hold a file.
+                _ = pipe::reset_on_close(&tcp);
+                continue;
+            };
             carried.spawn(async move {
+                let _share = share;
                 let waits = tunnel.shared.wait();
                 let header = Header::Arrival { number: waits.number, listen: number };
                 // The reset tells the caller that the connection failed.
@@ -337,6 +360,11 @@ impl Default for Targets {
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts a TCP connection for the other end, if it has room.
+    fn take(&self) -> Option<Share> {
+        self.common.shares.take(self.client)
     }
 
     /// A number for a request.
@@ -419,6 +447,6 @@ const LISTENERS_MAX: usize = 64;
 /// The delay after an error, in which the system may recover.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
-/// Common systems allow 1,024 open files per process, and this leaves some of them. A connection has four times as many streams
-/// in each direction. Further TCP connections wait in the listener's backlog.
-pub(crate) const CARRIED_MAX: usize = 900;
+/// Nearly all streams of a connection, which has 4,080 in each direction. Further TCP connections wait in the listener's backlog. If
+/// the process has fewer files, they wait there, too.
+pub(crate) const CARRIED_MAX: usize = 4000;

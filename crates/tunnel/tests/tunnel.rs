@@ -9,7 +9,9 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use anabranch::{Config, Connection, Endpoint, SecretKey};
-use anabranch_tunnel::{Answer, OpenError, Permissions, Ports, Target, Targets, Tunnel, bind, forward, socks};
+use anabranch_tunnel::{
+    Answer, Common, OpenError, Permissions, Ports, Shares, Target, Targets, Tunnel, bind, forward, socks,
+};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
@@ -24,6 +26,11 @@ struct Ends {
 impl Ends {
     /// The server has these permissions; the client has none.
     async fn new(permissions: Permissions) -> Self {
+        Self::sharing(permissions, Common::default()).await
+    }
+
+    /// The same, of a server with other clients.
+    async fn sharing(permissions: Permissions, common: Common) -> Self {
         let server = Endpoint::server(any(), &SecretKey::generate().unwrap(), Config::default()).unwrap();
         let client = Endpoint::bind(any(), &SecretKey::generate().unwrap(), Config::default()).unwrap();
         let ticket = server.ticket();
@@ -32,7 +39,7 @@ impl Ends {
         let connection = there.clone();
         let ends = Self {
             client: Tunnel::new(there, Permissions::default()),
-            server: Tunnel::new(here, permissions),
+            server: Tunnel::sharing(here, permissions, common),
             connection,
         };
         for end in [&ends.client, &ends.server] {
@@ -142,6 +149,32 @@ async fn four_hundred_connections_at_once() {
     }
 }
 
+/// A client takes half of a server's eight TCP connections, the second client half of the rest. What is beyond is refused with the
+/// reason, and what ends makes room.
+#[tokio::test]
+async fn greedy_client_leaves_tcp_connections_to_others() {
+    let target = echo().await;
+    let common = Common { shares: Shares::new(8), ..Common::default() };
+    let (mut held, mut counts) = (vec![], vec![]);
+    for _ in 0..2 {
+        let ends = Ends::sharing(to(&[target]), common.clone()).await;
+        let mut opened = vec![];
+        let refused = loop {
+            match soon(ends.client.open(&at(target))).await {
+                Ok(open) => opened.push(open),
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(refused, OpenError::Refused(Answer::Full));
+        counts.push(opened.len());
+        held.push((ends, opened));
+    }
+    assert_eq!(counts, [4, 2]);
+    let (ends, opened) = &mut held[1];
+    opened.clear();
+    soon(async { while ends.client.open(&at(target)).await.is_err() {} }).await;
+}
+
 #[tokio::test]
 async fn what_is_not_permitted_is_refused() {
     let (target, other) = (echo().await, echo().await);
@@ -242,7 +275,8 @@ async fn same_key_new_connection_takes_over_its_port() {
         let client = Endpoint::bind(any(), key, Config::default()).unwrap();
         let ticket = server.ticket();
         let (there, here) = tokio::join!(client.connect(&ticket), server.accept());
-        let here = Tunnel::sharing(here.unwrap(), permissions.clone(), ports.clone());
+        let here =
+            Tunnel::sharing(here.unwrap(), permissions.clone(), Common { ports: ports.clone(), ..Common::default() });
         let there = Tunnel::new(there.unwrap(), Permissions::default());
         for end in [&here, &there] {
             let end = end.clone();

@@ -228,7 +228,7 @@ pub(crate) struct TunnelServe {
     #[arg(long)]
     pub(crate) listens: bool,
     /// The most connections of clients. At the limit, the address that has most gives up its idlest one for a new client. The default
-    /// is one for each 4 MiB of memory, 256 to 16384.
+    /// is one for each 4 MiB of memory that a container or the computer has, 256 to 16384.
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) connections: Option<u32>,
     /// The most connections of one client key. At the limit, one that was idle for 30 s gives way, or the new one is refused.

@@ -5,7 +5,9 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use anabranch::{Admission, Config, Endpoint, Lost, Ticket};
-use anabranch_tunnel::{ListenAt, Permissions, PortForward, Ports, Target, Targets, Tunnel, forward, socks};
+use anabranch_tunnel::{
+    Common, ListenAt, Permissions, PortForward, Ports, Shares, Target, Targets, Tunnel, forward, socks,
+};
 use serde::Serialize;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -44,7 +46,6 @@ async fn wait(args: &TunnelServe) -> Outcome {
     let permissions = Permissions { targets, listens: args.listens };
     let admission =
         if args.allow.is_empty() { Admission::Ticket } else { Admission::Keys(args.allow.iter().copied().collect()) };
-    super::resources::raise_files();
     let config = Config {
         connections_max: args.connections.map_or_else(super::resources::connections, |count| count as usize),
         connections_per_key: args.connections_per_key as usize,
@@ -64,14 +65,15 @@ async fn wait(args: &TunnelServe) -> Outcome {
         super::show_code(&mut out, &args.listen, &ticket)?;
         out.flush()?;
     }
-    let (offer, ports) = (Offer::new("tunnel serve"), Ports::default());
+    let shares = Shares::new(super::resources::tcp_connections());
+    let (offer, common) = (Offer::new("tunnel serve"), Common { ports: Ports::default(), shares });
     while let Some(connection) = endpoint.accept().await {
-        let (permissions, ports) = (permissions.clone(), ports.clone());
+        let (permissions, common) = (permissions.clone(), common.clone());
         let showing = offer.show(&connection);
         // The other end reconnects after a loss.
         tokio::spawn(async move {
             // The other end reports the loss.
-            _ = Tunnel::sharing(connection, permissions, ports).run().await;
+            _ = Tunnel::sharing(connection, permissions, common).run().await;
             drop(showing);
         });
     }
@@ -89,7 +91,6 @@ async fn call(args: &Args, ticket: &Ticket) -> Outcome {
     if args.local.is_empty() && args.remote.is_empty() && args.socks.is_empty() {
         return Err(Failure::usage("nothing to forward: use --local, --remote or --socks"));
     }
-    super::resources::raise_files();
     let mut doors = vec![];
     for PortForward { listen, target } in &args.local {
         doors.push(Door::open(args, *listen, Some(target.clone())).await?);
