@@ -271,7 +271,12 @@ impl<P: Payload> Connection<P> {
         if let Some(header) = options.expected() {
             self.sender.outbound.on_expected(header);
         }
-        let report = options.has_sack().then(|| self.sender.report(ack, &options.sack()));
+        let mut report = options.has_sack().then(|| self.sender.report(ack, &options.sack()));
+        if self.paths.has_several()
+            && let Some(report) = &mut report
+        {
+            report.sort();
+        }
         let proof = if self.peer.has_nonces { self.sender.proof(ack, report.as_ref(), segment) } else { Proof::Given };
         if proof == Proof::False {
             self.abort_because(CloseReason::FalseAcknowledgement);

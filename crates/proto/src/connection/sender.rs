@@ -54,6 +54,12 @@ pub(super) enum Proof {
 }
 
 impl Report {
+    /// Puts the blocks that report arrivals in the order of sending, in which the scoreboard holds what another path has delivered.
+    /// What comes out of that order cannot be held: it would be released at once, in a burst.
+    pub(super) fn sort(&mut self) {
+        self.blocks[usize::from(self.is_twice)..].sort_unstable();
+    }
+
     /// The blocks that report arrivals, that is, all but a DSACK.
     pub(super) fn news(&self) -> impl Iterator<Item = &(Offset, Offset)> {
         self.blocks.iter().skip(usize::from(self.is_twice)).filter(|(left, right)| left < right)

@@ -2,6 +2,7 @@
 //! or die. Each bound has a closed form and a margin. The value measured when the bound was set stands beside it.
 
 mod dead_path;
+mod grid;
 mod multipath;
 mod path;
 

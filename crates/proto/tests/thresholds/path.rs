@@ -111,6 +111,11 @@ impl World {
 
     /// The connection is opened on the first path; the others follow when it is established.
     pub(crate) fn over(paths: &[Path], config: &Config, bytes: u64) -> Self {
+        Self::seeded(paths, config, bytes, 1)
+    }
+
+    /// The same, with losses and delays drawn from this seed.
+    pub(crate) fn seeded(paths: &[Path], config: &Config, bytes: u64, seed: u64) -> Self {
         let routes: Vec<_> = paths.iter().enumerate().map(|(index, path)| Route::new(index, path)).collect();
         let first = routes[0].tuple;
         let client = Connection::connect(Time::ZERO, config.clone(), first, Secret::predictable(SeqNumber(0)))
@@ -119,7 +124,7 @@ impl World {
             Connection::listen(Time::ZERO, config.clone(), first.reversed(), Secret::predictable(SeqNumber(0)));
         let server = server.expect("it can work");
         let mut world =
-            Self { now: Time::ZERO, routes, client, server, random: Random(1), left: bytes, read: 0, failures: 0 };
+            Self { now: Time::ZERO, routes, client, server, random: Random(seed), left: bytes, read: 0, failures: 0 };
         world.drain();
         world
     }
