@@ -88,7 +88,7 @@ class ClosedError(NetError):
 
 
 class LostError(NetError, ConnectionError):
-    """The connection is lost; `reason` is `reset`, `gave_way`, `timed_out`, `stalled`, `aborted`, `misbehaved` or `endpoint_gone`."""
+    """The connection is lost; `reason` is `reset`, `gave_way`, `port_closed`, `timed_out`, `stalled`, `aborted`, `misbehaved` or `endpoint_gone`."""
 
     def __init__(self, message, reason):
         super().__init__(message, reason)

@@ -12,6 +12,7 @@ use anabranch_proto::endpoint::Batch;
 use anabranch_units::Time;
 use tokio::time::{Instant, Sleep};
 
+use crate::knocks::Knocks;
 use crate::routes::{self, Route, Routes};
 use crate::socket::{Received, Socket};
 use crate::sockets::Sockets;
@@ -23,6 +24,7 @@ pub(crate) struct Driver {
     shared: Arc<Shared>,
     sockets: Sockets,
     routes: Routes,
+    knocks: Knocks,
     received: Vec<Received>,
     /// The batch to send next, when the kernel has no room for it.
     batch: Option<Batch>,
@@ -48,6 +50,7 @@ impl Driver {
             shared,
             sockets,
             routes: Routes::default(),
+            knocks: Knocks::default(),
             received: vec![],
             batch: None,
             bytes,
@@ -99,9 +102,10 @@ impl Driver {
         Rest::More
     }
 
-    /// Looks up the routes of refused datagrams, and those of silent paths after a timeout. Returns whether the engine was told.
+    /// Looks up the routes of refused datagrams, and those of silent paths after a timeout, and asks for the ports of their peers.
+    /// Returns whether the engine was told.
     fn look(&mut self, has_timed_out: bool) -> Rest {
-        let Self { shared, sockets, routes, .. } = self;
+        let Self { shared, sockets, routes, knocks, .. } = self;
         let now = shared.clock.now();
         let mut rest = Rest::Nothing;
         while let Some(tuple) = routes.due(now) {
@@ -117,6 +121,16 @@ impl Driver {
             let mut state = shared.lock();
             let at = state.at(now);
             routes::on_silence(at, tuple, route, &mut state.engine);
+            drop(state);
+            if knocks.knock(now, tuple) {
+                shared.lock().engine.on_asked(tuple);
+            }
+            rest = Rest::More;
+        }
+        while let Some(tuple) = knocks.poll_refused(now) {
+            let mut state = shared.lock();
+            let at = state.at(now);
+            state.engine.on_refused(at, tuple);
             rest = Rest::More;
         }
         rest
@@ -132,7 +146,8 @@ impl Driver {
         if state.is_done() {
             return None;
         }
-        let deadline = state.engine.poll_timeout().min(state.deadline()).min(self.routes.deadline());
+        let deadline =
+            state.engine.poll_timeout().min(state.deadline()).min(self.routes.deadline()).min(self.knocks.deadline());
         only(&mut state.driver, cx);
         let mut woken = std::mem::take(&mut state.woken);
         drop(state);

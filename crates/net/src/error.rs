@@ -77,6 +77,8 @@ pub enum Lost {
     Reset,
     /// The peer has as many connections as it allows, and needed the place of this one, which was idle, for another one.
     GaveWay,
+    /// The peer is silent, and the network says that no program has its port any more.
+    PortClosed,
     /// The peer was silent for too long.
     TimedOut,
     /// The peer answers short datagrams, but gets nothing of what is sent: a network on the way probably does not carry packets of
@@ -150,6 +152,7 @@ impl Lost {
             CloseReason::Aborted => Some(Self::Aborted),
             CloseReason::Refused | CloseReason::Reset => Some(Self::Reset),
             CloseReason::GaveWay => Some(Self::GaveWay),
+            CloseReason::PortClosed => Some(Self::PortClosed),
             CloseReason::TimedOut => Some(Self::TimedOut),
             CloseReason::Stalled => Some(Self::Stalled),
             CloseReason::FalseAcknowledgement => Some(Self::Misbehaved),
@@ -158,7 +161,7 @@ impl Lost {
 
     fn kind(self) -> io::ErrorKind {
         match self {
-            Self::Reset | Self::GaveWay => io::ErrorKind::ConnectionReset,
+            Self::Reset | Self::GaveWay | Self::PortClosed => io::ErrorKind::ConnectionReset,
             Self::TimedOut | Self::Stalled => io::ErrorKind::TimedOut,
             Self::Aborted => io::ErrorKind::ConnectionAborted,
             Self::Misbehaved => io::ErrorKind::InvalidData,
@@ -265,6 +268,7 @@ impl fmt::Display for Lost {
             Self::GaveWay => {
                 "the other end has as many connections as it allows, and needed the place of this one, which was idle"
             }
+            Self::PortClosed => "the other end is silent, and no program has its port any more: it has ended",
             Self::TimedOut => "the other end no longer answers",
             Self::Stalled => {
                 "the other end answers, but gets no full packet: packets of 1,228 bytes (IPv6: 1,248) must pass, so raise the MTU of the interface or tunnel on the way that is below"

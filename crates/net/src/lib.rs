@@ -73,6 +73,7 @@ mod error;
 mod handle;
 mod interfaces;
 mod key;
+mod knocks;
 pub mod measure;
 pub mod pairs;
 #[cfg(feature = "prometheus")]

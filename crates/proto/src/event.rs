@@ -54,6 +54,8 @@ pub enum CloseReason {
     /// The peer has ended the connection, which was the idlest, because a limit of connections was reached and it needed the place
     /// for another one.
     GaveWay,
+    /// The peer is silent, and the network says that its port is closed.
+    PortClosed,
     /// The peer was silent, or made no progress, for too long.
     TimedOut,
     /// The peer answered short segments, but nothing that was sent made progress for too long: the path probably does not carry

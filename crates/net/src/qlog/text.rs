@@ -233,6 +233,7 @@ fn closed(reason: CloseReason) -> &'static str {
         CloseReason::Refused => r#"{"owner":"remote","trigger":"handshake_failed"}"#,
         CloseReason::Reset => r#"{"owner":"remote","trigger":"stateless_reset"}"#,
         CloseReason::GaveWay => r#"{"owner":"remote","trigger":"application"}"#,
+        CloseReason::PortClosed => r#"{"trigger":"error"}"#,
         CloseReason::TimedOut => r#"{"trigger":"idle_timeout"}"#,
         CloseReason::Stalled => r#"{"trigger":"error"}"#,
         CloseReason::FalseAcknowledgement => r#"{"owner":"local","trigger":"error"}"#,

@@ -1,10 +1,11 @@
 //! Ends of connections, orderly and otherwise.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use anabranch::{Config, Lost, ReadError, StreamError, WriteError};
+use anabranch::{Config, Lost, ReadError, StreamError, Ticket, WriteError};
 
-use crate::support::{Pair, pattern, soon};
+use crate::relay::Relay;
+use crate::support::{Pair, client, pattern, server, soon};
 
 /// Everything written before the close is delivered, as far as the reader has room, and can be read after both ends have closed.
 #[tokio::test]
@@ -105,8 +106,8 @@ fn a_peer_that_vanishes_is_given_up() {
     let runtime = || tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let (one, other) = (runtime(), runtime());
     let config = Config { idle_timeout: Duration::from_millis(700), ..Config::default() };
-    let server = one.block_on(async { crate::support::server(config.clone()) });
-    let client = other.block_on(async { crate::support::client(config) });
+    let server = one.block_on(async { server(config.clone()) });
+    let client = other.block_on(async { client(config) });
     let ticket = server.ticket();
     let accept = one.spawn({
         let server = server.clone();
@@ -118,7 +119,7 @@ fn a_peer_that_vanishes_is_given_up() {
     std::thread::sleep(Duration::from_millis(1500));
     assert!(!there.paths().is_empty());
     one.shutdown_background();
-    let begin = std::time::Instant::now();
+    let begin = Instant::now();
     assert_eq!(other.block_on(soon(there.closed())), Err(Lost::TimedOut));
     assert!(
         begin.elapsed() > Duration::from_millis(300) && begin.elapsed() < Duration::from_secs(5),
@@ -129,4 +130,37 @@ fn a_peer_that_vanishes_is_given_up() {
     // Handles of the end that is gone report it, and do not block.
     assert_eq!(other.block_on(soon(here.closed())), Err(Lost::EndpointGone));
     assert!(other.block_on(soon(server.accept())).is_none());
+}
+
+/// The program behind the other end's port is killed while this end sends, or is idle with a keep-alive probe each 300 ms. The system
+/// there says that the port is closed; a network that only loses everything says nothing.
+#[tokio::test]
+async fn killed_peer_is_noticed_by_its_closed_port() {
+    let config = || Config { keep_alive: Some(Duration::from_millis(300)), ..Config::default() };
+    for (is_sending, is_killed) in [(true, true), (false, true), (true, false)] {
+        let (server, client) = (server(config()), client(config()));
+        let relay = Relay::new("127.0.0.1", server.local_address()).await;
+        let ticket = Ticket::new(server.public_key(), vec![relay.address]).unwrap();
+        let (there, here) = tokio::join!(client.connect(&ticket), server.accept());
+        let (there, _here) = (there.unwrap(), here.unwrap());
+        let mut stream = there.open_stream().await.unwrap();
+        stream.write_all(b"something").await.unwrap();
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        if is_killed {
+            relay.close();
+        } else {
+            relay.cut();
+        }
+        let began = Instant::now();
+        if is_sending {
+            stream.write_all(&pattern(1, 0, 100_000)).await.unwrap();
+        }
+        let lost = tokio::time::timeout(Duration::from_secs(3), there.closed()).await;
+        if is_killed {
+            assert_eq!(lost, Ok(Err(Lost::PortClosed)), "sending: {is_sending}, {:?}", began.elapsed());
+            assert!(began.elapsed() < Duration::from_millis(2500), "sending: {is_sending}, {:?}", began.elapsed());
+        } else {
+            assert!(lost.is_err(), "{lost:?}");
+        }
+    }
 }

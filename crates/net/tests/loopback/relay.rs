@@ -11,6 +11,7 @@ pub(crate) struct Relay {
     /// The address of the relay, to which the client sends.
     pub(crate) address: SocketAddr,
     orders: Arc<Orders>,
+    task: tokio::task::AbortHandle,
 }
 
 #[derive(Default)]
@@ -26,13 +27,18 @@ impl Relay {
         let inside = UdpSocket::bind((ip, 0)).await.unwrap();
         let address = inside.local_addr().unwrap();
         let orders = Arc::new(Orders::default());
-        tokio::spawn(run(ip.to_owned(), inside, to, Arc::clone(&orders)));
-        Self { address, orders }
+        let task = tokio::spawn(run(ip.to_owned(), inside, to, Arc::clone(&orders))).abort_handle();
+        Self { address, orders, task }
     }
 
     /// Drops everything from now on, silently.
     pub(crate) fn cut(&self) {
         self.orders.is_cut.store(true, Ordering::Relaxed);
+    }
+
+    /// Closes the port, as if the program behind it was killed.
+    pub(crate) fn close(&self) {
+        self.task.abort();
     }
 
     /// From now on the client has another address and port; datagrams to the old ones are dropped.

@@ -25,6 +25,8 @@ pub(super) struct Liveness {
     /// When data last arrived or was acknowledged.
     worked: Time,
     probes: KeepAliveProbes,
+    /// When the driver first said that the peer's port is closed.
+    refused: Option<Time>,
     challenge_acks: ChallengeAckLimiter,
 }
 
@@ -67,6 +69,7 @@ impl Liveness {
             heard: now,
             worked: now,
             probes: KeepAliveProbes { next: Time::NEVER, unanswered: 0, is_due: false },
+            refused: None,
             challenge_acks: ChallengeAckLimiter { since: now, count: 0 },
         }
     }
@@ -139,6 +142,23 @@ impl Liveness {
         self.probes.is_due |= self.keep_alive_at(activity) <= now;
     }
 
+    /// The network says that the peer's port is closed. Anybody can say so, so it is believed only when it is said again after
+    /// `least`, and the peer was silent all the time. Returns whether it is believed.
+    pub(super) fn on_refused(&mut self, now: Time, least: Span) -> bool {
+        match self.refused.filter(|at| self.heard < *at) {
+            Some(first) => now.since(first) >= least.max(REFUSED_FOR),
+            None => {
+                self.refused = Some(now);
+                false
+            }
+        }
+    }
+
+    /// Whether a keep-alive probe got no answer.
+    pub(super) fn is_unanswered(&self) -> bool {
+        self.probes.unanswered > 0
+    }
+
     /// Whether a keep-alive probe is sent now.
     pub(super) fn poll_probe(&mut self, now: Time) -> bool {
         if !std::mem::take(&mut self.probes.is_due) {
@@ -193,6 +213,9 @@ impl Liveness {
         }
     }
 }
+
+/// The least time for which a closed port must be reported: a program that is started again at once resets its peer's connections.
+const REFUSED_FOR: Span = Span::from_millis(400);
 
 /// A peer that has acknowledged our FIN may continue to send, but may not be silent for ever. Common systems allow a minute once
 /// the application is gone; here the application may still be reading.
@@ -293,6 +316,21 @@ mod tests {
         check(|liveness| assert!(liveness.poll_probe(at(37))), 47);
         check(|liveness| liveness.on_heard(at(40), false), 70);
         check(|liveness| liveness.on_heard(at(45), true), 75);
+    }
+
+    /// What is said once is not believed, nor what the peer contradicts in the meantime, nor what is said twice at once.
+    #[test]
+    fn closed_port_said_again_in_silence_is_believed() {
+        let mut liveness = with(|_| {});
+        let at = |ms| Time::ZERO + Span::from_millis(ms);
+        let least = Span::from_millis(600);
+        assert!(!liveness.on_refused(at(1000), least) && !liveness.on_refused(at(1599), least));
+        liveness.on_anything(at(1599));
+        assert!(!liveness.on_refused(at(1600), least) && !liveness.on_refused(at(2199), least));
+        assert!(liveness.on_refused(at(2200), least));
+        liveness.on_anything(at(2300));
+        assert!(!liveness.on_refused(at(2400), Span::ZERO) && !liveness.on_refused(at(2799), Span::ZERO));
+        assert!(liveness.on_refused(at(2800), Span::ZERO));
     }
 
     /// [rfc-5961] sec. 7.

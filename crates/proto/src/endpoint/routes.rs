@@ -30,8 +30,28 @@ impl Endpoint {
         !found.is_empty()
     }
 
+    /// Something else was sent to the remote port of this four-tuple; see [`crate::Paths::on_asked`].
+    pub fn on_asked(&mut self, tuple: FourTuple) {
+        for number in self.with_path(tuple) {
+            let Some(slot) = self.slot_mut(number).filter(|slot| slot.is_own) else { continue };
+            slot.connection.paths().on_asked(tuple);
+            self.touch(number);
+        }
+    }
+
+    /// The network says that the remote port of this four-tuple is closed; see [`crate::Paths::on_refused`].
+    pub fn on_refused(&mut self, now: Time, tuple: FourTuple) {
+        for number in self.with_path(tuple) {
+            let Some(slot) = self.slot_mut(number).filter(|slot| slot.is_own) else { continue };
+            slot.connection.paths().on_refused(now, tuple);
+            self.touch(number);
+        }
+    }
+
     /// The four-tuple of a path that got no answer since a retransmission timeout, of a connection that this end opened. The
-    /// system may have another route by now: if it would send from another address, call [`Endpoint::on_unreachable`].
+    /// system may have another route by now: if it would send from another address, call [`Endpoint::on_unreachable`]. The remote
+    /// port may be closed: if another socket asks for it, call [`Endpoint::on_asked`], and if the network says so,
+    /// [`Endpoint::on_refused`].
     pub fn poll_silent(&mut self) -> Option<FourTuple> {
         self.silent.pop_front()
     }

@@ -31,6 +31,7 @@ pub(crate) fn lost(lost: Lost) -> PyErr {
     let reason = match lost {
         Lost::Reset => "reset",
         Lost::GaveWay => "gave_way",
+        Lost::PortClosed => "port_closed",
         Lost::TimedOut => "timed_out",
         Lost::Stalled => "stalled",
         Lost::Aborted => "aborted",

@@ -10,6 +10,7 @@ use anabranch_units::{Span, Time};
 use super::{Farewell, Origin, PATHS_MAX, Paths, Phase};
 use crate::config::Failover;
 use crate::connection::Connection;
+use crate::event::CloseReason;
 use crate::path::{Address, FourTuple, PathId, PathState};
 use crate::payload::Payload;
 
@@ -41,6 +42,30 @@ impl<P: Payload> Paths<'_, P> {
             Phase::Challenged { sent, at, .. } => (*sent, *at) = ((*sent).min(1), now),
         }
     }
+
+    /// Something else was sent to the remote port of this four-tuple. A short segment follows, so that a relay on the way which
+    /// answers to the latest sender alone keeps this one; its answer shows that the peer is there.
+    pub fn on_asked(&mut self, tuple: FourTuple) {
+        let connection = &mut *self.connection;
+        if connection.state.has_paths() && connection.paths.find(&tuple).is_some() {
+            connection.liveness.probe();
+            connection.resting_until = None;
+        }
+    }
+
+    /// The network says that the remote port of this four-tuple is closed. That is a hint which anybody may forge: it ends the
+    /// connection only if it is repeated after three round trips at least, and 400 ms, in which the peer is silent on its only path.
+    pub fn on_refused(&mut self, now: Time, tuple: FourTuple) {
+        let connection = &mut *self.connection;
+        let Some(id) = connection.paths.find(&tuple) else { return };
+        if connection.silent() != Some(tuple) || !connection.state.has_paths() {
+            return;
+        }
+        let rtt = connection.paths[id].control.rtt_smoothed().unwrap_or(Span::ZERO);
+        if connection.liveness.on_refused(now, rtt.saturating_mul(3)) {
+            connection.abort_because(CloseReason::PortClosed);
+        }
+    }
 }
 
 impl<P: Payload> Connection<P> {
@@ -49,12 +74,12 @@ impl<P: Payload> Connection<P> {
         self.paths.find(tuple).is_some()
     }
 
-    /// The only live path, if nothing was acknowledged on it since a retransmission timeout.
+    /// The only live path, if nothing was acknowledged on it since a retransmission timeout, or a keep-alive probe got no answer.
     pub(crate) fn silent(&self) -> Option<FourTuple> {
         let mut live = self.paths.live().iter();
         let (Some(id), None) = (live.next(), live.next()) else { return None };
         let path = &self.paths[id];
-        path.control.is_silent().then_some(path.tuple)
+        (path.control.is_silent() || self.liveness.is_unanswered()).then_some(path.tuple)
     }
 
     fn move_to(&mut self, now: Time, tuple: FourTuple, from: FourTuple) {
