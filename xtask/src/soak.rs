@@ -198,7 +198,17 @@ impl Soaked {
         table.row("content and ends", "all as it should be", &format!("{wrong} wrong {complaints}"), wrong == 0);
         let measured = format!("{} of {} files wrong", self.files_wrong, self.files_sent);
         table.row("files", "all equal", &measured, self.files_wrong == 0 && self.files_sent > 0);
-        let done = ["connections", "streams", "messages", "resets", "stops", "aborts", "paths_added", "paths_removed"];
+        let done = [
+            "connections",
+            "streams",
+            "messages",
+            "resets",
+            "stops",
+            "stalls",
+            "aborts",
+            "paths_added",
+            "paths_removed",
+        ];
         let done: Vec<String> = done.iter().map(|name| format!("{name} {}", count(client, name))).collect();
         let bytes = count(server, "bytes") + count(client, "bytes");
         table.note("done", &format!("{}; {:.0} MB", done.join(", "), bytes as f64 / 1e6));
@@ -275,8 +285,8 @@ const MEMORY_MORE: u64 = 4_000_000;
 const MORE: u64 = 8;
 /// The endpoint's driver, and the reporting task.
 const TASKS_LEFT: u64 = 2;
-const WORK: [&str; 8] =
-    ["connections", "streams", "messages", "resets", "stops", "aborts", "paths_added", "paths_removed"];
+const WORK: [&str; 9] =
+    ["connections", "streams", "messages", "resets", "stops", "stalls", "aborts", "paths_added", "paths_removed"];
 
 fn median(mut numbers: Vec<u64>) -> u64 {
     numbers.sort_unstable();

@@ -8,7 +8,7 @@
 //!
 //! ```text
 //! stream:  kind  number  length  content      kind 0: the bytes must arrive; 1: this many bytes are requested back; 2: an echo is requested;
-//!          8     8       8       length             3: the sender will reset it; 4: the receiver must stop it
+//!          8     8       8       length             3: the sender will reset it; 4: the receiver must stop it; 5: it is read late
 //! ```
 
 #![expect(clippy::print_stdout, reason = "it is what the example prints")]
@@ -57,6 +57,7 @@ struct Counts {
     messages: AtomicU64,
     resets: AtomicU64,
     stops: AtomicU64,
+    stalls: AtomicU64,
     paths_added: AtomicU64,
     paths_removed: AtomicU64,
     aborts: AtomicU64,
@@ -68,7 +69,7 @@ impl Counts {
     fn json(&self) -> String {
         let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
         format!(
-            r#"{{"tasks":{},"heap":{},"connections":{},"streams":{},"bytes":{},"messages":{},"resets":{},"stops":{},"paths_added":{},"paths_removed":{},"aborts":{},"wrong":{}}}"#,
+            r#"{{"tasks":{},"heap":{},"connections":{},"streams":{},"bytes":{},"messages":{},"resets":{},"stops":{},"stalls":{},"paths_added":{},"paths_removed":{},"aborts":{},"wrong":{}}}"#,
             Handle::current().metrics().num_alive_tasks(),
             HEAP.current_usage(),
             count(&self.connections),
@@ -77,6 +78,7 @@ impl Counts {
             count(&self.messages),
             count(&self.resets),
             count(&self.stops),
+            count(&self.stalls),
             count(&self.paths_added),
             count(&self.paths_removed),
             count(&self.aborts),
@@ -133,6 +135,12 @@ async fn answer(connection: Connection, mut stream: RecvStream, counts: Arc<Coun
     let Some((kind, number, len)) = head(&mut stream).await else { return };
     add(&counts.streams, 1);
     match kind {
+        STALL => {
+            add(&counts.stalls, 1);
+            // Unread, it must not stop the others.
+            sleep(STALLED).await;
+            check(stream, number, len, false, &counts).await;
+        }
         UPLOAD | RESET => check(stream, number, len, kind == RESET, &counts).await,
         DOWNLOAD => _ = write(&connection, UPLOAD, number, len).await,
         ECHO => {
@@ -385,7 +393,7 @@ async fn one(
     is_aborted: Arc<AtomicBool>,
     counts: Arc<Counts>,
 ) {
-    let kind = random.below(5);
+    let kind = if random.below(64) == 0 { STALL } else { random.below(5) };
     // Most streams are short. One in sixteen has up to 4 MB, as long as there are not too many of these.
     let large = (random.below(16) == 0).then(|| LARGE.try_acquire().ok()).flatten();
     let most = if large.is_some() { 4 << 20 } else { 40_000 };
@@ -417,6 +425,10 @@ async fn one(
                 // All data had arrived before the request to stop.
                 done => done?,
             },
+            STALL => {
+                add(&counts.stalls, 1);
+                write(&connection, kind, number, len).await?;
+            }
             _ => write(&connection, kind, number, len).await?,
         }
         Ok::<(), Failure>(())
@@ -462,9 +474,12 @@ const DOWNLOAD: u64 = 1;
 const ECHO: u64 = 2;
 const RESET: u64 = 3;
 const STOP: u64 = 4;
+const STALL: u64 = 5;
 /// Error codes of streams that do not reach their end.
 const GIVEN_UP: u16 = 7;
 const STOPPED: u16 = 9;
+/// How long a reader stands still.
+const STALLED: Duration = Duration::from_secs(5);
 /// Bytes per write.
 const PIECE: u64 = 1 << 16;
 /// Number of short-lived connections at a time.

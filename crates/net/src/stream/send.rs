@@ -5,13 +5,16 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use anabranch_proto::endpoint::ConnectionId;
 use anabranch_proto::{Priority, Sid};
+use anabranch_units::Time;
 use bytes::Bytes;
 use tokio::io::AsyncWrite;
 
 use crate::call::{Call, Outcome};
 use crate::error::{Lost, WriteError};
 use crate::handle::Handle;
+use crate::state::State;
 use crate::waiting::only;
 
 /// A stream to the peer.
@@ -68,6 +71,7 @@ impl SendStream {
     /// If the stream is closed or stopped, or the connection is lost.
     pub fn poll_write_bytes(&mut self, cx: &Context<'_>, payload: &mut Bytes) -> Poll<Result<usize, WriteError>> {
         let (id, sid, serial, is_done) = (self.handle.id(), self.sid, self.serial, self.is_done);
+        let now = self.handle.shared().clock.now();
         self.handle.shared().with(|state| {
             let (call, engine, _) = state.parts(id);
             if let Some(error) = refusal(call, serial, is_done) {
@@ -86,7 +90,7 @@ impl SendStream {
                     state.rouse();
                     Poll::Ready(Ok(taken as usize))
                 }
-                Err(_) => Poll::Ready(Err(WriteError::Closed)),
+                Err(_) => Poll::Ready(Err(late_refusal(state, now, id, serial))),
             }
         })
     }
@@ -97,6 +101,7 @@ impl SendStream {
     /// If the stream is closed or stopped, or the connection is lost.
     pub fn finish(&mut self) -> Result<(), WriteError> {
         let (id, sid, serial, is_done) = (self.handle.id(), self.sid, self.serial, self.is_done);
+        let now = self.handle.shared().clock.now();
         self.handle.shared().with(|state| {
             let (call, engine, _) = state.parts(id);
             if let Some(error) = refusal(call, serial, is_done) {
@@ -104,7 +109,7 @@ impl SendStream {
             }
             let finished = engine.connection(id).map(|connection| connection.streams().finish(sid));
             state.rouse();
-            if matches!(finished, Some(Ok(()))) { Ok(()) } else { Err(WriteError::Closed) }
+            if matches!(finished, Some(Ok(()))) { Ok(()) } else { Err(late_refusal(state, now, id, serial)) }
         })?;
         self.is_done = true;
         Ok(())
@@ -165,6 +170,15 @@ impl SendStream {
             }
         });
     }
+}
+
+/// Why the engine takes no data: it knows what the driver has not delivered yet, such as that the peer has stopped the stream.
+#[cold]
+fn late_refusal(state: &mut State, now: Time, id: ConnectionId, serial: u64) -> WriteError {
+    state.take_events(now);
+    // Events may cause new output.
+    state.rouse();
+    refusal(state.call(id), serial, false).unwrap_or(WriteError::Closed)
 }
 
 /// Why a stream takes no data.
