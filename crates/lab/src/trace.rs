@@ -6,23 +6,16 @@ mod table;
 use std::collections::VecDeque;
 use std::io;
 
-use anabranch_sim::{Detail, Direction, DropReason, Entry, FlowId, Happening, History, Observer, PacketEvent, Portion};
-use anabranch_units::{Bytes, Rate, SimSpan, SimTime};
+use anabranch_sim::{
+    Detail, Direction, DropReason, Entry, FlowId, Happening, History, LinkId, Observer, PacketEvent, Portion,
+};
+use anabranch_units::{SimSpan, SimTime};
 
 pub(crate) use self::table::Table;
 pub use self::table::{OpenTable, Output};
-use crate::scenario::Link;
 
 /// The trace of a link's variables.
 pub(crate) struct LinkTrace {
-    rate: Rate,
-    delay: SimSpan,
-    /// Whether the link holds packets at its far end.
-    is_held: bool,
-    /// When the last received packet had left the transmitter; for a link with a hold, the last accepted packet.
-    free_at: SimTime,
-    /// The accepted packets that are not received yet: arrival time, number and size. Empty for a link with a hold.
-    inside: VecDeque<(SimTime, i64, u32)>,
     /// The rows that are complete.
     settled: Settled,
     /// The later changes.
@@ -49,7 +42,7 @@ impl Settled {
     }
 }
 
-/// Changes before which others may still be inserted: the departure time of a packet is known only when it is received.
+/// Changes that are not complete: a packet departs later than its departure is known.
 #[derive(Clone, Default)]
 struct Pending {
     /// Departures, in their order.
@@ -121,23 +114,11 @@ impl Entry for LinkRow {
 
 impl LinkTrace {
     /// A trace with rows in this detail for series, and with a table.
-    pub(crate) fn new(link: &Link, detail: Option<Detail>, table: Option<Table<LinkRow>>) -> Self {
-        let (rate, delay, is_held) = (link.rate, link.delay, link.hold.is_some());
-        let settled = Settled { kept: detail.map(History::new), table, ..Settled::default() };
-        let (inside, pending) = (VecDeque::new(), Pending::default());
-        Self { rate, delay, is_held, free_at: SimTime::ZERO, inside, settled, pending }
-    }
-
-    /// Takes a packet out of those inside, wherever it is there: queues that serve flows in turn are not first in, first out. Returns whether it was there.
-    fn take_out(&mut self, event: &PacketEvent<'_>) -> bool {
-        let (seq, size) = (event.body.seq(), event.size);
-        let place = self.inside.iter().position(|&(_, waiting, bytes)| (waiting, bytes) == (seq, size));
-        place.and_then(|place| self.inside.remove(place)).is_some()
-    }
-
-    /// The departure time of a packet that arrived at `since`, behind a packet that leaves at `free_at`.
-    fn departure(&self, free_at: SimTime, since: SimTime, size: u32) -> SimTime {
-        free_at.max(since).saturating_add(self.rate.transmission(Bytes::new(size.into())))
+    pub(crate) fn new(detail: Option<Detail>, table: Option<Table<LinkRow>>) -> Self {
+        Self {
+            settled: Settled { kept: detail.map(History::new), table, ..Settled::default() },
+            pending: Pending::default(),
+        }
     }
 
     /// The resolution of the rows that are kept: changes within this time are one row.
@@ -149,7 +130,7 @@ impl LinkTrace {
     pub(crate) fn rows(&self, end: SimTime) -> Option<Vec<LinkRow>> {
         let kept = self.settled.kept.clone()?;
         let mut rows = Settled { last: self.settled.last, kept: Some(kept), table: None };
-        self.to_come().settle(&mut rows, end.saturating_add(SimSpan::from_ticks(1)));
+        self.pending.clone().settle(&mut rows, end.saturating_add(SimSpan::from_ticks(1)));
         rows.kept.map(|kept| kept.entries().to_vec())
     }
 
@@ -160,57 +141,27 @@ impl LinkTrace {
     pub(crate) fn finish_table(&mut self, end: SimTime) -> io::Result<()> {
         let Some(table) = self.settled.table.take() else { return Ok(()) };
         let mut rows = Settled { last: self.settled.last, kept: None, table: Some(table) };
-        self.to_come().settle(&mut rows, end.saturating_add(SimSpan::from_ticks(1)));
+        self.pending.clone().settle(&mut rows, end.saturating_add(SimSpan::from_ticks(1)));
         rows.table.map_or(Ok(()), |mut table| table.finish())
-    }
-
-    /// The changes that are not complete, with the departures of the packets inside: they leave one after the other.
-    fn to_come(&self) -> Pending {
-        let mut pending = self.pending.clone();
-        let mut free_at = self.free_at;
-        for &(since, _, size) in &self.inside {
-            free_at = self.departure(free_at, since, size);
-            pending.departures.push_back(free_at);
-        }
-        pending
     }
 }
 
 impl Observer for LinkTrace {
     fn on_packet(&mut self, event: &PacketEvent<'_>) {
         let change = match event.happening {
-            Happening::Enqueued if self.is_held => {
-                // Its reception does not show its departure; but such a queue is first in, first out, and discards nothing.
-                self.free_at = self.departure(self.free_at, event.time, event.size);
-                self.pending.departures.push_back(self.free_at);
-                Change::Enqueued
-            }
-            Happening::Received if self.is_held => Change::Received,
-            Happening::Enqueued => {
-                self.inside.push_back((event.time, event.body.seq(), event.size));
-                Change::Enqueued
-            }
-            Happening::Received => {
-                // It left so long ago, as the delay is constant. A copy of a packet that is out already has not left again.
-                if self.take_out(event) {
-                    self.free_at = event.time - self.delay;
-                    self.pending.departures.push_back(self.free_at);
-                }
-                Change::Received
-            }
-            Happening::Discarded => {
-                let was_inside = self.take_out(event);
-                assert!(was_inside, "a queue discards what it has taken");
-                Change::Discarded
-            }
+            Happening::Enqueued => Change::Enqueued,
+            Happening::Received => Change::Received,
+            Happening::Discarded => Change::Discarded,
             Happening::Dropped(DropReason::Error | DropReason::Queue | DropReason::TooLong) => Change::Dropped,
             // The node at the far end had no route for it; this does not concern the link.
             Happening::Dropped(DropReason::NoRoute | DropReason::HopLimit) => return,
         };
         self.pending.others.push_back((event.time, change));
-        // All packets that are not received yet leave after this time.
-        let known = event.time.since(SimTime::ZERO).saturating_sub(self.delay);
-        self.pending.settle(&mut self.settled, SimTime::ZERO.saturating_add(known));
+        self.pending.settle(&mut self.settled, event.time);
+    }
+
+    fn on_departure(&mut self, _: LinkId, at: SimTime) {
+        self.pending.departures.push_back(at);
     }
 }
 

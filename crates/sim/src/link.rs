@@ -81,6 +81,8 @@ pub(crate) struct Served {
     pub(crate) arrival: Option<Key>,
     /// When the transmitter is free again, if it sends.
     pub(crate) free: Option<Key>,
+    /// When the packet in transmission leaves, if one has begun.
+    pub(crate) departs_at: Option<SimTime>,
 }
 
 pub(crate) struct Link {
@@ -326,14 +328,15 @@ impl Link {
             self.pipe.push(Passage { arrives_at: arrival.time, starts_at: now, order: arrival.order, flight });
             let free = Key::new(float_clock::ticks(free_at), now, order.draw()).at_seconds(free_at);
             self.transmitter.occupy_until(free.time);
-            return Served { arrival: is_first.then_some(arrival), free: Some(free) };
+            let departs_at = Some(arrival.time - self.delay);
+            return Served { arrival: is_first.then_some(arrival), free: Some(free), departs_at };
         }
         let Queue::Managed(queue) = &mut self.queue else { return Served::default() };
         self.lengths.advance(now, queue.len() + usize::from(free_at > self.lengths.since()));
         let ready_at = self.transmitter.ready_at(now);
         if ready_at > now && queue.len() > 0 {
             // The queue selects a packet when its transmission can start, not before.
-            return Served { arrival: None, free: Some(Key::new(ready_at, now, order.draw())) };
+            return Served { free: Some(Key::new(ready_at, now, order.draw())), ..Served::default() };
         }
         let first = dropped.len();
         let next = queue.dequeue(now, dropped);
@@ -346,7 +349,13 @@ impl Link {
         }
         let start = self.transmitter.send(now, flight.size());
         let arrival = self.launch(flight, start, order);
-        Served { arrival, free: Some(Key::new(self.transmitter.free_at(), start, order.draw())) }
+        let departs_at = self.transmitter.free_at();
+        Served { arrival, free: Some(Key::new(departs_at, start, order.draw())), departs_at: Some(departs_at) }
+    }
+
+    /// When the last packet in the pipe leaves the transmitter.
+    pub(crate) fn departs_at(&self) -> SimTime {
+        self.transmitter.free_at()
     }
 
     /// Takes the packets that a managed queue dropped to accept the last offer.

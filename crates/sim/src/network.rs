@@ -174,6 +174,9 @@ impl Network {
             self.queue.set(index, key);
         }
         self.queue.set(slot, served.free.unwrap_or(Key::NONE));
+        if let Some(at) = served.departs_at {
+            self.observe_departure(index, at);
+        }
         self.discard(index, dropped);
     }
 
@@ -222,6 +225,9 @@ impl Network {
                 _ => Happening::Enqueued,
             };
             self.observe(index, happening, flight);
+            if matches!(offered, Offered::First(_) | Offered::Behind) {
+                self.observe_departure(index, self.links[index].departs_at());
+            }
         }
         match offered {
             Offered::Behind => {}
@@ -304,6 +310,12 @@ impl Network {
         self.hash.fold(u64::from(flight.leg()) << 32 | (index as u64) << 2 | reason & 0b11 | (reason >> 2) << 31);
         self.hash.fold(self.slab.body(flight.handle()).seq() as u64);
         self.slab.release(flight.handle());
+    }
+
+    fn observe_departure(&self, index: usize, at: SimTime) {
+        for &observer in &self.links[index].observers {
+            self.observers[observer].tell_departure(LinkId(index as u32), at);
+        }
     }
 
     #[cold]

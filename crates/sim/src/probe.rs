@@ -16,6 +16,10 @@ use crate::packet::Body;
 pub trait Observer: Send + 'static {
     /// A packet was accepted, lost, or delivered. Times never decrease.
     fn on_packet(&mut self, event: &PacketEvent<'_>);
+
+    /// A packet that the queue accepted leaves the transmitter at this time. It is known when the transmission is planned, at the latest when it begins, so
+    /// `at` is in the future. Times never decrease.
+    fn on_departure(&mut self, _link: LinkId, _at: SimTime) {}
 }
 
 /// An event of a packet on a link.
@@ -87,6 +91,10 @@ pub(crate) struct Told(Arc<Mutex<dyn Observer>>);
 impl Told {
     pub(crate) fn tell(&self, event: &PacketEvent<'_>) {
         lock(&self.0).on_packet(event);
+    }
+
+    pub(crate) fn tell_departure(&self, link: LinkId, at: SimTime) {
+        lock(&self.0).on_departure(link, at);
     }
 }
 

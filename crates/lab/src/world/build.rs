@@ -106,10 +106,10 @@ impl<'a> Parts<'a> {
             }
         }
         let mut traces = Vec::with_capacity(links.len());
-        for ((link, &id), is_wanted) in scenario.links.iter().zip(&links).zip(wanted.links) {
+        for (&id, is_wanted) in links.iter().zip(wanted.links) {
             let table = outputs.next().map(|out| Table::new(out, scenario.resolution));
             let is_traced = is_wanted || table.is_some();
-            let trace = is_traced.then(|| LinkTrace::new(link, is_wanted.then_some(detail), table));
+            let trace = is_traced.then(|| LinkTrace::new(is_wanted.then_some(detail), table));
             traces.push(trace.map(|trace| builder.observe(&[id], trace)).transpose()?);
         }
         let mut arrivals = Vec::with_capacity(flows.len());

@@ -201,6 +201,9 @@ fn a_queue_is_one_thing_in_gauges_and_series() {
         ("codel", "link.a.queue={ kind = \"codel\" }"),
         ("ns2 clock", "clock=ns2"),
         ("a hold", "link.a.hold={ kind = \"grid\", every = \"7ms\" }"),
+        ("a longer delay", "link.a.delay_changes=[{ at = \"3s\", delay = \"70ms\" }]"),
+        ("a lower rate", "link.a.rate_changes=[{ at = \"3s\", rate = \"700kbit/s\" }]"),
+        ("reordering", "link.a.reorder={ share = 0.05, extra = { kind = \"constant\", span = \"20ms\" } }"),
     ];
     for (kind, change) in kinds {
         let scenario = scenario(&[change, "flow.f.transport=ns2/newreno", "flow.f.window=60", "duration=30s"]).unwrap();
