@@ -14,6 +14,7 @@ from ._native import (
     Departure,
     Error,
     Evaluation,
+    Field,
     Loss,
     PathSummary,
     PathView,
@@ -40,6 +41,7 @@ __all__ = [
     "Departure",
     "Error",
     "Evaluation",
+    "Field",
     "Loss",
     "PathSummary",
     "PathView",
@@ -81,9 +83,29 @@ def reproduce(*papers, seeds=None, jobs=None, experiments=None, progress=None):
         return _native.reproduce(list(papers), seeds=seeds, jobs=jobs, experiments=experiments, progress=watch)
 
 
-def evaluate(law, *, against=None, quick=False, seeds=None, jobs=None, progress=None):
-    """Evaluates a law against the criteria of RFC 9743, alone and beside its rivals."""
+def evaluate(
+    law,
+    *,
+    against=None,
+    quick=False,
+    seeds=None,
+    field=False,
+    draws=None,
+    seed=None,
+    family=None,
+    jobs=None,
+    progress=None,
+):
+    """Evaluates a law against the criteria of RFC 9743, alone and beside its rivals; with `field`, on random networks."""
+    if field and (quick or seeds is not None):
+        raise ValueError("quick and seeds are of the criteria, and have no meaning with field")
+    if not field and (draws, seed, family) != (None, None, None):
+        raise ValueError("draws, seed and family need field=True")
     with _Progress(progress, "of the runs") as watch:
+        if field:
+            return _native.field(
+                law, against=against, draws=draws, seed=seed, family=family, jobs=jobs, progress=watch
+            )
         return _native.evaluate(law, against=against, quick=quick, seeds=seeds, jobs=jobs, progress=watch)
 
 

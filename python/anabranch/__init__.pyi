@@ -5,7 +5,7 @@ from __future__ import annotations
 import array
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Literal, Union, final
+from typing import Any, ClassVar, Literal, Union, final, overload
 
 from typing_extensions import disjoint_base
 
@@ -18,6 +18,7 @@ __all__ = [
     "Departure",
     "Error",
     "Evaluation",
+    "Field",
     "Loss",
     "PathSummary",
     "PathView",
@@ -81,15 +82,34 @@ def reproduce(
     experiments: str | os.PathLike[str] | None = None,
     progress: _Progress = None,
 ) -> Reproduction: ...
+@overload
 def evaluate(
     law: str | Callable[[], Controller],
     *,
     against: Sequence[str | Callable[[], Controller]] | None = None,
     quick: bool = False,
     seeds: int | None = None,
+    field: Literal[False] = False,
+    draws: None = None,
+    seed: None = None,
+    family: None = None,
     jobs: int | None = None,
     progress: _Progress = None,
 ) -> Evaluation: ...
+@overload
+def evaluate(
+    law: str | Callable[[], Controller],
+    *,
+    against: Sequence[str | Callable[[], Controller]] | None = None,
+    quick: Literal[False] = False,
+    seeds: None = None,
+    field: Literal[True],
+    draws: int | None = None,
+    seed: int | None = None,
+    family: Sequence[str] | None = None,
+    jobs: int | None = None,
+    progress: _Progress = None,
+) -> Field: ...
 def check(
     make: Callable[[], Controller],
     *,
@@ -189,6 +209,28 @@ class Evaluation:
     def hash(self) -> str: ...
     @property
     def missed(self) -> int: ...
+    def summary(self) -> dict[str, Any]: ...
+    def report(self) -> str: ...
+    def _repr_html_(self) -> str: ...
+
+@final
+class Field:
+    @property
+    def law(self) -> str: ...
+    @property
+    def against(self) -> list[str]: ...
+    @property
+    def statistics(self) -> Table: ...
+    @property
+    def figures(self) -> Table: ...
+    @property
+    def draws(self) -> Table: ...
+    @property
+    def worst(self) -> Table: ...
+    @property
+    def scenarios(self) -> dict[str, str]: ...
+    @property
+    def hash(self) -> str: ...
     def summary(self) -> dict[str, Any]: ...
     def report(self) -> str: ...
     def _repr_html_(self) -> str: ...

@@ -1,17 +1,14 @@
 //! Evaluates a law of the registry against the criteria of RFC 9743.
 
-use std::num::NonZeroUsize;
-
 use anabranch_lab::evaluation::{self, Contender, JudgedCriterion, LawError, Request, Ruling};
 use anabranch_lab::html;
-use anabranch_lab::parallel;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
 use crate::error::{Error, of_scenario};
 use crate::own::Laws;
-use crate::reproduction::{Told, claims, word};
+use crate::reproduction::{Told, claims, threads, word};
 use crate::run::Looks;
 use crate::table::{Column, Table};
 
@@ -35,10 +32,7 @@ pub(crate) fn evaluate_law(
     if seeds == Some(0) {
         return Err(PyValueError::new_err("seeds is 0, and nothing would run; use 1 or more"));
     }
-    let jobs = match jobs {
-        None => parallel::jobs_default(),
-        Some(jobs) => NonZeroUsize::new(jobs).ok_or_else(|| PyValueError::new_err("jobs is 0; use 1 or more"))?,
-    };
+    let jobs = threads(jobs)?;
     let mut laws = Laws::default();
     let law = contender(&mut laws, law, Contender::parse, |law| law)?;
     let rivals = against.map(|against| rivals(&mut laws, &against)).transpose()?;
@@ -53,7 +47,7 @@ pub(crate) fn evaluate_law(
 }
 
 /// The rivals, each once. A text may name several.
-fn rivals(laws: &mut Laws, against: &[Bound<'_, PyAny>]) -> PyResult<Vec<Contender>> {
+pub(crate) fn rivals(laws: &mut Laws, against: &[Bound<'_, PyAny>]) -> PyResult<Vec<Contender>> {
     let mut rivals = Vec::new();
     for rival in against {
         for rival in contender(laws, rival, |text| Contender::parse_all([text]), |law| vec![law])? {
@@ -66,7 +60,7 @@ fn rivals(laws: &mut Laws, against: &[Bound<'_, PyAny>]) -> PyResult<Vec<Contend
 }
 
 /// What a text names, or a class.
-fn contender<T>(
+pub(crate) fn contender<T>(
     laws: &mut Laws,
     law: &Bound<'_, PyAny>,
     parse: impl FnOnce(&str) -> Result<T, LawError>,

@@ -2,7 +2,7 @@
 //!
 //! From the top:
 //!
-//! * `evaluation` evaluates a law against the criteria of RFC 9743, and `reproduction` runs the papers' experiments. `grid` runs every combination of
+//! * `evaluation` evaluates a law against the criteria of RFC 9743, `field` on random networks, and `reproduction` runs the papers' experiments. `grid` runs every combination of
 //!   values, in this process or in parts by workers; `sweep` has its results. `run` runs one scenario, and `results` has its results.
 //! * `own` gives Python laws to documents; `controller` lets a Python class control a path; `call` calls its frequent hooks; `events` are the arguments of
 //!   its hooks, which `facts` lets Rust fill again; `check` tests it against the rules for every law.
@@ -22,6 +22,7 @@ mod error;
 mod evaluation;
 mod events;
 mod facts;
+mod field;
 mod grid;
 mod net;
 mod own;
@@ -48,6 +49,8 @@ mod _native {
     use crate::evaluation::{Evaluation, evaluate_law};
     #[pymodule_export]
     use crate::events::{Ack, Departure, Loss, PathSummary, PathView, Progress, Round, Sent};
+    #[pymodule_export]
+    use crate::field::{Field, field_of_law};
     #[pymodule_export]
     use crate::grid::{Grid, run_places};
     #[pymodule_export]

@@ -33,10 +33,7 @@ pub(crate) fn reproduce_papers(
     if seeds == Some(0) {
         return Err(PyValueError::new_err("seeds is 0, and nothing would run; use 1 or more"));
     }
-    let jobs = match jobs {
-        None => parallel::jobs_default(),
-        Some(jobs) => NonZeroUsize::new(jobs).ok_or_else(|| PyValueError::new_err("jobs is 0; use 1 or more"))?,
-    };
+    let jobs = threads(jobs)?;
     let folder = experiments.unwrap_or_else(|| PathBuf::from("experiments"));
     let experiments = reproduce::load(&folder, &papers, Document::read).map_err(of_scenario)?;
     let mut looks = Looks::new(progress);
@@ -45,6 +42,14 @@ pub(crate) fn reproduce_papers(
     looks.result()?;
     let outcome = outcome.map_err(of_scenario)?.ok_or_else(|| Error::new_err("it was stopped"))?;
     Ok(Reproduction(outcome))
+}
+
+/// The number of parallel runs.
+pub(crate) fn threads(jobs: Option<usize>) -> PyResult<NonZeroUsize> {
+    match jobs {
+        None => Ok(parallel::jobs_default()),
+        Some(jobs) => NonZeroUsize::new(jobs).ok_or_else(|| PyValueError::new_err("jobs is 0; use 1 or more")),
+    }
 }
 
 /// Reports progress, and stops the work when the caller or Ctrl-C asks for it.

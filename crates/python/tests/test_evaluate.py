@@ -43,6 +43,38 @@ def test_mistakes_are_named_and_it_can_be_stopped():
         ab.evaluate("vegas", against=["cubic"], quick=True, progress=stop)
 
 
+def test_field_same_networks_for_every_law():
+    told = []
+    asked = dict(field=True, draws=3, seed=7, family=["policer", "short"])
+    f = ab.evaluate("reno", against=["cubic"], progress=lambda done, total: told.append((done, total)), **asked)
+    # Two laws on two families of three draws, as the command line runs them.
+    assert (f.law, f.against, told[-1]) == ("reno", ["cubic"], (12, 12))
+    assert f.summary()["command"] == "anabranch eval --cc reno --against cubic --field --draws 3 --seed 7 --family policer,short"
+    assert ab.evaluate("reno", against=["cubic"], jobs=1, **asked).hash == f.hash
+    used = [row["value"] for row in f.figures if (row["family"], row["law"], row["figure"]) == ("policer", "reno", "used")]
+    worst = [row for row in f.worst if (row["family"], row["law"]) == ("policer", "reno")]
+    assert [row["value"] for row in worst] == sorted(used) and worst[0]["scenario"] == f"policer-{worst[0]['draw']}-reno.toml"
+    ab.Scenario.parse(f.scenarios[worst[0]["scenario"]]).check()
+    # The mean of the statistics is that of the draws.
+    mean = [
+        row["value"]
+        for row in f.statistics
+        if (row["family"], row["law"], row["figure"], row["statistic"]) == ("policer", "reno", "used", "mean")
+    ]
+    assert mean == [pytest.approx(sum(used) / 3)]
+    assert {row["name"] for row in f.draws if row["family"] == "short cubic"} >= {"rate_mbit_per_s", "bytes"}
+    assert f.report().startswith("<!DOCTYPE html>") and "reno, cubic" in repr(f) and "policer" in f._repr_html_()
+
+
+def test_field_mistakes_are_named():
+    with pytest.raises(ValueError, match="no family `polcier`.*policer"):
+        ab.evaluate("reno", field=True, family=["polcier"])
+    with pytest.raises(ValueError, match="need field=True"):
+        ab.evaluate("reno", draws=3)
+    with pytest.raises(ValueError, match="draws is 0"):
+        ab.evaluate("reno", field=True, draws=0)
+
+
 class Careful(ab.Controller):
     """Keeps two segments in the queue, as Vegas does."""
 
@@ -85,3 +117,11 @@ def test_a_class_that_fails_raises_what_it_raised():
     other = type("Careful", (ab.Controller,), {"on_round": lambda self, view, round: None})
     with pytest.raises(ab.Error, match="two different laws are called `Careful`; give one of them another `__name__`"):
         ab.evaluate(Careful, against=[other])
+
+
+def test_field_of_class_has_call_that_runs_it_again():
+    f = ab.evaluate(Careful, against=["cubic"], field=True, draws=2, family=["policer"])
+    assert f.summary()["command"] == (
+        'anabranch.evaluate(Careful, against=["cubic"], field=True, draws=2, seed=1, family=["policer"])'
+    )
+    assert all(0 < row["value"] < 1 for row in f.figures if row["figure"] == "used")

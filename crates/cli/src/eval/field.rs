@@ -62,15 +62,8 @@ fn request(args: &Eval) -> Result<Request, Failure> {
 pub(super) fn families(args: &Eval) -> Result<Vec<Family>, Failure> {
     match &args.family {
         None => Ok(Family::ALL.to_vec()),
-        Some(names) => names.iter().map(|name| find(name)).collect::<Result<_, _>>().map_err(Failure::usage),
+        Some(names) => names.iter().map(|name| Family::find(name)).collect::<Result<_, _>>().map_err(Failure::usage),
     }
-}
-
-fn find(name: &str) -> Result<Family, String> {
-    Family::find(name).ok_or_else(|| {
-        let names: Vec<&str> = Family::ALL.into_iter().map(Family::name).collect();
-        format!("there is no family `{name}`; the families are {}", names.join(", "))
-    })
 }
 
 fn write_json(field: &Field, out: &mut dyn std::io::Write) -> std::io::Result<()> {

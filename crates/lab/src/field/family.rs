@@ -90,8 +90,14 @@ impl Family {
     }
 
     /// The family of this name.
-    pub fn find(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|family| family.name() == name)
+    ///
+    /// # Errors
+    /// If there is none. The error says which there are.
+    pub fn find(name: &str) -> Result<Self, String> {
+        Self::ALL.into_iter().find(|family| family.name() == name).ok_or_else(|| {
+            let names = Self::ALL.map(Self::name);
+            format!("there is no family `{name}`; the families are {}", names.join(", "))
+        })
     }
 
     /// Its name on the command line.
