@@ -25,7 +25,7 @@ pub use self::family::{Better, Family, FigureKind};
 pub use self::summary::{Column, Statistic};
 
 use self::draw::Draw;
-use self::family::Case;
+use self::family::{Case, MEASURE};
 use crate::diagnostic::{Diagnostic, Fault};
 use crate::document::Document;
 use crate::evaluation::{self, Choice, Contender, given, modules};
@@ -184,7 +184,7 @@ impl Part<'_> {
 
     /// The scenario of a draw with a law.
     fn scenario(&self, index: usize, law: &Contender) -> String {
-        self.cases[index].scenario(law, self.rival)
+        self.cases[index].scenario(self.family, law, self.rival)
     }
 }
 
@@ -276,14 +276,16 @@ struct Plan<'a> {
     jobs: Vec<Job<'a>>,
     /// The job of each draw and law, in their order.
     places: Vec<usize>,
-    /// The jobs by their scenario: a rival beside another is the same run in either role.
+    /// The jobs by their network: a rival beside another is the same run in either role.
     known: BTreeMap<String, usize>,
 }
 
 impl<'a> Plan<'a> {
     fn add(&mut self, file: String, text: String, case: &'a Case) {
         let next = self.jobs.len();
-        let place = *self.known.entry(text.clone()).or_insert(next);
+        // The roles are in the measures alone.
+        let (network, _) = text.split_once(MEASURE).expect("every case measures something");
+        let place = *self.known.entry(network.to_owned()).or_insert(next);
         if place == next {
             self.jobs.push(Job { file, text, case });
         }

@@ -195,7 +195,7 @@ pub fn run(
         let run = |index: usize| {
             let (kind, case, _, step) = &tries[index];
             let file = format!("{}-{step}.toml", request.aim.name());
-            Job { file, text: case.scenario(&request.law, kind.rival), case }.run(&given)
+            Job { file, text: case.scenario(kind.family, &request.law, kind.rival), case }.run(&given)
         };
         let results = parallel::in_order(count, request.jobs, run, || ());
         let results: Vec<Measured> = results.into_iter().collect::<Result<_, _>>()?;
@@ -248,7 +248,7 @@ fn tried<'a>(
         steps: 0,
         step,
         hash: measured.hash,
-        scenario: case.scenario(&request.law, kind.rival),
+        scenario: case.scenario(kind.family, &request.law, kind.rival),
     };
     Tried { kind, numbers, badness: request.aim.badness(value, case), found }
 }

@@ -17,6 +17,7 @@ use super::measure::Measure;
 use super::network::Bottleneck;
 use super::summary::{Column, Statistic};
 use crate::evaluation::Contender;
+use crate::expression::Expression;
 
 /// A family of random networks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,23 +161,32 @@ pub(super) struct Case {
     facts: Vec<Fact>,
     text: String,
     measures: Vec<(String, Measure)>,
-    figures: Figures,
+    /// Expressions of the figures, in the order of [`Family::figures`]. `{goodput}` is the measure of this name, `{goodput#}` a list of all whose names
+    /// begin so.
+    figures: Vec<String>,
 }
-
-/// Computes the figures of a run from its measures.
-type Figures = Box<dyn Fn(&Values<'_>) -> Vec<f64> + Send + Sync>;
 
 /// The mark of the law under test in a scenario, and of a rival.
 const LAW: &str = "$LAW";
 const RIVAL: &str = "$RIVAL";
 
+/// The head of the measures, which are the end of a scenario.
+pub(super) const MEASURE: &str = "\n[measure]\n";
+
 impl Case {
-    /// The scenario with a law, and with a rival if the family needs one.
-    pub(super) fn scenario(&self, law: &Contender, rival: Option<&Contender>) -> String {
+    /// The scenario with a law, and with a rival if the family needs one. Its measures are the figures.
+    pub(super) fn scenario(&self, family: Family, law: &Contender, rival: Option<&Contender>) -> String {
         let text = self.text.replace(LAW, &law.table());
         let text = rival.map_or(text.clone(), |rival| text.replace(RIVAL, &rival.table()));
-        let measures = self.measures.iter().map(|(name, measure)| format!("{name} = \"{}\"\n", measure.expression()));
-        text + "\n[measure]\n" + &measures.collect::<String>()
+        let named = family.figures().iter().zip(&self.figures);
+        let figures = named.map(|(kind, figure)| {
+            let figure = self.measures.iter().fold(figure.clone(), |figure, (name, measure)| {
+                let list = format!("{{{}#}}", name.trim_end_matches(|digit: char| digit.is_ascii_digit()));
+                figure.replace(&format!("{{{name}}}"), &measure.expression()).replace(&list, &measure.of_each())
+            });
+            format!("{} = \"{figure}\"\n", kind.name)
+        });
+        text + MEASURE + &figures.collect::<String>()
     }
 
     pub(super) fn facts(&self) -> &[Fact] {
@@ -193,22 +203,25 @@ impl Case {
         &self.measures
     }
 
-    /// The figures of a run with these values, in the order of the measures.
+    /// The figures of a run with these values, in the order of the measures. Without a value, as where no flow has anything, a figure is 0.
     pub(super) fn figures(&self, values: &[f64]) -> Vec<f64> {
-        (self.figures)(&Values { measures: &self.measures, values })
-    }
-}
-
-/// The values of a run's measures.
-struct Values<'a> {
-    measures: &'a [(String, Measure)],
-    values: &'a [f64],
-}
-
-impl Values<'_> {
-    fn of(&self, name: &str) -> f64 {
-        let place = self.measures.iter().position(|(known, _)| known == name);
-        self.values[place.expect("the figures of a family use its measures")]
+        let value = |figure: &String| {
+            let measures = || self.measures.iter().zip(values);
+            let mut text = figure.clone();
+            for ((name, _), value) in measures() {
+                text = text.replace(&format!("{{{name}}}"), &value.to_string());
+            }
+            if let Some((head, (name, tail))) =
+                text.split_once('{').and_then(|(head, rest)| Some((head, rest.split_once("#}")?)))
+            {
+                let all = measures().filter(|((known, _), _)| known.starts_with(name));
+                let all: Vec<String> = all.map(|(_, value)| value.to_string()).collect();
+                text = (head.to_owned() + &all.join(", ") + tail).replace(&format!("{{{name}#}}"), &all.join(", "));
+            }
+            let value = Expression::parse(&text).and_then(|figure| figure.evaluate(&mut |_, _| Ok(f64::NAN)));
+            value.ok().filter(|value| value.is_finite()).unwrap_or(0.0)
+        };
+        self.figures.iter().map(value).collect()
     }
 }
 
@@ -235,10 +248,18 @@ fn queue(from: f64, to: f64) -> (String, Measure) {
     ("queue".to_owned(), Measure::Queue { from, to })
 }
 
-/// The delay of a queue of `packets` in ms, where a link has `rate` Mbit/s.
-fn delay_ms(packets: f64, rate: f64) -> f64 {
-    packets * 12.0 / rate
+/// The part of a link of `rate` Mbit/s that a goodput uses.
+fn used(goodput: &str, rate: f64) -> String {
+    format!("{goodput} / {rate}")
 }
+
+/// The delay of a queue of so many packets of 1500 bytes in ms, where a link has `rate` Mbit/s.
+fn delay_ms(packets: &str, rate: f64) -> String {
+    format!("{packets} * 12 / {rate}")
+}
+
+/// In place of a goodput of 0 below a fraction, in Mbit/s.
+const NOTHING: &str = "0.000000001";
 
 const USED: FigureKind =
     FigureKind { name: "used", unit: "", better: Better::High, what: "goodput over the rate of the link" };

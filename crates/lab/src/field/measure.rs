@@ -29,6 +29,14 @@ impl Measure {
         }
     }
 
+    /// The same as a term that a list repeats for each flow.
+    pub(super) fn of_each(&self) -> String {
+        match *self {
+            Self::Goodput { flow, .. } => self.expression().replacen(&format!("flow.f{flow}."), "flow.#.", 1),
+            _ => self.expression(),
+        }
+    }
+
     /// Its first and last time.
     fn times(&self) -> [f64; 2] {
         match *self {

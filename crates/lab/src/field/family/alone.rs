@@ -1,6 +1,6 @@
 //! One flow on a link: does it fill it, and how long is its queue?
 
-use super::{Case, Description, LAW, MEAN, QUEUE, USED, column, delay_ms, facts, goodput, p, queue};
+use super::{Case, Description, LAW, MEAN, QUEUE, USED, column, delay_ms, facts, goodput, p, queue, used};
 use crate::field::draw::Draw;
 use crate::field::network::Network;
 
@@ -26,6 +26,6 @@ pub(super) fn draw(draw: &mut Draw) -> Case {
         facts: facts(link, &[("loss", loss)]),
         text: network.text(),
         measures: vec![goodput("goodput", 0, begin, end), queue(begin, end)],
-        figures: Box::new(move |run| vec![run.of("goodput") / link.rate, delay_ms(run.of("queue"), link.rate)]),
+        figures: vec![used("{goodput}", link.rate), delay_ms("{queue}", link.rate)],
     }
 }

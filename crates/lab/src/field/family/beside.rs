@@ -1,7 +1,8 @@
 //! A flow beside one of a rival: what share does it have?
 
 use super::{
-    Better, Case, Description, FigureKind, LAW, MEAN, QUEUE, RIVAL, USED, column, delay_ms, facts, goodput, p, queue,
+    Better, Case, Description, FigureKind, LAW, MEAN, NOTHING, QUEUE, RIVAL, USED, column, delay_ms, facts, goodput, p,
+    queue, used,
 };
 use crate::field::draw::Draw;
 use crate::field::network::{Bottleneck, Network};
@@ -55,10 +56,10 @@ pub(super) fn draw(index: u32, draw: &mut Draw) -> Case {
         ),
         text: network.text(),
         measures: vec![goodput("first", 0, begin, end), goodput("second", 1, begin, end), queue(begin, end)],
-        figures: Box::new(move |run| {
-            let both = [run.of("first"), run.of("second")];
-            let sum = both[0] + both[1];
-            vec![if sum > 0.0 { both[ours] / sum } else { 0.0 }, sum / link.rate, delay_ms(run.of("queue"), link.rate)]
-        }),
+        figures: vec![
+            format!("{} / max({{first}} + {{second}}, {NOTHING})", ["{first}", "{second}"][ours]),
+            used("({first} + {second})", link.rate),
+            delay_ms("{queue}", link.rate),
+        ],
     }
 }

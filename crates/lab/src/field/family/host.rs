@@ -1,6 +1,6 @@
 //! Hosts whose programs are woken late: does the flow fill the link?
 
-use super::{Case, Description, LAW, MEAN, QUEUE, USED, column, delay_ms, facts, goodput, p, queue};
+use super::{Case, Description, LAW, MEAN, QUEUE, USED, column, delay_ms, facts, goodput, p, queue, used};
 use crate::field::draw::Draw;
 use crate::field::network::Network;
 
@@ -32,6 +32,6 @@ pub(super) fn draw(draw: &mut Draw) -> Case {
         facts: facts(link, &[("late_ms", late)]),
         text: network.text(),
         measures: vec![goodput("goodput", 0, BEGIN, END), queue(BEGIN, END)],
-        figures: Box::new(move |run| vec![run.of("goodput") / link.rate, delay_ms(run.of("queue"), link.rate)]),
+        figures: vec![used("{goodput}", link.rate), delay_ms("{queue}", link.rate)],
     }
 }

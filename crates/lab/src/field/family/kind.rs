@@ -1,7 +1,8 @@
 //! Flows of one law on a link: do they share it?
 
 use super::{
-    Better, Case, Description, FigureKind, LAW, MEAN, QUEUE, USED, column, delay_ms, facts, goodput, p, queue,
+    Better, Case, Description, FigureKind, LAW, MEAN, NOTHING, QUEUE, USED, column, delay_ms, facts, goodput, p, queue,
+    used,
 };
 use crate::field::draw::Draw;
 use crate::field::network::Network;
@@ -44,14 +45,11 @@ pub(super) fn draw(draw: &mut Draw) -> Case {
         facts: facts(link, &[("flows", flows as f64)]),
         text: network.text(),
         measures,
-        figures: Box::new(move |run| {
-            let goodputs: Vec<f64> = (0..flows).map(|index| run.of(&format!("goodput{index}"))).collect();
-            let (sum, squares) = goodputs.iter().fold((0.0, 0.0), |(sum, squares), x| (sum + x, squares + x * x));
-            let least = goodputs.iter().copied().fold(f64::INFINITY, f64::min);
-            // No flow has anything: the worst that there is.
-            let jain = if squares > 0.0 { sum * sum / (flows as f64 * squares) } else { 0.0 };
-            let least = if sum > 0.0 { least * flows as f64 / sum } else { 0.0 };
-            vec![jain, least, sum / link.rate, delay_ms(run.of("queue"), link.rate)]
-        }),
+        figures: vec![
+            "jain({goodput#})".to_owned(),
+            format!("min({{goodput#}}) * {flows} / max(total({{goodput#}}), {NOTHING})"),
+            used("total({goodput#})", link.rate),
+            delay_ms("{queue}", link.rate),
+        ],
     }
 }

@@ -1,6 +1,6 @@
 //! A policer: how much of its rate does a flow get, and what does it lose?
 
-use super::{Better, Case, Description, FigureKind, LAW, MEAN, Measure, USED, column, facts, goodput, p};
+use super::{Better, Case, Description, FigureKind, LAW, MEAN, Measure, USED, column, facts, goodput, p, used};
 use crate::field::draw::Draw;
 use crate::field::network::{Bottleneck, Network};
 
@@ -42,11 +42,10 @@ pub(super) fn draw(draw: &mut Draw) -> Case {
             goodput("goodput", 0, BEGIN, END),
             ("drops".to_owned(), Measure::Drops { from: BEGIN, to: END }),
         ],
-        figures: Box::new(move |run| {
-            let (goodput, drops) = (run.of("goodput"), run.of("drops"));
-            // A packet of 1500 bytes.
-            let passed = goodput * 1e6 * (END - BEGIN) / 12_000.0;
-            vec![goodput / rate, 100.0 * drops / (passed + drops).max(1.0)]
-        }),
+        // Packets of 1500 bytes that passed, and those that did not.
+        figures: vec![
+            used("{goodput}", rate),
+            format!("100 * {{drops}} / max({{goodput}} * {} + {{drops}}, 1)", 1e6 * (END - BEGIN) / 12_000.0),
+        ],
     }
 }

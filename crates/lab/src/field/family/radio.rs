@@ -1,6 +1,6 @@
 //! A radio link: does the flow use what it has?
 
-use super::{Case, Description, LAW, MEAN, QUEUE, USED, column, delay_ms, facts, goodput, p, queue};
+use super::{Case, Description, LAW, MEAN, QUEUE, USED, column, delay_ms, facts, goodput, p, queue, used};
 use crate::field::draw::Draw;
 use crate::field::network::{Bottleneck, Network};
 
@@ -64,6 +64,6 @@ pub(super) fn draw(draw: &mut Draw) -> Case {
         facts: facts(link, &[("kind", kind as f64), ("first", a), ("second", b)]),
         text: network.text(),
         measures: vec![goodput("goodput", 0, BEGIN, END), queue(BEGIN, END)],
-        figures: Box::new(move |run| vec![run.of("goodput") / rate, delay_ms(run.of("queue"), rate)]),
+        figures: vec![used("{goodput}", rate), delay_ms("{queue}", rate)],
     }
 }

@@ -1,6 +1,6 @@
 //! A route that changes: does the flow fill the link afterwards?
 
-use super::{Case, Description, LAW, MEAN, QUEUE, USED, column, delay_ms, facts, goodput, p, queue};
+use super::{Case, Description, LAW, MEAN, QUEUE, USED, column, delay_ms, facts, goodput, p, queue, used};
 use crate::field::draw::Draw;
 use crate::field::network::Network;
 
@@ -40,14 +40,14 @@ pub(super) fn draw(draw: &mut Draw) -> Case {
         let (_, measure) = queue(begin, begin + LONG);
         measures.push((format!("queue{index}"), measure));
     }
+    let mean = |name: &str| {
+        let terms: Vec<String> = (0..changes).map(|index| format!("{{{name}{index}}}")).collect();
+        format!("total({}) / {changes}", terms.join(", "))
+    };
     Case {
         facts: facts(link, &[("times", times), ("changes", changes as f64)]),
         text: network.text(),
         measures,
-        figures: Box::new(move |run| {
-            let mean =
-                |name: &str| (0..changes).map(|index| run.of(&format!("{name}{index}"))).sum::<f64>() / changes as f64;
-            vec![mean("goodput") / link.rate, delay_ms(mean("queue"), link.rate)]
-        }),
+        figures: vec![used(&mean("goodput"), link.rate), delay_ms(&mean("queue"), link.rate)],
     }
 }

@@ -40,6 +40,6 @@ pub(super) fn draw(draw: &mut Draw) -> Case {
         facts: facts(link, &[("bytes", bytes)]),
         text: network.text(),
         measures: vec![("time".to_owned(), Measure::Completion { bytes: bytes.round() as u64, from: BEGIN, to: end })],
-        figures: Box::new(move |run| vec![run.of("time") / fair]),
+        figures: vec![format!("{{time}} / {fair}")],
     }
 }
