@@ -8,11 +8,7 @@
 //! * after the last outage some data arrives in every 300 s until all has arrived;
 //! * each run ends with all data delivered, and a second run of the same seed is the same to the bit.
 //!
-//! In addition, every sixteenth seed makes a room of endpoints with an attacker, see `sealed`: encryption takes longer than all the rest.
-//!
 //! A scenario is text, so a failing one can be run by itself.
-
-mod sealed;
 
 use std::fmt::Write as _;
 use std::num::NonZeroUsize;
@@ -92,17 +88,8 @@ pub fn run_all(first: u64, seeds: u32, jobs: NonZeroUsize, on_done: impl FnMut()
 /// Runs the scenario of a seed, twice, and checks it.
 pub fn run(seed: u64) -> Fate {
     let scenario = scenario(seed);
-    let both = |seed: u64| {
-        let network = check(seed, &scenario)?;
-        if !seed.is_multiple_of(ROOM_EACH) {
-            return Ok(network);
-        }
-        let room = sealed::check(seed)?;
-        let hash = combined_hash([network.hash.as_str(), &format!("{room:?}")].into_iter());
-        Ok(Summary { bytes: network.bytes + room.bytes, events: network.events + room.datagrams, hash, ..network })
-    };
-    let outcome = both(seed).and_then(|first: Summary| {
-        let second = both(seed)?;
+    let outcome = check(seed, &scenario).and_then(|first| {
+        let second = check(seed, &scenario)?;
         if first == second {
             Ok(first)
         } else {
@@ -328,9 +315,6 @@ impl Draw {
         values[self.below(values.len() as u64) as usize]
     }
 }
-
-/// One of this many seeds makes a sealed room.
-const ROOM_EACH: u64 = 16;
 
 /// From here on there are no outages.
 const FAULTS_END: SimTime = SimTime::ZERO.saturating_add(SimSpan::from_secs(20));

@@ -9,6 +9,10 @@
 //! * only its applications end a connection, for any datagrams of others;
 //! * a server has no more connections than its limit;
 //! * a second run of the same seed is the same to the bit.
+//!
+//! `ANABRANCH_ROOMS=N` runs that many rooms.
+
+mod draw;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -16,30 +20,29 @@ use anabranch_cc::{Settings, registry};
 use anabranch_proto::endpoint::{Admission, Arrival, ConnectionId, Endpoint, EndpointConfig, ServerConfig, Shares};
 use anabranch_proto::seal::{Cipher, CipherPreference, ListenerConfig, PublicKey, SealConfig, SecretKey, Timestamp};
 use anabranch_proto::{Address, CloseReason, Config, EcnCodepoint, Event, FourTuple, Read, Sid};
-use anabranch_sim::Substreams;
 use anabranch_units::{Span, Time};
 use bytes::{Bytes, BytesMut};
 
-use super::Draw;
+use crate::draw::Draw;
 
 /// The outcome of a room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Outcome {
+struct Outcome {
     /// Bytes that were read.
-    pub(super) bytes: u64,
+    bytes: u64,
     /// Delivered datagrams, the attacker's included.
-    pub(super) datagrams: u64,
+    datagrams: u64,
     /// Datagrams of the attacker.
-    pub(super) attacks: u64,
+    attacks: u64,
     /// Validated paths; below, abandoned and removed ones.
-    pub(super) paths_validated: u64,
-    pub(super) paths_gone: u64,
+    paths_validated: u64,
+    paths_gone: u64,
     /// When the last connection was over.
-    pub(super) done: Time,
+    done: Time,
 }
 
 /// Runs the room of a seed and checks it.
-pub(super) fn check(seed: u64) -> Result<Outcome, String> {
+fn check(seed: u64) -> Result<Outcome, String> {
     let mut room = Room::new(seed);
     while room.now < DURATION {
         room.step()?;
@@ -116,7 +119,7 @@ struct Reading {
 
 impl Room {
     fn new(seed: u64) -> Self {
-        let mut draw = Draw { stream: Substreams::new(seed).stream("sealed"), slowest: f64::INFINITY };
+        let mut draw = Draw::new(seed);
         let clients = 1 + draw.below(3) as usize;
         let ciphers = [Cipher::ChaCha20Poly1305, Cipher::Aes128Gcm, Cipher::Aes256Gcm];
         let network = Network {
@@ -548,31 +551,30 @@ const FAULTS_END: Time = Time::ZERO.saturating_add(Span::from_secs(8));
 /// The limit of a run: losses back the retransmission timer off, and the end that closes first remembers the connection for a minute.
 const DURATION: Time = Time::ZERO.saturating_add(Span::from_secs(400));
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// The rooms of a test.
+const ROOMS: u64 = 60;
 
-    #[test]
-    fn what_must_hold_holds_in_some_rooms() {
-        let mut total = Outcome::default();
-        for seed in 0..20 {
-            let first = check(seed).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
-            assert_eq!(check(seed), Ok(first), "seed {seed}");
-            total.bytes += first.bytes;
-            total.attacks += first.attacks;
-            total.paths_validated += first.paths_validated;
-            total.paths_gone += first.paths_gone;
-        }
-        assert!(total.bytes > 1_000_000 && total.attacks > 1000, "{total:?}");
-        assert!(total.paths_validated > 100 && total.paths_gone > 100, "{total:?}");
+#[test]
+fn rooms_keep_invariants() {
+    let rooms = std::env::var("ANABRANCH_ROOMS").ok().map_or(ROOMS, |count| count.parse().expect("a number of rooms"));
+    let mut total = Outcome::default();
+    for seed in 0..rooms {
+        let first = check(seed).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        assert_eq!(check(seed), Ok(first), "seed {seed}");
+        total.bytes += first.bytes;
+        total.attacks += first.attacks;
+        total.paths_validated += first.paths_validated;
+        total.paths_gone += first.paths_gone;
     }
+    assert!(total.bytes > 1_000_000 && total.attacks > 1000, "{total:?}");
+    assert!(total.paths_validated > 100 && total.paths_gone > 100, "{total:?}");
+}
 
-    /// A wrong byte is detected.
-    #[test]
-    fn a_wrong_byte_is_seen() {
-        let mut bytes = content(7, 0, 100);
-        assert_eq!(Reading::default().take(&bytes), Ok(()));
-        bytes[50] ^= 1;
-        assert!(Reading::default().take(&bytes).is_err());
-    }
+/// A wrong byte is detected.
+#[test]
+fn content_wrong_byte_is_refused() {
+    let mut bytes = content(7, 0, 100);
+    assert_eq!(Reading::default().take(&bytes), Ok(()));
+    bytes[50] ^= 1;
+    assert!(Reading::default().take(&bytes).is_err());
 }
