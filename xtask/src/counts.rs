@@ -37,6 +37,9 @@ enum Program {
 const ENGINE: &str = "back_to_back";
 const SEALED: &str = "sealed_back_to_back";
 
+/// The recorded counts.
+const COUNTS: &str = "xtask/counts.toml";
+
 /// The allowed difference from the recorded count, in percent. Inlining differs a little between builds.
 const MARGIN_PERCENT: f64 = 5.0;
 
@@ -47,20 +50,20 @@ pub(crate) fn run(write: bool) -> Result<(), String> {
     run::run("cargo", &["build", "--release", "--locked", "--quiet"], &[])?;
     let examples = ["--package", "anabranch-proto", "--example", ENGINE, "--example", SEALED];
     run::run("cargo", &[&["build", "--release", "--locked", "--quiet"], &examples[..]].concat(), &[])?;
-    let path = run::root().join("CONTRIBUTING.md");
+    let path = run::root().join(COUNTS);
     let mut text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     let mut problems = vec![];
     for (name, program, arguments) in MEASURED {
         let count = instructions(*program, arguments)?;
-        let recorded = row(&text, name).ok_or_else(|| format!("CONTRIBUTING.md has no row `| {name} | … |`"))?;
+        let recorded = row(&text, name).ok_or_else(|| format!("{COUNTS} has no line of `{name}`"))?;
         let (line, before) = recorded;
         let drift = (count as f64 / before as f64 - 1.0) * 100.0;
         run::say(&format!("{name}: {count} instructions, {before} recorded, {drift:+.2} %"));
         if write {
-            text = text.replacen(&line, &format!("| {name} | {count} |"), 1);
+            text = text.replacen(&line, &format!("\"{name}\" = {count}"), 1);
         } else if drift.abs() > MARGIN_PERCENT {
             problems.push(format!(
-                "{name} takes {count} instructions, {drift:+.1} % of the {before} in CONTRIBUTING.md; find the reason, then \
+                "{name} takes {count} instructions, {drift:+.1} % of the {before} in {COUNTS}; find the reason, then \
                  run `cargo xtask counts --write` and tell it in the commit"
             ));
         }
@@ -91,10 +94,9 @@ fn instructions(program: Program, arguments: &[&str]) -> Result<u64, String> {
     }
 }
 
-/// The row of the table that records `name`, and the count in it.
+/// The line that records `name`, and the count in it.
 fn row(text: &str, name: &str) -> Option<(String, u64)> {
-    let start = format!("| {name} | ");
+    let start = format!("\"{name}\" = ");
     let line = text.lines().find(|line| line.starts_with(&start))?;
-    let count = line.strip_prefix(&start)?.trim_end_matches([' ', '|']).parse().ok()?;
-    Some((line.to_owned(), count))
+    Some((line.to_owned(), line.strip_prefix(&start)?.parse().ok()?))
 }

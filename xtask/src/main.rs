@@ -68,9 +68,9 @@ enum Task {
     /// Judges the default law on a small field of random networks, and the next one on what an attack found, by the bounds of experiments/field; half a
     /// minute.
     Field(field::Options),
-    /// Counts the instructions of the benchmark scenarios under callgrind and compares with CONTRIBUTING.md.
+    /// Counts the instructions of the benchmark scenarios under callgrind and compares with xtask/counts.toml.
     Counts {
-        /// Write the counts into CONTRIBUTING.md instead of comparing.
+        /// Write the counts into xtask/counts.toml instead of comparing.
         #[arg(long)]
         write: bool,
     },
