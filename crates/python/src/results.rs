@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anabranch_lab::expression::{Expression, ExpressionError, Found, Series};
-use anabranch_lab::report::{FlowReport, LinkReport, PathReport, Report};
+use anabranch_lab::report::{
+    FLOW_GAUGES, FlowReport, Gauge, LINK_GAUGES, LinkReport, Number, PATH_GAUGES, PathReport, Report,
+};
 use anabranch_lab::scenario::Scenario;
 use arrow_array::{ArrayRef, Float64Array};
 use pyo3::prelude::*;
@@ -24,49 +26,53 @@ pub(crate) struct Run {
     pub(crate) question: String,
 }
 
-/// The columns of a table: each has a name and an expression for its value in a row.
-macro_rules! columns {
-    ($rows:expr, $($kind:ident { $($field:ident),* $(,)? })*) => {
-        [$($((stringify!($field).to_owned(), Column::$kind($rows.iter().map(|row| row.$field.clone().into()).collect())),)*)*]
+/// A column for each gauge.
+fn columns<T>(gauges: &[Gauge<T>], rows: &[&T]) -> Vec<(String, Column)> {
+    let column = |gauge: &Gauge<T>| {
+        let numbers = rows.iter().map(|row| gauge.of(row));
+        let column = match gauge.none {
+            Number::Count(_) => Column::Count(
+                numbers.map(|number| if let Number::Count(count) = number { count } else { None }).collect(),
+            ),
+            Number::Signed(_) => Column::Signed(
+                numbers.map(|number| if let Number::Signed(count) = number { count } else { None }).collect(),
+            ),
+            Number::Real(_) => Column::Number(numbers.map(Number::real).collect()),
+        };
+        (gauge.name.to_owned(), column)
     };
+    gauges.iter().map(column).collect()
+}
+
+/// A column of texts.
+fn texts<T>(name: &str, rows: &[&T], text: impl Fn(&T) -> Option<String>) -> (String, Column) {
+    (name.to_owned(), Column::Text(rows.iter().map(|row| text(row)).collect()))
 }
 
 pub(crate) fn flows(flows: &[FlowReport]) -> PyResult<Table> {
-    Table::new(columns!(flows,
-        Text { id, transport, cc }
-        Number { goodput_bps, throughput_bps }
-        Count { sent_packets }
-        Signed { max_seq, acked_seq }
-        Count {
-            delivered_packets, retransmitted_packets, held_packets_max, buffered_bytes_max, dropped_packets, dropped_in_row_max,
-            timeouts, timeouts_in_row_max, random_losses, reordered_packets,
-        }
-        Number { rtt_mean_s, rtt_p50_s, rtt_p95_s, rtt_p99_s, one_way_delay_mean_s, window_final }
-        Count { reset_count }
-    ))
+    let rows: Vec<&FlowReport> = flows.iter().collect();
+    let first = [
+        texts("id", &rows, |flow| Some(flow.id.clone())),
+        texts("transport", &rows, |flow| Some(flow.transport.clone())),
+        texts("cc", &rows, |flow| flow.cc.clone()),
+    ];
+    Table::new(first.into_iter().chain(columns(FLOW_GAUGES, &rows)))
 }
 
 pub(crate) fn links(links: &[LinkReport]) -> PyResult<Table> {
-    Table::new(columns!(links,
-        Text { id }
-        Count { forwarded_packets, dropped_packets, error_packets, too_long_packets, marked_packets }
-        Number { utilisation, queue_packets_mean }
-        Count { queue_packets_p50, queue_packets_p95, queue_packets_p99, queue_packets_max }
-    ))
+    let rows: Vec<&LinkReport> = links.iter().collect();
+    let first = [texts("id", &rows, |link| Some(link.id.clone()))];
+    Table::new(first.into_iter().chain(columns(LINK_GAUGES, &rows)))
 }
 
 fn paths(flows: &[FlowReport]) -> PyResult<Table> {
-    let rows: Vec<(&str, &PathReport)> =
-        flows.iter().flat_map(|flow| flow.paths.iter().map(|path| (flow.id.as_str(), path))).collect();
-    let paths: Vec<&PathReport> = rows.iter().map(|(_, path)| *path).collect();
-    let flow = Column::Text(rows.iter().map(|(flow, _)| Some((*flow).to_owned())).collect());
-    let number = Column::Count(paths.iter().map(|path| Some(path.path as u64)).collect());
-    let state = Column::Text(paths.iter().map(|path| path.state.clone()).collect());
-    let first = [("flow".to_owned(), flow), ("path".to_owned(), number), ("state".to_owned(), state)];
-    Table::new(first.into_iter().chain(columns!(paths,
-        Count { sent_packets, retransmitted_packets }
-        Number { delivered_bps, rtt_mean_s, window_final }
-    )))
+    let pairs = || flows.iter().flat_map(|flow| flow.paths.iter().map(move |path| (flow, path)));
+    let rows: Vec<&PathReport> = pairs().map(|(_, path)| path).collect();
+    let flow = ("flow".to_owned(), Column::Text(pairs().map(|(flow, _)| Some(flow.id.clone())).collect()));
+    let mut columns = columns(PATH_GAUGES, &rows);
+    columns.insert(0, flow);
+    columns.insert(2, texts("state", &rows, |path| path.state.clone()));
+    Table::new(columns)
 }
 
 #[pymethods]
