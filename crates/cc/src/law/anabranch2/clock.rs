@@ -2,7 +2,8 @@
 //!
 //! Only if all drain together does the queue become empty, so that each sees the propagation delay, and the division of the queue is of no account. Every
 //! flow of a queue sees the same dips of the RTT. So whoever finds that the deepest dip since its last drain was another's moves its next drain there, one
-//! interval after that dip. Of two dips that are both empty, the earlier flow moves to the later one if that comes within half an interval.
+//! interval after that dip. Of two dips that are both empty, the earlier flow moves to the later one if that comes within half an interval. A loss is seen by
+//! all flows that compete, too: those whose drain is near then drain at once.
 
 use super::model::Model;
 
@@ -19,6 +20,16 @@ impl Dip {
     fn hear(&mut self, rtt: f64, at: f64) {
         if rtt < self.rtt {
             *self = Self { rtt, at };
+        }
+    }
+
+    /// As [`Self::hear`]; of two dips that are equally deep the later counts.
+    fn hear_latest(&mut self, model: &Model) {
+        let Model { rtt, now, mean, tolerance, .. } = *model;
+        if rtt < self.rtt {
+            *self = Self { rtt, at: now };
+        } else if rtt < self.rtt + 0.5 * tolerance && now > self.at + OTHER_DIP_ROUNDS * mean {
+            self.at = now;
         }
     }
 }
@@ -70,7 +81,7 @@ impl DrainClock {
             self.had_queue = true;
             self.has_refilled |= after > 3.0 * mean;
         }
-        self.deepest.hear(rtt, now);
+        self.deepest.hear_latest(model);
         if is_draining {
             self.own.hear(rtt, now);
         } else if self.has_refilled && after > (8.0 * mean).max(0.5) && after < 0.5 * self.interval {
@@ -149,9 +160,9 @@ impl DrainClock {
         }
     }
 
-    /// A drain is due, and the queue is empty without one.
-    pub(super) fn pass(&mut self, now: f64) {
-        self.skip(now, self.interval);
+    /// A drain is due, and the queue is empty without one: others drain.
+    pub(super) fn pass(&mut self, now: f64, mean: f64) {
+        self.next = now + self.interval - DIP_ROUNDS * mean;
         self.is_in_phase = true;
     }
 
@@ -162,9 +173,14 @@ impl DrainClock {
         self.is_in_phase = false;
     }
 
-    /// The next drain is at the latest `within` seconds from now.
-    pub(super) fn hurry(&mut self, now: f64, within: f64) {
-        self.next = self.next.min(now + within);
+    /// Whether the next drain is due within half of `interval`.
+    pub(super) fn is_near(&self, now: f64, interval: f64) -> bool {
+        self.next - now < 0.5 * interval
+    }
+
+    /// The next drain is now, and the phase begins with it.
+    pub(super) fn set(&mut self, now: f64) {
+        self.next = now;
     }
 
     /// Moves the drain that is due to one interval after another flow's dip; false if ours is as good.
@@ -181,9 +197,8 @@ impl DrainClock {
             (false, true) => later,
             (false, false) => return false,
         };
-        // A dip is deepest half a round trip after the flight is at its least, a round trip after the drain began.
-        let next = dip.at + interval - 1.5 * mean;
-        let next = if next <= now { next + interval } else { next };
+        let next = dip.at + interval - DIP_ROUNDS * mean;
+        let next = if next <= now { next + ((now - next) / interval).ceil() * interval } else { next };
         if next > now + interval {
             return false;
         }
@@ -196,6 +211,12 @@ impl DrainClock {
 
 /// The round trips between two drains beside a rival: a drain takes two to five.
 const ROUNDS_BESIDE_RIVAL: f64 = 12.0;
+
+/// A dip is deepest half a round trip after the flight is at its least, which is a round trip after the drain began.
+const DIP_ROUNDS: f64 = 1.5;
+
+/// A dip so many round trips after another is not the same: a drain takes two to five.
+const OTHER_DIP_ROUNDS: f64 = 8.0;
 
 #[cfg(test)]
 mod tests {

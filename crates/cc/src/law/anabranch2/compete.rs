@@ -1,9 +1,15 @@
 //! A rival fills the queue: the window of CUBIC (RFC 9438).
 //!
-//! Drains go on while the queue is long and does not fall by itself. Two in a row that find the queue to be ours, going and coming, end the competition, or
-//! one that reaches the bottom in three steps.
+//! ```text
+//! drain    on time, while the queue is long and does not fall by itself; or after a loss, if the drain is near: every flow of the queue has seen that loss, so
+//!          flows of our kind drain together whatever their phases were
+//! end      two drains in a row that find the queue to be ours, going and coming, or one that reaches the bottom in three steps;
+//!          or a queue as long as the path that becomes empty without a loss of ours: no rival's loss empties it, a common drain of our kind does
+//! base     is kept: such a queue hides it
+//! ```
 
 use super::Core;
+use super::model::Model;
 use crate::controller::{Ack, Limit, Phase};
 use crate::law::cubic::{alpha_friendly, curve, time_to_plateau};
 
@@ -15,8 +21,11 @@ pub(super) struct Compete {
     pub(super) ours: u32,
     /// The queueing delay at losses: that of a full buffer.
     full: f64,
-    /// When the window was last reduced.
+    /// When the window was last reduced, and by a loss.
     reduced_at: f64,
+    lost_at: f64,
+    /// Whether a drain follows that loss.
+    drains_after_loss: bool,
 }
 
 /// CUBIC's variables; windows in segments, times in seconds.
@@ -42,7 +51,8 @@ impl Compete {
     pub(super) fn enter(core: &mut Core, window: f64) -> Self {
         core.window = window.max(2.0);
         let cubic = Cubic { window_max: window, threshold: window, epoch: None };
-        Self { cubic, ours: 0, full: 0.0, reduced_at: core.model.now }
+        let now = core.model.now;
+        Self { cubic, ours: 0, full: 0.0, reduced_at: now, lost_at: now, drains_after_loss: false }
     }
 
     /// Goes on after a drain, during which the curve of CUBIC stood still.
@@ -60,10 +70,18 @@ impl Compete {
         let interval = core.clock.interval_beside_rival(core.model.mean);
         let Core { model, clock, .. } = core;
         let now = model.now;
+        model.keep_base();
+        if self.drains_after_loss && now >= self.lost_at + model.mean && !model.is_falling() {
+            self.drains_after_loss = false;
+            if model.queue() > 2.0 * model.tolerance && model.standing > QUEUE_AFTER_LOSS * model.base {
+                clock.set(now);
+                return Some(AFTER_LOSS);
+            }
+        }
         if clock.is_due(now) && clock.moves(model, interval) {
             return None;
         }
-        if clock.is_due(now) && ack.limit == Limit::Window {
+        if clock.is_due(now) && ack.limit == Limit::Window && !self.drains_after_loss {
             // A queue that falls by itself would look like one that falls with our window.
             let is_rising = model.standing > 0.97 * model.peak && model.rtt >= model.standing;
             if model.queue() > 2.0 * model.tolerance && is_rising && now - self.reduced_at > 2.0 * model.mean {
@@ -77,6 +95,13 @@ impl Compete {
         None
     }
 
+    /// Whether a queue as long as the path has become empty without a loss of ours.
+    pub(super) fn has_emptied(&self, model: &Model) -> bool {
+        let delay = model.peak_long - model.base;
+        let is_quiet = model.now - self.reduced_at > 4.0 * model.mean && model.now - self.lost_at > 6.0 * model.mean;
+        is_quiet && model.peak_long > EMPTIED_FROM * model.base && model.rtt - model.base < 0.1 * delay
+    }
+
     /// A loss at a window of `window`; whether it reduces the window.
     pub(super) fn on_loss(&mut self, core: &mut Core, window: f64) -> bool {
         let delay = core.model.queue_most();
@@ -88,6 +113,10 @@ impl Compete {
         self.cubic.lose(window);
         core.window = self.cubic.threshold;
         self.reduced_at = core.model.now;
+        self.lost_at = core.model.now;
+        let Core { model, clock, .. } = core;
+        self.drains_after_loss = model.peak_long > DRAINS_FROM * model.base
+            && clock.is_near(model.now, clock.interval_beside_rival(model.mean));
         true
     }
 
@@ -95,6 +124,7 @@ impl Compete {
         self.cubic.time_out(core.window);
         core.window = 1.0;
         self.reduced_at = core.model.now;
+        self.lost_at = core.model.now;
     }
 }
 
@@ -133,6 +163,16 @@ impl Cubic {
         self.epoch = None;
     }
 }
+
+/// A loss of all flows leaves 0.7 of a queue and a path: a drain after it is worth while behind a buffer of 0.6 products or more, if a fifth of one stands.
+const DRAINS_FROM: f64 = 1.6;
+const QUEUE_AFTER_LOSS: f64 = 1.2;
+
+/// The window of a drain after a loss.
+const AFTER_LOSS: f64 = 0.65;
+
+/// A loss halves the windows of Reno, and so at most halves the RTT.
+const EMPTIED_FROM: f64 = 2.1;
 
 /// RFC 9438: the constants of the curve and of the reduction.
 const C: f64 = 0.4;

@@ -5,11 +5,13 @@
 //! room      while the path is empty the window grows by 1, 2, 4 .. segments each 50 ms: after a common drain, which leaves 0.85 to each, all flows take
 //!           equal steps. So drains are what losses are for Reno, and the shares become equal
 //! losses    reduce alpha; they reduce the window, too, if the queue is longer than alpha explains or too many are lost, and then it grows by single segments
+//! join      the base falls without a drain of ours: others have drained a queue that we had taken for a part of the path. We drain with them, late
 //! drain     on time, or if the queue is more than twice as long as expected
 //! doubt     a drain found that the queue is not ours: the window is held, as only then does the next drain show anything
 //! ```
 
 use super::Core;
+use super::model::Model;
 use crate::controller::{Ack, Limit, Phase};
 
 /// The state while the queue is ours.
@@ -17,6 +19,9 @@ use crate::controller::{Ack, Limit, Phase};
 pub(super) struct Cruise {
     /// Drains in a row that found the queue not to be ours.
     pub(super) doubts: u32,
+    /// The base that the window was made for, in seconds.
+    base: f64,
+    joined: Joined,
     /// The next step into free room, in segments.
     step: f64,
     /// The latest loss that reduced the window, and the end of growth by single segments; in seconds.
@@ -24,23 +29,45 @@ pub(super) struct Cruise {
     slow_until: f64,
 }
 
+/// A drain of others that we joined: the time until which it lasts, and the window and the RTT before.
+#[derive(Clone, Copy, Debug)]
+struct Joined {
+    until: f64,
+    window: f64,
+    rtt: f64,
+}
+
+impl Joined {
+    const NONE: Self = Self { until: f64::NEG_INFINITY, window: 0.0, rtt: 0.0 };
+}
+
 impl Cruise {
     /// Begins with a window of `window`.
     pub(super) fn enter(core: &mut Core, window: f64) -> Self {
         core.window = window.max(WINDOW_LEAST);
-        Self { doubts: 0, step: 1.0, reduced_at: f64::NEG_INFINITY, slow_until: f64::NEG_INFINITY }
+        Self {
+            doubts: 0,
+            base: core.model.base,
+            joined: Joined::NONE,
+            step: 1.0,
+            reduced_at: f64::NEG_INFINITY,
+            slow_until: f64::NEG_INFINITY,
+        }
     }
 
     /// Goes on after a drain.
-    pub(super) fn resume(self, core: &mut Core, window: f64) -> Self {
+    pub(super) fn resume(mut self, core: &mut Core, window: f64) -> Self {
         core.window = window.max(WINDOW_LEAST);
+        self.base = core.model.base;
         self
     }
 
     /// Returns the part of the window that a drain leaves, if one begins.
     pub(super) fn on_ack(&mut self, core: &mut Core, ack: &Ack) -> Option<f64> {
-        let Core { model, clock, .. } = core;
+        let decrease = core.settings.decrease;
+        let Core { model, clock, window, .. } = core;
         clock.join(model);
+        self.join(model, window, decrease);
         let (now, mean, alpha) = (model.now, model.mean, model.alpha());
         let is_limited = ack.limit == Limit::Application;
         if is_limited && model.queued(mean - model.base) <= alpha {
@@ -49,7 +76,7 @@ impl Cruise {
         let is_suspicious = model.queue() > SUSPICIOUS * model.queue_expected().max(model.own_delay) + model.tolerance;
         if clock.is_due(now) && self.doubts == 0 && model.queue() < 0.3 * model.queue_expected() {
             // The queue is empty: there is nothing to drain.
-            clock.pass(now);
+            clock.pass(now, mean);
             model.own_delay *= 0.5;
         }
         let again = core.confirms_after();
@@ -73,6 +100,22 @@ impl Cruise {
             core.window = (core.window + step).max(WINDOW_LEAST);
         }
         None
+    }
+
+    /// The base has fallen without a drain of ours: takes part in that of the others, with the window of before it.
+    fn join(&mut self, model: &mut Model, window: &mut f64, decrease: f64) {
+        if model.base >= self.base - model.tolerance {
+            return;
+        }
+        if model.now > self.joined.until {
+            self.joined = Joined { until: model.now + 2.0 * model.mean, window: *window, rtt: model.peak };
+        }
+        let Joined { window: before, rtt, .. } = self.joined;
+        let fits = (before * model.base / rtt + 0.5 * model.alpha()) * (1.0 - decrease);
+        *window = window.min(fits).max(WINDOW_LEAST);
+        model.own_delay = model.own_delay.max(rtt - model.base);
+        self.base = model.base;
+        self.doubts = 0;
     }
 
     /// The change of the window by an ACK.

@@ -5,17 +5,19 @@
 //! Cruise   a drain is due, or the queue is longer than ours can be               -> Drain
 //! Drain    the queue is ours, or empty, or too short to tell                     -> Cruise, at 0.85 if it became empty
 //!          it is ours, but its floor is above the base: the route is longer      -> Cruise with that base
-//!          the RTT stands still whatever we do: the route is longer              -> Grow with that base
+//!          again the RTT stands still whatever we do: the route is longer        -> Grow with that base
 //!          it is not ours: for the first time, or the law yields                 -> Cruise, in doubt or not
 //!                          again                                                 -> Compete, from the window that we have
+//! Cruise   losses have taken most of alpha from a window too small to judge by   -> Compete
 //! Compete  a drain is due, the queue is long and does not fall by itself         -> Drain
+//!          a long queue has become empty without a loss: our kind drains         -> Cruise
 //! Drain    it is ours to the bottom, or twice in a row going and coming          -> Cruise
 //!          the RTT stands still                                                  -> Grow with that base
 //!          else                                                                  -> Compete
 //! any      timeout                                                               -> Grow; Compete stays
 //! ```
 //!
-//! No loss changes Cruise or Compete: losses say that a buffer is full, not whose it is.
+//! A loss else changes neither Cruise nor Compete: it says that a buffer is full, not whose it is.
 
 use super::compete::Compete;
 use super::cruise::Cruise;
@@ -48,6 +50,9 @@ impl Mode {
                 }
             }
             Self::Compete(compete) => {
+                if compete.has_emptied(&core.model) {
+                    return after_emptied(core);
+                }
                 if let Some(part) = compete.on_ack(core, ack) {
                     return Self::Drain(Drain::begin(core, Before::Compete(*compete), part));
                 }
@@ -80,6 +85,10 @@ impl Mode {
                 let left = cruise.on_loss(core, core.window);
                 core.model.lose();
                 core.window = left.unwrap_or(core.window);
+                if core.settings.rival == Rival::Cubic && core.window < WINDOW_JUDGED && core.model.is_pressed() {
+                    core.clock.end(core.model.now, core.clock.interval_beside_rival(core.model.mean), false);
+                    return Self::Compete(Compete::enter(core, core.window));
+                }
             }
             Self::Compete(compete) => _ = compete.on_loss(core, core.window),
             Self::Drain(drain) => match &mut drain.before {
@@ -135,7 +144,7 @@ fn after_cruise(core: &mut Core, drain: &Drain, mut cruise: Cruise, shown: &Show
         let fits = (window * core.model.base / rtt + 0.5 * core.model.alpha()) * (1.0 - core.settings.decrease);
         return Mode::Cruise(cruise.resume(core, if shown.is_empty { window.min(fits) } else { window }));
     }
-    if shown.is_route(core, 0.15) {
+    if cruise.doubts > 0 && shown.is_route(core, 0.15) {
         core.model.set_base(shown.bottom);
         core.clock.end(now, interval, is_in_phase);
         core.window = window;
@@ -155,6 +164,15 @@ fn after_cruise(core: &mut Core, drain: &Drain, mut cruise: Cruise, shown: &Show
     let again = core.confirms_after();
     core.clock.end(now, again, false);
     Mode::Cruise(cruise.resume(core, window))
+}
+
+/// After a common drain that a flow in Compete only saw.
+fn after_emptied(core: &mut Core) -> Mode {
+    let model = &mut core.model;
+    let fits = core.window * model.base / model.peak_long + 0.5 * model.alpha();
+    model.own_delay = model.peak_long - model.base;
+    core.clock.pass(model.now, model.mean);
+    Mode::Cruise(Cruise::enter(core, fits))
 }
 
 /// After a drain in Compete that needs no return.
@@ -191,15 +209,14 @@ fn after_return(core: &mut Core, drain: &Drain, mut compete: Compete, has_return
         let fits = window * (core.model.base / rtt).min(1.0) + core.model.alpha();
         return Mode::Cruise(Cruise::enter(core, fits));
     }
-    if compete.ours > 0 {
-        let again = core.confirms_after();
-        core.clock.hurry(core.model.now, again);
-    }
     Mode::Compete(compete.resume(core, window, began))
 }
 
 /// A rival needs so many drains as proof: one may meet a flow of our kind that begins, or a rival's loss.
 const DOUBTS: u32 = 2;
+
+/// A drain of fewer segments shortens the RTT by less than others do.
+const WINDOW_JUDGED: f64 = 12.0;
 
 /// The end of a rival, too.
 const RETURNS: u32 = 2;

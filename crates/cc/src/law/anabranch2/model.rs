@@ -25,6 +25,8 @@ pub(super) struct Model {
     pub(super) standing: f64,
     /// The largest standing RTT of four round trips.
     pub(super) peak: f64,
+    /// The largest standing RTT of eight round trips.
+    pub(super) peak_long: f64,
     /// The least RTT of a tenth of a round trip.
     pub(super) low: f64,
     /// The flight a round trip ago.
@@ -69,6 +71,7 @@ struct Extrema {
     base: RecentMin,
     standing: RecentMin,
     peak: RecentMax,
+    peak_long: RecentMax,
     low: RecentMin,
     old: RecentMax,
     rate: RecentMax,
@@ -119,6 +122,7 @@ impl Model {
             mean: 0.0,
             standing: 0.0,
             peak: 0.0,
+            peak_long: 0.0,
             low: 0.0,
             old: 0.0,
             rate: 0.0,
@@ -139,6 +143,7 @@ impl Model {
                 base: RecentMin::NONE,
                 standing: RecentMin::NONE,
                 peak: RecentMax::NONE,
+                peak_long: RecentMax::NONE,
                 low: RecentMin::NONE,
                 old: RecentMax::NONE,
                 rate: RecentMax::NONE,
@@ -208,6 +213,7 @@ impl Model {
         self.standing = self.extrema.standing.add(now, self.rtt, 0.75 * self.mean);
         self.low = self.extrema.low.add(now, self.rtt, 0.1 * self.mean);
         self.peak = self.extrema.peak.add(now, self.standing, 4.0 * self.mean);
+        self.peak_long = self.extrema.peak_long.add(now, self.standing, 8.0 * self.mean);
     }
 
     fn count(&mut self, ack: &Ack, window: f64) {
@@ -275,6 +281,11 @@ impl Model {
         self.old * delay / (self.base + delay)
     }
 
+    /// Whether the queue becomes shorter.
+    pub(super) fn is_falling(&self) -> bool {
+        self.rtt < self.standing + 0.01 * self.queue()
+    }
+
     /// Whether the RTT stands still.
     pub(super) fn is_steady(&self) -> bool {
         self.high.value() - self.least.value() <= 2.0 * self.tolerance
@@ -294,6 +305,16 @@ impl Model {
                 self.alpha_most = f64::INFINITY;
             }
         }
+    }
+
+    /// The base stays what it is: a queue that does not become empty hides it.
+    pub(super) fn keep_base(&mut self) {
+        self.extrema.base.add(self.now, self.base, BASE_SPAN_S);
+    }
+
+    /// Whether losses at a queue have taken most of alpha.
+    pub(super) fn is_pressed(&self) -> bool {
+        self.alpha() < PRESSED * self.alpha_full() && self.queue_most() > self.tolerance
     }
 
     /// The route is longer: `rtt` is its propagation delay.
@@ -336,6 +357,9 @@ const ALPHA_AFTER_LOSS: f64 = 0.7;
 
 /// Growth of alpha in a second after a loss: from 0.7 back in 3.6 s.
 const ALPHA_GROWTH: f64 = 0.1;
+
+/// Three losses in a second or two leave less of alpha.
+const PRESSED: f64 = 0.4;
 
 /// The least alpha in segments.
 const ALPHA_LEAST: f64 = 0.25;
