@@ -65,7 +65,7 @@ enum Task {
     Platforms,
     /// Writes the outcome of `anabranch reproduce law --json` into the table of docs/law.md.
     LawTable(law_table::Options),
-    /// Judges the default law on a small field of random networks, and the next one on what an attack found, by the bounds of experiments/field; half a
+    /// Judges the default law on a small field of random networks, and on what an attack found, by the bounds of experiments/field; half a
     /// minute.
     Field(field::Options),
     /// Counts the instructions of the benchmark scenarios under callgrind and compares with xtask/counts.toml.

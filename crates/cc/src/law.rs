@@ -16,7 +16,6 @@ macro_rules! laws {
 
 laws! {
     anabranch,
-    anabranch2,
     bbr,
     bbr1,
     composite,

@@ -1,44 +1,238 @@
-//! Anabranch: the default law. It is delay-based and keeps a short queue, and it competes with rivals that fill the queue.
+//! Anabranch: the default law. Alone and among its own it keeps a short queue; beside rivals that fill the queue it takes a fair part, whoever began first.
 //!
 //! ```text
-//! alone:      FAST with alpha(x) = 20 √(x/6250 s⁻¹) at x segments a second: n flows queue for 20 √(n/(6250 c)) on a link of c   share
-//! drains:     every 10 s, but at least 80 round trips apart, half of the window for two round trips; other flows see it and join   drain
-//! rivals:     a queue that a drain does not empty, or that is not ours at a loss, is a rival's: the window of CUBIC, until the queue
-//!             does not grow for 4 s after a loss, or three quarters of it are ours                                        rival
-//! routes:     a longer RTT that does not vary, also not in a drain, is a longer route: baseRTT is forgotten                   rival
-//! loss:       without a queue a trial of three quarters of the window shows whether it is random; up to 5 % may be        trial
-//!             many losses at once are a fade, and forgotten; behind a policer four fifths of its rate remain                      trial, answer
-//! noise:      a short delay of ACKs is no queue, and alpha is at least the number of segments that pass meanwhile         noise
-//! start, and after a drain: the window doubles, paced, until half of alpha is queued                                      fast
+//! model    what is known of the path: propagation delay, standing delay, rate, what it carries, losses; decides nothing        model
+//! modes    Grow, Cruise, Drain, Compete; one of them owns the window                                                         mode
+//! cruise   FAST with alpha(x) = 20 √(x/6250 s⁻¹) at x segments a second, so n flows queue for 20 √(n/(6250 c))                cruise
+//! drains   every 5 s, all flows of a queue at the same time: the queue becomes empty, everyone sees the path                  clock
+//! rivals   a drain measures our share of the link; twice not ours: the window of CUBIC, until drains find the queue ours      drain, compete
+//! routes   an RTT that a drain does not change, and that does not vary, is a longer route                                    mode
+//! losses   reduce alpha; the window only where the queue is longer than alpha explains, or many are lost                       cruise
 //! ```
 //!
-//! Limits. A short transfer beside a rival is slow until the rival is recognised, which takes some seconds. A rival is not recognised if its queue overflows
-//! before it is 1.75 times as long as ours may be. If the queue overflows while many flows begin, they take each other for rivals. A flow that has three
-//! quarters of a link beside a weak rival gives them back. `docs/law.md` has the analysis and the measured figures.
+//! Limits. A transfer of a few seconds beside a rival ends before the rival is known. Flows with less than a dozen segments each cannot measure a share: when
+//! losses press them they compete with each other as CUBIC flows do. BBR, which drains the queue from time to time as we do, is taken for our kind.
+//! `docs/law.md` has the analysis and the measured figures.
 //!
-//! Citation: fast-2006, rrfast-2017, emfast-2019; ctcp-2019 for the question whether a loss is random; rfc-9438 beside rivals.
+//! Citation: fast-2006 for the window; bbr-draft for drains on a common grid; rfc-9438 beside rivals.
 //!
-//! Differs from the papers in: all that [`super::yielding`] lists, which has all parts except rival, alpha(x) and fades. In addition, baseRTT is not forgotten
-//! by the rule of rrfast-2017, which takes a rival's queue for a longer route.
+//! Differs from fast-2006 in:
+//! * alpha follows the rate, so the queue of n flows grows with the root of n, not with n.
+//! * The window moves a quarter of the way in a round trip, and into free room by doubling steps.
+//! * Drains, as a flow that joins a standing queue takes it for propagation delay, and nothing in FAST ever shows it the path.
+//! * A loss does not halve the window: delay limits it, and losses on a path without a queue are random.
 
-use crate::law::fast::loss::Policy;
-use crate::law::fast::{FastSettings, LOSS_CONTRACT, make, rival, share};
-use crate::law::yielding;
-use crate::row::{Law, Row};
+mod clock;
+mod compete;
+mod cruise;
+mod drain;
+mod grow;
+mod mode;
+mod model;
+mod recent;
 
-const SETTINGS: FastSettings = FastSettings {
-    share: Some(share::Rule::DEFAULT),
-    base_rise_most: FastSettings::FAST.base_rise_most,
-    base_rtt: None,
-    loss: Policy::Trial { random_most: 0.05, fades: true },
-    rival: Some(rival::Rule::DEFAULT),
-    ..yielding::SETTINGS
-};
+use anabranch_units::{Rate, Span};
+
+use self::clock::DrainClock;
+use self::grow::Grow;
+use self::mode::Mode;
+use self::model::Model;
+use crate::controller::{Ack, Controller, Gauges, Loss, PathView, Restart, Signal, WINDOW_MIN};
+use crate::row::{Law, LossContract, LossResponse, Row};
+use crate::settings::{Choice, Fields, INITIAL_WINDOW, Table};
 
 pub(crate) const ROW: Row = Row {
     name: "anabranch",
-    summary: "FAST with all parts, alpha by the rate; competes with rivals that fill the queue",
-    citation: "fast-2006, rrfast-2017, emfast-2019, ctcp-2019, rfc-9438",
-    loss_contract: LOSS_CONTRACT,
-    law: &Law { defaults: SETTINGS, make },
+    summary: "FAST with alpha by the rate and common drains, which tell a rival's queue from our own",
+    citation: "fast-2006, bbr-draft, rfc-9438",
+    loss_contract: LossContract {
+        shrinks_above: WINDOW_MIN,
+        timeout_window_max: 1.0,
+        loss: LossResponse::MayHold { citation: "fast-2006 sec. III" },
+    },
+    law: &Law { defaults: AnabranchSettings::DEFAULT, make: |settings| Box::new(Anabranch::new(*settings)) },
 };
+
+/// The settings of the law.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AnabranchSettings {
+    /// The window before the first ACK, in segments.
+    pub initial_window: f64,
+    /// Segments to keep queued at 6250 segments a second, 75 Mbit/s; in proportion to the root of the rate.
+    pub alpha: f64,
+    /// The interval of drains in seconds. Flows that share a queue need the same.
+    pub drain_interval: f64,
+    /// The part of the propagation delay that a drain leaves in flight, as a part of what is in flight without a queue.
+    pub drain_part: f64,
+    /// What a flow gives up after a common drain, so that all take the room anew by equal steps.
+    pub decrease: f64,
+    /// The share of the link from which on a drain shows that the queue is ours.
+    pub ours: f64,
+    /// The behaviour beside a rival that fills the queue.
+    pub rival: Rival,
+}
+
+/// The behaviour beside a rival that fills the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rival {
+    /// The window of CUBIC.
+    Cubic,
+    /// The window of FAST, which leaves the link to the rival.
+    Yield,
+}
+
+impl Choice for Rival {
+    const KINDS: &'static [(&'static str, Self)] = &[("cubic", Self::Cubic), ("yield", Self::Yield)];
+}
+
+impl AnabranchSettings {
+    /// What `docs/law.md` discusses.
+    pub const DEFAULT: Self = Self {
+        initial_window: INITIAL_WINDOW,
+        alpha: 20.0,
+        drain_interval: 5.0,
+        drain_part: 0.75,
+        decrease: 0.15,
+        ours: 0.8,
+        rival: Rival::Cubic,
+    };
+}
+
+impl Table for AnabranchSettings {
+    fn visit(&mut self, fields: &mut Fields<'_>) {
+        fields.initial_window(&mut self.initial_window);
+        let help =
+            "segments to keep queued at 6250 segments a second, 75 Mbit/s; in proportion to the root of the rate";
+        fields.number("alpha", &mut self.alpha, 1.0..=100_000.0, "segments", help);
+        let help =
+            "time between two drains, the same for all flows of a queue; up to twelve round trips more beside rivals";
+        fields.seconds("drain_interval", &mut self.drain_interval, Span::from_secs(1)..=Span::from_secs(60), help);
+        let help = "the flight of a drain in parts of what the path holds without a queue";
+        fields.number("drain_part", &mut self.drain_part, 0.3..=1.0, "", help);
+        let help = "the part of the window that a flow gives up after a drain that emptied the queue; then all grow by equal steps";
+        fields.number("decrease", &mut self.decrease, 0.0..=0.5, "", help);
+        let help = "the share of the link from which on a drain shows that the queue is ours";
+        fields.number("ours", &mut self.ours, 0.5..=1.0, "", help);
+        let help = "beside a rival that fills the queue, which drains show: the window of CUBIC, or yield to it";
+        fields.choice("rival", &mut self.rival, help);
+    }
+}
+
+/// The law for one path.
+#[derive(Clone, Debug)]
+pub struct Anabranch {
+    core: Core,
+    mode: Mode,
+    pace: Option<Rate>,
+    /// The window before the latest loss, for an undo.
+    before_loss: f64,
+}
+
+/// What all modes share.
+#[derive(Clone, Debug)]
+struct Core {
+    settings: AnabranchSettings,
+    /// Segments; only the present mode changes it.
+    window: f64,
+    model: Model,
+    clock: DrainClock,
+}
+
+impl Core {
+    /// The time after which a drain that found a rival is repeated.
+    fn confirms_after(&self) -> f64 {
+        CONFIRM_S.max(10.0 * self.model.mean)
+    }
+}
+
+impl Anabranch {
+    /// The law at the begin of a path.
+    pub fn new(settings: AnabranchSettings) -> Self {
+        let core = Core {
+            settings,
+            window: settings.initial_window,
+            model: Model::new(&settings),
+            clock: DrainClock::new(settings.drain_interval),
+        };
+        Self { core, mode: Mode::Grow(Grow::default()), pace: None, before_loss: 0.0 }
+    }
+}
+
+impl Controller for Anabranch {
+    fn hears_first(&self) -> bool {
+        false
+    }
+
+    fn on_ack(&mut self, path: &PathView, ack: &Ack) {
+        self.pace = None;
+        let core = &mut self.core;
+        if !core.model.on_ack(path, ack, core.window) {
+            return;
+        }
+        core.clock.on_ack(&core.model, matches!(self.mode, Mode::Drain(_)));
+        if let Mode::Grow(grow) = &self.mode {
+            self.pace = grow.pace(core, path);
+        }
+        self.mode = self.mode.after_ack(core, ack);
+    }
+
+    fn on_loss(&mut self, path: &PathView, loss: &Loss) {
+        self.before_loss = self.core.window;
+        self.core.model.now = model::seconds(path.now);
+        self.mode = match loss.signal {
+            Signal::Timeout => self.mode.after_timeout(&mut self.core),
+            Signal::DupAcks | Signal::Ecn => self.mode.after_loss(&mut self.core),
+        };
+        self.core.window = self.core.window.min(self.before_loss);
+    }
+
+    fn on_undo(&mut self, _: &PathView) {
+        self.core.window = self.core.window.max(self.before_loss);
+    }
+
+    fn on_restart(&mut self, _: &PathView, restart: Restart) {
+        match restart {
+            Restart::Idle => self.core.window = self.core.window.min(self.core.settings.initial_window),
+            Restart::PathChanged => *self = Self::new(self.core.settings),
+            Restart::Established | Restart::AfterTimeout => {}
+        }
+    }
+
+    fn window(&self) -> f64 {
+        self.core.window.max(WINDOW_MIN)
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.pace
+    }
+
+    fn gauges(&self, gauges: &mut Gauges) {
+        let Core { window, model, .. } = &self.core;
+        gauges.show("window", *window);
+        gauges.show("rtt_base_s", model.base);
+        gauges.show("rtt_average_s", model.mean);
+        let is_known = model.mean > 0.0;
+        gauges.show("backlog", if is_known { model.queued(model.mean - model.base) } else { 0.0 });
+        gauges.show("queue_s", if is_known { model.queue() } else { 0.0 });
+        gauges.show("reroutes", f64::from(model.reroutes));
+        gauges.show("alpha", model.alpha());
+        gauges.show("noise_s", model.noise);
+        gauges.show("rate", model.rate);
+        gauges.show("loss_share", model.loss_share());
+        // 0 grow, 1 cruise, 2 drain, 3 compete.
+        let (number, doubts) = match &self.mode {
+            Mode::Grow(_) => (0, 0),
+            Mode::Cruise(cruise) => (1, cruise.doubts),
+            Mode::Drain(_) => (2, 0),
+            Mode::Compete(_) => (3, 0),
+        };
+        gauges.show("mode", f64::from(number));
+        gauges.show("doubts", f64::from(doubts));
+    }
+}
+
+/// A rival is confirmed so much later, or ten round trips: the queue has returned by then.
+const CONFIRM_S: f64 = 1.25;
+
+#[cfg(test)]
+mod tests;

@@ -196,16 +196,6 @@ impl Cubic {
         }
     }
 
-    /// CUBIC with the settings of RFC 9438, in slow start at a window of `window` segments.
-    pub(crate) fn beginning_with(window: f64) -> Self {
-        Self { window, ..Self::new(&CubicSettings::DEFAULT) }
-    }
-
-    /// Ends slow start without a loss: congestion avoidance begins, on a plateau.
-    pub(crate) fn end_slow_start(&mut self) {
-        self.ssthresh = self.ssthresh.min(self.window);
-    }
-
     fn begin(&self, now: Time) -> Curve {
         let plateau = match self.start {
             Start::BelowPlateau => self.window_max.max(self.window),

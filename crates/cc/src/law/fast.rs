@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Citation: fast-2006; rrfast-2017 (`base_rtt`), emfast-2019 (`refill`), ctcp-2019 (`loss`); `trial` is ours. `fast` has none of the three,
-//! `rrfast` and `emfast` have one each, [`super::anabranch`] has all, and any part can be set in every row. Each part is arithmetic on
+//! `rrfast` and `emfast` have one each, [`super::yielding`] has all, and any part can be set in every row. Each part is arithmetic on
 //! floats in a module of its own, which the model of ns-2's agent calls too; each module says how it differs from its paper.
 //!
 //! Differs from the paper in:
@@ -22,7 +22,7 @@
 //!   1.2 ms, and the multiplicative increase ends at 0.75 ms. ns-2's module takes all samples.
 //! * While the application, not the window, limits the sender, the window does not grow. It shrinks only if the sent segments keep more
 //!   than alpha segments queued: data that was not sent cannot queue.
-//! * Off in all rows but `anabranch`: [`trial`], [`noise`], [`drain`], [`memory`], the bounds of multiplicative increase, and `base_rise_most`,
+//! * Off in all rows but `yielding`: [`trial`], [`noise`], [`drain`], [`memory`], the bounds of multiplicative increase, and `base_rise_most`,
 //!   `base_rtt.interval`, `loss.random_most`.
 //!
 //! The choice of alpha. In equilibrium alpha segments of s bits wait for a bottleneck of rate C, so the queueing delay is alpha s/C.
@@ -45,11 +45,8 @@ pub mod loss;
 pub mod memory;
 pub mod module;
 pub mod noise;
-mod others;
 pub mod refill;
-pub mod rival;
 mod settings;
-pub mod share;
 pub mod trial;
 pub mod window;
 
@@ -58,19 +55,17 @@ use anabranch_units::{Bytes, Rate, Time};
 use self::base_rtt::{Average, Reroute, Route};
 pub use self::clockwork::Which as ClockworkKind;
 use self::clockwork::{Clockwork, Rtts, Which};
-use self::drain::{Action, Drain, Looks};
+use self::drain::{Action, Drain};
 use self::estimator::Estimator;
 use self::loss::Policy;
 use self::memory::Memory;
 use self::noise::{Noise, Recent, Sample};
 use self::refill::{Ccafr, Facts, Mode};
-use self::rival::{Competition, Look};
 pub use self::settings::{FastSettings, MultiplicativeIncrease};
 use self::trial::Trial;
 use self::window::{Goal, Pipe};
 use crate::composite::Composite;
 use crate::controller::{Ack, Controller, Gauges, Limit, Loss, PathView, Phase, Restart, Sent, Transmission};
-use crate::delivery::RateSample;
 use crate::number::{greater, is_known, lesser, seconds};
 use crate::row::{Law, LossContract, LossResponse, Row};
 
@@ -124,16 +119,11 @@ pub struct Fast {
     averages: Recent,
     /// Until when a decrease says nothing about the route, in seconds: after a drain, other flows regain their shares.
     shares_move_until: f64,
-    look: Look,
-    /// The state of competition while a rival fills the queue.
-    competition: Option<Competition>,
     memory: Memory,
     noise: Noise,
     least: Recent,
-    /// The factor of alpha for the rate and for the noise.
+    /// The factor of alpha for the noise.
     alpha_scale: f64,
-    /// The factor of alpha for the rate alone.
-    quiet_scale: f64,
     trial: Trial,
     /// Trials so far, for the gauges.
     trials: u64,
@@ -187,7 +177,7 @@ impl Fast {
             settings,
             reroute_rule: settings.base_rtt.map(|reroute| reroute.rule()),
             trial_rule: match settings.loss {
-                Policy::Trial { random_most: most, fades } => Some(trial::Rule { most, span, fades }),
+                Policy::Trial { random_most: most } => Some(trial::Rule { most, span }),
                 Policy::Halve | Policy::Composite { .. } => None,
             },
             window: settings.initial_window,
@@ -201,13 +191,10 @@ impl Fast {
             drain: Drain::default(),
             averages: Recent::new(),
             shares_move_until: f64::NEG_INFINITY,
-            look: Look::new(),
-            competition: None,
             memory: Memory::new(settings.goal.alpha),
             noise: Noise::new(),
             least: Recent::new(),
             alpha_scale: 1.0,
-            quiet_scale: 1.0,
             trial: Trial::new(),
             trials: 0,
             repair: Repair::None,
@@ -254,10 +241,8 @@ impl Fast {
         self.estimator.on_rtt(standing, window, &self.settings.weights);
         if let Some(drain) = &self.settings.drain
             && drain.base_window > 0.0
-            && self.competition.is_none()
         {
-            let span = greater(drain.base_window, drain::KEPT * self.drains_apart(self.estimator.average()));
-            self.estimator.raise_base(self.least.on_value(now, rtt, span));
+            self.estimator.raise_base(self.least.on_value(now, rtt, drain.base_window));
         }
         if let (Some(settings), Some(rule)) = (&self.settings.base_rtt, &self.reroute_rule)
             && self.reroute.on_rtt(now, rtt, self.estimator.base(), rule) == Route::Longer
@@ -286,15 +271,6 @@ impl Fast {
         self.estimator.on_rtt(rtt, self.window, &self.settings.weights);
     }
 
-    /// The factor of alpha at a rate in segments a second; and the factor without noise.
-    #[inline]
-    fn scales_at(&self, rate: f64) -> (f64, f64) {
-        let alpha = self.settings.goal.alpha;
-        let quiet = self.settings.share.as_ref().map_or(1.0, |rule| rule.scale(rate));
-        let scale = self.settings.noise.as_ref().map_or(1.0, |rule| self.noise.scale(quiet * alpha, rate, rule));
-        (quiet * scale, quiet)
-    }
-
     /// Removes from a sample the wait behind segments of the same burst: only the first segment of a burst shows the delay of the path.
     fn without_burst(&mut self, sample: Sample, acked: f64) -> Sample {
         if self.burst <= 0.0 {
@@ -304,18 +280,9 @@ impl Fast {
         Sample { standing: lesser(sample.standing, self.estimator.base()), ..sample }
     }
 
-    /// The least time between two drains, in seconds, where avgRTT is `average`.
-    fn drains_apart(&self, average: f64) -> f64 {
-        if self.settings.rival.is_some() { drain::APART_ROUNDS * average } else { 0.0 }
-    }
-
-    /// Segments to keep queued: alpha after the reduction by losses, times the factor for rate and noise.
+    /// Segments to keep queued: alpha after the reduction by losses, times the factor for noise.
     fn alpha(&self) -> f64 {
-        // The rate is unknown before the path has been full once; until then alpha is the one that is set.
-        let is_beginning = self.settings.share.is_some() && !self.pipe.was_full();
-        let scale = if is_beginning { greater(self.alpha_scale, 1.0) } else { self.alpha_scale };
-        let alpha = self.memory.alpha() * scale;
-        if self.settings.share.is_some() { greater(alpha, share::ALPHA_MIN) } else { alpha }
+        self.memory.alpha() * self.alpha_scale
     }
 
     /// The longest delay of an ACK without a queue, in seconds; zero where noise is not measured.
@@ -351,21 +318,8 @@ impl Fast {
             let (window, pending) = (self.window, self.clockwork.pending());
             let average_most = -self.averages.on_value(now, -average, average);
             let noise = self.noise();
-            let is_foreign = self.settings.rival.is_some() && self.is_foreign(now, base);
-            let may_begin = may_begin || is_foreign && ack.limit == Limit::Window && self.trial.is_at_rest();
-            let looks = self.settings.rival.is_some().then_some(match (is_foreign, self.look.doubts()) {
-                (false, _) => Looks::Clear,
-                (true, false) => Looks::Foreign,
-                (true, true) => Looks::Doubtful,
-            });
-            let apart = self.drains_apart(average);
-            let facts =
-                drain::Facts { now, rtt, base, average: average_most, window, pending, noise, may_begin, looks, apart };
+            let facts = drain::Facts { now, rtt, base, average: average_most, window, pending, noise, may_begin };
             let action = self.drain.on_ack(&facts, rule);
-            if is_foreign && matches!(action, Action::None | Action::Aside) {
-                self.clockwork.interrupt();
-                return self.window;
-            }
             if action != Action::None {
                 self.shares_move_until = now + drain::SHARES_MOVE * average;
             }
@@ -377,22 +331,13 @@ impl Fast {
                     self.reroute.clear();
                     return window.max(window::WINDOW_MIN).min(self.window);
                 }
-                Action::Return { window, share, before, least } => {
-                    if self.settings.rival.is_some() {
-                        self.judge(now, (window, before, least));
-                        if let Some(competition) = &self.competition {
-                            return competition.window();
-                        }
-                    }
-                    // A drain after a doubtful look, or after a longer route, lets the whole window return.
-                    let is_whole = self.settings.rival.is_some() && (self.look.doubts() || self.rerouted >= now);
-                    let share = if is_whole { 1.0 } else { share };
+                Action::Return { window, share } => {
                     return self.clockwork.turn_to(self.window, window * share + goal.alpha, &rtts);
                 }
             }
         }
         // Noise raises alpha because of delay without a queue, and this delay may exist before the pipe is full.
-        let most = greater(increase.queued_most, NOISE_MOST * (1.0 - self.quiet_scale / self.alpha_scale));
+        let most = greater(increase.queued_most, NOISE_MOST * (1.0 - 1.0 / self.alpha_scale));
         let has_room = Goal::backlog(old, base, rtt) < most * goal.alpha;
         let mut pipe = f64::INFINITY;
         if increase.is_known {
@@ -457,10 +402,6 @@ impl Controller for Fast {
         // In fast recovery neither the window nor the estimates change.
         if ack.phase == Phase::Recovery && self.repair != Repair::Spared {
             self.clockwork.on_recovery(now);
-            if self.competition.is_some() {
-                let rtt = ack.rtt.filter(|rtt| !rtt.is_zero()).map_or(self.rtt, seconds);
-                self.compete(path, ack, now, rtt);
-            }
             return;
         }
         let mut sample = self.clockwork.sample(now, ack, self.estimator.average());
@@ -480,25 +421,10 @@ impl Controller for Fast {
             return;
         }
         self.old = self.clockwork.old(now, ack, path.flight);
-        // The flight is a whole number: a window of 4.5 allows 4. If the flight is all that the window allowed, the window counts.
-        if self.settings.share.is_some() && self.old + 1.0 > ack.departure.window {
-            self.old = greater(self.old, ack.departure.window);
-        }
         if let Some(rule) = &self.settings.noise {
             self.old = self.noise.on_flight(now, self.old, self.estimator.average(), rule);
-        }
-        if self.settings.noise.is_some() || self.settings.share.is_some() {
-            (self.alpha_scale, self.quiet_scale) = self.scales_at(self.old / self.estimator.average());
-        }
-        if self.settings.rival.is_some()
-            && let Some(rtt) = sample
-        {
-            let average = self.estimator.average();
-            let rate = RateSample::of(path, ack).rate.unwrap_or(0.0);
-            self.look.on_rtt(now, rtt, average, (rate, ack.departure.flight));
-        }
-        if self.competition.is_some() && self.compete(path, ack, now, sample.unwrap_or(self.estimator.average())) {
-            return;
+            let rate = self.old / self.estimator.average();
+            self.alpha_scale = self.noise.scale(self.settings.goal.alpha, rate, rule);
         }
         if let Some(rule) = self.trial_rule
             && self.repair != Repair::Answered
@@ -524,20 +450,15 @@ impl Controller for Fast {
         if std::mem::replace(&mut self.repair, Repair::None) == Repair::Spared {
             return;
         }
-        if self.settings.refill.is_some() && self.competition.is_none() {
+        if self.settings.refill.is_some() {
             self.clockwork.begin_refill(&mut self.ccafr);
         }
     }
 
-    fn on_undo(&mut self, path: &PathView) {
+    fn on_undo(&mut self, _path: &PathView) {
         self.rate = None;
         self.trial.forgive();
         self.repair = Repair::None;
-        if let Some(competition) = &mut self.competition {
-            competition.on_undo(path);
-            self.window = competition.window();
-            return;
-        }
         if let Some((window, memory)) = self.before_loss.take() {
             (self.window, self.memory) = (self.window.max(window), memory);
             // Nothing was drained, so there is nothing to refill.
@@ -562,7 +483,6 @@ impl Controller for Fast {
             // [rfc-5681] sec. 4.1.
             Restart::Idle => {
                 self.clockwork.interrupt();
-                self.competition = None;
                 // The senders of the papers are never idle.
                 if self.settings.drain.is_some() {
                     self.estimator.rest();

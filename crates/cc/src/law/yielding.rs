@@ -74,7 +74,7 @@ pub(super) const SETTINGS: FastSettings = FastSettings {
     base_rtt: Some(base_rtt::Settings { reading: Reading::Both, interval: 10.0, ..base_rtt::Settings::NOT_NEAR }),
     // The weight of TCP's SRTT, because avgRTT has a large weight here, too.
     refill: Some(refill::Settings { rule: refill::Rule::QUICK_IPD, multiplicative_increase: true }),
-    loss: Policy::Trial { random_most: 0.05, fades: false },
+    loss: Policy::Trial { random_most: 0.05 },
     memory: Some(memory::Rule { span: 10.0 }),
     noise: Some(noise::Rule { least: 0.001 }),
     drain: Some(drain::Rule::DEFAULT),

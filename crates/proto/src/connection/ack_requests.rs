@@ -109,8 +109,8 @@ fn record(AckPolicy { every, delay }: AckPolicy) -> Record {
 /// Enough ACKs to detect the ends of rounds, and to spread the release of a window.
 const ACKS_A_ROUND: f64 = 32.0;
 
-/// On a way back that carries few ACKs, a window moves in eight steps.
-const ACKS_LEAST: f64 = 8.0;
+/// On a way back that carries few ACKs, a window moves in four steps: an ACK is delayed by no more than [`DELAY_PART`] in any case.
+const ACKS_LEAST: f64 = 4.0;
 
 /// An ACK is delayed by at most this fraction of a round trip: less than a tail loss probe, which waits for two round trips.
 const DELAY_PART: u64 = 4;

@@ -4,10 +4,6 @@ use super::loss::{self, Policy};
 use super::window::{self, Goal};
 use super::{Fast, Repair, memory, trial};
 use crate::controller::{Ack, Loss, PathView, Signal};
-use crate::number::greater;
-
-/// The share of the arriving rate to send through a policer, so that its bucket refills.
-const POLICED: f64 = 0.8;
 
 impl Fast {
     /// Sets the window after a loss.
@@ -16,9 +12,6 @@ impl Fast {
         self.rate = None;
         if self.trial.is_at_rest() {
             self.queued = Goal::backlog(self.old, self.estimator.base(), self.rtt);
-        }
-        if self.contest(path, now, loss) {
-            return;
         }
         if self.spares(now, loss) {
             (self.repair, self.before_loss) = (Repair::Spared, None);
@@ -49,8 +42,7 @@ impl Fast {
         let rtt = sample.unwrap_or(self.estimator.average());
         let (acked, lost) = (ack.newly_acked, ack.newly_lost);
         let queueing = rtt - self.estimator.base();
-        let rest = self.alpha() / self.old * rtt;
-        let facts = trial::Facts { now, acked, lost, rtt, queueing, window: self.window, rest };
+        let facts = trial::Facts { now, acked, lost, rtt, queueing, window: self.window };
         match self.trial.on_ack(&facts, rule) {
             trial::Action::None => return false,
             trial::Action::Hold => {}
@@ -65,22 +57,12 @@ impl Fast {
             }
             trial::Action::GiveWay(before) => {
                 self.interrupt(now);
-                let left = self.left_by_policer(before);
-                self.window = self.window.min(left);
-                self.remember(now, left, 0.0);
+                let halved = loss::halve(before);
+                self.window = self.window.min(halved);
+                self.remember(now, halved, 0.0);
             }
         }
         true
-    }
-
-    /// The window after a trial that showed congestion, from the window `before`: half of it, or most of what arrives. Behind a policer, what arrives
-    /// is what fits.
-    fn left_by_policer(&self, before: f64) -> f64 {
-        let halved = loss::halve(before);
-        if self.settings.rival.is_none() {
-            return halved;
-        }
-        greater(halved, POLICED * self.look.delivers() * self.estimator.base()).min(before)
     }
 
     /// Handles a change of the window by something other than the window law.

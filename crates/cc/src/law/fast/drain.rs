@@ -24,7 +24,6 @@
 
 use anabranch_units::Span;
 
-use crate::number::{greater, is_known, lesser};
 use crate::settings::{Choice, Fields};
 
 /// How to drain.
@@ -83,25 +82,9 @@ pub const RETURN: f64 = 0.5;
 /// A flow does not join before this share of the interval is over: the fall of the queue may have another cause than a drain.
 const JOIN_AFTER: f64 = 0.5;
 
-/// The same in seconds while there is a standing queue that is not the flow's own: every drain of another flow is to be joined. Without such a queue, jitter
-/// and pauses of the flow itself look like drains.
-const JOIN_LOOKS_AFTER: f64 = 2.0;
-
-/// The seconds between a doubtful drain and the next one: long enough for all flows to join.
-const LOOKS_APART: f64 = 2.5;
-
 /// A path that was seen without a queue within this many round trips needs no drain. While a window doubles, each of its bursts begins
 /// on an empty queue, and it doubles within a few round trips.
 const UNSEEN_ROUNDS: f64 = 8.0;
-
-/// The least number of round trips between two drains. A drain costs one and a half of them, so drains cost at most a fiftieth of the rate.
-pub const APART_ROUNDS: f64 = 80.0;
-
-/// A least RTT is remembered for this many drains.
-pub const KEPT: f64 = 6.0;
-
-/// The round trips from one drain to the next while there is a standing queue that is not the flow's own.
-const FOREIGN_ROUNDS: f64 = 4.0;
 
 /// The round trips after a drain in which a decrease of the window says nothing about the route. Flows with too large a share shrink in favour
 /// of flows with too small a share, so the RTT stays. Where half of the RTT is queue, an update leaves three quarters of a share's error, and
@@ -129,12 +112,6 @@ pub enum Drain {
         window: f64,
         /// avgRTT before, in seconds.
         average: f64,
-        /// The time from which on samples show the drained queue, in seconds.
-        from: f64,
-        /// The least of these samples, in seconds.
-        least: f64,
-        /// The RTT at which the drain ends early, in seconds.
-        enough: f64,
     },
     /// The window returns to its size.
     Refilling,
@@ -164,21 +141,6 @@ pub struct Facts {
     pub noise: f64,
     /// Whether a drain may begin: the window is full, and no other part is changing it.
     pub may_begin: bool,
-    /// Whose the queue seems to be; `None` where drains are not used to find out.
-    pub looks: Option<Looks>,
-    /// The least time between two drains, in seconds.
-    pub apart: f64,
-}
-
-/// Whose the queue seems to be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Looks {
-    /// The queue is ours.
-    Clear,
-    /// The queue is not ours.
-    Foreign,
-    /// The queue is not ours, and the last drain did not show whose it is.
-    Doubtful,
 }
 
 /// The action on the window.
@@ -198,10 +160,6 @@ pub enum Action {
         window: f64,
         /// baseRTT over what avgRTT was before the drain.
         share: f64,
-        /// avgRTT before the drain, in seconds.
-        before: f64,
-        /// The least sample of the drain, in seconds.
-        least: f64,
     },
 }
 
@@ -222,31 +180,20 @@ impl Drain {
                     *self = Self::Waiting { since, seen: now };
                 }
                 let is_falling = (rtt + facts.noise) - base < rule.join * (average - base);
-                let (join_after, look_after) = match facts.looks {
-                    None | Some(Looks::Clear) => (JOIN_AFTER * rule.interval, f64::INFINITY),
-                    Some(Looks::Foreign) => (JOIN_LOOKS_AFTER, FOREIGN_ROUNDS * rtt),
-                    Some(Looks::Doubtful) => (JOIN_LOOKS_AFTER, greater(FOREIGN_ROUNDS * rtt, LOOKS_APART)),
-                };
-                let is_due = waited >= greater(rule.interval, facts.apart)
-                    || is_falling && waited >= join_after
-                    || waited >= look_after;
-                let is_seen = rule.is_unseen && !is_known(look_after) && now - seen < UNSEEN_ROUNDS * rtt;
+                let is_due = waited >= rule.interval || is_falling && waited >= JOIN_AFTER * rule.interval;
+                let is_seen = rule.is_unseen && now - seen < UNSEEN_ROUNDS * rtt;
                 if !is_due || !facts.may_begin || is_seen {
                     return if is_falling { Action::Aside } else { Action::None };
                 }
-                *self = Self::draining(now, rtt, (window, average), 0.0);
+                *self = Self::Draining { until: now + ROUNDS * rtt, window, average };
                 Action::Fall(rule.share * window)
             }
-            Self::Draining { until, window, average, from, mut least, enough } => {
-                if now >= from || rtt <= enough {
-                    least = lesser(least, rtt);
-                }
-                if now < until && rtt > enough {
-                    *self = Self::Draining { until, window, average, from, least, enough };
+            Self::Draining { until, window, average } => {
+                if now < until {
                     return Action::Hold;
                 }
                 *self = Self::Refilling;
-                Action::Return { window, share: (base / average).min(1.0), before: average, least }
+                Action::Return { window, share: (base / average).min(1.0) }
             }
             Self::Refilling => {
                 if facts.pending <= 0.0 {
@@ -262,13 +209,6 @@ impl Drain {
                 Action::None
             }
         }
-    }
-
-    /// The state after the window was reduced at an RTT of `rtt` seconds, from `window` segments at an avgRTT of `average`. The window returns early at
-    /// an RTT of `enough`.
-    pub fn draining(now: f64, rtt: f64, (window, average): (f64, f64), enough: f64) -> Self {
-        let (from, until) = (now + rtt, now + ROUNDS * rtt);
-        Self::Draining { until, window, average, from, least: f64::INFINITY, enough }
     }
 
     /// Handles a loss or a timeout, which ends a drain: the reduced window is halved, as every window is.
@@ -303,8 +243,6 @@ mod tests {
         pending: 0.0,
         noise: 0.0,
         may_begin: true,
-        looks: None,
-        apart: 0.0,
     };
 
     /// The first ACK at 0 s, and the drain.
@@ -324,39 +262,13 @@ mod tests {
         // The path is 90 ms long: the window returns to less than it was.
         assert_eq!(
             drain.on_ack(&Facts { now: 10.25, ..low }, &RULE),
-            Action::Return { window: 120.0, share: 0.09 / 0.12, before: 0.12, least: 0.09 }
+            Action::Return { window: 120.0, share: 0.09 / 0.12 }
         );
         assert_eq!(drain.on_ack(&Facts { now: 10.4, pending: 9.0, ..low }, &RULE), Action::Hold);
         assert_eq!(drain.on_ack(&Facts { now: 10.5, ..low }, &RULE), Action::Hold);
         assert_eq!(drain.on_ack(&Facts { now: 10.58, ..low }, &RULE), Action::Hold);
         assert_eq!(drain.on_ack(&Facts { now: 10.6, ..low }, &RULE), Action::None);
         assert_eq!(drain, Drain::Waiting { since: 10.6, seen: 10.6 });
-    }
-
-    /// A drain follows after four round trips, here 0.48 s, if the queue is not the flow's own; again after 2.5 s.
-    #[test]
-    fn a_foreign_queue_is_looked_at() {
-        let rule = Rule { is_unseen: true, ..RULE };
-        let foreign = Facts { looks: Some(Looks::Foreign), ..REST };
-        let mut drain = waiting();
-        assert_eq!(drain.on_ack(&Facts { now: 0.47, ..foreign }, &rule), Action::None);
-        assert_eq!(drain.on_ack(&Facts { now: 0.49, ..foreign }, &rule), Action::Fall(60.0));
-        let doubtful = Facts { looks: Some(Looks::Doubtful), ..REST };
-        let mut drain = waiting();
-        assert_eq!(drain.on_ack(&Facts { now: 2.4, ..doubtful }, &rule), Action::None);
-        assert_eq!(drain.on_ack(&Facts { now: 2.6, ..doubtful }, &rule), Action::Fall(60.0));
-    }
-
-    /// A drain with a sufficient RTT ends when a sample reaches it.
-    #[test]
-    fn enough_is_enough() {
-        let mut drain = Drain::draining(1.0, 0.4, (100.0, 0.1), 0.11);
-        assert_eq!(drain.on_ack(&Facts { now: 1.2, rtt: 0.2, ..REST }, &RULE), Action::Hold);
-        let shown = Facts { now: 1.3, rtt: 0.105, ..REST };
-        assert_eq!(
-            drain.on_ack(&shown, &RULE),
-            Action::Return { window: 100.0, share: 1.0, before: 0.1, least: 0.105 }
-        );
     }
 
     /// A quarter of the queue is gone: not before 5 s, and not while something else moves the window.

@@ -18,7 +18,7 @@ impl Fast {
             gauges.show("noise_s", self.noise.level());
             gauges.show("alpha", self.alpha());
         }
-        if self.settings.base_rtt.is_some() || self.settings.rival.is_some() {
+        if self.settings.base_rtt.is_some() {
             gauges.show("reroutes", self.reroutes as f64);
         }
         if self.settings.refill.is_some() {
@@ -26,9 +26,6 @@ impl Fast {
             gauges.show("ipd_average_s", self.ccafr.ipd_average());
             // 0 off, 1 the first series, 2 filling.
             gauges.show("refill_mode", f64::from(self.ccafr.mode() as u8));
-        }
-        if self.settings.rival.is_some() {
-            gauges.show("competing", f64::from(u8::from(self.competition.is_some())));
         }
         if self.trial_rule.is_some() {
             gauges.show("loss_known", self.trial.known());

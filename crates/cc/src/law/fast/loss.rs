@@ -31,8 +31,6 @@ pub enum Policy {
     Trial {
         /// The largest share of lost segments that counts as random.
         random_most: f64,
-        /// Whether many simultaneous losses without a queue count as a fade of the link.
-        fades: bool,
     },
 }
 
@@ -42,17 +40,13 @@ impl Choice for Policy {
         // The paper has no limit.
         ("composite", Self::Composite { random_most: 1.0 }),
         // No link worth using loses 5 % at random.
-        ("trial", Self::Trial { random_most: 0.05, fades: false }),
+        ("trial", Self::Trial { random_most: 0.05 }),
     ];
 
     fn visit(&mut self, fields: &mut Fields<'_>) {
-        if let Self::Composite { random_most } | Self::Trial { random_most, .. } = self {
+        if let Self::Composite { random_most } | Self::Trial { random_most } = self {
             let help = "bound: the largest share of lost segments that counts as random";
             fields.number("random_most", random_most, 0.001..=1.0, "", help);
-        }
-        if let Self::Trial { fades, .. } = self {
-            let help = "whether simultaneous losses without a queue count as a fade of the link and begin no trial, and a trial ends after 32 round trips";
-            fields.switch("fades", fades, help);
         }
     }
 }

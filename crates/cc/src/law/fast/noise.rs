@@ -62,10 +62,6 @@ const SPAN: f64 = 1.0;
 /// A jump of more than this share of the gap is the end of a batch. A smaller one may be a growing queue while few segments leave.
 const MOST: f64 = 0.5;
 
-/// The seconds for which the largest noise is remembered: at least this, at most twice as long. Where hosts stall now and then, the noise of a second falls
-/// and rises within seconds, and the queue follows the alpha that it made in some twenty round trips.
-const REMEMBERED: f64 = 20.0;
-
 /// The time for which samples are kept for their minimum, in multiples of noise: long enough to hold a batch even if batches are irregular.
 const KEPT: f64 = 1.5;
 
@@ -78,9 +74,6 @@ pub struct Noise {
     measured: f64,
     /// The noise in seconds.
     level: f64,
-    /// The noise with the sign reversed; below, the largest of the last [`REMEMBERED`].
-    levels: Recent,
-    most: f64,
     /// Samples in seconds.
     rtts: Recent,
     /// The last gap that raised a sample: the time until which held packets may arrive, and the least sample before the gap, in seconds.
@@ -134,7 +127,6 @@ impl Noise {
                 self.stall = Some((now + lesser(passed, PART * average), least_before));
             }
         }
-        self.most = -self.levels.on_value(now, -self.level, REMEMBERED);
         let kept = self.kept(rule);
         let least = self.rtts.on_value(now, rtt, kept);
         self.last = Some((now, rtt, least));
@@ -158,11 +150,6 @@ impl Noise {
     /// The longest wait for the next batch, in seconds.
     pub fn level(&self) -> f64 {
         self.level
-    }
-
-    /// The largest recent level, in seconds: a queue of that time may still be there.
-    pub fn recent(&self) -> f64 {
-        self.most
     }
 
     /// The factor of alpha because of the noise, at a rate in segments a second.
@@ -239,16 +226,13 @@ mod tests {
         assert!(noise.level() < 1e-4, "{}", noise.level());
     }
 
-    /// A single stall of 50 ms is little noise: 50²/1000. It is remembered for some twenty seconds, and at most forty.
+    /// A single stall of 50 ms is little noise: 50²/1000.
     #[test]
     fn what_happens_once_hardly_counts() {
         let (noise, ..) = batches(1e-4, 3.0, |time| if (2.5..2.55).contains(&time) { 2.55 } else { time });
         assert!((0.001..0.0025).contains(&noise.level()), "{}", noise.level());
         let (noise, ..) = batches(1e-4, 10.0, |time| if (2.5..2.55).contains(&time) { 2.55 } else { time });
         assert!(noise.level() < 1e-4, "{}", noise.level());
-        assert_near(noise.recent(), 0.0025, 0.05);
-        let (noise, ..) = batches(1e-4, 43.0, |time| if (2.5..2.55).contains(&time) { 2.55 } else { time });
-        assert!(noise.recent() < 1e-4, "{}", noise.recent());
     }
 
     /// The first packet of a batch has waited for 4 ms and counts as the last one of the batch before, which has waited for next to nothing.

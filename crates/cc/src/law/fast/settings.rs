@@ -6,7 +6,7 @@ use super::clockwork::Which;
 use super::estimator::Weights;
 use super::loss::Policy;
 use super::window::Goal;
-use super::{base_rtt, drain, memory, noise, refill, rival, share};
+use super::{base_rtt, drain, memory, noise, refill};
 use crate::settings::{Fields, INITIAL_WINDOW, Table};
 
 /// The settings of FAST and its parts.
@@ -16,8 +16,6 @@ pub struct FastSettings {
     pub initial_window: f64,
     /// The goal of the window law.
     pub goal: Goal,
-    /// `None`: alpha is the same at any rate.
-    pub share: Option<share::Rule>,
     /// The growth of the window while the queue is short.
     pub increase: MultiplicativeIncrease,
     /// The weight of samples in avgRTT.
@@ -38,8 +36,6 @@ pub struct FastSettings {
     pub noise: Option<noise::Rule>,
     /// `None`: there are no drains.
     pub drain: Option<drain::Rule>,
-    /// `None`: there is no competition with a rival that fills the queue. Else drains detect a rival.
-    pub rival: Option<rival::Rule>,
 }
 
 /// Multiplicative increase: while the queue is short, the window grows by one segment for each acknowledged segment.
@@ -61,7 +57,6 @@ impl FastSettings {
         initial_window: INITIAL_WINDOW,
         // FAST's alpha for 100 Mbit/s: 2.4 ms of queue there, 24 ms at 10 Mbit/s.
         goal: Goal { alpha: 20.0, beta: 0.0, gamma: 0.5 },
-        share: None,
         increase: MultiplicativeIncrease { threshold: 0.00075, queued_most: UNBOUNDED, pace: 0.0, is_known: false },
         weights: Weights::NS2,
         clockwork: Which::Own,
@@ -72,7 +67,6 @@ impl FastSettings {
         memory: None,
         noise: None,
         drain: None,
-        rival: None,
     };
 }
 
@@ -90,8 +84,6 @@ impl Table for FastSettings {
         let help = "the window shrinks above this many queued segments; up to alpha there is no dead band";
         fields.number("beta", beta, 0.0..=100_000.0, "segments", help);
         fields.number("gamma", gamma, 0.001..=1.0, "", "share of the way to the target in one update");
-        let help = "whether alpha is constant, or in proportion to the root of the rate";
-        fields.choice("alpha_by_rate", &mut self.share, help);
         fields.table("multiplicative_increase", &mut self.increase);
         let help = "largest weight of a sample in avgRTT; 0.25 in fast-2006";
         fields.number("average_weight", &mut self.weights.most, 1e-6..=1.0, "", help);
@@ -112,8 +104,6 @@ impl Table for FastSettings {
         fields.choice("noise", &mut self.noise, help);
         let help = "whether the window is reduced from time to time, to measure the RTT without a queue";
         fields.choice("drain", &mut self.drain, help);
-        let help = "beside a rival that fills the queue, which drains show: yield, or the window of CUBIC; a longer route is told from it";
-        fields.choice("rival", &mut self.rival, help);
     }
 }
 

@@ -7,7 +7,6 @@ use crate::testing::assert_near;
 use crate::testing::bottleneck::Bottleneck;
 
 mod events;
-mod others;
 
 /// For tests of the equilibrium.
 const NO_DRAINS: (&str, &str) = ("drain", "off");

@@ -38,8 +38,6 @@ pub struct Rule {
     pub most: f64,
     /// The time for which losses count as congestion after a trial, in seconds.
     pub span: f64,
-    /// Whether simultaneous losses without a queue count as a fade, and a trial without a result ends.
-    pub fades: bool,
 }
 
 /// The share of segments that may be lost without a trial: the loss rate of Reno at a window of 25 segments ([mathis-1997]: 1.5/w²). A rival is no
@@ -87,21 +85,6 @@ const AS_LONG: f64 = 0.5;
 /// The round trips until the segments that left before a trial are settled: one for the ACK, one for a retransmission.
 const ROUNDS: f64 = 2.0;
 
-/// The round trips after which a trial without a result ends: a small window carries too little for a result.
-const LONGEST: f64 = 32.0;
-
-/// The least number of losses in a fade: when a radio fades for 5 ms at 10 Mbit/s, there are four.
-const FADE_LEAST: f64 = 4.0;
-
-/// The losses of a fade are detected within this many round trips. Losses by too high a rate go on for longer, as the rate has not changed yet.
-const FADE_LONGEST: f64 = 0.75;
-
-/// There are no losses within this many round trips after a fade.
-const FADE_APART: f64 = 2.0;
-
-/// The largest queueing delay at a fade, in multiples of the delay in equilibrium.
-const FADE_QUEUE: f64 = 1.5;
-
 /// The growth of the returning window for each acknowledged segment, as after a drain.
 pub const RETURN: f64 = super::drain::RETURN;
 
@@ -118,20 +101,7 @@ pub struct Trial {
     since: Count,
     /// The longest queueing delay of a loss among these, in seconds.
     queueing: f64,
-    burst: Burst,
     state: State,
-}
-
-/// Losses that were detected together, while watching.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Burst {
-    /// When the first of them was detected, in seconds; below, the last.
-    from: f64,
-    last: f64,
-    lost: f64,
-    /// The state before it: the excess; below, the segments since there was none.
-    excess: f64,
-    since: Count,
 }
 
 /// Segments.
@@ -213,8 +183,6 @@ pub struct Facts {
     pub queueing: f64,
     /// The window in segments.
     pub window: f64,
-    /// The queueing delay of the flow's own segments in equilibrium, in seconds.
-    pub rest: f64,
 }
 
 impl Trial {
@@ -233,9 +201,8 @@ impl Trial {
                 *counted = Count::default();
                 Action::Hold
             }
-            State::Trying { from, suspected, counted, ratio, queueing } => {
+            State::Trying { suspected, counted, ratio, queueing, .. } => {
                 counted.add(acked, lost);
-                let is_long = rule.fades && now - *from > LONGEST * rtt;
                 let queueing = *queueing;
                 let (before, expected) = (window * *ratio, suspected.share() * counted.sum());
                 let is_beyond = counted.share() > BEYOND * rule.most;
@@ -253,10 +220,6 @@ impl Trial {
                 // All losses of a window are detected when the whole window has arrived.
                 if expected >= EXPECTED && counted.sum() >= window && counted.lost < LOST_STILL {
                     self.give_way((now, rtt), (before, queueing), known, rule)
-                } else if is_long {
-                    self.state = State::Returning { target: before };
-                    self.begin();
-                    Action::Return(before)
                 } else {
                     Action::Hold
                 }
@@ -298,9 +261,6 @@ impl Trial {
         if self.excess <= 0.0 {
             self.begin();
         }
-        if rule.fades && self.is_fading(facts) {
-            return Action::None;
-        }
         if lost > 0.0 {
             self.queueing = greater(self.queueing, queueing);
         }
@@ -319,35 +279,6 @@ impl Trial {
         let (ratio, queueing) = (1.0 / (LEFT * (1.0 - suspected.share())), self.queueing);
         self.state = State::Trying { from: now + ROUNDS * rtt, suspected, counted: Count::default(), ratio, queueing };
         Action::Fall(window / ratio)
-    }
-
-    /// Whether the present losses may be a fade: many at once, without a queue, and none before or after. The losses of a fade are forgotten.
-    fn is_fading(&mut self, facts: &Facts) -> bool {
-        let &Facts { now, lost, rtt, queueing, rest, .. } = facts;
-        let Burst { from, last, .. } = self.burst;
-        let is_open = self.burst.lost > 0.0;
-        if is_open && now - last > FADE_APART * rtt {
-            if self.burst.lost >= FADE_LEAST && last - from <= FADE_LONGEST * rtt {
-                (self.excess, self.since) = (self.burst.excess, self.burst.since);
-                self.seen.lost = greater(self.seen.lost - self.burst.lost, 0.0);
-            }
-            self.burst = Burst::default();
-        }
-        if lost > 0.0 {
-            if self.burst.lost <= 0.0 {
-                // These losses are in the excess already.
-                let excess = greater(self.excess - lost, 0.0);
-                let since = Count { lost: greater(self.since.lost - lost, 0.0), ..self.since };
-                self.burst = Burst { from: now, last: now, lost: 0.0, excess, since };
-            }
-            // A queue that overflows is longer than in equilibrium.
-            if queueing > FADE_QUEUE * rest {
-                self.burst.from = f64::NEG_INFINITY;
-            }
-            (self.burst.last, self.burst.lost) = (now, self.burst.lost + lost);
-        }
-        let Burst { from, last, lost, .. } = self.burst;
-        lost >= FADE_LEAST && last - from <= FADE_LONGEST * rtt
     }
 
     /// The share of segments that may be lost.
@@ -445,9 +376,6 @@ impl Trial {
     /// Resets the excess.
     fn begin(&mut self) {
         (self.excess, self.since, self.queueing) = (0.0, Count::default(), 0.0);
-        if self.burst.lost > 0.0 {
-            (self.burst.excess, self.burst.since) = (0.0, Count::default());
-        }
     }
 
     /// The known random share of losses; zero if none is known.

@@ -79,18 +79,6 @@ impl Pipe {
         Self { is_known: false, carried: Recent::new() }
     }
 
-    /// Whether the path was full once.
-    pub fn was_full(&self) -> bool {
-        self.is_known
-    }
-
-    /// A path that is assumed to hold `segments`, from `now` seconds on.
-    pub fn known(now: f64, segments: f64) -> Self {
-        let mut carried = Recent::new();
-        carried.on_value(now, -segments, Self::SPAN);
-        Self { is_known: true, carried }
-    }
-
     /// Handles the ACK at `now` seconds of a segment that left with `flight` segments in flight. Its RTT is `rtt` seconds, the one without a queue
     /// `base`; `is_full` is whether there is a standing queue. Returns the segments that fit, infinite before the path was first full.
     pub fn on_ack(&mut self, now: f64, flight: f64, base: f64, rtt: f64, is_full: bool) -> f64 {

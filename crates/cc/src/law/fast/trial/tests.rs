@@ -1,7 +1,7 @@
 use super::*;
 use crate::testing::assert_near;
 
-const RULE: Rule = Rule { most: 0.05, span: 10.0, fades: true };
+const RULE: Rule = Rule { most: 0.05, span: 10.0 };
 
 /// A path of 100 ms and a window of 100 segments: 1000 segments a second.
 struct Path {
@@ -21,15 +21,8 @@ impl Path {
         for left in (0..segments).rev() {
             self.now += 0.1 / self.window;
             let lost = f64::from(u8::from(is_one_lost && left == 0));
-            let facts = Facts {
-                now: self.now,
-                acked: 1.0,
-                lost,
-                rtt: 0.1,
-                queueing: self.queueing,
-                window: self.window,
-                rest: 0.0,
-            };
+            let facts =
+                Facts { now: self.now, acked: 1.0, lost, rtt: 0.1, queueing: self.queueing, window: self.window };
             match self.trial.on_ack(&facts, &RULE) {
                 Action::None | Action::Hold => {}
                 Action::Fall(window) => {
@@ -208,7 +201,7 @@ fn much_loss_in_a_trial_is_congestion() {
 fn losses_of_a_window_that_are_found_at_once_are_random() {
     let mut path = Path::trying();
     let now = path.now + 0.5;
-    let facts = |lost| Facts { now, acked: 1.0, lost, rtt: 0.1, queueing: 0.0, window: 740.0, rest: 0.0 };
+    let facts = |lost| Facts { now, acked: 1.0, lost, rtt: 0.1, queueing: 0.0, window: 740.0 };
     assert_eq!(path.trial.on_ack(&facts(13.0), &RULE), Action::Hold);
     let acked = (1..300).find(|_| path.trial.on_ack(&facts(0.0), &RULE) != Action::Hold);
     assert_eq!(acked, Some(115), "13 are a tenth of 130, of which one had come before");
@@ -229,7 +222,7 @@ fn a_fifth_is_never_random() {
 #[test]
 fn losses_that_are_found_at_once_are_those_of_a_window() {
     let mut trial = Trial::new();
-    let facts = |lost| Facts { now: 9.0, acked: 1.0, lost, rtt: 0.1, queueing: 0.004, window: 1000.0, rest: 0.002 };
+    let facts = |lost| Facts { now: 9.0, acked: 1.0, lost, rtt: 0.1, queueing: 0.004, window: 1000.0 };
     assert_eq!(trial.on_ack(&facts(20.0), &RULE), Action::None);
     let action = (0..500).map(|_| trial.on_ack(&facts(0.0), &RULE)).find(|action| *action != Action::None);
     assert_eq!(action, Some(Action::Fall(735.0)));
@@ -239,36 +232,6 @@ fn losses_that_are_found_at_once_are_those_of_a_window() {
     for _ in 0..1000 {
         assert_eq!(trial.on_ack(&facts(0.0), &RULE), Action::None);
     }
-}
-
-/// The same twenty losses with no more queue than in equilibrium are a fade if none follow: there is no action, and two round trips later they are
-/// forgotten. If losses go on for more than three quarters of a round trip, the rate is too high, and a trial begins.
-#[test]
-fn losses_at_once_without_a_queue_are_a_fade() {
-    let facts = |now, lost| Facts { now, acked: 1.0, lost, rtt: 0.1, queueing: 0.002, window: 200.0, rest: 0.002 };
-    let mut trial = Trial::new();
-    for fade in 0..100 {
-        let now = 0.5 * f64::from(fade);
-        for loss in 0..20 {
-            assert_eq!(trial.on_ack(&facts(now + 2.5e-4 * f64::from(loss), 1.0), &RULE), Action::None);
-        }
-        assert_eq!(trial.on_ack(&facts(now + 0.21, 0.0), &RULE), Action::None);
-        assert!(trial.excess < 1e-9, "{}", trial.excess);
-    }
-    assert!(trial.known() <= 0.0);
-    let begun = (0..20).find(|loss| trial.on_ack(&facts(60.0 + 0.01 * f64::from(*loss), 2.0), &RULE) != Action::None);
-    assert_eq!(begun, Some(8), "after 0.075 s");
-}
-
-/// A window of three carries so little that a trial would last for minutes: it ends after 32 round trips.
-#[test]
-fn a_trial_that_shows_nothing_is_over() {
-    let mut path = Path { window: 3.0, ..Path::new() };
-    while !matches!(path.arrive(20, true), Action::Fall(_)) {}
-    let began = path.now;
-    while path.arrive(1, false) == Action::None {}
-    assert_near(path.now - began, 3.4, 0.05);
-    assert!(matches!(path.trial.state, State::Returning { .. }));
 }
 
 /// A timeout ends a trial, but not congestion. Spurious losses begin no trial.

@@ -79,12 +79,12 @@ impl DrainClock {
         let after = now - self.own.at;
         if rtt - base > 2.0 * tolerance {
             self.had_queue = true;
-            self.has_refilled |= after > 3.0 * mean;
         }
+        self.has_refilled |= after > REFILL_ROUNDS * mean && rtt - base > tolerance;
         self.deepest.hear_latest(model);
         if is_draining {
             self.own.hear(rtt, now);
-        } else if self.has_refilled && after > (8.0 * mean).max(0.5) && after < 0.5 * self.interval {
+        } else if self.has_refilled && after > (LATER_ROUNDS * mean).max(LATER_S) && after < 0.5 * self.interval {
             self.later.hear(rtt, now);
         }
     }
@@ -215,17 +215,22 @@ const ROUNDS_BESIDE_RIVAL: f64 = 12.0;
 /// A dip is deepest half a round trip after the flight is at its least, which is a round trip after the drain began.
 const DIP_ROUNDS: f64 = 1.5;
 
+/// A queue that is there so long after a dip has come back after it, and a dip so long after it is another's.
+const REFILL_ROUNDS: f64 = 2.0;
+const LATER_ROUNDS: f64 = 3.0;
+const LATER_S: f64 = 0.3;
+
 /// A dip so many round trips after another is not the same: a drain takes two to five.
 const OTHER_DIP_ROUNDS: f64 = 8.0;
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::law::anabranch2::Anabranch2Settings;
+    use crate::law::anabranch::AnabranchSettings;
 
     /// A clock of 5 s after a drain at 10 s whose dip was `own` seconds, and a dip of `other` at `at`.
     fn clock(own: f64, other: f64, at: f64) -> (DrainClock, Model) {
-        let mut model = Model::new(&Anabranch2Settings::DEFAULT);
+        let mut model = Model::new(&AnabranchSettings::DEFAULT);
         (model.base, model.mean, model.tolerance) = (0.05, 0.06, 0.001);
         let mut clock = DrainClock::new(5.0);
         clock.begin(10.0);

@@ -143,7 +143,7 @@ impl Cruise {
     /// A loss while the window is `window`. Returns the window that it leaves, if it reduces it.
     pub(super) fn on_loss(&mut self, core: &Core, window: f64) -> Option<f64> {
         let model = &core.model;
-        let explained = (model.alpha() / model.rate.max(1.0)).max(model.tolerance);
+        let explained = (model.alpha_full() / model.rate.max(1.0)).max(model.tolerance);
         let is_congested = model.queue_most() > 1.75 * explained
             || model.loss_share() > LOSSES_MOST
             || model.loss_share_long() > LOSSES_MOST_LONG;

@@ -15,7 +15,7 @@ fn queueing_delay_grows_with_root_of_flows() {
         path.paced = true;
         // Without drains, and with flows that all know the path.
         let pairs = [("initial_window", "1"), ("drain_interval", "60s")];
-        (0..count).for_each(|number| _ = path.flow("anabranch2", &pairs, 60 + 20 * number));
+        (0..count).for_each(|number| _ = path.flow("anabranch", &pairs, 60 + 20 * number));
         // Before the base is forgotten.
         path.run(20.0);
         let (queue, rates) = path.means(8.0);
@@ -32,7 +32,7 @@ fn late_comers_share_fairly_and_queue_stays_short() {
     let mut path = Bottleneck::new(4000.0);
     (path.buffer, path.paced) = (800.0, true);
     for _ in 0..3 {
-        path.flow("anabranch2", &[], 50);
+        path.flow("anabranch", &[], 50);
         path.run(20.0);
     }
     path.run(60.0);
@@ -48,7 +48,7 @@ fn longer_route_is_filled() {
     for factor in [2, 3] {
         let mut path = Bottleneck::new(1250.0);
         path.paced = true;
-        let flow = path.flow("anabranch2", &[], 125);
+        let flow = path.flow("anabranch", &[], 125);
         path.run(30.0);
         path.reroute(flow, 125 * factor);
         path.run(30.0);
@@ -66,7 +66,7 @@ fn one_cubic_leaves_a_fair_part_whoever_begins() {
         for ours_first in [true, false] {
             let mut path = Bottleneck::new(2000.0);
             (path.buffer, path.paced) = (buffer, true);
-            let names = if ours_first { ["anabranch2", "cubic"] } else { ["cubic", "anabranch2"] };
+            let names = if ours_first { ["anabranch", "cubic"] } else { ["cubic", "anabranch"] };
             let flow = 1 - usize::from(ours_first);
             for name in names {
                 path.flow(name, &[], 50);
@@ -84,7 +84,7 @@ fn one_cubic_leaves_a_fair_part_whoever_begins() {
 fn rival_that_is_yielded_to_has_the_link() {
     let mut path = Bottleneck::new(2000.0);
     (path.buffer, path.paced) = (400.0, true);
-    let flow = path.flow("anabranch2", &[("rival", "yield")], 50);
+    let flow = path.flow("anabranch", &[("rival", "yield")], 50);
     path.run(15.0);
     path.flow("cubic", &[], 50);
     path.run(60.0);
@@ -97,7 +97,7 @@ fn rival_that_is_yielded_to_has_the_link() {
 fn random_losses_do_not_reduce_the_rate() {
     let mut path = Bottleneck::new(2000.0);
     (path.damage, path.paced) = (0.01, true);
-    let flow = path.flow("anabranch2", &[], 100);
+    let flow = path.flow("anabranch", &[], 100);
     path.run(60.0);
     let (_, rates) = path.means(40.0);
     assert!(rates[flow] > 0.9 * 0.99 * 2000.0, "{rates:?}");
@@ -109,7 +109,7 @@ fn random_losses_do_not_reduce_the_rate() {
 fn shallow_buffer_is_filled_with_few_losses() {
     let mut path = Bottleneck::new(6250.0);
     (path.buffer, path.paced) = (12.0, true);
-    path.flow("anabranch2", &[], 50);
+    path.flow("anabranch", &[], 50);
     path.run(60.0);
     let (_, rates) = path.means(40.0);
     assert!(rates[0] > 0.9 * 6250.0, "{rates:?}");
@@ -119,7 +119,7 @@ fn shallow_buffer_is_filled_with_few_losses() {
 fn start_ends_without_loss_when_half_of_alpha_is_queued() {
     let mut path = Bottleneck::new(6250.0);
     (path.buffer, path.paced) = (600.0, true);
-    let flow = path.flow("anabranch2", &[], 100);
+    let flow = path.flow("anabranch", &[], 100);
     path.run(3.0);
     assert_near(path.gauge(flow, MODE), CRUISE, 1e-9);
     assert_eq!(path.losses(flow), 0);
@@ -129,7 +129,7 @@ fn start_ends_without_loss_when_half_of_alpha_is_queued() {
 
 #[test]
 fn timeout_leaves_one_segment_and_start_begins_anew() {
-    let mut flow = Flow::new("anabranch2", &[]);
+    let mut flow = Flow::new("anabranch", &[]);
     flow.rounds(4);
     flow.timeout();
     assert_eq!((flow.window(), flow.gauge(MODE)), (1.0, GROW));
@@ -137,7 +137,7 @@ fn timeout_leaves_one_segment_and_start_begins_anew() {
 
 #[test]
 fn spurious_loss_gives_the_window_back() {
-    let mut flow = Flow::new("anabranch2", &[]);
+    let mut flow = Flow::new("anabranch", &[]);
     flow.rounds(3);
     let window = flow.window();
     flow.loss(crate::controller::Signal::Timeout, Cause::Unknown);
@@ -147,7 +147,7 @@ fn spurious_loss_gives_the_window_back() {
 
 #[test]
 fn changed_path_begins_anew() {
-    let mut flow = Flow::new("anabranch2", &[("initial_window", "7")]);
+    let mut flow = Flow::new("anabranch", &[("initial_window", "7")]);
     flow.rounds(5);
     flow.restart(Restart::PathChanged);
     assert_eq!((flow.window(), flow.gauge("rtt_base_s")), (7.0, f64::INFINITY));

@@ -4,7 +4,7 @@
 
 use anabranch_units::Time;
 
-use super::Anabranch2Settings;
+use super::AnabranchSettings;
 use super::recent::{RecentMax, RecentMin};
 use crate::controller::{Ack, PathView};
 
@@ -51,6 +51,8 @@ pub(super) struct Model {
     pub(super) own_delay: f64,
     /// Whether a drain has shown the base: less flight gave no shorter RTT.
     pub(super) is_base_shown: bool,
+    /// Longer routes so far, for the gauges.
+    pub(super) reroutes: u32,
     /// The time over which the noise is a mean, at most a second, and the latest sample.
     measured: f64,
     last: Option<Sample>,
@@ -113,7 +115,7 @@ impl Count {
 }
 
 impl Model {
-    pub(super) fn new(settings: &Anabranch2Settings) -> Self {
+    pub(super) fn new(settings: &AnabranchSettings) -> Self {
         Self {
             alpha: settings.alpha,
             now: 0.0,
@@ -136,6 +138,7 @@ impl Model {
             alpha_most: f64::INFINITY,
             own_delay: 0.0,
             is_base_shown: false,
+            reroutes: 0,
             measured: 0.0,
             last: None,
             extrema: Extrema {
@@ -258,7 +261,8 @@ impl Model {
 
     /// Segments to keep queued.
     pub(super) fn alpha(&self) -> f64 {
-        self.alpha_full().min(self.alpha_most)
+        // What passes while ACKs are held back does not queue, so losses say nothing of it.
+        self.alpha_full().min(self.alpha_most.hypot(self.rate * self.noise))
     }
 
     /// The standing queueing delay.
@@ -295,7 +299,7 @@ impl Model {
     pub(super) fn lose(&mut self) {
         let full = self.alpha_full();
         let own = self.queued(self.queue_most()).max(ALPHA_LEAST);
-        self.alpha_most = (ALPHA_AFTER_LOSS * self.alpha().min(own)).max(0.2 * full).max(ALPHA_LEAST);
+        self.alpha_most = (ALPHA_AFTER_LOSS * full.min(self.alpha_most).min(own)).max(0.2 * full).max(ALPHA_LEAST);
     }
 
     fn recover_alpha(&mut self, passed: f64) {
@@ -322,6 +326,7 @@ impl Model {
         self.extrema.base = RecentMin::NONE;
         self.base = self.extrema.base.add(self.now, rtt, BASE_SPAN_S);
         self.is_base_shown = true;
+        self.reroutes = self.reroutes.saturating_add(1);
         self.extrema.peak = RecentMax::NONE;
         self.own_delay = 0.0;
     }
@@ -374,7 +379,7 @@ mod tests {
     fn loss_leaves_part_of_alpha_that_the_queue_held() {
         let full = (400.0_f64 + 39.0625).sqrt();
         for (peak, left) in [(0.1, 0.7 * full), (0.052, 0.7 * 312.5 * 0.002 / 0.052), (0.05, 0.2 * full)] {
-            let mut model = Model::new(&Anabranch2Settings::DEFAULT);
+            let mut model = Model::new(&AnabranchSettings::DEFAULT);
             (model.base, model.peak, model.old, model.rate) = (0.05, peak, 312.5, 6250.0);
             model.lose();
             assert_near(model.alpha(), left, 1e-9);
