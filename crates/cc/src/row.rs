@@ -171,9 +171,9 @@ impl Settings {
     pub fn value(&self, key: &str) -> Option<Value> {
         let parameters = self.parameters();
         let part = key.split_once('.').and_then(|(part, _)| parameters.iter().find(|known| known.name == part));
-        let is = part.map(|part| part.value);
-        let fits = |only: Option<&'static str>| only.is_none_or(|only| is == Some(Value::Choice(only)));
-        parameters.iter().find(|known| known.name == key && fits(known.only)).map(|known| known.value)
+        let is = part.map(|part| &part.value);
+        let fits = |only: Option<&'static str>| only.is_none_or(|only| is == Some(&Value::Choice(only)));
+        parameters.iter().find(|known| known.name == key && fits(known.only)).map(|known| known.value.clone())
     }
 
     /// The typed settings, if they have this type.

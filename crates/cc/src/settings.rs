@@ -6,21 +6,26 @@
 //!
 //! A part with several kinds is a [`Choice`]: the key of the part selects the kind, and the settings of that kind follow after a
 //! dot: `refill`, `refill.ipd_weight`. A setting of another kind is refused.
+//!
+//! Parts of a simulation (queues, error models) list their settings to the same visitor: [`Part`].
 
 mod error;
 mod parameter;
+mod part;
 
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::fmt;
-use std::mem::discriminant;
+use std::mem::{discriminant, take};
 use std::ops::RangeInclusive;
 
-use anabranch_units::Span;
+use anabranch_units::{Bytes, SimTime, Span};
 
 use self::parameter::is_in;
 
 pub use self::error::SettingError;
-pub use self::parameter::{Kind, Parameter, Value};
+pub use self::parameter::{Kind, PACKETS_MAX, Parameter, Scalar, Value};
+pub use self::part::{Flaw, Part, PartKind, word_of};
 
 /// The settings of a law, or of a part of one.
 pub trait Table: Clone + fmt::Debug + Send + Sync + 'static {
@@ -51,6 +56,10 @@ pub struct Fields<'a> {
     /// The kind of that part.
     only: Option<&'static str>,
     task: Task<'a>,
+    /// Whether a file must have the next field.
+    is_required: bool,
+    /// [`Parameter::size`] of the next field.
+    size: Option<u64>,
 }
 
 enum Task<'a> {
@@ -58,9 +67,81 @@ enum Task<'a> {
     List(&'a mut Vec<Parameter>),
     /// Sets `key` to `value`.
     Set { law: &'static str, key: &'a str, value: &'a str, outcome: &'a mut Option<Result<(), SettingError>> },
+    /// Sets fields to these values, and takes each that was set.
+    Put(&'a mut BTreeMap<String, Value>),
+}
+
+impl<'a> Fields<'a> {
+    const fn new(part: &'static str, only: Option<&'static str>, task: Task<'a>) -> Self {
+        Self { part, only, task, is_required: false, size: None }
+    }
 }
 
 impl Fields<'_> {
+    /// A file must have the next field.
+    pub fn required(&mut self) -> &mut Self {
+        self.is_required = true;
+        self
+    }
+
+    /// The next field is a size: a change of all sizes makes it smaller or larger, but not smaller than `least`.
+    pub fn size(&mut self, least: u64) -> &mut Self {
+        self.size = Some(least);
+        self
+    }
+
+    /// A number of packets, at least 1.
+    pub fn packets(&mut self, name: &'static str, field: &mut impl Scalar, help: &'static str) {
+        self.field(name, Kind::Packets, field, help);
+    }
+
+    /// A whole number from 0 on.
+    pub fn whole(&mut self, name: &'static str, field: &mut impl Scalar, help: &'static str) {
+        self.field(name, Kind::Whole, field, help);
+    }
+
+    /// An amount of data.
+    pub fn bytes(&mut self, name: &'static str, field: &mut impl Scalar, help: &'static str) {
+        self.field(name, Kind::Bytes, field, help);
+    }
+
+    /// A length of simulated time.
+    pub fn time(&mut self, name: &'static str, field: &mut impl Scalar, help: &'static str) {
+        self.field(name, Kind::Time, field, help);
+    }
+
+    /// A rate above 0.
+    pub fn rate(&mut self, name: &'static str, field: &mut impl Scalar, help: &'static str) {
+        self.field(name, Kind::Rate, field, help);
+    }
+
+    /// A number from 0 to 1, the probability of something.
+    pub fn probability(&mut self, name: &'static str, field: &mut impl Scalar, help: &'static str) {
+        self.field(name, Kind::PROBABILITY, field, help);
+    }
+
+    /// A list of whole numbers.
+    pub fn wholes(&mut self, name: &'static str, field: &mut Vec<u64>, help: &'static str) {
+        self.field(name, Kind::Wholes, field, help);
+    }
+
+    /// A list of simulated times.
+    pub fn times(&mut self, name: &'static str, field: &mut Vec<SimTime>, help: &'static str) {
+        self.field(name, Kind::Times, field, help);
+    }
+
+    fn field(&mut self, name: &'static str, kind: Kind, field: &mut impl Scalar, help: &'static str) {
+        let now = match (&kind, field.value()) {
+            (Kind::Bytes, Value::Whole(bytes)) => Value::Bytes(Bytes::new(bytes)),
+            (_, value) => value,
+        };
+        let Some(value) = self.scalar(name, kind, now, "", help) else { return };
+        match (Scalar::of(value.clone()), &mut self.task) {
+            (Some(value), _) => *field = value,
+            (None, Task::Put(values)) => drop(values.insert(name.to_owned(), value)),
+            (None, _) => {}
+        }
+    }
     /// A number, with its unit or `""`.
     pub fn number(
         &mut self,
@@ -87,9 +168,7 @@ impl Fields<'_> {
 
     /// `true` or `false`.
     pub fn switch(&mut self, name: &'static str, field: &mut bool, help: &'static str) {
-        if let Some(Value::Switch(switch)) = self.scalar(name, Kind::Switch, Value::Switch(*field), "", help) {
-            *field = switch;
-        }
+        self.field(name, Kind::Switch, field, help);
     }
 
     /// The window before the first ACK, in segments; every law of the project has it.
@@ -113,7 +192,7 @@ impl Fields<'_> {
                 for (kind, default) in C::KINDS {
                     let mut default = default.clone();
                     let shown = if *kind == word { &mut *field } else { &mut default };
-                    shown.visit(&mut Fields { part: name, only: Some(*kind), task: Task::List(list) });
+                    shown.visit(&mut Fields::new(name, Some(*kind), Task::List(list)));
                 }
             }
             Task::Set { law, key, value, outcome } => {
@@ -121,19 +200,20 @@ impl Fields<'_> {
                 if outcome.is_some() || !is_in(key, name) {
                     return;
                 }
-                field.visit(&mut Fields { part: name, only: Some(word), task: Task::Set { law, key, value, outcome } });
+                field.visit(&mut Fields::new(name, Some(word), Task::Set { law, key, value, outcome }));
                 if outcome.is_some() {
                     return;
                 }
                 let mut others = Vec::new();
                 for (kind, default) in C::KINDS.iter().filter(|(kind, _)| *kind != word) {
-                    default.clone().visit(&mut Fields { part: name, only: Some(*kind), task: Task::List(&mut others) });
+                    default.clone().visit(&mut Fields::new(name, Some(*kind), Task::List(&mut others)));
                 }
                 if let Some(kind) = others.iter().find(|other| other.name == key).and_then(|other| other.only) {
                     **outcome =
                         Some(Err(SettingError::OtherKind { law, key: key.to_owned(), part: name, kind, is: word }));
                 }
             }
+            Task::Put(values) => field.visit(&mut Fields::new(name, Some(word), Task::Put(values))),
         }
     }
 
@@ -142,8 +222,9 @@ impl Fields<'_> {
         let task = match &mut self.task {
             Task::List(list) => Task::List(list),
             Task::Set { law, key, value, outcome } => Task::Set { law, key, value, outcome },
+            Task::Put(values) => Task::Put(values),
         };
-        table.visit(&mut Fields { part: name, only: None, task });
+        table.visit(&mut Fields::new(name, None, task));
     }
 
     /// The value to set, if the key is this field's.
@@ -156,7 +237,8 @@ impl Fields<'_> {
         help: &'static str,
     ) -> Option<Value> {
         let name = if self.part.is_empty() { name.to_owned() } else { format!("{}.{name}", self.part) };
-        let parameter = Parameter { name, help, unit, kind, value, only: self.only };
+        let (is_required, size) = (take(&mut self.is_required), self.size.take());
+        let parameter = Parameter { name, help, unit, kind, value, only: self.only, is_required, size };
         match &mut self.task {
             Task::List(list) => {
                 list.push(parameter);
@@ -175,8 +257,16 @@ impl Fields<'_> {
                 });
                 parsed
             }
+            Task::Put(values) => values.remove(&parameter.name),
         }
     }
+}
+
+/// The fields that `visit` visits.
+fn list(visit: impl FnOnce(&mut Fields<'_>)) -> Vec<Parameter> {
+    let mut list = Vec::new();
+    visit(&mut Fields::new("", None, Task::List(&mut list)));
+    list
 }
 
 /// The suffix of the key of a part's kind.
@@ -202,15 +292,13 @@ pub trait AnyTable: fmt::Debug + Send + Sync {
 
 impl<T: Table> AnyTable for T {
     fn parameters(&self) -> Vec<Parameter> {
-        let mut list = Vec::new();
-        self.clone().visit(&mut Fields { part: "", only: None, task: Task::List(&mut list) });
-        list
+        list(|fields| self.clone().visit(fields))
     }
 
     fn set(&mut self, law: &'static str, key: &str, value: &str) -> Result<(), SettingError> {
         let mut outcome = None;
         let task = Task::Set { law, key, value, outcome: &mut outcome };
-        self.visit(&mut Fields { part: "", only: None, task });
+        self.visit(&mut Fields::new("", None, task));
         outcome.unwrap_or_else(|| Err(SettingError::unknown_key(law, key, &self.parameters())))
     }
 

@@ -51,6 +51,7 @@ fn settings(row: &'static Row, draws: &Draws) -> Settings {
             }
             Kind::Switch => (draw < 0.5).to_string(),
             Kind::Choice { options } => options[(draw * options.len() as f64) as usize % options.len()].to_owned(),
+            other => unreachable!("no law has a setting that is {other}"),
         };
         settings.set(&parameter.name, &text).expect("a draw lies within its parameter's range");
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use anabranch_units::Span;
+use anabranch_units::{Bytes, Rate, SimSpan, SimTime, Span};
 
 /// A setting and its present value.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +19,10 @@ pub struct Parameter {
     pub value: Value,
     /// The kind of its part that has it; `None` if all kinds have it.
     pub only: Option<&'static str>,
+    /// Whether a file must have it.
+    pub is_required: bool,
+    /// Of a size of its part, the least value that a change of all sizes may give it.
+    pub size: Option<u64>,
 }
 
 /// The valid values of a setting.
@@ -45,9 +49,29 @@ pub enum Kind {
         /// The valid words.
         options: Vec<&'static str>,
     },
+    /// A number of packets: at least 1, at most [`PACKETS_MAX`].
+    Packets,
+    /// A whole number from 0 on.
+    Whole,
+    /// An amount of data, written with its unit.
+    Bytes,
+    /// A length of simulated time, written with its unit.
+    Time,
+    /// A rate above 0, written with its unit.
+    Rate,
+    /// A list of whole numbers.
+    Wholes,
+    /// A list of simulated times.
+    Times,
 }
 
+/// The most packets of a queue or a window: a larger limit is the same as none, and sums of such numbers stay within 32 bits.
+pub const PACKETS_MAX: u32 = 1_000_000_000;
+
 impl Kind {
+    /// A number from 0 to 1, a probability.
+    pub const PROBABILITY: Self = Self::Number { least: 0.0, most: 1.0 };
+
     pub(super) fn parse(&self, text: &str) -> Option<Value> {
         let text = text.trim();
         match self {
@@ -61,6 +85,22 @@ impl Kind {
             }
             Self::Switch => text.parse().ok().map(Value::Switch),
             Self::Choice { options } => options.iter().copied().find(|&option| option == text).map(Value::Choice),
+            Self::Packets | Self::Whole => text.parse().ok().map(Value::Whole).filter(|value| self.allows(value)),
+            Self::Bytes => text.parse().ok().map(Value::Bytes),
+            Self::Time => text.parse().ok().map(Value::Time),
+            Self::Rate => text.parse().ok().map(Value::Rate).filter(|value| self.allows(value)),
+            Self::Wholes | Self::Times => None,
+        }
+    }
+
+    /// Whether a value of this type lies within the range.
+    pub(super) fn allows(&self, value: &Value) -> bool {
+        match (self, value) {
+            (Self::Number { least, most }, Value::Number(number)) => (*least..=*most).contains(number),
+            (Self::Span { least, most }, Value::Span(span)) => (*least..=*most).contains(span),
+            (Self::Packets, Value::Whole(packets)) => (1..=u64::from(PACKETS_MAX)).contains(packets),
+            (Self::Rate, Value::Rate(rate)) => rate.bits_per_second() > 0,
+            _ => true,
         }
     }
 }
@@ -73,12 +113,19 @@ impl fmt::Display for Kind {
             Self::Span { least, most } => write!(f, "a length of time from {least} to {most}"),
             Self::Switch => write!(f, "true or false"),
             Self::Choice { options } => write!(f, "one of {}", options.join(", ")),
+            Self::Packets => write!(f, "a whole number of packets from 1 to {PACKETS_MAX}"),
+            Self::Whole => write!(f, "a whole number, not below 0"),
+            Self::Bytes => write!(f, "an amount of data, such as \"1500B\""),
+            Self::Time => write!(f, "a length of time, such as \"100ms\""),
+            Self::Rate => write!(f, "a rate above 0, such as \"1.5Mbit/s\""),
+            Self::Wholes => write!(f, "a list of whole numbers"),
+            Self::Times => write!(f, "a list of times"),
         }
     }
 }
 
 /// The value of a setting.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// A number in the setting's unit.
     Number(f64),
@@ -88,9 +135,23 @@ pub enum Value {
     Switch(bool),
     /// One of the valid words.
     Choice(&'static str),
+    /// A whole number.
+    Whole(u64),
+    /// An amount of data.
+    Bytes(Bytes),
+    /// A length of simulated time.
+    Time(SimSpan),
+    /// A rate in bits per second.
+    Rate(Rate),
+    /// Several whole numbers.
+    Wholes(Vec<u64>),
+    /// Several simulated times.
+    Times(Vec<SimTime>),
+    /// None: the setting is one of several alternatives, or has no default.
+    Absent,
 }
 
-/// In the syntax for setting it.
+/// In the syntax for setting it; of a list, the first eight.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -98,7 +159,86 @@ impl fmt::Display for Value {
             Self::Span(span) => span.fmt(f),
             Self::Switch(switch) => switch.fmt(f),
             Self::Choice(choice) => choice.fmt(f),
+            Self::Whole(number) => number.fmt(f),
+            Self::Bytes(bytes) => bytes.fmt(f),
+            Self::Time(span) => span.fmt(f),
+            Self::Rate(rate) => rate.fmt(f),
+            Self::Wholes(numbers) => write_list(f, numbers),
+            Self::Times(times) => write_list(f, times),
+            Self::Absent => f.write_str("none"),
         }
+    }
+}
+
+fn write_list(f: &mut fmt::Formatter<'_>, list: &[impl fmt::Display]) -> fmt::Result {
+    let shown: Vec<String> = list.iter().take(LISTED_MAX).map(ToString::to_string).collect();
+    let more = if list.len() > LISTED_MAX { ", …" } else { "" };
+    write!(f, "[{}{more}]", shown.join(", "))
+}
+
+/// The limit of elements in a list that is shown.
+const LISTED_MAX: usize = 8;
+
+/// The type of a field that holds a [`Value`].
+pub trait Scalar: Sized {
+    /// The value that the field has now.
+    fn value(&self) -> Value;
+
+    /// The field with this value; `None` if the value has another type, or does not fit.
+    fn of(value: Value) -> Option<Self>;
+}
+
+/// A type with a variant of its own.
+macro_rules! scalar {
+    ($($type:ty => $variant:ident),*) => {$(
+        impl Scalar for $type {
+            fn value(&self) -> Value {
+                Value::$variant(self.clone())
+            }
+
+            fn of(value: Value) -> Option<Self> {
+                match value {
+                    Value::$variant(value) => Some(value),
+                    _ => None,
+                }
+            }
+        }
+    )*};
+}
+
+scalar!(f64 => Number, bool => Switch, Bytes => Bytes, SimSpan => Time, Rate => Rate, Vec<u64> => Wholes, Vec<SimTime> => Times);
+
+impl Scalar for u64 {
+    fn value(&self) -> Value {
+        Value::Whole(*self)
+    }
+
+    fn of(value: Value) -> Option<Self> {
+        match value {
+            Value::Whole(number) => Some(number),
+            Value::Bytes(bytes) => Some(bytes.count()),
+            _ => None,
+        }
+    }
+}
+
+impl Scalar for u32 {
+    fn value(&self) -> Value {
+        Value::Whole((*self).into())
+    }
+
+    fn of(value: Value) -> Option<Self> {
+        u64::of(value)?.try_into().ok()
+    }
+}
+
+impl<T: Scalar> Scalar for Option<T> {
+    fn value(&self) -> Value {
+        self.as_ref().map_or(Value::Absent, T::value)
+    }
+
+    fn of(value: Value) -> Option<Self> {
+        T::of(value).map(Some)
     }
 }
 
