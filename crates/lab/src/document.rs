@@ -23,6 +23,7 @@ pub use crate::diagnostic::Source;
 use crate::diagnostic::{Diagnostic, Excerpt, Fault, Place, is_command, suggestion};
 use crate::own::Given;
 
+pub(crate) use decode::REMEDY;
 pub use extends::Bases;
 pub(crate) use extends::MODULE;
 pub use files::Notice;

@@ -171,7 +171,8 @@ impl Scenario {
     pub fn is_random(&self) -> bool {
         let is_open = |p: f64| 0.0 < p && p < 1.0;
         let loses = |error: &ErrorSpec| match error {
-            ErrorSpec::List(_)
+            ErrorSpec::Nothing
+            | ErrorSpec::List(_)
             | ErrorSpec::At(_)
             | ErrorSpec::Periodic { .. }
             | ErrorSpec::Policer { .. }
@@ -185,11 +186,8 @@ impl Scenario {
                 || link.scatter.reorder.is_some()
                 || is_open(link.scatter.duplicates)
         };
-        self.links.iter().any(|link| {
-            link.errors.iter().any(loses)
-                || matches!(link.queue, QueueSpec::Red(_) | QueueSpec::FqCoDel(_) | QueueSpec::Pie(_))
-                || is_held(link)
-        }) || self.drivers.values().any(|driver| driver.is_random())
+        self.links.iter().any(|link| link.errors.iter().any(loses) || link.queue.is_random() || is_held(link))
+            || self.drivers.values().any(|driver| driver.is_random())
             || self.flows.iter().any(|flow| {
                 let arrives = flow.class.as_ref().is_some_and(|class| matches!(class.spacing, Spacing::Exponential(_)));
                 flow.transport.is_random() || !flow.start_jitter.is_zero() || arrives

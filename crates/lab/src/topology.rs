@@ -113,7 +113,7 @@ mod tests {
         assert_eq!(topology.nodes, ["n0", "r", "n1"]);
         let links: Vec<_> = topology.links.iter().map(|link| (link.id.as_str(), link.from, link.to)).collect();
         assert_eq!(links, [("a", 0, 1), ("a.reverse", 1, 0), ("b", 1, 2), ("c", 2, 1)]);
-        assert_eq!(topology.links[2].spec.queue, QueueSpec::Bytes(9000));
+        assert_eq!(topology.links[2].spec.queue, QueueSpec::bytes(9000));
         let [from, until] = [1, 2].map(|secs| SimTime::from_ticks(secs * 1_000_000_000_000));
         assert_eq!(topology.links[1].spec.errors, [ErrorSpec::Outage { from, until }]);
         assert_eq!(topology.ends, [0, 2]);

@@ -9,6 +9,7 @@
 
 use std::collections::VecDeque;
 
+use anabranch_cc::settings::Part;
 use anabranch_proto::EcnCodepoint;
 use anabranch_units::{SimSpan, SimTime};
 
@@ -57,7 +58,7 @@ pub enum Stamps {
 impl DriverSpec {
     /// Whether it is consistent.
     pub(crate) fn is_valid(self) -> bool {
-        self.arrivals.is_none_or(HoldSpec::is_valid)
+        self.arrivals.is_none_or(|hold| hold.flaw().is_none())
     }
 
     /// Whether it needs random numbers.

@@ -3,13 +3,17 @@
 //! Every model counts the packets offered to it, from 0. In a chain of models, each gets only the packets that the earlier ones
 //! pass.
 
+use anabranch_cc::settings::{Fields, Flaw, Part, PartKind, word_of};
 use anabranch_units::{Bytes, Rate, SimSpan, SimTime};
 
 use crate::rng::Stream;
 
 /// The packets that are lost.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub enum ErrorSpec {
+    /// The link loses no packets.
+    #[default]
+    Nothing,
     /// The packets with these numbers, in the order of arrival.
     List(Vec<u64>),
     /// The first packet at or after each of these times.
@@ -69,23 +73,114 @@ pub struct GilbertElliott {
     pub loss_bad: f64,
 }
 
-impl ErrorSpec {
-    /// Whether every probability lies in `[0, 1]` and every period is possible.
-    pub fn is_valid(&self) -> bool {
-        let probable = |p: f64| (0.0..=1.0).contains(&p);
+impl Part for ErrorSpec {
+    const NAME: &'static str = "error";
+    const HELP: &'static str = "The packets that a link loses.";
+
+    fn kinds() -> Vec<PartKind<Self>> {
+        let kind = |word, synonyms, help, default| PartKind { word, synonyms, help, default };
+        let burst = GilbertElliott { to_bad: 0.0, to_good: 1.0, loss_good: 0.0, loss_bad: 1.0 };
+        let nothing = (Rate::from_bits_per_second(1), Bytes::new(0));
+        vec![
+            kind("none", &[], "No packets.", Self::Nothing),
+            kind(
+                "list",
+                &[],
+                "The packets with these numbers, counted from 0 in the order of arrival.",
+                Self::List(vec![]),
+            ),
+            kind("at", &[], "The first packet at or after each of these times.", Self::At(vec![])),
+            kind(
+                "uniform",
+                &["bernoulli", "iid"],
+                "Each packet with the same probability, independently.",
+                Self::PerPacket(0.0),
+            ),
+            kind(
+                "per_byte",
+                &[],
+                "Each byte with the same probability; a packet is lost if one of its bytes is.",
+                Self::PerByte(0.0),
+            ),
+            kind(
+                "gilbert_elliott",
+                &["gilbert", "gemodel"],
+                "A channel that is good or bad (Gilbert and Elliott); it starts good.",
+                Self::GilbertElliott(burst),
+            ),
+            kind(
+                "periodic",
+                &[],
+                "The first `burst` of every `period` packets.",
+                Self::Periodic { period: 1, offset: 0, burst: 1 },
+            ),
+            kind(
+                "policer",
+                &["token_bucket"],
+                "Packets that exceed a rate, without a queue: a token bucket.",
+                Self::Policer { rate: nothing.0, burst: nothing.1 },
+            ),
+        ]
+    }
+
+    fn word(&self) -> &'static str {
+        word_of(self).unwrap_or("outages")
+    }
+
+    fn visit(&mut self, fields: &mut Fields<'_>) {
         match self {
-            Self::List(_) | Self::At(_) => true,
-            &Self::PerPacket(p) | &Self::PerByte(p) => probable(p),
-            Self::GilbertElliott(GilbertElliott { to_bad, to_good, loss_good, loss_bad }) => {
-                [to_bad, to_good, loss_good, loss_bad].into_iter().all(|&p| probable(p))
+            Self::Nothing | Self::Outage { .. } | Self::Outages { .. } => {}
+            Self::List(packets) => fields.required().wholes("packets", packets, "The numbers of the packets"),
+            Self::At(times) => fields.required().times("times", times, "The times of the losses"),
+            Self::PerPacket(rate) | Self::PerByte(rate) => {
+                fields.required().probability("rate", rate, "The probability, from 0 to 1");
             }
-            &Self::Periodic { period, burst, .. } => period > 0 && burst <= period,
-            Self::Policer { rate, .. } => rate.bits_per_second() > 0,
-            Self::Outage { from, until } => from < until,
-            Self::Outages { length, every, .. } => !length.is_zero() && length < every,
+            Self::GilbertElliott(GilbertElliott { to_bad, to_good, loss_good, loss_bad }) => {
+                let help = "Probability, per packet, that a good channel turns bad";
+                fields.required().probability("to_bad", to_bad, help);
+                let help = "Probability, per packet, that a bad channel turns good";
+                fields.required().probability("to_good", to_good, help);
+                fields.probability("loss_good", loss_good, "The loss probability while it is good");
+                fields.probability("loss_bad", loss_bad, "The loss probability while it is bad");
+            }
+            Self::Periodic { period, offset, burst } => {
+                fields.required().packets("period", period, "Packets from one loss to the next");
+                fields.whole("offset", offset, "The first packet lost, counted from 0");
+                fields.packets("burst", burst, "Packets lost in a row");
+            }
+            Self::Policer { rate, burst } => {
+                fields.required().rate("rate", rate, "The sustained rate");
+                let help = "The depth of the bucket: the burst that passes at once. Larger packets never pass";
+                fields.required().bytes("burst", burst, help);
+            }
+        }
+    }
+
+    fn check(&self) -> Result<(), Flaw> {
+        match self {
+            Self::Periodic { period, burst, .. } if burst > period => {
+                let message = format!("{burst} losses do not fit a period of {period} packets");
+                Err(Flaw::new("burst", message, "make `burst` at most `period`"))
+            }
+            Self::Policer { rate, .. } if rate.bits_per_second() == 0 => {
+                Err(Flaw::new("rate", "nothing passes a link of 0 bit/s", "use a rate above 0bit/s"))
+            }
+            Self::Policer { rate, .. } if rate.bits_per_second() > RATE_MAX => {
+                Err(Flaw::new("rate", format!("no link sends {rate}"), "use a rate up to 1Tbit/s"))
+            }
+            Self::Outage { from, until } if from >= until => {
+                Err(Flaw::new("until", "an outage ends before it begins", "make `until` later than `from`"))
+            }
+            Self::Outages { length, every, .. } if length.is_zero() || length >= every => {
+                Err(Flaw::new("for", "outages leave no time", "make `for` more than 0, and less than `every`"))
+            }
+            _ => Ok(()),
         }
     }
 }
+
+/// The limit of a rate: at 1 Tbit/s a byte takes 8 ticks of the simulator's clock.
+pub const RATE_MAX: u64 = 1_000_000_000_000;
 
 /// The state of a model.
 #[derive(Clone, Debug)]
@@ -119,6 +214,7 @@ impl ErrorModel {
         let number = self.offered;
         self.offered += 1;
         match &self.spec {
+            ErrorSpec::Nothing => false,
             ErrorSpec::List(numbers) => {
                 let hit = numbers.get(self.passed) == Some(&number);
                 self.passed += usize::from(hit);

@@ -3,6 +3,7 @@
 //! Waiting packets are released together. The release times do not depend on the packets, except with [`HoldSpec::Gather`]. The
 //! order is kept.
 
+use anabranch_cc::settings::{Fields, Flaw, Parameter, Part, PartKind, Value, word_of};
 use anabranch_units::{SimSpan, SimTime};
 
 use crate::rng::Stream;
@@ -49,15 +50,85 @@ pub(crate) struct Hold {
     stall: [SimTime; 2],
 }
 
-impl HoldSpec {
-    /// Whether the spans of the releases are above zero.
-    pub(crate) fn is_valid(self) -> bool {
+impl Part for HoldSpec {
+    const NAME: &'static str = "hold";
+    const HELP: &'static str = "The release of waiting packets, all together and in order: frames that a radio sends together, packets that a \
+        network card reports together.";
+
+    fn kinds() -> Vec<PartKind<Self>> {
+        const NEVER: SimSpan = SimSpan::ZERO;
+        let kind = |word, synonyms, help, default| PartKind { word, synonyms, help, default };
+        let grid = "At all multiples of a time, counted from the start of the scenario.";
+        let exponential = "At random, with exponential intervals between releases.";
+        let uniform = "At random, with uniform intervals between releases, from zero to the longest.";
+        let stalls =
+            "At once, except during random stalls: a machine with other work, a radio that scans other channels.";
+        vec![
+            kind("grid", &["slotted"], grid, Self::Grid(NEVER)),
+            kind("gather", &[], "This long after the first waiting packet.", Self::Gather(NEVER)),
+            kind("exponential", &["poisson"], exponential, Self::Exponential(NEVER)),
+            kind("uniform", &[], uniform, Self::Uniform(NEVER)),
+            kind("stalls", &[], stalls, Self::Stalls { every: NEVER, most: NEVER }),
+        ]
+    }
+
+    fn word(&self) -> &'static str {
+        word_of(self).expect("every kind has a word")
+    }
+
+    fn visit(&mut self, fields: &mut Fields<'_>) {
         match self {
-            Self::Grid(span) | Self::Gather(span) | Self::Exponential(span) | Self::Uniform(span) => !span.is_zero(),
-            Self::Stalls { every, most } => !every.is_zero() && !most.is_zero(),
+            Self::Grid(every) => fields.required().time("every", every, "The interval between releases"),
+            Self::Gather(span) => fields.required().time("span", span, "The waiting time of the first packet"),
+            Self::Exponential(mean) => fields.required().time("mean", mean, "The mean of the intervals"),
+            Self::Uniform(most) => fields.required().time("most", most, "The upper limit"),
+            Self::Stalls { every, most } => {
+                let help = "The mean time from the end of a stall to the next; exponential";
+                fields.required().time("every", every, help);
+                fields.required().time("most", most, "The longest stall; uniform from zero to this");
+            }
         }
     }
 
+    /// Without a time between releases or stalls, no packet would ever be released.
+    fn check(&self) -> Result<(), Flaw> {
+        match self.parameters().into_iter().find(|one| one.value == Value::Time(SimSpan::ZERO)) {
+            None => Ok(()),
+            Some(Parameter { name, .. }) => {
+                let message = "what is held for no time is not held";
+                Err(Flaw::new(&name, message, "use a time above 0s, or remove it"))
+            }
+        }
+    }
+}
+
+impl Part for DelaySpec {
+    const NAME: &'static str = "delay";
+    const HELP: &'static str = "A delay, constant or random.";
+
+    fn kinds() -> Vec<PartKind<Self>> {
+        let kind = |word, help, default| PartKind { word, synonyms: &[], help, default };
+        vec![
+            kind("constant", "A constant delay.", Self::Constant(SimSpan::ZERO)),
+            kind("exponential", "An exponential delay.", Self::Exponential(SimSpan::ZERO)),
+            kind("uniform", "A uniform delay, from zero to the longest.", Self::Uniform(SimSpan::ZERO)),
+        ]
+    }
+
+    fn word(&self) -> &'static str {
+        word_of(self).expect("every kind has a word")
+    }
+
+    fn visit(&mut self, fields: &mut Fields<'_>) {
+        match self {
+            Self::Constant(span) => fields.required().time("span", span, "The length of the delay"),
+            Self::Exponential(mean) => fields.required().time("mean", mean, "The mean of the delay"),
+            Self::Uniform(most) => fields.required().time("most", most, "The upper limit"),
+        }
+    }
+}
+
+impl HoldSpec {
     /// Whether releases are random.
     pub fn is_random(self) -> bool {
         matches!(self, Self::Exponential(_) | Self::Uniform(_) | Self::Stalls { .. })
@@ -82,7 +153,7 @@ impl DelaySpec {
 
 impl Hold {
     pub(crate) fn new(spec: HoldSpec, stream: Stream) -> Self {
-        debug_assert!(spec.is_valid(), "the builder refuses {spec:?}");
+        debug_assert!(spec.flaw().is_none(), "the builder refuses {spec:?}");
         Self { spec, stream, release: SimTime::ZERO, stall: [SimTime::ZERO; 2] }
     }
 

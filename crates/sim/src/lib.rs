@@ -10,7 +10,7 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let mut net = Builder::new(1);
 //! let (left, right) = (net.node("left"), net.node("right"));
-//! let spec = LinkSpec::new("1.5Mbit/s".parse()?, "100ms".parse()?).queue(QueueSpec::Packets(10));
+//! let spec = LinkSpec::new("1.5Mbit/s".parse()?, "100ms".parse()?).queue(QueueSpec::packets(10));
 //! let (link, _back) = net.duplex(left, right, spec)?;
 //! let source = net.host(left, Cbr::new("2Mbit/s".parse()?, 1000))?;
 //! let sink = net.host(right, Sink::default())?;
@@ -103,7 +103,7 @@ pub use agenda::Control;
 pub use distribution::{QueueLengths, Spans};
 pub use driver::{Driven, DriverSpec, Reads, Stamps};
 pub use engine_host::{EngineSink, EngineSource, Requests, Way};
-pub use error_model::{ErrorSpec, GilbertElliott};
+pub use error_model::{ErrorSpec, GilbertElliott, RATE_MAX};
 pub use event_queue::{EventQueue, Key, Next, Order};
 pub use gauges::{GaugeListener, GaugeRow, sum_of_paths};
 pub use history::{Detail, Entry, History, is_same_bin};
@@ -123,8 +123,8 @@ pub use probe::{
     Direction, DropRecord, Drops, Happening, Observed, Observer, PacketEvent, QueueArea, QueueSamples, Throughput,
 };
 pub use queue::{
-    CoDelParameters, DualPi2Parameters, FqCoDelParameters, PieParameters, QueueSpec, RedParameters, RedWeight,
-    StepParameters, Threshold, Unit,
+    CoDelParameters, DropTailParameters, DualPi2Parameters, FqCoDelParameters, PieParameters, QueueSpec, RedParameters,
+    RedWeight, StepParameters, Unit, Unlimited,
 };
 pub use rng::{Stream, Substreams};
 pub use run_hash::RunHash;

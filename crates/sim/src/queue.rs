@@ -5,6 +5,9 @@
 //! packet: it chooses the next packet, or needs its waiting time. Such links have an event for that, too.
 
 mod codel;
+#[cfg(test)]
+#[expect(unreachable_pub, reason = "the file is as the page on adding a queue shows it, but tests alone use it")]
+mod drop_head;
 mod drop_tail;
 mod dual_pi2;
 mod fq_codel;
@@ -13,95 +16,211 @@ mod red;
 mod step;
 
 pub use codel::CoDelParameters;
+pub use drop_tail::{DropTailParameters, Unlimited};
 pub use dual_pi2::DualPi2Parameters;
 pub use fq_codel::FqCoDelParameters;
 pub use pie::PieParameters;
 pub use red::{RedParameters, RedWeight, Unit};
-pub use step::{StepParameters, Threshold};
+pub use step::StepParameters;
 
+use std::any::Any;
 use std::fmt;
 
+use anabranch_cc::settings::{Fields, Flaw, Part, PartKind};
 use anabranch_units::{Rate, SimSpan, SimTime};
 
 use crate::packet::Flight;
 use crate::rng::Stream;
 
-use codel::CoDel;
 use drop_tail::DropTail;
-use dual_pi2::DualPi2;
-use fq_codel::FqCoDel;
-use pie::Pie;
-use red::Red;
-use step::Step;
 
-/// The queue of a link.
-#[derive(Clone, Debug, PartialEq)]
-pub enum QueueSpec {
-    /// Unlimited, up to [`crate::PACKETS_PER_LINK_MAX`].
-    Unlimited,
-    /// At most this many packets, as ns-2 counts: n - 1 waiting and one in transmission. A limit of 1 loses everything.
-    Packets(u32),
-    /// At most this many waiting bytes.
-    Bytes(u64),
-    /// Drop-tail that marks from a threshold on.
-    Step(StepParameters),
-    /// Random early detection (RED).
-    Red(RedParameters),
-    /// Controlled delay (CoDel, RFC 8289).
-    CoDel(CoDelParameters),
-    /// A queue for each flow, and controlled delay in each.
-    FqCoDel(FqCoDelParameters),
-    /// Proportional integral controller enhanced.
-    Pie(PieParameters),
-    /// A queue for scalable senders coupled to one for all others.
-    DualPi2(DualPi2Parameters),
+/// The queue of a link: a discipline with its parameters.
+#[derive(Debug)]
+pub struct QueueSpec(Box<dyn AnyDiscipline>);
+
+/// A queue discipline: its parameters, and what makes its queue.
+pub(crate) trait Discipline: Clone + PartialEq + Default + fmt::Debug + Send + Sync + 'static {
+    /// Its word in scenarios.
+    const WORD: &'static str;
+    /// Words of others that mean the same.
+    const SYNONYMS: &'static [&'static str] = &[];
+    /// Its description for the reference.
+    const HELP: &'static str;
+    /// Whether it decides at its head which packet is sent, so that a departure is not known on arrival.
+    const DECIDES_AT_HEAD: bool = false;
+    /// Whether it draws random numbers.
+    const IS_RANDOM: bool = false;
+
+    /// Lists the parameters that a scenario may set.
+    fn visit(&mut self, fields: &mut Fields<'_>);
+
+    /// Checks what the ranges of single parameters do not tell.
+    ///
+    /// # Errors
+    /// The first flaw.
+    fn check(&self) -> Result<(), Flaw> {
+        Ok(())
+    }
+
+    /// The queue of this link.
+    fn build(&self, site: &Site<'_>) -> Queue;
+}
+
+/// The link of a queue.
+pub(crate) struct Site<'a> {
+    pub(crate) rate: Rate,
+    pub(crate) delay: SimSpan,
+    /// Makes the random stream with a name. A queue draws from the stream with its word.
+    pub(crate) stream: &'a dyn Fn(&str) -> Stream,
+}
+
+/// A [`Discipline`] with its type erased.
+trait AnyDiscipline: fmt::Debug + Send + Sync {
+    fn word(&self) -> &'static str;
+    fn decides_at_head(&self) -> bool;
+    fn is_random(&self) -> bool;
+    fn visit(&mut self, fields: &mut Fields<'_>);
+    fn check(&self) -> Result<(), Flaw>;
+    fn build(&self, site: &Site<'_>) -> Queue;
+    fn copy(&self) -> Box<dyn AnyDiscipline>;
+    fn equals(&self, other: &dyn AnyDiscipline) -> bool;
+    fn as_any(&self) -> &dyn Any;
+}
+
+impl<D: Discipline> AnyDiscipline for D {
+    fn word(&self) -> &'static str {
+        D::WORD
+    }
+
+    fn decides_at_head(&self) -> bool {
+        D::DECIDES_AT_HEAD
+    }
+
+    fn is_random(&self) -> bool {
+        D::IS_RANDOM
+    }
+
+    fn visit(&mut self, fields: &mut Fields<'_>) {
+        Discipline::visit(self, fields);
+    }
+
+    fn check(&self) -> Result<(), Flaw> {
+        Discipline::check(self)
+    }
+
+    fn build(&self, site: &Site<'_>) -> Queue {
+        Discipline::build(self, site)
+    }
+
+    fn copy(&self) -> Box<dyn AnyDiscipline> {
+        Box::new(self.clone())
+    }
+
+    fn equals(&self, other: &dyn AnyDiscipline) -> bool {
+        other.as_any().downcast_ref() == Some(self)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl Part for QueueSpec {
+    const NAME: &'static str = "queue";
+    const HELP: &'static str = "The queue before a link.";
+
+    fn kinds() -> Vec<PartKind<Self>> {
+        vec![
+            kind::<DropTailParameters>(),
+            kind::<Unlimited>(),
+            kind::<RedParameters>(),
+            kind::<CoDelParameters>(),
+            kind::<StepParameters>(),
+            kind::<FqCoDelParameters>(),
+            kind::<PieParameters>(),
+            kind::<DualPi2Parameters>(),
+        ]
+    }
+
+    fn word(&self) -> &'static str {
+        self.0.word()
+    }
+
+    fn visit(&mut self, fields: &mut Fields<'_>) {
+        self.0.visit(fields);
+    }
+
+    fn check(&self) -> Result<(), Flaw> {
+        self.0.check()
+    }
+}
+
+/// A discipline as a kind of the part.
+fn kind<D: Discipline>() -> PartKind<QueueSpec> {
+    PartKind { word: D::WORD, synonyms: D::SYNONYMS, help: D::HELP, default: D::default().into() }
 }
 
 impl QueueSpec {
+    /// No limit, up to [`crate::PACKETS_PER_LINK_MAX`].
+    pub fn unlimited() -> Self {
+        Unlimited.into()
+    }
+
+    /// Drop-tail with at most this many packets, as ns-2 counts: n - 1 waiting and one in transmission. At least 2.
+    pub fn packets(limit: u32) -> Self {
+        DropTailParameters { packets: Some(limit), bytes: None }.into()
+    }
+
+    /// Drop-tail with at most this many waiting bytes.
+    pub fn bytes(limit: u64) -> Self {
+        DropTailParameters { packets: None, bytes: Some(limit) }.into()
+    }
+
     /// Whether the queue decides at its head which packet is sent, so that a departure is not known on arrival.
     pub fn decides_at_head(&self) -> bool {
-        match self {
-            Self::Unlimited | Self::Packets(_) | Self::Bytes(_) | Self::Step(_) | Self::Red(_) => false,
-            Self::CoDel(_) | Self::FqCoDel(_) | Self::Pie(_) | Self::DualPi2(_) => true,
-        }
+        self.0.decides_at_head()
     }
 
-    /// Whether the parameters are valid: a limit is above zero, thresholds are in order, probabilities in `[0, 1]`.
-    pub fn is_valid(&self) -> bool {
-        match self {
-            Self::Unlimited => true,
-            &Self::Packets(limit) => limit > 0,
-            &Self::Bytes(limit) => limit > 0,
-            Self::Red(parameters) => parameters.is_valid(),
-            Self::Step(parameters) => parameters.is_valid(),
-            Self::CoDel(parameters) => parameters.packets_max > 0 && !parameters.interval.is_zero(),
-            Self::FqCoDel(parameters) => parameters.is_valid(),
-            Self::Pie(parameters) => parameters.is_valid(),
-            Self::DualPi2(parameters) => parameters.is_valid(),
-        }
+    /// Whether it draws random numbers.
+    pub fn is_random(&self) -> bool {
+        self.0.is_random()
     }
 
-    /// The queue of a link with this rate and delay. It draws from the stream with the name of its kind.
-    pub(crate) fn build(&self, rate: Rate, delay: SimSpan, stream: impl Fn(&str) -> Stream) -> Queue {
-        let admission = match self {
-            Self::Unlimited => Admission::DropTail(DropTail::UNLIMITED),
-            &Self::Packets(limit) => Admission::DropTail(DropTail::packets(limit)),
-            &Self::Bytes(limit) => Admission::DropTail(DropTail::bytes(limit)),
-            &Self::Step(parameters) => Admission::Step(Step::new(parameters, rate)),
-            &Self::Red(parameters) => Admission::Red(Box::new(Red::new(
-                parameters,
-                rate.bits_per_second(),
-                delay.as_secs_f64(),
-                stream("red"),
-            ))),
-            &Self::CoDel(parameters) => return Queue::Managed(Box::new(CoDel::new(parameters))),
-            &Self::FqCoDel(parameters) => {
-                return Queue::Managed(Box::new(FqCoDel::new(parameters, stream("fq_codel"))));
-            }
-            &Self::Pie(parameters) => return Queue::Managed(Box::new(Pie::new(parameters, stream("pie")))),
-            &Self::DualPi2(parameters) => return Queue::Managed(Box::new(DualPi2::new(parameters))),
-        };
-        Queue::Admission(admission)
+    /// The parameters, if they are of this discipline.
+    pub fn parameters_of<D: Any>(&self) -> Option<&D> {
+        self.0.as_any().downcast_ref()
+    }
+
+    /// The queue of this link.
+    pub(crate) fn build(&self, site: &Site<'_>) -> Queue {
+        let queue = self.0.build(site);
+        debug_assert_eq!(matches!(queue, Queue::Managed(_)), self.decides_at_head(), "{}", self.word());
+        queue
+    }
+}
+
+/// ns-2's `DropTail` of 50 packets.
+impl Default for QueueSpec {
+    fn default() -> Self {
+        Self::packets(50)
+    }
+}
+
+impl<D: Discipline> From<D> for QueueSpec {
+    fn from(discipline: D) -> Self {
+        Self(Box::new(discipline))
+    }
+}
+
+impl Clone for QueueSpec {
+    fn clone(&self) -> Self {
+        Self(self.0.copy())
+    }
+}
+
+impl PartialEq for QueueSpec {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.equals(&*other.0)
     }
 }
 
@@ -147,11 +266,16 @@ pub(crate) enum Verdict {
 }
 
 /// A queue that decides on arrival.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) enum Admission {
     DropTail(DropTail),
-    Step(Step),
-    Red(Box<Red>),
+    Other(Box<dyn Admits>),
+}
+
+/// A rule of admission other than drop-tail, which most links have.
+pub(crate) trait Admits: fmt::Debug + Send {
+    /// The verdict on a packet of `size` bytes; `is_capable` says whether it may be marked.
+    fn admits(&mut self, size: u32, backlog: Backlog, is_capable: bool) -> Verdict;
 }
 
 impl Admission {
@@ -161,8 +285,22 @@ impl Admission {
         match self {
             Self::DropTail(queue) if queue.admits(size, backlog) => Verdict::Take,
             Self::DropTail(_) => Verdict::Drop,
-            Self::Step(queue) => queue.admits(backlog, is_capable),
-            Self::Red(queue) => queue.admits(size, backlog, is_capable),
+            Self::Other(queue) => queue.admits(size, backlog, is_capable),
         }
     }
 }
+
+/// A periodic law that acts more than a million times in a second would slow the simulation down.
+fn acts_again(queue: &str, key: &str, span: SimSpan) -> Result<(), Flaw> {
+    match span < SimSpan::from_micros(1) {
+        true => Err(Flaw::new(
+            key,
+            format!("a {queue} queue cannot look again after no time"),
+            format!("use {key} = \"1us\" or more"),
+        )),
+        false => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -33,7 +33,7 @@ pub(crate) fn run(case: &Case, sabotage: bool) -> Result<Trace, BuildError> {
         let (from, to) = (number(&from), number(&to));
         let limit = link.limit + u32::from(sabotage && is_bottleneck);
         for (from, to, limit) in [(from, to, limit), (to, from, LIMIT_DEFAULT)] {
-            let spec = LinkSpec::new(link.rate, span(link.delay_steps)).queue(QueueSpec::Packets(limit));
+            let spec = LinkSpec::new(link.rate, span(link.delay_steps)).queue(QueueSpec::packets(limit));
             let spec = if is_bottleneck && ends.len() % 2 == 0 {
                 spec.error(ErrorSpec::List(case.losses.clone()))
             } else {

@@ -154,8 +154,8 @@ fn a_judgement_has_the_promised_shape() {
     assert_eq!(experiment["command"], "anabranch reproduce test-2000");
     assert!(experiment["source"].as_str().unwrap().contains("[experiment]"));
     let link = serde_json::json!({
-        "id": "a", "from": "n0", "to": "n1", "rate": "1.5Mbit/s", "delay": "20ms", "queue": "drop-tail, 10 packets",
-        "error": "packets 100", "is_duplex": true,
+        "id": "a", "from": "n0", "to": "n1", "rate": "1.5Mbit/s", "delay": "20ms", "queue": "drop_tail, packets 10",
+        "error": "list, packets [100]", "is_duplex": true,
     });
     assert_eq!(experiment["topology"]["links"], serde_json::json!([link]));
     let text = anabranch(&folder, &["reproduce"]);

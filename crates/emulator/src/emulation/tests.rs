@@ -67,7 +67,7 @@ fn both_families_reach_the_same_host() {
 #[test]
 fn a_full_queue_drops_and_its_places_are_used_again() {
     // A queue of three packets: two wait while one is in transmission.
-    let mut emulation = pair(spec(10).queue(QueueSpec::Packets(3)));
+    let mut emulation = pair(spec(10).queue(QueueSpec::packets(3)));
     for _ in 0..2 {
         let now = emulation.world.now();
         for _ in 0..10 {

@@ -5,7 +5,6 @@
 use std::fmt;
 
 use serde::de::value::MapAccessDeserializer;
-use serde::de::value::StrDeserializer;
 use serde::de::{
     Deserialize, DeserializeSeed, Deserializer, EnumAccess, Error, Expected, IntoDeserializer, MapAccess, SeqAccess,
     Unexpected, VariantAccess, Visitor,
@@ -21,6 +20,9 @@ const TAG: &str = "kind";
 /// The key that selects the type of the other keys of its table, besides the keys that are common to all types.
 const SHARED_TAG: &str = "transport";
 
+/// What separates message and remedy in the text of an error of our own types: `serde` passes on one text.
+pub(crate) const REMEDY: char = '\u{1f}';
+
 impl std::error::Error for Fault {}
 
 impl fmt::Display for Fault {
@@ -31,7 +33,11 @@ impl fmt::Display for Fault {
 
 impl Error for Fault {
     fn custom<T: fmt::Display>(message: T) -> Self {
-        Self::new(message.to_string())
+        let text = message.to_string();
+        match text.split_once(REMEDY) {
+            Some((message, remedy)) => Self::new(message).remedy(remedy),
+            None => Self::new(text),
+        }
     }
 
     fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
@@ -124,21 +130,25 @@ impl<'de> Deserializer<'de> for Decoder<'_> {
         visitor: V,
     ) -> Result<V::Value, Fault> {
         let variant = match &self.0.value {
-            Value::String(_) => Variant { kind_of: name, name: TAG, tag: self.0, entries: &[], shown: Shown::All },
+            Value::String(_) => Variant { name: TAG, tag: self.0, entries: &[], shown: Shown::All },
             Value::Table(entries) => match entries.iter().find(|(key, _)| key.name == TAG) {
-                Some((_, tag)) if matches!(tag.value, Value::String(_)) => {
-                    Variant { kind_of: name, name: TAG, tag, entries, shown: Shown::Without(&[TAG]) }
+                Some((_, tag)) if matches!(tag.value, Value::String(_)) || variants.is_empty() => {
+                    Variant { name: TAG, tag, entries, shown: Shown::Without(&[TAG]) }
                 }
                 // A number would select a kind by position.
                 Some((_, tag)) => {
                     let fault = Fault::new(format!("`{TAG}` is not a string"));
                     return Err(fault.remedy(format!("it is one of {}", variants.join(", "))).at(&tag.place));
                 }
+                None if variants.is_empty() => {
+                    return visitor.visit_unit().map_err(|fault: Fault| fault.at(&self.0.place));
+                }
                 None => {
                     let fault = Fault::new(format!("the key `{TAG}` is missing"));
                     return Err(fault.remedy(format!("it is one of {}", variants.join(", "))).at(&self.0.place));
                 }
             },
+            _ if variants.is_empty() => return visitor.visit_unit().map_err(|fault: Fault| fault.at(&self.0.place)),
             _ => {
                 let fault = Fault::new(format!("expected a table with the key `{TAG}` for {name}"));
                 return Err(fault.remedy(format!("it is one of {}", variants.join(", "))).at(&self.0.place));
@@ -295,7 +305,7 @@ impl<'de> Deserializer<'de> for Rest<'_> {
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
         String::deserialize(Decoder(self.tag)).map_err(|fault| fault.at(&self.tag.place))?;
         let shown = Shown::Without(self.shared);
-        visitor.visit_enum(Variant { kind_of: "", name: SHARED_TAG, tag: self.tag, entries: self.entries, shown })
+        visitor.visit_enum(Variant { name: SHARED_TAG, tag: self.tag, entries: self.entries, shown })
     }
 
     forward_to_deserialize_any! {
@@ -304,24 +314,7 @@ impl<'de> Deserializer<'de> for Rest<'_> {
     }
 }
 
-/// Words that others use for a kind: the type of the kinds, the word, and the kind. Messages list the kinds alone.
-const SYNONYMS: [(&str, &str, &str); 11] = [
-    ("ErrorKeys", "bernoulli", "uniform"),
-    ("ErrorKeys", "iid", "uniform"),
-    ("ErrorKeys", "gilbert", "gilbert_elliott"),
-    ("ErrorKeys", "gemodel", "gilbert_elliott"),
-    ("ErrorKeys", "token_bucket", "policer"),
-    ("QueueKeys", "fifo", "drop_tail"),
-    ("QueueKeys", "pfifo", "drop_tail"),
-    ("QueueKeys", "tail_drop", "drop_tail"),
-    ("QueueKeys", "infinite", "unlimited"),
-    ("HoldKeys", "poisson", "exponential"),
-    ("HoldKeys", "slotted", "grid"),
-];
-
 struct Variant<'a> {
-    /// The type of the kinds, for [`SYNONYMS`]; empty if it has none.
-    kind_of: &'static str,
     /// The name of the key that selects.
     name: &'static str,
     tag: &'a Node,
@@ -334,16 +327,9 @@ impl<'de, 'a> EnumAccess<'de> for Variant<'a> {
     type Variant = Fields<'a>;
 
     fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Fields<'a>), Fault> {
-        let Self { kind_of, name, tag, entries, shown } = self;
-        let synonym = SYNONYMS
-            .iter()
-            .find(|(of, word, _)| matches!(&tag.value, Value::String(text) if text == word && *of == kind_of));
-        let result = match synonym {
-            Some((.., kind)) => seed.deserialize(StrDeserializer::new(kind)),
-            None => seed.deserialize(Decoder(tag)),
-        };
+        let Self { name, tag, entries, shown } = self;
         let named = |fault: Fault| Fault { message: fault.message.replacen(TAG, name, 1), ..fault };
-        let value = result.map_err(|fault| named(fault).at(&tag.place))?;
+        let value = seed.deserialize(Decoder(tag)).map_err(|fault| named(fault).at(&tag.place))?;
         let of = match &tag.value {
             Value::String(of) if name == SHARED_TAG => Some(of.as_str()),
             _ => None,

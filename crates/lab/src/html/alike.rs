@@ -213,7 +213,7 @@ mod tests {
         let changes: [fn(&mut TopologyLink); 5] = [
             |link| link.rate = "2Gbit/s".to_owned(),
             |link| link.delay = "2ms".to_owned(),
-            |link| link.queue = "drop-tail, 50 packets".to_owned(),
+            |link| link.queue = "drop_tail, packets 50".to_owned(),
             |link| link.error = Some("packets 1".to_owned()),
             |link| link.is_duplex = false,
         ];

@@ -1,11 +1,10 @@
 //! Makes the simulator's settings of a varying link from its keys.
 
-use anabranch_sim::{DeliveryTrace, RateSpec, ReorderSpec, STEP_MIN, STEPS_MAX, ScatterSpec, Steps};
+use anabranch_sim::{DeliveryTrace, RATE_MAX, RateSpec, ReorderSpec, STEP_MIN, STEPS_MAX, ScatterSpec, Steps};
 use anabranch_units::{Rate, SimSpan};
 
 use super::Checked;
 use super::keys::{DelayChangeKeys, RateChangeKeys, ReorderKeys, TraceKeys};
-use super::link::RATE_MAX;
 use super::values::{Probability, Text};
 use crate::diagnostic::Fault;
 use crate::document::Path;
@@ -109,12 +108,12 @@ pub(super) fn delays(
 
 /// The reordering and duplication of a link.
 pub(super) fn scatter(
-    reorder: Option<ReorderKeys>,
+    reorder: Option<&ReorderKeys>,
     duplicate: Option<Probability>,
     delays: Option<Steps<SimSpan>>,
     path: &Path,
 ) -> Checked<ScatterSpec> {
-    let reorder = reorder.map(|ReorderKeys { share, extra }| ReorderSpec { share: share.0, extra: extra.spec() });
+    let reorder = reorder.map(|ReorderKeys { share, extra }| ReorderSpec { share: share.0, extra: extra.0 });
     let scatter = ScatterSpec { delays, reorder, duplicates: duplicate.map_or(0.0, |share| share.0) };
     if scatter.is_valid() {
         return Ok(scatter);

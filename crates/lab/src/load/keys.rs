@@ -4,13 +4,10 @@
 mod agent;
 mod change;
 mod engine;
-mod error;
 mod flow;
-mod hold;
 mod host;
 mod link;
 mod options;
-mod queue;
 mod route;
 mod schema;
 mod topology;
@@ -24,10 +21,8 @@ pub(super) use engine::{
     EngineKeys, FailoverKeys, FormKeys, LossDetectionKeys, PacingKeys, PathKeys, RepairKeys, SchedulerKeys,
     StreamBufferKeys,
 };
-pub(super) use error::ErrorKeys;
 pub(crate) use flow::FlowKeys;
 pub(super) use flow::TransportKeys;
-pub(super) use hold::{DelayKeys, HoldKeys};
 pub(crate) use host::HostKeys;
 pub(super) use host::{ReadsKeys, StampsKeys};
 pub(crate) use link::LinkKeys;
@@ -35,7 +30,6 @@ pub(super) use options::{
     AgentOptions, AlternateKeys, CmtOptionKeys, EndpointOptions, MFastOptionKeys, MultihomedOptionKeys,
     NewRenoOptionKeys, PolicyKeys, SctpOptionKeys,
 };
-pub(super) use queue::QueueKeys;
 pub(crate) use route::RouteKeys;
 pub(crate) use topology::TopologyKeys;
 pub(super) use traffic::{CbrKeys, ClassKeys, OnOffKeys, SizesKeys, WorkloadKeys};

@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use anabranch_sim::{DriverSpec, Reads, Stamps};
+use anabranch_sim::{DriverSpec, ErrorSpec, QueueSpec, Reads, Stamps};
 use anabranch_units::{Rate, SimSpan, SimTime};
 
 use super::changing::{self, Service};
-use super::keys::{ClockKeys, DelayKeys, FlowKeys, HostKeys, LinkKeys, QueueKeys, ReadsKeys, RouteKeys, StampsKeys};
-use super::link::{error, hold, hold_spec, mtu, positive};
+use super::keys::{ClockKeys, FlowKeys, HostKeys, LinkKeys, ReadsKeys, RouteKeys, StampsKeys};
+use super::link::{mtu, positive};
 use super::outages::outages;
-use super::queue::queue;
+use super::part::PartKeys;
 use super::transport::{Drive, Pair};
 use super::values::Name;
 use super::{Checked, classes};
@@ -95,6 +95,12 @@ fn scenario(keys: &NetworkKeys<'_>, plugins: &Plugins) -> Checked<Scenario> {
     Ok(scenario)
 }
 
+/// The error model of a link, if it loses anything, and its outages.
+fn errors(error: &PartKeys<ErrorSpec>, outages: &[ErrorSpec], path: &Path) -> Checked<Vec<ErrorSpec>> {
+    let error = Some(error.check(&path.key("error"))?).filter(|error| *error != ErrorSpec::Nothing);
+    Ok(error.into_iter().chain(outages.iter().cloned()).collect())
+}
+
 #[derive(Default)]
 struct Network {
     nodes: Vec<String>,
@@ -140,11 +146,11 @@ impl Network {
             to,
             rate,
             rates,
-            scatter: changing::scatter(keys.reorder, keys.duplicate, delays.clone(), path)?,
+            scatter: changing::scatter(keys.reorder.as_ref(), keys.duplicate, delays.clone(), path)?,
             delay: keys.delay.0,
-            queue: queue(&keys.queue, &path.key("queue"))?,
-            errors: error(&keys.error, &path.key("error"))?.into_iter().chain(outages.clone()).collect(),
-            hold: hold(keys.hold, path)?,
+            queue: keys.queue.check(&path.key("queue"))?,
+            errors: errors(&keys.error, &outages, path)?,
+            hold: keys.hold.as_ref().map(|hold| hold.check(&path.key("hold"))).transpose()?,
             mtu: keys.mtu.map(|most| mtu(most, path)).transpose()?,
             mtu_changes,
             clears_ecn: keys.clear_ecn,
@@ -153,7 +159,7 @@ impl Network {
             id: format!("{id}.reverse"),
             from: to,
             to: from,
-            queue: queue(&QueueKeys::default(), path)?,
+            queue: QueueSpec::default(),
             errors: outages.clone(),
             hold: None,
             clears_ecn: false,
@@ -173,12 +179,11 @@ impl Network {
             let rate = if reverse.trace.is_some() { own } else { own.or(Some(back.rate)) };
             let (changes, period, trace) = (&reverse.rate_changes, reverse.rate_period, reverse.trace.as_ref());
             let (rate, rates) = Service { rate, changes, period, trace }.check(&at)?;
-            let scatter = changing::scatter(reverse.reorder, reverse.duplicate, delays, &at)?;
+            let scatter = changing::scatter(reverse.reorder.as_ref(), reverse.duplicate, delays, &at)?;
             let delay = reverse.delay.map_or(back.delay, |delay| delay.0);
-            let queue = queue(&reverse.queue, &path.key("reverse").key("queue"))?;
-            let error = error(&reverse.error, &path.key("reverse").key("error"))?;
-            let errors = error.into_iter().chain(outages).collect();
-            let hold = hold(reverse.hold, &path.key("reverse"))?;
+            let queue = reverse.queue.check(&at.key("queue"))?;
+            let errors = errors(&reverse.error, &outages, &at)?;
+            let hold = reverse.hold.as_ref().map(|hold| hold.check(&at.key("hold"))).transpose()?;
             let most = reverse.mtu.map(|most| mtu(most, &path.key("reverse"))).transpose()?;
             let mtu = most.or(back.mtu);
             let clears_ecn = reverse.clear_ecn;
@@ -276,8 +281,8 @@ impl Network {
     fn driver(&self, keys: &HostKeys, path: &Path) -> Checked<(NodeIndex, DriverSpec)> {
         let driver = DriverSpec {
             timer: keys.timer.0,
-            arrivals: keys.arrivals.map(|arrivals| hold_spec(arrivals, &path.key("arrivals"))).transpose()?,
-            delay: keys.delay.map(DelayKeys::spec),
+            arrivals: keys.arrivals.as_ref().map(|arrivals| arrivals.check(&path.key("arrivals"))).transpose()?,
+            delay: keys.delay.as_ref().map(|delay| delay.0),
             reads: match keys.reads {
                 None | Some(ReadsKeys::Each) => Reads::Each,
                 Some(ReadsKeys::Batch) => Reads::Batch,

@@ -72,10 +72,10 @@ fn a_chain_is_two_directions_and_a_flow() {
     assert_eq!(scenario.duration, SimSpan::from_secs(100));
     let [there, back] = &scenario.links[..] else { panic!("two directions, not {:?}", scenario.links) };
     assert_eq!((there.id.as_str(), there.from, there.to), ("a", 0, 1));
-    assert_eq!(there.queue, QueueSpec::Packets(10));
+    assert_eq!(there.queue, QueueSpec::packets(10));
     assert_eq!((back.id.as_str(), back.from, back.to), ("a.reverse", 1, 0));
     assert_eq!((back.rate, back.delay), (there.rate, there.delay));
-    assert_eq!(back.queue, QueueSpec::Packets(50), "ns-2's default on the way back");
+    assert_eq!(back.queue, QueueSpec::packets(50), "ns-2's default on the way back");
     let Transport::Ns2 { sender, .. } = &scenario.flows[0].transport else { panic!("an agent of ns-2") };
     assert_eq!(sender.packet_size(), 1040);
     assert!(!scenario.is_random());
@@ -88,7 +88,7 @@ fn the_way_back_can_be_different() {
     let back = &scenario.links[1];
     assert_eq!(back.rate, Rate::from_bits_per_second(1_000_000));
     assert_eq!(back.delay, SimSpan::from_millis(100));
-    assert_eq!(back.queue, QueueSpec::Packets(7));
+    assert_eq!(back.queue, QueueSpec::packets(7));
     assert_eq!(back.errors, [ErrorSpec::PerPacket(0.01)]);
     assert_eq!(scenario.links[0].errors, [], "errors act in one direction");
     assert!(scenario.is_random());
@@ -380,8 +380,8 @@ fn overrides_change_any_key() {
     assert_eq!((scenario.seed, scenario.duration), (7, SimSpan::from_secs(5)));
     let link = &scenario.links[0];
     assert_eq!(link.rate, Rate::from_bits_per_second(2_000_000));
-    assert_eq!(link.queue, QueueSpec::Packets(20));
-    assert_eq!(link.errors, [ErrorSpec::List(vec![1, 3])]);
+    assert_eq!(link.queue, QueueSpec::packets(20));
+    assert_eq!(link.errors, [ErrorSpec::List(vec![3, 1, 3])]);
     assert_eq!(scenario.flows[0].law_name.as_deref(), Some("vegas"));
 }
 

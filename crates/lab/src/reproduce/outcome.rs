@@ -119,7 +119,7 @@ pub struct TopologyLink {
     pub rate: String,
     /// The delay, such as `100ms`.
     pub delay: String,
-    /// The queue, such as `drop-tail, 10 packets`.
+    /// The queue, such as `drop_tail, packets 10`.
     pub queue: String,
     /// The error model before the queue, if there is one.
     pub error: Option<String>,

@@ -13,9 +13,10 @@
 use std::fmt;
 
 use anabranch_cc::registry::{Kind, Parameter, Settings, Value};
+use anabranch_cc::settings::Part;
 use anabranch_ns2::config::{Agent, SenderConfig};
-use anabranch_sim::{ErrorSpec, FqCoDelParameters, QueueSpec, Threshold};
-use anabranch_units::SimSpan;
+use anabranch_sim::{ErrorSpec, QueueSpec};
+use anabranch_units::{Bytes, SimSpan};
 
 use super::Scenario;
 use super::transport::{RBUF_MAX, Transport};
@@ -175,37 +176,18 @@ impl Scale {
     }
 
     fn queue(&mut self, queue: &mut QueueSpec) {
-        match queue {
-            QueueSpec::Unlimited => {}
-            // A limit of one passes nothing: ns-2 counts the packet in service.
-            QueueSpec::Packets(limit) => *limit = self.small(*limit, 2),
-            QueueSpec::Bytes(limit) => *limit = self.count(*limit, 1),
-            QueueSpec::Red(red) => {
-                red.limit = self.small(red.limit, 1);
-                red.threshold_min = self.number(red.threshold_min);
-                red.threshold_max = self.number(red.threshold_max);
-            }
-            QueueSpec::Step(step) => {
-                step.packets_max = self.small(step.packets_max, 2);
-                match &mut step.threshold {
-                    Threshold::Packets(packets) => *packets = self.small(*packets, 0),
-                    Threshold::Bytes(bytes) => *bytes = self.count(*bytes, 0),
-                    Threshold::Time(span) => *span = self.span(*span),
-                }
-            }
-            QueueSpec::CoDel(codel) | QueueSpec::FqCoDel(FqCoDelParameters { codel, .. }) => {
-                codel.packets_max = self.small(codel.packets_max, 1);
-                codel.target = self.span(codel.target);
-            }
-            QueueSpec::Pie(pie) => {
-                pie.packets_max = self.small(pie.packets_max, 1);
-                pie.target = self.span(pie.target);
-            }
-            QueueSpec::DualPi2(dual) => {
-                dual.packets_max = self.small(dual.packets_max, 1);
-                dual.target = self.span(dual.target);
-            }
-        }
+        let sizes = queue.parameters().into_iter().filter_map(|one| Some((one.name, one.value, one.size?)));
+        let changed = sizes.filter_map(|(name, value, least)| {
+            let value = match value {
+                Value::Whole(count) => Value::Whole(self.count(count, least)),
+                Value::Bytes(bytes) => Value::Bytes(Bytes::new(self.count(bytes.count(), least))),
+                Value::Time(span) => Value::Time(self.span(span)),
+                Value::Number(number) => Value::Number(self.number(number)),
+                _ => return None,
+            };
+            Some((name, value))
+        });
+        queue.put(changed.collect()).expect("a fifth more still fits");
     }
 
     fn span(&mut self, span: SimSpan) -> SimSpan {
@@ -243,7 +225,8 @@ impl Scale {
                 *period = inverse.count(*period, *burst);
                 self.has_changed |= inverse.has_changed;
             }
-            ErrorSpec::List(_)
+            ErrorSpec::Nothing
+            | ErrorSpec::List(_)
             | ErrorSpec::At(_)
             | ErrorSpec::Policer { .. }
             | ErrorSpec::Outage { .. }

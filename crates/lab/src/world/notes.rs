@@ -1,6 +1,6 @@
 //! Remarks on a run that its numbers alone do not show.
 
-use anabranch_sim::{Counts, Direction, DropReason, ErrorSpec, QueueSpec, WindowLimit, Workload};
+use anabranch_sim::{Counts, Direction, DropReason, DropTailParameters, ErrorSpec, WindowLimit, Workload};
 use anabranch_units::SimTime;
 
 use super::{Ends, Simulation};
@@ -103,7 +103,7 @@ fn cause(link: &Link, reason: DropReason, packet: u64) -> String {
         _ => None,
     });
     let is_certain = |error: &ErrorSpec| matches!(error, ErrorSpec::PerPacket(p) | ErrorSpec::PerByte(p) if *p >= 1.0);
-    match (reason, polices, &link.queue) {
+    match (reason, polices, link.queue.parameters_of()) {
         (DropReason::Error, Some(burst), _) => {
             format!(
                 "its policer lets nothing pass that is larger than its `burst` of {burst}, and a packet has {packet} B"
@@ -112,7 +112,7 @@ fn cause(link: &Link, reason: DropReason, packet: u64) -> String {
         (DropReason::Error, None, _) if link.errors.iter().any(is_certain) => "its errors take every packet".to_owned(),
         (DropReason::Error, None, _) => "its errors and outages took them".to_owned(),
         (DropReason::TooLong, ..) => format!("its `mtu` is less than {packet} B, which a packet has"),
-        (_, _, &QueueSpec::Bytes(bytes)) if bytes < packet => {
+        (_, _, Some(&DropTailParameters { bytes: Some(bytes), .. })) if bytes < packet => {
             format!("its queue holds {bytes} B, and a packet has {packet} B")
         }
         _ => "its queue was full".to_owned(),

@@ -15,7 +15,7 @@ fn far_and_fast(config: &Config) -> (World, [HostId; 2]) {
     let link = LinkSpec::new("10Gbit/s".parse().unwrap(), SimSpan::from_millis(50));
     let mut net = Builder::new(1);
     let (here, there) = (net.node("here"), net.node("there"));
-    net.duplex(here, there, link.queue(QueueSpec::Packets((PRODUCT / PACKET) as u32))).unwrap();
+    net.duplex(here, there, link.queue(QueueSpec::packets((PRODUCT / PACKET) as u32))).unwrap();
     let source = net.host(here, EngineSource::new(engine()).unwrap().fed()).unwrap();
     let sink = net.host(there, EngineSink::new(engine()).unwrap()).unwrap();
     net.flow(source, sink).unwrap();

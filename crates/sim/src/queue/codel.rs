@@ -16,11 +16,12 @@
 
 use std::collections::VecDeque;
 
+use anabranch_cc::settings::{Fields, Flaw};
 use anabranch_proto::EcnCodepoint;
 use anabranch_units::{SimSpan, SimTime};
 
 use crate::packet::Flight;
-use crate::queue::{Managed, Verdict};
+use crate::queue::{Discipline, Managed, Queue, Site, Verdict, acts_again};
 
 /// The parameters of CoDel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +47,28 @@ impl Default for CoDelParameters {
             packets_max: 1000,
             ecn: false,
         }
+    }
+}
+
+impl Discipline for CoDelParameters {
+    const WORD: &'static str = "codel";
+    const HELP: &'static str = "Controlled delay (RFC 8289): drops packets at the head that have waited too long.";
+    const DECIDES_AT_HEAD: bool = true;
+
+    fn visit(&mut self, fields: &mut Fields<'_>) {
+        fields.size(1).packets("packets", &mut self.packets_max, "The limit of waiting packets");
+        fields.size(0).time("target", &mut self.target, "The acceptable standing delay");
+        fields.time("interval", &mut self.interval, "About the longest round trip");
+        let help = "Whether ECN-capable packets are marked instead of dropped at the head";
+        fields.switch("ecn", &mut self.ecn, help);
+    }
+
+    fn check(&self) -> Result<(), Flaw> {
+        acts_again(Self::WORD, "interval", self.interval)
+    }
+
+    fn build(&self, _: &Site<'_>) -> Queue {
+        Queue::Managed(Box::new(CoDel::new(*self)))
     }
 }
 

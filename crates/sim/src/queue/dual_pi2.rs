@@ -8,7 +8,7 @@
 //! ```text
 //!   p ← p + α (delay - target) + β (delay - delay before)     delay: of the first packet in C or in L, whichever is longer
 //!   C   p_C = p²; a packet that may not be marked is dropped
-//!   L   p_L = max(k p, ramp)                                  ramp: 0 below `ramp_min` of waiting, 1 above `ramp_max`; 0 if L has no further packet
+//!   L   p_L = max(k p, ramp)                                  ramp: 0 below 2/3 `ramp_max` of waiting, 1 above it; 0 if L has no further packet
 //!   overload: p_C > p_Cmax = min(1/k², 1)                     C drops with p_C = p²; L drops with it, too, and also marks
 //!   next queue: L, unless C has packets and has not had its tenth of the bytes
 //! ```
@@ -22,10 +22,12 @@
 
 use std::collections::VecDeque;
 
+use anabranch_cc::settings::{Fields, Flaw};
 use anabranch_proto::EcnCodepoint;
 use anabranch_units::{SimSpan, SimTime};
 
-use super::{Managed, Verdict};
+use super::pie::are_gains;
+use super::{Discipline, Managed, Queue, Site, Verdict, acts_again};
 use crate::packet::Flight;
 
 /// The parameters of DualPI2. The defaults are the RFC's: α = 0.1 · update / (100 ms)² and β = 0.3 / 100 ms, for round trips of up
@@ -42,9 +44,7 @@ pub struct DualPi2Parameters {
     pub beta: f64,
     /// The coupling factor: 2.
     pub coupling: f64,
-    /// Below this delay, L is not marked because of its own delay: 800 us.
-    pub ramp_min: SimSpan,
-    /// Above this delay every packet of L is marked: 1200 us.
+    /// Above this delay every packet of L is marked, below two thirds of it none because of its own delay: 1200 us.
     pub ramp_max: SimSpan,
     /// C's share of the bytes while both queues have packets: 0.1.
     pub classic_share: f64,
@@ -62,7 +62,6 @@ impl Default for DualPi2Parameters {
             alpha: 0.15,
             beta: 3.0,
             coupling: 2.0,
-            ramp_min: SimSpan::from_micros(800),
             ramp_max: SimSpan::from_micros(1200),
             classic_share: 0.1,
             packets_max: 10_000,
@@ -71,12 +70,39 @@ impl Default for DualPi2Parameters {
     }
 }
 
-impl DualPi2Parameters {
-    pub(crate) fn is_valid(&self) -> bool {
-        let gains = [self.alpha, self.beta].iter().all(|gain| gain.is_finite() && *gain >= 0.0);
-        let shares =
-            self.classic_share > 0.0 && self.classic_share < 1.0 && self.coupling.is_finite() && self.coupling > 0.0;
-        self.packets_max > 0 && !self.update.is_zero() && self.ramp_min <= self.ramp_max && gains && shares
+impl Discipline for DualPi2Parameters {
+    const WORD: &'static str = "dualpi2";
+    const HELP: &'static str = "A short queue for packets of scalable senders (ECT(1)) beside a classic queue for all others; the coupling gives \
+        flows of both about the same rate (RFC 9332).";
+    const DECIDES_AT_HEAD: bool = true;
+
+    fn visit(&mut self, fields: &mut Fields<'_>) {
+        let help = "The limit of waiting packets in both queues together";
+        fields.size(1).packets("packets", &mut self.packets_max, help);
+        fields.size(0).time("target", &mut self.target, "The target delay of the classic queue");
+        fields.time("update", &mut self.update, "The time between updates of the probability");
+        fields.number("coupling", &mut self.coupling, 0.0..=f64::MAX, "", "The coupling factor, above 0");
+        let help =
+            "The delay above which every packet of the short queue is marked; marking begins at two thirds of it";
+        fields.time("mark_delay", &mut self.ramp_max, help);
+        let help = "Whether ECN-capable packets of the classic queue are marked instead of dropped";
+        fields.switch("ecn", &mut self.ecn, help);
+    }
+
+    fn check(&self) -> Result<(), Flaw> {
+        are_gains([self.alpha, self.beta])?;
+        acts_again(Self::WORD, "update", self.update)?;
+        if !(self.coupling.is_finite() && self.coupling > 0.0) {
+            return Err(Flaw::new("coupling", "a coupling factor is a number above 0", "use 2"));
+        }
+        match self.classic_share > 0.0 && self.classic_share < 1.0 {
+            true => Ok(()),
+            false => Err(Flaw::new("", "no share of the classic queue", "use a number between 0 and 1")),
+        }
+    }
+
+    fn build(&self, _: &Site<'_>) -> Queue {
+        Queue::Managed(Box::new(DualPi2::new(*self)))
     }
 }
 
@@ -157,7 +183,8 @@ impl DualPi2 {
 
     /// The probability that L is marked because of its own delay.
     fn ramp(&self, delay: SimSpan) -> f64 {
-        let DualPi2Parameters { ramp_min, ramp_max, .. } = self.parameters;
+        let ramp_max = self.parameters.ramp_max;
+        let ramp_min = ramp_max * 2 / 3;
         // A single packet is no queue: the RFC has a threshold of one packet.
         if delay <= ramp_min || self.low.waiting.is_empty() {
             0.0

@@ -17,10 +17,11 @@
 
 use std::collections::VecDeque;
 
+use anabranch_cc::settings::{Fields, Flaw};
 use anabranch_units::SimTime;
 
 use super::codel::{CoDel, CoDelParameters};
-use super::{Managed, Verdict};
+use super::{Discipline, Managed, Queue, Site, Verdict, acts_again};
 use crate::packet::{Flight, Leg};
 use crate::rng::Stream;
 
@@ -44,16 +45,47 @@ impl Default for FqCoDelParameters {
     }
 }
 
-impl FqCoDelParameters {
-    /// The limit of [`FqCoDelParameters::queues`].
-    pub const QUEUES_MAX: u32 = 1 << 16;
+impl Discipline for FqCoDelParameters {
+    const WORD: &'static str = "fq_codel";
+    const HELP: &'static str = "A queue for each flow, served in turn, and controlled delay in each (RFC 8290).";
+    const DECIDES_AT_HEAD: bool = true;
+    const IS_RANDOM: bool = true;
 
-    pub(crate) fn is_valid(&self) -> bool {
-        let has_room = self.codel.packets_max > 0 && self.batch > 0;
-        let can_turn = self.quantum > 0 && (1..=Self::QUEUES_MAX).contains(&self.queues);
-        has_room && can_turn && !self.codel.interval.is_zero()
+    fn visit(&mut self, fields: &mut Fields<'_>) {
+        let codel = &mut self.codel;
+        fields.size(1).packets(
+            "packets",
+            &mut codel.packets_max,
+            "The limit of waiting packets in all queues together",
+        );
+        fields.size(0).time("target", &mut codel.target, "The acceptable standing delay");
+        fields.time("interval", &mut codel.interval, "About the longest round trip");
+        fields.bytes("quantum", &mut self.quantum, "The bytes that a flow sends in its turn");
+        let help = "The number of queues that flows are hashed into, up to 65536";
+        fields.packets("queues", &mut self.queues, help);
+        fields.switch("ecn", &mut codel.ecn, "Whether ECN-capable packets are marked instead of dropped");
+    }
+
+    fn check(&self) -> Result<(), Flaw> {
+        acts_again(Self::WORD, "interval", self.codel.interval)?;
+        if self.quantum == 0 || self.batch == 0 {
+            let remedy = "use about one packet, such as \"1514B\"";
+            return Err(Flaw::new("quantum", "a turn of so many bytes is none", remedy));
+        }
+        if self.queues > QUEUES_MAX {
+            let message = format!("no link has {} queues", self.queues);
+            return Err(Flaw::new("queues", message, format!("use at most {QUEUES_MAX}")));
+        }
+        Ok(())
+    }
+
+    fn build(&self, site: &Site<'_>) -> Queue {
+        Queue::Managed(Box::new(FqCoDel::new(*self, (site.stream)(Self::WORD))))
     }
 }
+
+/// The limit of [`FqCoDelParameters::queues`].
+const QUEUES_MAX: u32 = 1 << 16;
 
 /// All queues and their schedule.
 #[derive(Debug)]

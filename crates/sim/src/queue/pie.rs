@@ -20,10 +20,11 @@
 
 use std::collections::VecDeque;
 
+use anabranch_cc::settings::{Fields, Flaw};
 use anabranch_proto::EcnCodepoint;
 use anabranch_units::{SimSpan, SimTime};
 
-use super::{Managed, Verdict};
+use super::{Discipline, Managed, Queue, Site, Verdict, acts_again};
 use crate::packet::Flight;
 use crate::rng::Stream;
 
@@ -60,10 +61,35 @@ impl Default for PieParameters {
     }
 }
 
-impl PieParameters {
-    pub(crate) fn is_valid(&self) -> bool {
-        let gains = [self.alpha, self.beta].iter().all(|gain| gain.is_finite() && *gain >= 0.0);
-        self.packets_max > 0 && !self.update.is_zero() && gains
+impl Discipline for PieParameters {
+    const WORD: &'static str = "pie";
+    const HELP: &'static str = "Proportional integral controller enhanced (RFC 8033): drops arriving packets with a probability that follows the delay.";
+    const DECIDES_AT_HEAD: bool = true;
+    const IS_RANDOM: bool = true;
+
+    fn visit(&mut self, fields: &mut Fields<'_>) {
+        fields.size(1).packets("packets", &mut self.packets_max, "The limit of waiting packets");
+        fields.size(0).time("target", &mut self.target, "The target delay");
+        fields.time("update", &mut self.update, "The time between updates of the probability");
+        let help = "Whether ECN-capable packets are marked while the probability is below 0.1";
+        fields.switch("ecn", &mut self.ecn, help);
+    }
+
+    fn check(&self) -> Result<(), Flaw> {
+        are_gains([self.alpha, self.beta])?;
+        acts_again(Self::WORD, "update", self.update)
+    }
+
+    fn build(&self, site: &Site<'_>) -> Queue {
+        Queue::Managed(Box::new(Pie::new(*self, (site.stream)(Self::WORD))))
+    }
+}
+
+/// Checks the gains of a controller, which a scenario does not set.
+pub(super) fn are_gains(gains: [f64; 2]) -> Result<(), Flaw> {
+    match gains.iter().all(|gain| gain.is_finite() && *gain >= 0.0) {
+        true => Ok(()),
+        false => Err(Flaw::new("", "a gain is below 0", "use 0 or more")),
     }
 }
 

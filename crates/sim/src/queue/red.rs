@@ -16,7 +16,9 @@
 //! `setbit_`). Differs from ns-2 in: adaptive and cautious variants are absent, the dropped packet is always the arriving one
 //! (`drop_tail_ true`), and above twice `max` everything is dropped (`use_mark_p_ false`).
 
-use crate::queue::{Backlog, Verdict};
+use anabranch_cc::settings::{Fields, Flaw};
+
+use crate::queue::{Admission, Admits, Backlog, Discipline, Queue, Site, Verdict};
 use crate::rng::Stream;
 
 /// The parameters of RED. Thresholds are in packets; [`Unit::Bytes`] multiplies them by `mean_size`.
@@ -62,7 +64,7 @@ pub enum Unit {
     Bytes,
 }
 
-/// The defaults of ns-2.35, with the thresholds that it computes for slow links.
+/// The defaults of ns-2.35, with the thresholds that it computes for slow links, and with packets as the unit.
 impl Default for RedParameters {
     fn default() -> Self {
         Self {
@@ -73,23 +75,49 @@ impl Default for RedParameters {
             weight: RedWeight::Automatic,
             gentle: true,
             wait: true,
-            unit: Unit::Bytes,
+            unit: Unit::Packets,
             mean_size: 500,
             ecn: false,
         }
     }
 }
 
-impl RedParameters {
-    /// Whether the thresholds are in order and the probabilities valid.
-    pub(crate) fn is_valid(&self) -> bool {
-        let weight = match self.weight {
+impl Discipline for RedParameters {
+    const WORD: &'static str = "red";
+    const HELP: &'static str = "Random early detection, as ns-2.35's `Queue/RED`, measured in packets.";
+    const IS_RANDOM: bool = true;
+
+    fn visit(&mut self, fields: &mut Fields<'_>) {
+        fields.required().size(1).packets("packets", &mut self.limit, "The limit of waiting packets");
+        let help = "The average below which nothing is dropped, in packets";
+        fields.size(0).number("threshold_min", &mut self.threshold_min, 0.0..=f64::MAX, "", help);
+        let help = "The average above which most packets are dropped";
+        fields.size(0).number("threshold_max", &mut self.threshold_max, 0.0..=f64::MAX, "", help);
+        fields.probability("probability_max", &mut self.probability_max, "The drop probability at `threshold_max`");
+        let help = "Whether ECN-capable packets are marked instead of dropped at random (RFC 3168)";
+        fields.switch("ecn", &mut self.ecn, help);
+    }
+
+    fn check(&self) -> Result<(), Flaw> {
+        if !(0.0 < self.threshold_min && self.threshold_min < self.threshold_max) {
+            let message = "the thresholds of a red queue are in the wrong order";
+            return Err(Flaw::new("", message, "use 0 < threshold_min < threshold_max"));
+        }
+        let is_weight = match self.weight {
             RedWeight::Given(weight) => weight > 0.0 && weight <= 1.0,
             RedWeight::Automatic => true,
         };
-        let thresholds = self.threshold_min >= 0.0 && self.threshold_min < self.threshold_max;
-        let probability = self.probability_max > 0.0 && self.probability_max <= 1.0;
-        weight && thresholds && probability && self.limit > 0 && self.mean_size > 0
+        match is_weight && self.probability_max > 0.0 && self.mean_size > 0 {
+            true => Ok(()),
+            false => {
+                Err(Flaw::new("probability_max", "a red queue that drops nothing", "use a number above 0, such as 0.1"))
+            }
+        }
+    }
+
+    fn build(&self, site: &Site<'_>) -> Queue {
+        let (rate, delay) = (site.rate.bits_per_second(), site.delay.as_secs_f64());
+        Queue::Admission(Admission::Other(Box::new(Red::new(*self, rate, delay, (site.stream)(Self::WORD)))))
     }
 }
 
@@ -143,41 +171,6 @@ impl Red {
         }
     }
 
-    /// The verdict on a packet of `size` bytes; `is_capable` says whether it may be marked. Not inlined, because drop-tail links
-    /// share the calling code.
-    #[inline(never)]
-    pub(crate) fn admits(&mut self, size: u32, backlog: Backlog, is_capable: bool) -> Verdict {
-        let waiting = match self.parameters.unit {
-            Unit::Packets => backlog.packets,
-            Unit::Bytes => backlog.bytes,
-        };
-        let idle = backlog.idle.map_or(0.0, |idle| idle.as_secs_f64());
-        self.average = decayed(self.average, self.weight, (self.packets_per_second * idle) as u64 + 1);
-        self.average += self.weight * waiting as f64;
-        self.count += 1;
-        self.count_bytes += u64::from(size);
-
-        let full = waiting >= self.limit;
-        if self.average < self.min || waiting <= 1 {
-            self.above = false;
-        } else if self.average >= if self.parameters.gentle { 2.0 * self.max } else { self.max } {
-            return self.dropped();
-        } else if !self.above {
-            self.above = true;
-            self.count = 1;
-            self.count_bytes = u64::from(size);
-        } else {
-            let probability = self.probability(size);
-            // ns-2 draws for every packet between the thresholds, and drops at `<=`.
-            if self.stream.uniform() <= probability {
-                let is_marked = self.parameters.ecn && is_capable && !full;
-                self.dropped();
-                return if is_marked { Verdict::Mark } else { Verdict::Drop };
-            }
-        }
-        if full { self.dropped() } else { Verdict::Take }
-    }
-
     /// Restarts the count after a drop.
     fn dropped(&mut self) -> Verdict {
         self.count = 0;
@@ -211,6 +204,40 @@ impl Red {
             Unit::Bytes if second < 1.0 => (second * f64::from(size) / f64::from(mean_size)).min(1.0),
             _ => second.min(1.0),
         }
+    }
+}
+
+impl Admits for Red {
+    fn admits(&mut self, size: u32, backlog: Backlog, is_capable: bool) -> Verdict {
+        let waiting = match self.parameters.unit {
+            Unit::Packets => backlog.packets,
+            Unit::Bytes => backlog.bytes,
+        };
+        let idle = backlog.idle.map_or(0.0, |idle| idle.as_secs_f64());
+        self.average = decayed(self.average, self.weight, (self.packets_per_second * idle) as u64 + 1);
+        self.average += self.weight * waiting as f64;
+        self.count += 1;
+        self.count_bytes += u64::from(size);
+
+        let full = waiting >= self.limit;
+        if self.average < self.min || waiting <= 1 {
+            self.above = false;
+        } else if self.average >= if self.parameters.gentle { 2.0 * self.max } else { self.max } {
+            return self.dropped();
+        } else if !self.above {
+            self.above = true;
+            self.count = 1;
+            self.count_bytes = u64::from(size);
+        } else {
+            let probability = self.probability(size);
+            // ns-2 draws for every packet between the thresholds, and drops at `<=`.
+            if self.stream.uniform() <= probability {
+                let is_marked = self.parameters.ecn && is_capable && !full;
+                self.dropped();
+                return if is_marked { Verdict::Mark } else { Verdict::Drop };
+            }
+        }
+        if full { self.dropped() } else { Verdict::Take }
     }
 }
 

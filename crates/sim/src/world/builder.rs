@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use anabranch_cc::settings::Part;
 use anabranch_ns2::random::Mrg32k3a;
 use anabranch_units::{SimSpan, SimTime};
 
@@ -19,6 +20,7 @@ use crate::id::{Address, FlowId, HostId, LinkId, NodeId, Port};
 use crate::link::Link;
 use crate::network::{Attachment, Network, Outlet, Parts};
 use crate::probe::{Observed, Observer, QueueSamples, Told};
+use crate::queue::Site;
 use crate::rng::{Stream, Substreams};
 use crate::route::{Edge, HERE, NO_WAY, Routes, Target};
 use crate::run_hash::RunHash;
@@ -134,7 +136,7 @@ impl Builder {
         spec.check(&name)?;
         WorldSize { links: self.links.len() + 1, ..WorldSize::default() }.check()?;
         let stream = |what: &str| self.streams.stream(&format!("link.{name}.{what}"));
-        let queue = spec.queue.build(spec.rate, spec.delay, stream);
+        let queue = spec.queue.build(&Site { rate: spec.rate, delay: spec.delay, stream: &stream });
         if !self.names.insert(name.clone()) {
             return Err(BuildError::NameTaken { name });
         }
@@ -175,7 +177,7 @@ impl Builder {
     /// Adds an error model before the queue of `link`, after its existing models.
     pub fn error(&mut self, link: LinkId, spec: ErrorSpec) -> Result<(), BuildError> {
         let link = self.links.get_mut(link.index()).ok_or_else(|| unknown(link))?;
-        if !spec.is_valid() {
+        if spec.flaw().is_some() {
             return Err(BuildError::BadErrorModel { link: link.name.clone() });
         }
         let stream = self.streams.stream(&format!("link.{}.error.{}", link.name, link.errors()));

@@ -1,6 +1,8 @@
 //! The limits of a world, as functions that build nothing. Both a [`Builder`](super::Builder) and a check of a description call
 //! them.
 
+use anabranch_cc::settings::Part;
+
 use super::build_error::BuildError;
 use super::link_spec::LinkSpec;
 use crate::event_queue::EventQueue;
@@ -64,15 +66,15 @@ impl LinkSpec {
         let link = || link.to_owned();
         if self.rate.bits_per_second() == 0 {
             Err(BuildError::NoRate { link: link() })
-        } else if !self.queue.is_valid() {
+        } else if self.queue.flaw().is_some() {
             Err(BuildError::BadQueue { link: link() })
         } else if self.rates.as_ref().is_some_and(|rates| !rates.is_valid(self.rate)) {
             Err(BuildError::BadRates { link: link() })
         } else if !self.scatter.is_valid() || (self.hold.is_some() && !self.scatter.is_nothing()) {
             Err(BuildError::BadScatter { link: link() })
-        } else if self.hold.is_some_and(|hold| !hold.is_valid()) {
+        } else if self.hold.is_some_and(|hold| hold.flaw().is_some()) {
             Err(BuildError::BadHold { link: link() })
-        } else if self.errors.iter().any(|error| !error.is_valid()) {
+        } else if self.errors.iter().any(|error| error.flaw().is_some()) {
             Err(BuildError::BadErrorModel { link: link() })
         } else {
             Ok(())

@@ -34,12 +34,12 @@ pub struct LinkSpec {
 
 impl LinkSpec {
     /// A link without losses and with an unlimited queue.
-    pub const fn new(rate: Rate, delay: SimSpan) -> Self {
+    pub fn new(rate: Rate, delay: SimSpan) -> Self {
         Self {
             name: None,
             rate,
             delay,
-            queue: QueueSpec::Unlimited,
+            queue: QueueSpec::unlimited(),
             errors: Vec::new(),
             hold: None,
             rates: None,

@@ -49,7 +49,7 @@ fn run(topology: &Topology, agent: Agent, error: f64, seed: u32) -> (World, Vec<
     let nodes: Vec<_> = (0..6).map(|node| builder.node(format!("{node}"))).collect();
     for (index, &(from, to, rate, delay)) in topology.links.iter().enumerate() {
         let spec = LinkSpec::new(Rate::from_bits_per_second(rate * 1_000_000), SimSpan::from_millis(delay));
-        let spec = spec.queue(QueueSpec::Packets(50));
+        let spec = spec.queue(QueueSpec::packets(50));
         let forward =
             if index == topology.lossy { spec.clone().error(ErrorSpec::List(lost.clone())) } else { spec.clone() };
         builder.link(nodes[from], nodes[to], forward).unwrap();

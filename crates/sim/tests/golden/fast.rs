@@ -53,7 +53,7 @@ fn check(dumbbell: &Dumbbell) {
     let rate = |text: &str| text.parse::<Rate>().unwrap();
     let (left, right) = (builder.node("r1"), builder.node("r2"));
     let spec = LinkSpec::new(rate(dumbbell.rate), dumbbell.delay.parse().unwrap());
-    let spec = spec.queue(QueueSpec::Packets(dumbbell.limit));
+    let spec = spec.queue(QueueSpec::packets(dumbbell.limit));
     let bottleneck = builder.link(left, right, spec.clone().error(ErrorSpec::List(dumbbell.drop.to_vec()))).unwrap();
     builder.link(right, left, spec).unwrap();
     let agents: Vec<_> = dumbbell
@@ -69,7 +69,7 @@ fn check(dumbbell: &Dumbbell) {
     for (index, (&(start, _, _, delay), agent)) in dumbbell.flows.iter().zip(agents).enumerate() {
         let (source, sink) = (builder.node(format!("s{index}")), builder.node(format!("d{index}")));
         let access =
-            LinkSpec::new(rate(dumbbell.access), SimSpan::from_millis(delay)).queue(QueueSpec::Packets(10_000));
+            LinkSpec::new(rate(dumbbell.access), SimSpan::from_millis(delay)).queue(QueueSpec::packets(10_000));
         builder.duplex(source, left, access.clone()).unwrap();
         builder.duplex(right, sink, access).unwrap();
         let clock_phase = SimSpan::from_secs_f64(stream.uniform() * TICK.as_secs_f64());

@@ -62,7 +62,7 @@ fn run(paper: &Paper) -> (World, HostId, HostId, LinkId) {
     builder.ns2_clock();
     let nodes: Vec<_> = (0..6).map(|node| builder.node(format!("{node}"))).collect();
     let spec = |rate: u64, delay: u64, limit: u32| {
-        LinkSpec::new(Rate::from_bits_per_second(rate), SimSpan::from_millis(delay)).queue(QueueSpec::Packets(limit))
+        LinkSpec::new(Rate::from_bits_per_second(rate), SimSpan::from_millis(delay)).queue(QueueSpec::packets(limit))
     };
     let lossy = |spec: LinkSpec, place: Place| match paper.drop {
         Some((packet, at)) if at == place => spec.error(ErrorSpec::List(vec![packet])),

@@ -38,8 +38,8 @@ fn build(route: Route, base: BaseRtt) -> Ends {
     let mut builder = Builder::new(1);
     builder.ns2_clock();
     let spec = |rate: &str, delay: &str| LinkSpec::new(rate.parse::<Rate>().unwrap(), delay.parse().unwrap());
-    let core = |delay: &str| spec("10Mbit/s", delay).queue(QueueSpec::Packets(50));
-    let access = || spec("1Gbit/s", "1ms").queue(QueueSpec::Packets(1000));
+    let core = |delay: &str| spec("10Mbit/s", delay).queue(QueueSpec::packets(50));
+    let access = || spec("1Gbit/s", "1ms").queue(QueueSpec::packets(1000));
     let [r1, r2] = ["R1", "R2"].map(|name| builder.node(name));
     // A quarter of 125 and of 376 ms, minus the delay of the access links. By index: the forward and the backward link of the
     // short route, then those of the long one.

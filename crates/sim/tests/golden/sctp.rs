@@ -24,7 +24,7 @@ struct Run {
 }
 
 fn spec(rate: u64, delay: u64, limit: u32) -> LinkSpec {
-    LinkSpec::new(Rate::from_bits_per_second(rate), SimSpan::from_millis(delay)).queue(QueueSpec::Packets(limit))
+    LinkSpec::new(Rate::from_bits_per_second(rate), SimSpan::from_millis(delay)).queue(QueueSpec::packets(limit))
 }
 
 fn endpoint() -> Ns2Sctp {

@@ -9,7 +9,7 @@ use super::standard::{highspeed, millis, spec};
 fn noisy(seed: u64) -> World {
     let mut net = Builder::new(seed);
     let (a, b) = (net.node("a"), net.node("b"));
-    let link = spec("10Mbit/s", "5ms").queue(QueueSpec::Packets(20)).error(ErrorSpec::PerPacket(0.01));
+    let link = spec("10Mbit/s", "5ms").queue(QueueSpec::packets(20)).error(ErrorSpec::PerPacket(0.01));
     net.duplex(a, b, link).unwrap();
     for flow in 0..4 {
         let span = SimSpan::from_millis(200);

@@ -4,7 +4,7 @@ use anabranch_proto::EcnCodepoint;
 use anabranch_sim::traffic::{Cbr, Sink};
 use anabranch_sim::{
     Arrival, Builder, DualPi2Parameters, FlowId, FqCoDelParameters, Host, HostId, Input, LinkId, LinkSpec, NodeId,
-    PieParameters, QueueSpec, StepParameters, Threshold, Transmit, World,
+    PieParameters, QueueSpec, StepParameters, Transmit, World,
 };
 use anabranch_units::SimTime;
 
@@ -117,7 +117,7 @@ fn assert_near(got: f64, expected: f64, within: f64) {
 /// ms of transmission and delay.
 #[test]
 fn pie_keeps_its_target() {
-    let run = Bottleneck::new(QueueSpec::Pie(PieParameters::default())).sender("10.5Mbit/s", 1000, None).run(200);
+    let run = Bottleneck::new(QueueSpec::from(PieParameters::default())).sender("10.5Mbit/s", 1000, None).run(200);
     assert_near(run.struck(0)[0], 5.0 / 105.0, 0.002);
     assert_near(run.delay(0), 15.0 + 1.8, 1.5);
 }
@@ -127,7 +127,7 @@ fn pie_keeps_its_target() {
 #[test]
 fn fq_codel_isolates_flows() {
     let parameters = FqCoDelParameters::default();
-    let run = Bottleneck::new(QueueSpec::FqCoDel(parameters))
+    let run = Bottleneck::new(QueueSpec::from(parameters))
         .sender("12Mbit/s", 1000, None)
         .sender("8Mbit/s", 1000, None)
         .sender("0.1Mbit/s", 250, None)
@@ -145,7 +145,7 @@ fn fq_codel_isolates_flows() {
 /// left.
 #[test]
 fn dual_pi2_couples_its_queues() {
-    let run = Bottleneck::new(QueueSpec::DualPi2(DualPi2Parameters::default()))
+    let run = Bottleneck::new(QueueSpec::from(DualPi2Parameters::default()))
         .sender("9.8Mbit/s", 1000, None)
         .sender("0.5Mbit/s", 250, Some(EcnCodepoint::Ect1))
         .run(400);
@@ -164,13 +164,13 @@ fn dual_pi2_couples_its_queues() {
 /// bounds the queue.
 #[test]
 fn a_threshold_marks_all_that_comes_above_it() {
-    let step = StepParameters { packets_max: 100, threshold: Threshold::Packets(20) };
-    let run = Bottleneck::new(QueueSpec::Step(step)).sender("20Mbit/s", 1000, Some(EcnCodepoint::Ect0)).run(10);
+    let step = StepParameters { packets_max: 100, mark_packets: Some(20), ..Default::default() };
+    let run = Bottleneck::new(QueueSpec::from(step)).sender("20Mbit/s", 1000, Some(EcnCodepoint::Ect0)).run(10);
     let [dropped, marked] = run.struck(0);
     assert_near(dropped, 0.5, 0.01);
     assert_near(marked, 0.5, 0.01);
     // Packets that may not be marked are dropped at the threshold: 21 wait, so the delay is 22 packet times and the link's delay.
-    let run = Bottleneck::new(QueueSpec::Step(step)).sender("20Mbit/s", 1000, None).run(10);
+    let run = Bottleneck::new(QueueSpec::from(step)).sender("20Mbit/s", 1000, None).run(10);
     assert_near(run.delay(0), 22.0 * 0.8 + 1.0, 0.8);
 }
 
@@ -178,7 +178,7 @@ fn a_threshold_marks_all_that_comes_above_it() {
 /// half of all is lost either way. Behind a link that clears the codepoint nobody is marked.
 #[test]
 fn nothing_is_marked_where_the_codepoint_is_cleared() {
-    let queue = QueueSpec::Step(StepParameters { packets_max: 10, threshold: Threshold::Packets(5) });
+    let queue = QueueSpec::from(StepParameters { packets_max: 10, mark_packets: Some(5), ..Default::default() });
     for clears in [false, true] {
         let run = Bottleneck::with(spec("10Mbit/s", "1ms").queue(queue.clone()).clears_ecn(clears))
             .sender("20Mbit/s", 1000, Some(EcnCodepoint::Ect0))

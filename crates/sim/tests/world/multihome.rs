@@ -60,7 +60,7 @@ fn one_path_is_fast_to_the_packet() {
         for (window, queue) in [(1000.0, 10), (1000.0, 50), (12.0, 50)] {
             let config = agent(8.0, window);
             let bottleneck = LinkSpec { errors: errors.clone(), ..spec("1.5Mbit/s", "40ms") };
-            let bottleneck = bottleneck.queue(QueueSpec::Packets(queue));
+            let bottleneck = bottleneck.queue(QueueSpec::packets(queue));
             let sink = Ns2Sink::new(Sink::new(SinkConfig::for_agent(&config.agent)));
             let single = chain(Ns2Source::new(Sender::new(config)), sink, bottleneck.clone(), seed);
             let several = multihome::Sender::new(Config { agent: config, paths: 1, reinject: None });

@@ -18,10 +18,10 @@ use super::standard::{millis, spec};
 fn the_same_packets_are_lost_as_in_ns_2() {
     let mut net = Builder::new(1);
     let [a, b, c, d] = ["a", "b", "c", "d"].map(|name| net.node(name));
-    let access = |delay| spec("10Mbit/s", delay).queue(QueueSpec::Packets(100));
+    let access = |delay| spec("10Mbit/s", delay).queue(QueueSpec::packets(100));
     net.duplex(a, c, access("2ms")).unwrap();
     net.duplex(b, c, access("3ms")).unwrap();
-    let (core, _) = net.duplex(c, d, spec("1.5Mbit/s", "100ms").queue(QueueSpec::Packets(10))).unwrap();
+    let (core, _) = net.duplex(c, d, spec("1.5Mbit/s", "100ms").queue(QueueSpec::packets(10))).unwrap();
     let flows =
         [(a, "1.1003Mbit/s", 1000, "0s"), (b, "0.9013Mbit/s", 700, "13.7ms")].map(|(node, rate, size, start)| {
             let source = net.host(node, Cbr::new(rate.parse().unwrap(), size)).unwrap();

@@ -15,7 +15,7 @@ fn packet(size: u32) -> Transmit {
 fn a_packet_from_outside_travels_as_any_other() {
     let mut net = Builder::new(1);
     let (a, b) = (net.node("a"), net.node("b"));
-    let link: LinkSpec = spec("8Mbit/s", "10ms").queue(QueueSpec::Packets(3));
+    let link: LinkSpec = spec("8Mbit/s", "10ms").queue(QueueSpec::packets(3));
     let (link, _) = net.duplex(a, b, link).unwrap();
     let (here, there) = (net.host(a, Log::default()).unwrap(), net.host(b, Log::default()).unwrap());
     net.flow(here, there).unwrap();

@@ -4,7 +4,7 @@ use anabranch_sim::traffic::{Cbr, Sink};
 use anabranch_sim::{
     Arrival, Builder, CoDelParameters, Control, DelaySpec, DeliveryTrace, DualPi2Parameters, ErrorSpec,
     FqCoDelParameters, GilbertElliott, HoldSpec, Host, Input, LinkSpec, PieParameters, QueueSpec, RateSpec,
-    RedParameters, ReorderSpec, ScatterSpec, StepParameters, Steps, Threshold, Transmit,
+    RedParameters, ReorderSpec, ScatterSpec, StepParameters, Steps, Transmit,
 };
 use anabranch_units::{Bytes, Rate, SimSpan, SimTime};
 use proptest::prelude::*;
@@ -32,19 +32,19 @@ enum Op {
 
 fn queue() -> impl Strategy<Value = QueueSpec> {
     prop_oneof![
-        Just(QueueSpec::Unlimited),
-        (1..30_u32).prop_map(QueueSpec::Packets),
-        (1..30_000_u64).prop_map(QueueSpec::Bytes),
-        Just(QueueSpec::Red(RedParameters::default())),
-        (1..50_u32).prop_map(|packets_max| QueueSpec::CoDel(CoDelParameters { packets_max, ..Default::default() })),
+        Just(QueueSpec::unlimited()),
+        (2..30_u32).prop_map(QueueSpec::packets),
+        (1..30_000_u64).prop_map(QueueSpec::bytes),
+        Just(QueueSpec::from(RedParameters::default())),
+        (1..50_u32).prop_map(|packets_max| QueueSpec::from(CoDelParameters { packets_max, ..Default::default() })),
         (1..50_u32).prop_map(|packets_max| {
             let codel = CoDelParameters { packets_max, ..Default::default() };
-            QueueSpec::FqCoDel(FqCoDelParameters { codel, queues: 3, batch: 4, ..Default::default() })
+            QueueSpec::from(FqCoDelParameters { codel, queues: 3, batch: 4, ..Default::default() })
         }),
-        (1..50_u32).prop_map(|packets_max| QueueSpec::Pie(PieParameters { packets_max, ..Default::default() })),
-        (1..50_u32).prop_map(|packets_max| QueueSpec::DualPi2(DualPi2Parameters { packets_max, ..Default::default() })),
-        (1..30_u32).prop_map(|packets_max| {
-            QueueSpec::Step(StepParameters { packets_max, threshold: Threshold::Packets(packets_max / 2) })
+        (1..50_u32).prop_map(|packets_max| QueueSpec::from(PieParameters { packets_max, ..Default::default() })),
+        (1..50_u32).prop_map(|packets_max| QueueSpec::from(DualPi2Parameters { packets_max, ..Default::default() })),
+        (2..30_u32).prop_map(|packets_max| {
+            QueueSpec::from(StepParameters { packets_max, mark_packets: Some(packets_max / 2), ..Default::default() })
         }),
     ]
 }

@@ -137,7 +137,7 @@ fn mistakes_are_named() {
     let zero = LinkSpec::new(anabranch_units::Rate::default(), "1ms".parse().unwrap());
     assert_eq!(net.link(a, b, zero), Err(BuildError::NoRate { link: "a>b".into() }));
     assert_eq!(net.link(a, a, good()), Err(BuildError::Loop { link: "a>a".into() }));
-    assert_eq!(net.link(a, b, good().queue(QueueSpec::Packets(0))), Err(BuildError::BadQueue { link: "a>b".into() }));
+    assert_eq!(net.link(a, b, good().queue(QueueSpec::packets(0))), Err(BuildError::BadQueue { link: "a>b".into() }));
     let there = net.link(a, b, good().named("there")).unwrap();
     assert_eq!(net.link(b, a, good().named("there")), Err(BuildError::NameTaken { name: "there".into() }));
     let (source, sink) = (net.host(a, Burst::new(1, 1)).unwrap(), net.host(b, Log::default()).unwrap());

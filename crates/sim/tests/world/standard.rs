@@ -21,7 +21,7 @@ pub(crate) fn highspeed(seed: u64) -> Dumbbell {
 fn try_highspeed(seed: u64) -> Result<Dumbbell, BuildError> {
     let mut net = Builder::new(seed);
     let (left, right) = (net.node("left"), net.node("right"));
-    let core = spec("800Mbit/s", "48ms").queue(QueueSpec::Packets(3000)).named("bottleneck");
+    let core = spec("800Mbit/s", "48ms").queue(QueueSpec::packets(3000)).named("bottleneck");
     let (bottleneck, _) = net.duplex(left, right, core)?;
     for index in 0..4 {
         let (from, to) = (net.node(format!("s{index}")), net.node(format!("r{index}")));
@@ -43,7 +43,7 @@ pub(crate) fn small(seed: u64) -> World {
 fn try_small(seed: u64) -> Result<World, BuildError> {
     let mut net = Builder::new(seed);
     let (from, to) = (net.node("from"), net.node("to"));
-    net.duplex(from, to, spec("1.5Mbit/s", "50ms").queue(QueueSpec::Packets(25)))?;
+    net.duplex(from, to, spec("1.5Mbit/s", "50ms").queue(QueueSpec::packets(25)))?;
     let (source, sink) = (net.host(from, Window::new(1000, 22))?, net.host(to, Echo::default())?);
     net.flow(source, sink)?;
     net.start(SimTime::ZERO, source)?;

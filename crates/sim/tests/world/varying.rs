@@ -39,7 +39,7 @@ fn run(link: LinkSpec, burst: Burst, asked_at: u64) -> (Vec<(u64, SimTime)>, u64
 /// kind of queue.
 #[test]
 fn packets_leave_at_the_rate_of_their_time() {
-    for (queue, expected) in [(QueueSpec::Packets(50), 2), (QueueSpec::CoDel(CoDelParameters::default()), 3)] {
+    for (queue, expected) in [(QueueSpec::packets(50), 2), (QueueSpec::from(CoDelParameters::default()), 3)] {
         let link = spec("8Mbit/s", "10ms").queue(queue).rates(rates(&[(2, 4_000_000), (6, 0)], Some(9)));
         let (arrivals, waiting) = run(link, Burst::new(1000, 7), 7);
         let times: Vec<_> = arrivals.into_iter().map(|(_, time)| time).collect();
@@ -51,7 +51,7 @@ fn packets_leave_at_the_rate_of_their_time() {
 /// Packets of 1500 B, one per opportunity. A managed queue selects a packet at the opportunity: until then all of them wait.
 #[test]
 fn packets_leave_when_a_trace_lets_them() {
-    for (queue, expected) in [(QueueSpec::Packets(50), 2), (QueueSpec::CoDel(CoDelParameters::default()), 3)] {
+    for (queue, expected) in [(QueueSpec::packets(50), 2), (QueueSpec::from(CoDelParameters::default()), 3)] {
         let link = spec("1Mbit/s", "10ms").queue(queue).rates(trace(&[3, 3, 7, 20]));
         let (arrivals, waiting) = run(link, Burst::new(1500, 5), 5);
         let times: Vec<_> = arrivals.into_iter().map(|(_, time)| time).collect();
@@ -104,7 +104,7 @@ fn a_share_of_the_packets_comes_twice() {
 /// Packets from a managed queue are held like any others: 1 ms per packet, released every 4 ms.
 #[test]
 fn a_managed_queue_may_have_a_hold_behind_it() {
-    let queue = QueueSpec::CoDel(CoDelParameters::default());
+    let queue = QueueSpec::from(CoDelParameters::default());
     let link = spec("8Mbit/s", "10ms").queue(queue).hold(HoldSpec::Grid(span(4)));
     let (arrivals, _) = run(link, Burst::new(1000, 6), 4);
     let times: Vec<_> = arrivals.into_iter().map(|(_, time)| time).collect();

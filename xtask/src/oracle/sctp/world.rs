@@ -113,7 +113,7 @@ impl Network {
     ) -> Result<(), BuildError> {
         for (from, to, limit, losses) in [(from, to, link.limit, there), (to, from, LIMIT_DEFAULT, back)] {
             let spec =
-                LinkSpec::new(link.rate, link.delay).named(format!("{from}>{to}")).queue(QueueSpec::Packets(limit));
+                LinkSpec::new(link.rate, link.delay).named(format!("{from}>{to}")).queue(QueueSpec::packets(limit));
             let spec = if losses.is_empty() { spec } else { spec.error(ErrorSpec::List(losses)) };
             self.links.push(builder.link(self.node(from), self.node(to), spec)?);
             self.ends.push((self.number(from) as u32, self.number(to) as u32));

@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use anabranch_sim::DelaySpec;
 use anabranch_units::{Rate, SimSpan};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, SeqAccess, Visitor};
 
-use super::hold::DelayKeys;
+use crate::load::part::PartKeys;
 use crate::load::values::{Probability, Text};
 
 /// A change of a link's rate.
@@ -33,14 +34,14 @@ pub(crate) struct DelayChangeKeys {
 }
 
 /// Reordering: random packets that take longer than the others.
-#[derive(Clone, Copy, Debug, PartialEq, serde::Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "reorder")]
 pub(crate) struct ReorderKeys {
     /// The share of these packets.
     pub(crate) share: Probability,
     /// Their additional delay.
-    pub(crate) extra: DelayKeys,
+    pub(crate) extra: PartKeys<DelaySpec>,
 }
 
 /// Delivery opportunities, in milliseconds. They replace the name of a file before keys are read.

@@ -1,9 +1,10 @@
 //! The keys of a host's delays.
 
+use anabranch_sim::{DelaySpec, HoldSpec};
 use anabranch_units::SimSpan;
 use schemars::JsonSchema;
 
-use super::hold::{DelayKeys, HoldKeys};
+use crate::load::part::PartKeys;
 use crate::load::values::{Name, Text, WrittenOut};
 
 /// The delays of the programs at a node. If absent, packets and deadlines are handled at once. Only for flows of `anabranch`; each
@@ -23,10 +24,10 @@ pub(crate) struct HostKeys {
     pub(crate) timer: Text<SimSpan>,
     /// The batches of arrivals by the network card; none if absent.
     #[serde(default)]
-    pub(crate) arrivals: Option<HoldKeys>,
+    pub(crate) arrivals: Option<PartKeys<HoldSpec>>,
     /// The scheduler's delay of each wake-up; none if absent.
     #[serde(default)]
-    pub(crate) delay: Option<DelayKeys>,
+    pub(crate) delay: Option<PartKeys<DelaySpec>>,
     /// The order of reading and sending; `each` if absent.
     #[serde(default)]
     pub(crate) reads: Option<ReadsKeys>,

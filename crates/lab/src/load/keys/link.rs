@@ -1,13 +1,12 @@
 //! The keys of a link.
 
+use anabranch_sim::{ErrorSpec, HoldSpec, QueueSpec};
 use anabranch_units::{Bytes, Rate, SimSpan};
 use schemars::JsonSchema;
 
 use super::change::{DelayChangeKeys, RateChangeKeys, ReorderKeys, TraceKeys};
-use super::error::ErrorKeys;
-use super::hold::HoldKeys;
-use super::queue::QueueKeys;
 use crate::load::outages::OutageKeys;
+use crate::load::part::PartKeys;
 use crate::load::values::{Name, Probability, Text, WrittenOut};
 
 /// A link between two nodes; a node exists if a link names it. The link is duplex unless `duplex = false`: the reverse direction has the
@@ -62,10 +61,10 @@ pub(crate) struct LinkKeys {
     pub(crate) duplex: bool,
     /// The queue; a `drop_tail` of 50 packets if absent.
     #[serde(default)]
-    pub(crate) queue: QueueKeys,
+    pub(crate) queue: PartKeys<QueueSpec>,
     /// The error model before the queue; none if absent.
     #[serde(default)]
-    pub(crate) error: ErrorKeys,
+    pub(crate) error: PartKeys<ErrorSpec>,
     /// The MTU, headers included, at least `68B`; unlimited if absent. Longer packets are dropped silently.
     #[serde(default)]
     pub(crate) mtu: Option<Text<Bytes>>,
@@ -78,7 +77,7 @@ pub(crate) struct LinkKeys {
     /// The release of packets in batches at the far end; at once if absent. Not with a queue that drops at its head (`codel`, `fq_codel`,
     /// `dualpi2`), `reorder`, `duplicate`, `delay_changes` or `clock = "ns2"`.
     #[serde(default)]
-    pub(crate) hold: Option<HoldKeys>,
+    pub(crate) hold: Option<PartKeys<HoldSpec>>,
     /// Outages of the link, in both directions: packets that arrive during an outage are lost.
     #[serde(default)]
     pub(crate) outages: Vec<OutageKeys>,
@@ -115,10 +114,10 @@ pub(crate) struct ReverseKeys {
     pub(crate) delay: Option<Text<SimSpan>>,
     /// The queue; a `drop_tail` of 50 packets if absent.
     #[serde(default)]
-    pub(crate) queue: QueueKeys,
+    pub(crate) queue: PartKeys<QueueSpec>,
     /// The error model before the queue; none if absent.
     #[serde(default)]
-    pub(crate) error: ErrorKeys,
+    pub(crate) error: PartKeys<ErrorSpec>,
     /// The MTU; that of the link if absent.
     #[serde(default)]
     pub(crate) mtu: Option<Text<Bytes>>,
@@ -127,7 +126,7 @@ pub(crate) struct ReverseKeys {
     pub(crate) clear_ecn: bool,
     /// The release of packets; at once if absent.
     #[serde(default)]
-    pub(crate) hold: Option<HoldKeys>,
+    pub(crate) hold: Option<PartKeys<HoldSpec>>,
 }
 
 /// A change of a link's MTU.

@@ -2,7 +2,7 @@
 
 use anabranch_sim::{
     CoDelParameters, DeliveryTrace, DualPi2Parameters, ErrorSpec, FqCoDelParameters, PieParameters, QueueSpec,
-    RateSpec, ReorderSpec, StepParameters, Steps, Threshold,
+    RateSpec, ReorderSpec, StepParameters, Steps,
 };
 
 use super::*;
@@ -21,16 +21,18 @@ fn queue(keys: &str) -> Result<QueueSpec, String> {
 
 #[test]
 fn queues_are_read_with_their_rfc_s_defaults() {
-    assert_eq!(queue("{ kind = \"fq_codel\" }"), Ok(QueueSpec::FqCoDel(FqCoDelParameters::default())));
-    assert_eq!(queue("{ kind = \"pie\" }"), Ok(QueueSpec::Pie(PieParameters::default())));
-    assert_eq!(queue("{ kind = \"dualpi2\" }"), Ok(QueueSpec::DualPi2(DualPi2Parameters::default())));
+    assert_eq!(queue("{ kind = \"fq_codel\" }"), Ok(QueueSpec::from(FqCoDelParameters::default())));
+    assert_eq!(queue("{ kind = \"pie\" }"), Ok(QueueSpec::from(PieParameters::default())));
+    assert_eq!(queue("{ kind = \"dualpi2\" }"), Ok(QueueSpec::from(DualPi2Parameters::default())));
     let codel = CoDelParameters { packets_max: 99, target: MS(1), ecn: false, ..FqCoDelParameters::default().codel };
     let expected = FqCoDelParameters { codel, queues: 8, quantum: 300, ..FqCoDelParameters::default() };
     let text = "{ kind = \"fq_codel\", packets = 99, target = \"1ms\", ecn = false, queues = 8, quantum = \"300B\" }";
-    assert_eq!(queue(text), Ok(QueueSpec::FqCoDel(expected)));
-    let step = |threshold| Ok(QueueSpec::Step(StepParameters { packets_max: 100, threshold }));
-    assert_eq!(queue("{ kind = \"step\", packets = 100, mark_packets = 20 }"), step(Threshold::Packets(20)));
-    assert_eq!(queue("{ kind = \"step\", packets = 100, mark_delay = \"1ms\" }"), step(Threshold::Time(MS(1))));
+    assert_eq!(queue(text), Ok(QueueSpec::from(expected)));
+    let step = StepParameters { packets_max: 100, ..StepParameters::default() };
+    let packets = StepParameters { mark_packets: Some(20), ..step };
+    assert_eq!(queue("{ kind = \"step\", packets = 100, mark_packets = 20 }"), Ok(packets.into()));
+    let delay = StepParameters { mark_delay: Some(MS(1)), ..step };
+    assert_eq!(queue("{ kind = \"step\", packets = 100, mark_delay = \"1ms\" }"), Ok(delay.into()));
 }
 
 #[test]

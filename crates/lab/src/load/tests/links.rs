@@ -25,8 +25,8 @@ fn queues_and_errors_that_lose_everything_or_nothing_are_refused() {
 fn a_queue_counts_packets_or_bytes() {
     let with = |keys: &str| CHAIN.replacen("packets = 10", keys, 1);
     let queue = |keys: &str| parse(&with(keys)).unwrap().links[0].queue.clone();
-    assert_eq!(queue("packets = 10"), QueueSpec::Packets(10));
-    assert_eq!(queue("bytes = \"15kB\""), QueueSpec::Bytes(15_000));
+    assert_eq!(queue("packets = 10"), QueueSpec::packets(10));
+    assert_eq!(queue("bytes = \"15kB\""), QueueSpec::bytes(15_000));
     for keys in ["packets = 10, bytes = \"15kB\"", "bytes = \"0B\""] {
         assert_text_refused(
             &with(keys),

@@ -1,5 +1,6 @@
 //! `cbr` and `on_off`: traffic without acknowledgements.
 
+use anabranch_sim::RATE_MAX;
 use anabranch_sim::traffic::{Cbr, OnOffParameters};
 use anabranch_units::{Bytes, Rate};
 
@@ -8,7 +9,6 @@ use crate::diagnostic::Fault;
 use crate::document::Path;
 use crate::load::Checked;
 use crate::load::keys::{CbrKeys, OnOffKeys};
-use crate::load::link::RATE_MAX;
 use crate::scenario::transport::Transport;
 
 pub(super) fn cbr(keys: &CbrKeys, packet: Bytes, path: &Path) -> Checked<Transport> {
