@@ -8,7 +8,8 @@
 //! Some paths lose ECN-capable packets, from the start or after a change of the route. After a timeout the codepoint is in doubt:
 //! segments are sent without it. When one of them has arrived, challenges with the codepoint probe the path; they take no sequence
 //! space, so their loss is no congestion signal. An answer ends the doubt, and if none of [`PROBES_MAX`] is answered, ECN stays
-//! off. The doubt comes with the retransmission timeout; before any codepoint has arrived, it comes with the tail loss probe.
+//! off. The doubt comes with the retransmission timeout; before any codepoint has arrived, it comes with the tail loss probe. What was
+//! lost before the doubt was then no congestion, and the law takes its response back (`control/black_hole.rs`).
 //!
 //! ```text
 //!          timeout                                3 probes lost
@@ -99,6 +100,8 @@ pub(crate) struct PathEcn {
     missing: i64,
     /// Segments sent with the codepoint since the last acknowledgement.
     unanswered: u64,
+    /// When the latest doubt began.
+    doubted: Time,
 }
 
 /// Whether segments are sent with the codepoint.
@@ -172,17 +175,22 @@ impl PathEcn {
     }
 
     /// A tail loss probe is due. If no codepoint has ever arrived, the path may lose what has one.
-    pub(crate) fn on_probe_timeout(&mut self) {
+    pub(crate) fn on_probe_timeout(&mut self, now: Time) {
         if self.counts == EcnCounts::default() {
-            self.on_timeout();
+            self.on_timeout(now);
         }
     }
 
     /// Nothing sent with the codepoint was acknowledged before a timeout.
-    pub(crate) fn on_timeout(&mut self) {
+    pub(crate) fn on_timeout(&mut self, now: Time) {
         if self.is_on() && self.unanswered > 0 {
-            self.trust = Trust::Doubted(None);
+            (self.trust, self.doubted) = (Trust::Doubted(None), now);
         }
+    }
+
+    /// Whether a segment that left at `departure` may have been lost because of its codepoint.
+    pub(crate) fn is_blamed(&self, departure: Time) -> bool {
+        matches!(self.trust, Trust::Doubted(_)) && departure < self.doubted
     }
 
     /// Whether a challenge with the codepoint is due.
@@ -211,11 +219,13 @@ impl PathEcn {
         if let Trust::Doubted(Some(probe)) = self.trust { probe.at } else { Time::NEVER }
     }
 
-    /// Handles the timeout of a probe: if all were lost, ECN is off for good.
-    pub(crate) fn handle_timeout(&mut self, now: Time) {
-        if matches!(self.trust, Trust::Doubted(Some(Probe { sent: PROBES_MAX.., at, .. })) if at <= now) {
+    /// Handles the timeout of a probe: if all were lost, ECN is off for good. Returns whether that is so from now on.
+    pub(crate) fn handle_timeout(&mut self, now: Time) -> bool {
+        let is_lost = matches!(self.trust, Trust::Doubted(Some(Probe { sent: PROBES_MAX.., at, .. })) if at <= now);
+        if is_lost {
             self.trust = Trust::Off;
         }
+        is_lost
     }
 
     /// An acknowledgement arrived on this path. Returns by how much CE has increased.

@@ -252,7 +252,7 @@ impl<P: Payload> Connection<P> {
                 continue;
             }
             path.mtu.handle_timeout(now);
-            path.control.ecn.handle_timeout(now);
+            path.control.handle_ecn_timeout(now);
             self.on_mtu(now, id);
             let path = &mut self.paths[id];
             match path.phase {

@@ -8,6 +8,7 @@
 //! Differs from rfc-8985 in: after a timeout, segments sent more than an SRTT ago count as lost (sec. 6.3 uses RACK's RTT and
 //! window).
 
+mod black_hole;
 mod dup_acks;
 mod losses;
 mod sending;
@@ -17,6 +18,7 @@ pub(crate) mod undo;
 use anabranch_cc::{Ack, Cause, Controller, Gauges, PathSummary, PathView, Restart, Signal, Transmission};
 use anabranch_units::{Bytes, Span, Time};
 
+use self::black_hole::Blame;
 use self::dup_acks::Duplicates;
 use self::timers::{Probe, Timer};
 use self::undo::Suspicion;
@@ -62,6 +64,8 @@ pub(crate) struct PathControl {
     probe: Probe,
     /// The latest loss, as long as it may prove spurious.
     suspicion: Option<Suspicion>,
+    /// Whether the ECN codepoint is the cause of the latest loss.
+    blame: Blame,
     /// When the retransmission timer was started.
     started: Time,
     /// When the last segment was sent.
@@ -159,6 +163,7 @@ impl PathControl {
             timer: Timer::Idle,
             probe: Probe::None,
             suspicion: None,
+            blame: Blame::default(),
             started: now,
             sent_last: now,
             heard: now,

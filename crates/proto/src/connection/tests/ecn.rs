@@ -150,7 +150,12 @@ fn ecn_black_hole_from_the_start_costs_one_probe_timeout() {
     pair.run_until_received(sid, 996 * 200);
     pair.run_for(Span::from_secs(3));
     let path = pair.client.path();
-    assert_eq!((path.has_ecn, path.tally.timeouts), (false, 0));
+    assert_eq!((path.has_ecn, path.tally.timeouts, path.tally.undone), (false, 0, 1));
+    // Slow start went on.
+    pair.client.write(sid, 996 * 200);
+    pair.run_until_received(sid, 996 * 400);
+    pair.run_for(ms(100));
+    assert!(pair.client.path().window > 100.0, "{}", pair.client.path().window);
     let probes = pair.up.log.iter().filter(|(_, segment)| matches!(segment.options, crate::Options::Path(_))).count();
     assert_eq!(probes, 3);
 }
@@ -169,13 +174,34 @@ fn ecn_black_hole_in_the_middle_costs_one_timeout() {
     pair.run_for(ms(1000));
     assert!(pair.client.path().has_ecn);
     pair.up.loses_ecn = true;
-    let before = pair.server.received(sid);
+    let (before, window) = (pair.server.received(sid), pair.client.path().window);
     pair.run_for(ms(1500));
     let arrived = pair.server.received(sid) - before;
     assert!((996 * 200..996 * 1500).contains(&arrived), "{arrived} bytes");
+    pair.run_until(|pair| pair.client.path().tally.undone > 0);
+    let path = pair.client.path();
+    assert!(path.window >= window, "{} after {window}", path.window);
     pair.run_until_received(sid, 996 * 5000);
     let path = pair.client.path();
-    assert_eq!((path.has_ecn, path.tally.timeouts), (false, 1));
+    assert_eq!((path.has_ecn, path.tally.timeouts, path.tally.undone), (false, 1, 1));
+}
+
+/// As before, but one of the segments without a codepoint is lost while the codepoint is in doubt: that is congestion, and its
+/// reduction stays.
+#[test]
+fn loss_during_the_doubt_is_congestion() {
+    let mut pair = Pair::established(sealed(), roomy());
+    pair.up.spacing = ms(1);
+    let sid = pair.send(996 * 5000);
+    pair.run_for(ms(1000));
+    pair.up.loses_ecn = true;
+    pair.run_until(|pair| pair.client.path().tally.timeouts > 0);
+    let sent = pair.client.path().tally.sent;
+    pair.run_until(|pair| pair.client.path().tally.sent > sent + 50);
+    pair.lose(&[pair.up.count + 1]);
+    pair.run_until_received(sid, 996 * 5000);
+    let path = pair.client.path();
+    assert_eq!((path.has_ecn, path.tally.timeouts, path.tally.undone), (false, 1, 0));
 }
 
 /// The network is dead for a while, for all packets. Afterwards the first probe is answered, and segments are ECN-capable again.

@@ -6,6 +6,7 @@ use anabranch_cc::{Cause, Departure, Evidence, Loss, Reduction, Restart, Signal,
 use anabranch_units::{Span, Time};
 
 use super::PathControl;
+use super::black_hole::Blame;
 use super::timers::{Probe, Timer};
 use crate::recovery::detection::Detection;
 use crate::recovery::episode::{Belief, Episode};
@@ -207,7 +208,7 @@ impl PathControl {
         }
         self.marked_at = Some(now);
         // Even if an earlier loss proves spurious, the reduction stays.
-        self.suspicion = None;
+        (self.suspicion, self.blame) = (None, Blame::Unblamed);
         let view = self.view(now);
         let loss = Loss { signal: Signal::Ecn, cause: Cause::Congestion, lost: 0.0, departure };
         self.law.tell(|law| law.on_loss(&view, &loss));
@@ -223,6 +224,7 @@ impl PathControl {
             Episode::Recovery { .. } => self.law.tell(|law| law.on_recovered(&view)),
             Episode::AfterTimeout { .. } => self.law.tell(|law| law.on_restart(&view, Restart::AfterTimeout)),
         }
+        self.acquit(now);
     }
 
     fn cause<T>(&self, board: &Scoreboard<T>) -> Cause {
@@ -241,6 +243,7 @@ impl PathControl {
         cause: Cause,
         departure: Departure,
     ) {
+        self.blame(departure.time);
         let view = self.view(now);
         let loss = Loss { signal, cause, lost: board.damaged(self.id) as f64, departure };
         self.law.tell(|law| law.on_loss(&view, &loss));

@@ -5,6 +5,7 @@
 use anabranch_cc::{Departure, Restart, Sent, Transmission};
 use anabranch_units::{Bytes, Rate, Span, Time};
 
+use super::black_hole::Blame;
 use super::timers::{Probe, Timer};
 use super::{PathControl, segments};
 use crate::recovery::episode::Episode;
@@ -90,7 +91,7 @@ impl PathControl {
         self.check(board);
         if self.flight == 0 && now.since(self.sent_last) > self.rtt.timeout() {
             self.sent_last = now;
-            self.suspicion = None;
+            (self.suspicion, self.blame) = (None, Blame::Unblamed);
             let view = self.view(now);
             self.law.tell(|law| law.on_restart(&view, Restart::Idle));
         }

@@ -49,7 +49,7 @@ impl PathControl {
             }
             Timer::Probe(at) if at <= now => {
                 self.probe = Probe::Due;
-                self.ecn.on_probe_timeout();
+                self.ecn.on_probe_timeout(now);
                 self.timer = Timer::Retransmission(now.saturating_add(self.rtt.timeout()));
             }
             Timer::Retransmission(at) if at <= now => self.time_out(now, board),
@@ -109,6 +109,7 @@ impl PathControl {
         self.tally.lost_by_timeout += found.count as u64;
         self.tally.timeouts += 1;
         self.probe = Probe::None;
+        self.ecn.on_timeout(now);
         if let Some(departure) = found.departure.filter(|_| !self.is_silent) {
             self.report_loss(now, board, Signal::Timeout, Cause::Congestion, departure);
             // It is unknown whether an earlier loss is related to this one.
@@ -119,7 +120,6 @@ impl PathControl {
         }
         self.is_silent = true;
         self.is_doubtful |= found.count > 0;
-        self.ecn.on_timeout();
         self.is_urgent = false;
         self.episode = Episode::AfterTimeout { until: board.next() };
         self.rtt.back_off();
@@ -154,6 +154,8 @@ impl PathControl {
             if self.episode.is_open() {
                 let departure = self.departure(now)(self.flight);
                 self.begin_episode(now, board, departure, path_una);
+                // What the probe repaired left before it.
+                self.blame(Time::ZERO);
                 self.is_urgent = false;
                 self.end_episode(now);
             }

@@ -19,6 +19,7 @@ use anabranch_cc::{Departure, Signal};
 use anabranch_units::Time;
 
 use super::PathControl;
+use super::black_hole::Blame;
 use crate::recovery::episode::Episode;
 use crate::recovery::scoreboard::{Found, NewlyAcked, Scoreboard};
 
@@ -72,7 +73,7 @@ impl PathControl {
     }
 
     fn take_back<T>(&mut self, now: Time, board: &mut Scoreboard<T>, signal: Signal) {
-        self.suspicion = None;
+        (self.suspicion, self.blame) = (None, Blame::Unblamed);
         if signal == Signal::Timeout {
             self.rtt.forgive();
         } else {
