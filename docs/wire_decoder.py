@@ -318,6 +318,8 @@ class Connection:
         self.parts = {}
         # The reset token of each index of the responder.
         self.tokens = {}
+        # Those of the initiator's later addresses.
+        self.later_tokens = {}
 
     def decode(self, side, datagram):
         """What a datagram is, as a dictionary."""
@@ -380,7 +382,8 @@ class Connection:
 
     def decode_reset(self, datagram, index):
         check(len(datagram) == 24, "a reset has 24 bytes")
-        check(self.tokens.get(index) == datagram[8:], "its token is wrong")
+        given = [self.tokens.get(index), *self.later_tokens.get(index, [])]
+        check(datagram[8:] in given, "its token is wrong")
         return {"kind": "reset", "sender": index}
 
     def decode_data(self, side, datagram, index):
@@ -411,6 +414,8 @@ class Connection:
             return {"padding": len(plain) - 8 - length, "segment": decode_segment(plain[8:8 + length])}
         if word == 4:
             return self.decode_fragment(side, plain)
+        if word == 5:
+            return self.decode_token(side, session, plain)
         check(word & 0xFF0F0F0F == 0x0A0A0A0A, f"version 2 has no {word:08x}")
         return {"grease": f"{word:08x}"}
 
@@ -433,6 +438,14 @@ class Connection:
             self.asked[receiver] = (noise, None)
             self.tokens[sender] = plain[60:76]
         return {"answer": sender}
+
+    def decode_token(self, side, session, plain):
+        check(side == "<", "the initiator gives no tokens")
+        (index,) = struct.unpack(">I", plain[4:8])
+        check(index == session.indices[">"], "the token is of another session")
+        check(len(plain) >= 24, "a token has 16 bytes")
+        self.later_tokens.setdefault(index, []).append(plain[8:24])
+        return {"token": index}
 
     def decode_fragment(self, side, plain):
         number, offset, total = struct.unpack(">IHH", plain[4:12])

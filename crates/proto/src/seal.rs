@@ -68,7 +68,7 @@ use self::plain::Layout;
 use self::reassembly::Reassembly;
 use self::renewal::{Age, Renewal};
 pub use self::reset::Resets;
-use self::reset::{ResetKey, Token};
+use self::reset::{Given, ResetKey, Tokens};
 use self::session::{Session, sealed_len};
 pub use self::tally::{Refusal, SealError, SealTally};
 use crate::path::{FourTuple, PathId};
@@ -104,9 +104,10 @@ pub struct Seal {
     /// Reassembly of fragments, and the number of segments sent as fragments.
     reassembly: Reassembly,
     fragmented: u32,
-    /// Derives the reset tokens that the responder gives; and the token that the initiator was given for the current session.
+    /// Derives the reset tokens that the responder gives; those that it has given; and those that the initiator was given.
     resets: ResetKey,
-    token: Option<Token>,
+    given: Given,
+    tokens: Tokens,
     /// Why the responder has refused the connection, or will refuse it.
     full: Option<Full>,
     tally: SealTally,
@@ -213,7 +214,8 @@ impl Seal {
     ) -> Self {
         Self {
             resets: ResetKey::new(&secret),
-            token: None,
+            given: Given::default(),
+            tokens: Tokens::default(),
             full: None,
             secret,
             remote,
@@ -269,11 +271,11 @@ impl Seal {
     }
 
     /// Whether this datagram is a reset by which the responder says that it no longer knows this connection. Its token is known
-    /// only to the responder and, since the handshake, to this end.
-    pub fn is_reset(&self, path: FourTuple, datagram: &[u8]) -> bool {
+    /// only to the responder and to this end, which got it in the session.
+    pub fn is_reset(&self, datagram: &[u8]) -> bool {
         let Some(Datagram::Reset { sender, token }) = Datagram::parse(datagram) else { return false };
         let is_ours = self.current.as_ref().is_some_and(|current| current.remote == sender);
-        is_ours && self.path.remote == path.remote && self.token.is_some_and(|known| noise::is_equal(&known, &token))
+        is_ours && self.tokens.has(&token)
     }
 
     /// Whether both ends have proved that they have the keys.
@@ -443,7 +445,7 @@ impl Seal {
         Ok(Sealed { size, count })
     }
 
-    /// Seals a rekeying message, or a grease datagram.
+    /// Seals a rekeying message, a reset token, or a grease datagram.
     fn seal_own(&mut self, now: Time, out: &mut Vec<u8>) -> bool {
         let limits = &self.config.limits;
         let start = out.len();
@@ -461,13 +463,27 @@ impl Seal {
                 out.extend_from_slice(answer);
             }
             Renewal::None | Renewal::Asking { .. } | Renewal::Answered { .. } => {
-                let Some(session) = self.current.as_ref().filter(|_| self.until_grease == 0) else { return false };
+                let Some(session) = &self.current else { return false };
+                if let Some(address) = self.given.take_due() {
+                    out.extend(plain::TOKEN.to_be_bytes());
+                    out.extend(session.local.to_be_bytes());
+                    out.extend(self.resets.token(session.local, address));
+                    return self.seal_rest(start, out);
+                }
+                if self.until_grease > 0 {
+                    return false;
+                }
                 let [a, b, c, d, e, f, rest @ ..] = session.grease;
                 self.until_grease = GREASE_LEAST + u64::from(u16::from_be_bytes([a, b]));
                 out.extend([0x0a, c & 0xf0 | 0x0a, d & 0xf0 | 0x0a, e & 0xf0 | 0x0a]);
                 out.extend_from_slice(&rest[..usize::from(f) % rest.len()]);
             }
         }
+        self.seal_rest(start, out)
+    }
+
+    /// Seals the plain text after the header that begins at `start`.
+    fn seal_rest(&mut self, start: usize, out: &mut Vec<u8>) -> bool {
         // Bytes after a length-prefixed message are ignored.
         let least = self.config.padding.least(out.len() - start + TAG, 0).min(Self::DATAGRAM_FIRST as usize);
         let len = (out.len() - start + TAG).max(least);
@@ -505,6 +521,9 @@ impl Seal {
         // If an attacker delays a datagram and sends it from elsewhere, our datagrams are not redirected.
         if ahead > 0 && age != Age::Previous && self.addresses.is_validated(path.remote) {
             self.path = path;
+            if self.role == Role::Responder {
+                self.given.on_heard(now, path.remote);
+            }
         }
         datagram.truncate(datagram.len() - TAG);
         datagram.advance(DataHeader::LEN);
@@ -529,12 +548,24 @@ impl Seal {
             plain::REQUEST if age == Age::Current => self.answer(now, message).map(|()| None),
             plain::ANSWER => self.conclude(now, message).map(|()| None),
             plain::REQUEST => Err(Refusal::Unexpected),
+            plain::TOKEN => self.take_token(message).map(|()| None),
             // It belongs to a later version, or is grease.
             _ => {
                 self.tally.ignored += 1;
                 Ok(None)
             }
         }
+    }
+
+    /// The responder has given the reset token of another address.
+    fn take_token(&mut self, message: &[u8]) -> Result<(), Refusal> {
+        let (index, rest) = word(message).ok_or(Refusal::Malformed)?;
+        let token = reset::token(rest).ok_or(Refusal::Malformed)?;
+        // Between rekeying and the first datagram with the new keys, it is about the old ones.
+        if self.role == Role::Initiator && self.current.as_ref().is_some_and(|session| session.remote == index) {
+            self.tokens.add(token);
+        }
+        Ok(())
     }
 
     /// The peer has used the current keys.

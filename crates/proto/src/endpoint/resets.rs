@@ -30,7 +30,7 @@ impl Endpoint {
         let mut slots = self.slots.iter_mut().enumerate();
         let found = slots.find_map(|(number, slot)| {
             let slot = slot.as_deref_mut()?;
-            slot.seal.is_reset(arrival.tuple, datagram).then_some((number, slot))
+            (slot.seal.is_reset(datagram) && slot.connection.has_path(&arrival.tuple)).then_some((number, slot))
         });
         let Some((number, slot)) = found else {
             self.tally.unknown += 1;

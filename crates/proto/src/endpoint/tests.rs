@@ -24,6 +24,8 @@ struct Room {
     late: Vec<Span>,
     /// Datagrams for this address do not arrive.
     lost: Option<Address>,
+    /// The address that a NAT gives to client 1, which does not see it.
+    nat: Option<Address>,
     /// The link in front of a client's address; without an entry its rate is unlimited.
     links: BTreeMap<Address, Link>,
     /// Datagrams sent to each end.
@@ -141,7 +143,18 @@ impl Room {
         let (sent, late) = (vec![0; endpoints.len()], vec![Span::ZERO; endpoints.len()]);
         let ends = endpoints.into_iter().map(|endpoint| End { endpoint, events: vec![] }).collect();
         let (flying, links) = (BTreeMap::new(), BTreeMap::new());
-        Self { now: Time::ZERO, ends, flying, order: 0, late, lost: None, links, sent, refusals: BTreeMap::new() }
+        Self {
+            now: Time::ZERO,
+            ends,
+            flying,
+            order: 0,
+            late,
+            lost: None,
+            nat: None,
+            links,
+            sent,
+            refusals: BTreeMap::new(),
+        }
     }
 
     /// A server at 0, and a client at 1 that has opened a connection to it.
@@ -180,7 +193,15 @@ impl Room {
                 let is_lost = Some(batch.tuple.remote) == self.lost;
                 let mut fly = |arrival: Time, ecn: Option<EcnCodepoint>, datagrams: &[u8]| {
                     self.order += 1;
-                    let came = Arrival { at: arrival, tuple: batch.tuple.reversed(), size: batch.size, ecn };
+                    let mut tuple = batch.tuple.reversed();
+                    match self.nat {
+                        Some(nat) if tuple.remote == address(1) => tuple.remote = nat,
+                        Some(nat) if tuple.local == nat => tuple.local = address(1),
+                        // The NAT has forgotten the former address.
+                        Some(_) if tuple.local == address(1) => return,
+                        _ => {}
+                    }
+                    let came = Arrival { at: arrival, tuple, size: batch.size, ecn };
                     let late = self.late.get(at(came.tuple.local)).copied().unwrap_or(Span::ZERO);
                     self.flying.insert((arrival + late, self.order), (came, datagrams.to_vec()));
                 };

@@ -9,6 +9,7 @@ use super::datagram::{INITIATION, Initiation, RESPONSE, begin};
 use super::hello::{Hello, Reply, Timestamp, is_answer};
 use super::key::{PublicKey, SecretKey};
 use super::noise::{self, Entropy, Handshake, MESSAGE_2, TAG};
+use super::reset::{Given, Tokens};
 use super::session::Session;
 use super::{Outgoing, Refusal, Role, Seal, SealConfig, SealError, State, cookie};
 use crate::path::FourTuple;
@@ -146,6 +147,7 @@ impl Seal {
         if let Some((mut handshake, sender)) = responding.handshake.take() {
             begin(RESPONSE, sender, &mut responding.response);
             handshake.respond(&payload, &mut responding.response).map_err(|_| SealError::TooLong)?;
+            self.given = Given::to(outgoing.tuple.remote);
             self.current = Session::new(now, local, sender, responding.cipher, handshake).ok();
         }
         out.extend_from_slice(&responding.response);
@@ -185,7 +187,7 @@ impl Seal {
                     return Err(Refusal::Unexpected);
                 };
                 let Reply { index, cipher, answer, token, full } = Reply::read(payload)?;
-                (self.token, self.full) = (token, full);
+                (self.tokens, self.full) = (Tokens::new(token), full);
                 let cipher = Cipher::of(cipher).filter(|cipher| self.config.ciphers.has(*cipher));
                 let cipher = cipher.ok_or(Refusal::NoCipher)?;
                 self.current = Some(Session::new(now, receiver, index, cipher, initiating.handshake)?);

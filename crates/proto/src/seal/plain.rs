@@ -1,4 +1,4 @@
-//! The plain texts of data datagrams: a segment, a fragment, a message of rekeying, or grease.
+//! The plain texts of data datagrams: a segment, a fragment, a message of rekeying, a reset token, or grease.
 //!
 //! ```text
 //! segment   00000p00 | the segment without its ports, whose place these bytes take; p is the page of its stream
@@ -6,6 +6,7 @@
 //! answer    2 | rekeying
 //! padded    3 | length 2, 0 2, segment | zero bytes to the end
 //! fragment  4 | id 4, offset 2, total 2, bytes of a segment to the end
+//! token     5 | index 4, token 16 | anything
 //! grease    0a?a?a?a | whatever
 //! ```
 
@@ -23,6 +24,7 @@ pub(super) const REQUEST: u32 = 1;
 pub(super) const ANSWER: u32 = 2;
 pub(super) const PADDED: u32 = 3;
 pub(super) const FRAGMENT: u32 = 4;
+pub(super) const TOKEN: u32 = 5;
 
 /// The layout of a segment in datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,9 +4,10 @@ use anabranch_units::{Span, Time};
 
 use super::datagram::word;
 use super::noise::{self, Handshake, MESSAGE_1, MESSAGE_2, TAG};
-use super::reset::token;
+use super::reset::{Given, Tokens, token};
 use super::session::Session;
 use super::{Previous, Refusal, Role, Seal};
+use crate::path::Address;
 
 /// A replacement of keys in progress.
 #[derive(Debug)]
@@ -25,6 +26,8 @@ pub(super) enum Renewal {
         session: Box<Session>,
         answer: Vec<u8>,
         tag: [u8; TAG],
+        /// The address whose reset token it has.
+        to: Address,
         is_due: bool,
     },
 }
@@ -54,7 +57,8 @@ impl Seal {
 
     /// The initiator has used the next session: it becomes the current one.
     pub(super) fn promote(&mut self, now: Time) {
-        if let Renewal::Answered { session, .. } = std::mem::replace(&mut self.renewal, Renewal::None) {
+        if let Renewal::Answered { session, to, .. } = std::mem::replace(&mut self.renewal, Renewal::None) {
+            self.given = Given::to(to);
             let until = now.saturating_add(self.config.limits.keep_previous);
             self.previous = self.current.replace(*session).map(|session| Previous { session, until });
             self.tally.rekeyed += 1;
@@ -114,9 +118,10 @@ impl Seal {
         let mut answer = Vec::from(local.to_be_bytes());
         answer.extend(sender.to_be_bytes());
         handshake.respond(&[], &mut answer).map_err(|_| Refusal::Forged)?;
-        answer.extend(self.resets.token(local, self.path.remote));
+        let to = self.path.remote;
+        answer.extend(self.resets.token(local, to));
         let session = Session::new(now, local, sender, cipher, handshake)?;
-        self.renewal = Renewal::Answered { session: Box::new(session), answer, tag, is_due: true };
+        self.renewal = Renewal::Answered { session: Box::new(session), answer, tag, to, is_due: true };
         Ok(())
     }
 
@@ -134,7 +139,7 @@ impl Seal {
         }
         if let Renewal::Asking { handshake, .. } = std::mem::replace(&mut self.renewal, Renewal::None) {
             let session = Session::new(now, receiver, sender, cipher, handshake)?;
-            self.token = token(rest);
+            self.tokens = Tokens::new(token(rest));
             // The responder seals with the old keys until it has seen a datagram under the new ones.
             let previous = self.current.replace(session);
             self.previous = previous.map(|session| Previous { session, until: Time::NEVER });

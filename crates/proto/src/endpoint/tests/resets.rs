@@ -32,6 +32,29 @@ fn restarted_server_first_datagram_ends_the_connection_in_a_round_trip() {
     }
 }
 
+/// A NAT gives the client another address, of which the client does not know. The server gives it the token of that address, with
+/// later datagrams again: after a restart the client knows within a round trip, also if the first token was lost.
+#[test]
+fn restarted_server_resets_a_client_whose_address_has_changed() {
+    for loses_first in [false, true] {
+        let (mut room, client, _) = Room::pair();
+        room.nat = Some(address(11));
+        room.write(1, client, 10);
+        // The challenge of the address arrives after 20 ms, and its answer after 30.
+        room.run_for(ms(30));
+        room.lost = loses_first.then_some(address(11));
+        room.run_for(ms(500));
+        room.lost = None;
+        room.run_for(ms(1500));
+        room.write(1, client, 10);
+        room.run_for(ms(500));
+        restart(&mut room);
+        room.write(1, client, 10);
+        room.run_for(ms(21));
+        assert_eq!(closed(&room), Some(Event::Closed(CloseReason::Reset)), "{loses_first}");
+    }
+}
+
 /// Resets with a wrong token, with the right token of another index, or from another address change nothing.
 #[test]
 fn forged_reset_any_part_wrong_is_ignored() {

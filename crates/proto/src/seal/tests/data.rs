@@ -89,7 +89,7 @@ fn a_datagram_of_another_kind_is_nobodys() {
 #[test]
 fn words_that_nobody_knows_are_ignored() {
     let (mut client, mut server) = pair(Limits::default());
-    for word in [[0x0a, 0x1a, 0xfa, 0x0a], [0, 0, 0, 5], [0xff; 4]] {
+    for word in [[0x0a, 0x1a, 0xfa, 0x0a], [0, 0, 0, 6], [0xff; 4]] {
         let datagram = with_plain(&mut client, &word);
         assert_eq!(opened(&mut server, secs(0), PATH.reversed(), &datagram), Ok(None), "{word:?}");
     }
