@@ -130,7 +130,15 @@ impl Driver {
         while let Some(tuple) = knocks.poll_refused(now) {
             let mut state = shared.lock();
             let at = state.at(now);
-            state.engine.on_refused(at, tuple);
+            if let Some(again) = state.engine.on_refused(at, tuple) {
+                knocks.ask_again(now.saturating_add(again), tuple);
+            }
+            rest = Rest::More;
+        }
+        while let Some(tuple) = knocks.poll_again(now) {
+            if knocks.knock(now, tuple) {
+                shared.lock().engine.on_asked(tuple);
+            }
             rest = Rest::More;
         }
         rest

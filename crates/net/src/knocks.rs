@@ -4,6 +4,7 @@
 //! that is bound alone does not learn of that, so a connected one of its own sends a byte, which no program takes for a datagram of
 //! this protocol. Who forges the answer must guess that socket's port; and the engine takes the answer as a hint only.
 
+use std::collections::VecDeque;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 
@@ -16,6 +17,8 @@ use crate::address;
 #[derive(Debug, Default)]
 pub(crate) struct Knocks {
     waiting: Vec<Knock>,
+    /// Ports to ask for again, and when.
+    again: VecDeque<(Time, FourTuple)>,
     /// When to look for answers.
     look_at: Time,
 }
@@ -38,14 +41,28 @@ impl Knocks {
         true
     }
 
-    /// When to look for answers; never if none is expected.
+    /// When to look for answers, or to ask again; never if none is expected.
     pub(crate) fn deadline(&self) -> Time {
-        if self.waiting.is_empty() { Time::NEVER } else { self.look_at }
+        let look_at = if self.waiting.is_empty() { Time::NEVER } else { self.look_at };
+        self.again.front().map_or(look_at, |(at, _)| look_at.min(*at))
+    }
+
+    /// A remote port was refused, which must be said again later: asks again at `at`.
+    pub(crate) fn ask_again(&mut self, at: Time, tuple: FourTuple) {
+        if self.again.len() < WAITING_MAX && self.again.iter().all(|(_, other)| *other != tuple) {
+            let place = self.again.partition_point(|(other, _)| *other <= at);
+            self.again.insert(place, (at, tuple));
+        }
+    }
+
+    /// A four-tuple whose remote port is to be asked for again.
+    pub(crate) fn poll_again(&mut self, now: Time) -> Option<FourTuple> {
+        self.again.pop_front_if(|(at, _)| *at <= now).map(|(_, tuple)| tuple)
     }
 
     /// A four-tuple whose remote port is closed.
     pub(crate) fn poll_refused(&mut self, now: Time) -> Option<FourTuple> {
-        if now < self.deadline() {
+        if self.waiting.is_empty() || now < self.look_at {
             return None;
         }
         self.waiting.retain(|knock| knock.until > now);

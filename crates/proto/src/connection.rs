@@ -399,6 +399,19 @@ impl<P: Payload> Connection<P> {
         Activity { state: self.state, has_flight, waits_for_window }
     }
 
+    /// Asks the peer for a sign of life by a short segment.
+    pub fn ask(&mut self) {
+        if self.state.has_paths() {
+            self.liveness.probe();
+            self.resting_until = None;
+        }
+    }
+
+    /// When the last segment arrived from the peer.
+    pub fn heard_at(&self) -> Time {
+        self.liveness.heard_at()
+    }
+
     /// When data last arrived or was acknowledged. Keep-alive probes do not count.
     pub(crate) fn worked_at(&self) -> Time {
         self.liveness.worked_at()

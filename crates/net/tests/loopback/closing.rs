@@ -132,11 +132,11 @@ fn a_peer_that_vanishes_is_given_up() {
     assert!(other.block_on(soon(server.accept())).is_none());
 }
 
-/// The program behind the other end's port is killed while this end sends, or is idle with a keep-alive probe each 300 ms. The system
+/// The program behind the other end's port is killed while this end sends, or is idle with a keep-alive probe each second. The system
 /// there says that the port is closed; a network that only loses everything says nothing.
 #[tokio::test]
 async fn killed_peer_is_noticed_by_its_closed_port() {
-    let config = || Config { keep_alive: Some(Duration::from_millis(300)), ..Config::default() };
+    let config = || Config { keep_alive: Some(Duration::from_secs(1)), ..Config::default() };
     for (is_sending, is_killed) in [(true, true), (false, true), (true, false)] {
         let (server, client) = (server(config()), client(config()));
         let relay = Relay::new("127.0.0.1", server.local_address()).await;
@@ -158,7 +158,7 @@ async fn killed_peer_is_noticed_by_its_closed_port() {
         let lost = tokio::time::timeout(Duration::from_secs(3), there.closed()).await;
         if is_killed {
             assert_eq!(lost, Ok(Err(Lost::PortClosed)), "sending: {is_sending}, {:?}", began.elapsed());
-            assert!(began.elapsed() < Duration::from_millis(2500), "sending: {is_sending}, {:?}", began.elapsed());
+            assert!(began.elapsed() < Duration::from_secs(2), "sending: {is_sending}, {:?}", began.elapsed());
         } else {
             assert!(lost.is_err(), "{lost:?}");
         }

@@ -47,6 +47,8 @@ struct KeepAliveProbes {
     next: Time,
     /// Probes without an answer.
     unanswered: u32,
+    /// When the first one without an answer counts as that; never again once it does.
+    overdue: Time,
     is_due: bool,
 }
 
@@ -55,6 +57,13 @@ struct KeepAliveProbes {
 struct ChallengeAckLimiter {
     since: Time,
     count: u32,
+}
+
+impl KeepAliveProbes {
+    /// The first one is due at this time.
+    fn at(next: Time) -> Self {
+        Self { next, unanswered: 0, overdue: Time::NEVER, is_due: false }
+    }
 }
 
 impl Liveness {
@@ -68,7 +77,7 @@ impl Liveness {
             progress: now,
             heard: now,
             worked: now,
-            probes: KeepAliveProbes { next: Time::NEVER, unanswered: 0, is_due: false },
+            probes: KeepAliveProbes::at(Time::NEVER),
             refused: None,
             challenge_acks: ChallengeAckLimiter { since: now, count: 0 },
         }
@@ -83,6 +92,10 @@ impl Liveness {
     #[inline]
     pub(super) fn on_work(&mut self, now: Time) {
         self.worked = now;
+    }
+
+    pub(super) fn heard_at(&self) -> Time {
+        self.heard
     }
 
     pub(super) fn worked_at(&self) -> Time {
@@ -103,19 +116,22 @@ impl Liveness {
         self.heard = now;
         // Without keep-alive there are no probes.
         if let Some(KeepAlive { idle, .. }) = self.keep_alive {
-            self.probes = KeepAliveProbes { next: now.saturating_add(idle), unanswered: 0, is_due: false };
+            self.probes = KeepAliveProbes::at(now.saturating_add(idle));
         }
     }
 
     /// A lower bound of the deadline that is cheap to compute; it does not depend on the activity.
     #[inline]
     pub(super) fn deadline_least(&self) -> Time {
-        self.progress.min(self.heard).saturating_add(self.timeout_least).min(self.probes.next)
+        self.progress.min(self.heard).saturating_add(self.timeout_least).min(self.probes.next).min(self.probes.overdue)
     }
 
     /// When the peer is given up, or the next keep-alive probe is due.
     pub(super) fn deadline(&self, activity: Activity) -> Time {
-        self.give_up_at(activity).min(self.idle_at(activity.state)).min(self.keep_alive_at(activity))
+        self.give_up_at(activity)
+            .min(self.idle_at(activity.state))
+            .min(self.keep_alive_at(activity))
+            .min(self.probes.overdue)
     }
 
     /// Whether the peer is given up.
@@ -133,36 +149,41 @@ impl Liveness {
         is_given_up && self.heard > self.progress && now.since(self.heard) <= timeout / 2
     }
 
-    /// Nothing of what was sent is acknowledged: a short segment tells whether the peer is there.
+    /// A short segment tells whether the peer is there.
     pub(super) fn probe(&mut self) {
         self.probes.is_due = true;
     }
 
     pub(super) fn handle_timeout(&mut self, now: Time, activity: Activity) {
         self.probes.is_due |= self.keep_alive_at(activity) <= now;
+        if self.probes.overdue <= now {
+            self.probes.overdue = Time::NEVER;
+        }
     }
 
     /// The network says that the peer's port is closed. Anybody can say so, so it is believed only when it is said again after
-    /// `least`, and the peer was silent all the time. Returns whether it is believed.
-    pub(super) fn on_refused(&mut self, now: Time, least: Span) -> bool {
-        match self.refused.filter(|at| self.heard < *at) {
-            Some(first) => now.since(first) >= least.max(REFUSED_FOR),
-            None => {
-                self.refused = Some(now);
-                false
-            }
+    /// `least`, and the peer was silent all the time. Returns after which time it must be said again; `None` if it is believed.
+    pub(super) fn on_refused(&mut self, now: Time, least: Span) -> Option<Span> {
+        if self.refused.is_some_and(|at| at <= self.heard) {
+            self.refused = None;
         }
+        let first = *self.refused.get_or_insert(now);
+        let until = first.saturating_add(least.max(REFUSED_FOR));
+        (now < until).then(|| until.since(now))
     }
 
     /// Whether a keep-alive probe got no answer.
     pub(super) fn is_unanswered(&self) -> bool {
-        self.probes.unanswered > 0
+        self.probes.unanswered > 0 && self.probes.overdue == Time::NEVER
     }
 
-    /// Whether a keep-alive probe is sent now.
-    pub(super) fn poll_probe(&mut self, now: Time) -> bool {
+    /// Whether a keep-alive probe is sent now. Its answer should be here after `timeout`.
+    pub(super) fn poll_probe(&mut self, now: Time, timeout: Span) -> bool {
         if !std::mem::take(&mut self.probes.is_due) {
             return false;
+        }
+        if self.probes.unanswered == 0 {
+            self.probes.overdue = now.saturating_add(timeout);
         }
         self.probes.unanswered += 1;
         self.probes.next = self.keep_alive.map_or(Time::NEVER, |keep_alive| now.saturating_add(keep_alive.interval));
@@ -242,6 +263,7 @@ mod tests {
         Liveness::new(Time::ZERO, &config)
     }
 
+    const RTO: Span = Span::from_millis(300);
     const IDLE: Activity = Activity { state: State::Established, has_flight: false, waits_for_window: false };
     const SENDING: Activity = Activity { has_flight: true, ..IDLE };
 
@@ -284,7 +306,8 @@ mod tests {
             assert_eq!(liveness.deadline(IDLE), at(probe));
             assert!(!liveness.is_over(at(probe), IDLE));
             liveness.handle_timeout(at(probe), IDLE);
-            assert!(liveness.poll_probe(at(probe)) && !liveness.poll_probe(at(probe)));
+            assert!(liveness.poll_probe(at(probe), RTO) && !liveness.poll_probe(at(probe), RTO));
+            liveness.handle_timeout(at(probe) + RTO, IDLE);
         }
         assert!(!liveness.is_over(at(89), IDLE) && liveness.is_over(at(90), IDLE));
         liveness.on_heard(at(89), false);
@@ -313,7 +336,8 @@ mod tests {
         check(|liveness| liveness.on_anything(at(30)), 37);
         check(|liveness| liveness.on_sent_into_silence(at(31)), 37);
         check(|liveness| liveness.handle_timeout(at(37), IDLE), 37);
-        check(|liveness| assert!(liveness.poll_probe(at(37))), 47);
+        check(|liveness| assert!(liveness.poll_probe(at(37), Span::from_secs(2))), 39);
+        check(|liveness| liveness.handle_timeout(at(39), IDLE), 47);
         check(|liveness| liveness.on_heard(at(40), false), 70);
         check(|liveness| liveness.on_heard(at(45), true), 75);
     }
@@ -322,15 +346,20 @@ mod tests {
     #[test]
     fn closed_port_said_again_in_silence_is_believed() {
         let mut liveness = with(|_| {});
-        let at = |ms| Time::ZERO + Span::from_millis(ms);
-        let least = Span::from_millis(600);
-        assert!(!liveness.on_refused(at(1000), least) && !liveness.on_refused(at(1599), least));
+        let ms = Span::from_millis;
+        let at = |count| Time::ZERO + ms(count);
+        let least = ms(600);
+        let mut again = |at, least| liveness.on_refused(at, least);
+        assert_eq!([again(at(1000), least), again(at(1599), least)], [Some(ms(600)), Some(ms(1))]);
         liveness.on_anything(at(1599));
-        assert!(!liveness.on_refused(at(1600), least) && !liveness.on_refused(at(2199), least));
-        assert!(liveness.on_refused(at(2200), least));
+        let mut again = |at, least| liveness.on_refused(at, least);
+        assert_eq!(
+            [again(at(1600), least), again(at(2199), least), again(at(2200), least)],
+            [Some(ms(600)), Some(ms(1)), None]
+        );
         liveness.on_anything(at(2300));
-        assert!(!liveness.on_refused(at(2400), Span::ZERO) && !liveness.on_refused(at(2799), Span::ZERO));
-        assert!(liveness.on_refused(at(2800), Span::ZERO));
+        let mut again = |at| liveness.on_refused(at, Span::ZERO);
+        assert_eq!([again(at(2400)), again(at(2799)), again(at(2800))], [Some(ms(400)), Some(ms(1)), None]);
     }
 
     /// [rfc-5961] sec. 7.

@@ -73,8 +73,9 @@ impl<P: Payload> Connection<P> {
                 if let Some(path) = self.poll_window_probe(now) {
                     return Some(Leaving::Probe(path));
                 }
-                if self.liveness.poll_probe(now) {
-                    return Some(Leaving::Probe(self.paths.main()));
+                let main = self.paths.main();
+                if self.liveness.poll_probe(now, self.paths[main].control.rto()) {
+                    return Some(Leaving::Probe(main));
                 }
                 self.acks.due().map(Leaving::Ack)
             }

@@ -1,6 +1,6 @@
 //! What the driver knows of the system's routes: from which addresses datagrams can leave.
 
-use anabranch_units::Time;
+use anabranch_units::{Span, Time};
 
 use super::Endpoint;
 use crate::path::{Address, FourTuple};
@@ -39,13 +39,16 @@ impl Endpoint {
         }
     }
 
-    /// The network says that the remote port of this four-tuple is closed; see [`crate::Paths::on_refused`].
-    pub fn on_refused(&mut self, now: Time, tuple: FourTuple) {
+    /// The network says that the remote port of this four-tuple is closed; see [`crate::Paths::on_refused`]. Returns after which
+    /// time to ask for it again, if a connection needs to know.
+    pub fn on_refused(&mut self, now: Time, tuple: FourTuple) -> Option<Span> {
+        let mut again = None;
         for number in self.with_path(tuple) {
             let Some(slot) = self.slot_mut(number).filter(|slot| slot.is_own) else { continue };
-            slot.connection.paths().on_refused(now, tuple);
+            again = again.max(slot.connection.paths().on_refused(now, tuple));
             self.touch(number);
         }
+        again
     }
 
     /// The four-tuple of a path that got no answer since a retransmission timeout, of a connection that this end opened. The

@@ -47,24 +47,26 @@ impl<P: Payload> Paths<'_, P> {
     /// answers to the latest sender alone keeps this one; its answer shows that the peer is there.
     pub fn on_asked(&mut self, tuple: FourTuple) {
         let connection = &mut *self.connection;
-        if connection.state.has_paths() && connection.paths.find(&tuple).is_some() {
-            connection.liveness.probe();
-            connection.resting_until = None;
+        if connection.paths.find(&tuple).is_some() {
+            connection.ask();
         }
     }
 
     /// The network says that the remote port of this four-tuple is closed. That is a hint which anybody may forge: it ends the
     /// connection only if it is repeated after three round trips at least, and 400 ms, in which the peer is silent on its only path.
-    pub fn on_refused(&mut self, now: Time, tuple: FourTuple) {
+    /// Returns after which time that is, if it is still to be repeated.
+    pub fn on_refused(&mut self, now: Time, tuple: FourTuple) -> Option<Span> {
         let connection = &mut *self.connection;
-        let Some(id) = connection.paths.find(&tuple) else { return };
+        let id = connection.paths.find(&tuple)?;
         if connection.silent() != Some(tuple) || !connection.state.has_paths() {
-            return;
+            return None;
         }
         let rtt = connection.paths[id].control.rtt_smoothed().unwrap_or(Span::ZERO);
-        if connection.liveness.on_refused(now, rtt.saturating_mul(3)) {
+        let again = connection.liveness.on_refused(now, rtt.saturating_mul(3));
+        if again.is_none() {
             connection.abort_because(CloseReason::PortClosed);
         }
+        again
     }
 }
 
