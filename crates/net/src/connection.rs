@@ -207,6 +207,33 @@ impl Connection {
         .await
     }
 
+    /// Whether the peer gives a sign of life within this time. It is asked four times, as datagrams may be lost.
+    pub async fn answers(&self, within: Duration) -> bool {
+        let (shared, id) = (self.handle.shared(), self.handle.id());
+        let begin = shared.clock.now();
+        for turn in 0..4 * LOOKS {
+            let has_answered = shared.with(|state| {
+                let (call, engine, _) = state.parts(id);
+                let Some(connection) = engine.view(id).filter(|_| !call.is_over) else { return Some(false) };
+                if connection.heard_at() > begin {
+                    return Some(true);
+                }
+                if turn % LOOKS == 0
+                    && let Some(connection) = engine.connection(id)
+                {
+                    connection.ask();
+                    state.rouse();
+                }
+                None
+            });
+            if let Some(has_answered) = has_answered {
+                return has_answered;
+            }
+            tokio::time::sleep(within / (4 * LOOKS)).await;
+        }
+        false
+    }
+
     /// Closes this side: finishes all streams, and waits until the peer has received everything. The peer may still send. It is
     /// informed of the close when everything has arrived, and should then close, too ([`Connection::closed`]).
     ///
@@ -411,6 +438,9 @@ impl Connection {
         Path::all(connection, self.handle.shared().clock.now())
     }
 }
+
+/// How often an answer is looked for after each question.
+const LOOKS: u32 = 5;
 
 impl Clone for Connection {
     fn clone(&self) -> Self {

@@ -1,5 +1,6 @@
 //! The ports on which a server listens for its clients. A client that comes back takes over the ports that it still holds: its
-//! earlier connection, which it has lost, may live for half a minute.
+//! earlier connection, which it has lost, may live for half a minute. A client that has another key now, because it has none of its own,
+//! takes them over if the earlier connection does not answer.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -7,7 +8,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use anabranch::PublicKey;
+use anabranch::Connection;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -30,7 +31,7 @@ struct Held {
 struct Holder {
     serial: u64,
     tunnel: u64,
-    key: PublicKey,
+    connection: Connection,
     /// Asks the holder to let go.
     wanted: Option<oneshot::Sender<()>>,
     /// Ends when the holder has let go.
@@ -55,8 +56,8 @@ impl Ports {
         held.made
     }
 
-    /// Listens at an address for a tunnel to the client with this key. If another tunnel of the same key listens there, it lets
-    /// go.
+    /// Listens at an address for a tunnel over this connection. If another tunnel to the same client listens there, or one to a
+    /// client that does not answer, it lets go.
     ///
     /// # Errors
     /// If the address cannot be bound, for example because another client holds it.
@@ -64,15 +65,17 @@ impl Ports {
         &self,
         address: SocketAddr,
         tunnel: u64,
-        key: PublicKey,
+        connection: &Connection,
     ) -> io::Result<(TcpListener, Hold)> {
         let listener = match bind(address) {
-            Err(error) if error.kind() == io::ErrorKind::AddrInUse && self.reclaim(address, tunnel, key).await => {
+            Err(error)
+                if error.kind() == io::ErrorKind::AddrInUse && self.reclaim(address, tunnel, connection).await =>
+            {
                 bind(address)
             }
             bound => bound,
         }?;
-        let hold = self.hold(listener.local_addr()?, tunnel, key);
+        let hold = self.hold(listener.local_addr()?, tunnel, connection.clone());
         Ok((listener, hold))
     }
 
@@ -80,29 +83,38 @@ impl Ports {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks the holder of an address to let go, if it is another tunnel of this key. Returns whether it has done so.
-    async fn reclaim(&self, address: SocketAddr, tunnel: u64, key: PublicKey) -> bool {
+    /// Asks the holder of an address to let go, if it is another tunnel of this client, or its client does not answer. Returns
+    /// whether it has done so.
+    async fn reclaim(&self, address: SocketAddr, tunnel: u64, connection: &Connection) -> bool {
+        let holder = self.lock().by_address.get(&address).map(|holder| (holder.tunnel, holder.connection.clone()));
+        let Some((_, former)) = holder.filter(|(holder, _)| *holder != tunnel) else { return false };
+        if former.remote_key() != connection.remote_key() {
+            if former.answers(ANSWERS_WITHIN).await {
+                return false;
+            }
+            // If it comes back, it learns that it has lost its port, as it cannot have it again.
+            former.abort();
+        }
         let gone = {
             let mut held = self.lock();
-            let holder =
-                held.by_address.get_mut(&address).filter(|holder| holder.key == key && holder.tunnel != tunnel);
-            holder.and_then(|holder| {
+            held.by_address.get_mut(&address).filter(|holder| holder.tunnel != tunnel).and_then(|holder| {
                 // The holder may be gone already.
                 _ = holder.wanted.take()?.send(());
                 holder.gone.take()
             })
         };
-        let Some(gone) = gone else { return false };
+        // After an abort it may have let go meanwhile.
+        let Some(gone) = gone else { return !self.lock().by_address.contains_key(&address) };
         // The sender is dropped after the listener: an error is what is waited for.
         timeout(LETS_GO_WITHIN, gone).await.is_ok()
     }
 
-    fn hold(&self, address: SocketAddr, tunnel: u64, key: PublicKey) -> Hold {
+    fn hold(&self, address: SocketAddr, tunnel: u64, connection: Connection) -> Hold {
         let ((wants, wanted), (goes, gone)) = (oneshot::channel(), oneshot::channel());
         let mut held = self.lock();
         held.made += 1;
         let serial = held.made;
-        let holder = Holder { serial, tunnel, key, wanted: Some(wants), gone: Some(gone) };
+        let holder = Holder { serial, tunnel, connection, wanted: Some(wants), gone: Some(gone) };
         held.by_address.insert(address, holder);
         drop(held);
         Hold { ports: self.clone(), address, serial, wanted, _gone: goes }
@@ -144,6 +156,9 @@ pub fn bind(address: SocketAddr) -> io::Result<TcpListener> {
 
 /// Linux' default limit (net.core.somaxconn).
 const WAITING_MAX: u32 = 4096;
+
+/// A client that is there answers within a round trip.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(1);
 
 /// A listener is closed in its task's next turn.
 const LETS_GO_WITHIN: Duration = Duration::from_secs(1);

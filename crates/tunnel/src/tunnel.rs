@@ -298,13 +298,9 @@ impl Tunnel {
             _ if !self.shared.permissions.listens => Err(Answer::Forbidden),
             _ if listens.is_none() || share.is_none() => Err(Answer::Full),
             Ok(address) => {
-                let key = self.shared.connection.remote_key();
-                self.shared
-                    .common
-                    .ports
-                    .bind(SocketAddr::new(address, port), self.shared.number, key)
-                    .await
-                    .map_err(|_| Answer::Refused)
+                let Shared { common, connection, number, .. } = &*self.shared;
+                let bound = common.ports.bind(SocketAddr::new(address, port), *number, connection).await;
+                bound.map_err(|_| Answer::Refused)
             }
             Err(_) => Err(Answer::NoHost),
         };

@@ -230,8 +230,9 @@ fn tell_lost(args: &Args, reason: &str) -> Outcome {
 const AGAIN_LEAST: Duration = Duration::from_secs(1);
 const AGAIN_MOST: Duration = Duration::from_secs(30);
 
-/// An idle tunnel learns within two seconds that the server has restarted; a probe and its answer take 100 bytes.
-const ASKED_EACH: Duration = Duration::from_millis(1500);
+/// An idle tunnel learns within two seconds that the server has restarted, or that its port is closed, which must be said twice; a probe
+/// and its answer take 100 bytes.
+const ASKED_EACH: Duration = Duration::from_secs(1);
 
 /// A round trip usually suffices.
 const FAREWELL_WITHIN: Duration = Duration::from_secs(1);
