@@ -324,6 +324,44 @@ async fn readers_that_stand_still_hold_back_nobody() {
     }
 }
 
+/// Twenty uploads of 30 MB to a target that reads nothing stand still. An upload to another target arrives whole.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn uploads_that_stand_still_hold_back_nobody() {
+    let (still, reading) = (bind(any()).unwrap(), bind(any()).unwrap());
+    let (stuck, target) = (still.local_addr().unwrap(), reading.local_addr().unwrap());
+    tokio::spawn(async move {
+        let mut kept = vec![];
+        while let Ok((tcp, _)) = still.accept().await {
+            kept.push(tcp);
+        }
+    });
+    let received = tokio::spawn(async move {
+        let (mut tcp, _) = reading.accept().await.unwrap();
+        let mut upload = vec![];
+        tcp.read_to_end(&mut upload).await.unwrap();
+        upload
+    });
+    let ends = Ends::new(to(&[stuck, target])).await;
+    let ((port, _failures), (free, _other_failures)) = (ends.port(stuck).await, ends.port(target).await);
+    let mut uploads = tokio::task::JoinSet::new();
+    for _ in 0..20 {
+        uploads.spawn(async move {
+            let mut tcp = TcpStream::connect(port).await.unwrap();
+            tcp.write_all(&vec![1; 30_000_000]).await.unwrap();
+        });
+    }
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(uploads.try_join_next().is_none(), "nobody reads them");
+    soon(async {
+        let mut tcp = TcpStream::connect(free).await.unwrap();
+        tcp.write_all(&vec![7; 30_000_000]).await.unwrap();
+        drop(tcp);
+        let upload = received.await.unwrap();
+        assert!(upload.len() == 30_000_000 && upload.iter().all(|byte| *byte == 7));
+    })
+    .await;
+}
+
 /// The messages of [rfc-1928] sec. 3 to 6, byte by byte.
 #[tokio::test]
 async fn socks_goes_where_the_client_wants() {
