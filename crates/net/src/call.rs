@@ -46,6 +46,9 @@ pub(crate) struct Call {
     pub(crate) closing: Waiting,
     /// Tasks that wait for a change of a path.
     pub(crate) pathing: Waiting,
+    /// Whether the peer has ever seemed to get no full packets, and who waits for that.
+    pub(crate) is_stalled: bool,
+    pub(crate) stalling: Waiting,
     /// Streams of the peer without a handle, in the order of arrival.
     pub(crate) incoming: VecDeque<Sid>,
     /// The state of receiving streams by SID, up to the highest used one.
@@ -113,6 +116,8 @@ impl Call {
             accepting: Waiting::default(),
             closing: Waiting::default(),
             pathing: Waiting::default(),
+            is_stalled: false,
+            stalling: Waiting::default(),
             incoming: VecDeque::new(),
             inbound: vec![],
             outbound: BTreeMap::new(),
@@ -282,8 +287,8 @@ impl Call {
                 woken.one(waiting);
             }
         }
-        let Self { opening, accepting, closing, pathing, .. } = self;
-        [opening, accepting, closing, pathing].into_iter().for_each(|waiting| woken.all(waiting));
+        let Self { opening, accepting, closing, pathing, stalling, .. } = self;
+        [opening, accepting, closing, pathing, stalling].into_iter().for_each(|waiting| woken.all(waiting));
     }
 
     fn named(&mut self, sid: Sid) -> Option<&mut Outbound> {

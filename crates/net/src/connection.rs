@@ -234,6 +234,24 @@ impl Connection {
         false
     }
 
+    /// Waits until the peer seems to get no full packets: it answers short ones, but nothing else has arrived for several timeouts.
+    /// The connection goes on, and is lost with [`Lost::Stalled`] if that remains so. Returns `false` if it ends before.
+    pub async fn stalled(&self) -> bool {
+        poll_fn(|cx| {
+            let mut state = self.handle.shared().lock();
+            let call = state.call(self.handle.id());
+            if call.is_stalled {
+                return Poll::Ready(true);
+            }
+            if call.is_over {
+                return Poll::Ready(false);
+            }
+            call.stalling.add(cx);
+            Poll::Pending
+        })
+        .await
+    }
+
     /// Closes this side: finishes all streams, and waits until the peer has received everything. The peer may still send. It is
     /// informed of the close when everything has arrived, and should then close, too ([`Connection::closed`]).
     ///

@@ -47,6 +47,7 @@ pub(crate) fn tell(span: &Span, event: Event, tuple: Option<FourTuple>) {
             debug!(target: TARGET, parent: span, path = path.number(), local, remote, "path answers again");
         }
         Event::PathGone(path) => debug!(target: TARGET, parent: span, path = path.number(), "path gone"),
+        Event::Stalled => warn!(target: TARGET, parent: span, "full packets do not arrive"),
         Event::PeerClosed => debug!(target: TARGET, parent: span, "peer has closed"),
         Event::Finished(sid) => trace!(target: TARGET, parent: span, stream = sid.number(), "stream delivered"),
         Event::Stopped { sid, code } => {

@@ -277,6 +277,10 @@ impl State {
             Event::Writable(sid) => call.on_writable(sid, woken),
             Event::Finished(sid) => call.on_finished(sid, woken),
             Event::Stopped { sid, code } => call.on_stopped(sid, code, woken),
+            Event::Stalled => {
+                call.is_stalled = true;
+                woken.all(&mut call.stalling);
+            }
             Event::PeerClosed => {
                 call.has_peer_closed = true;
                 woken.all(&mut call.accepting);

@@ -34,6 +34,9 @@ pub enum Event {
     PathRestored(PathId),
     /// A path is gone: it never answered, or one end has removed it.
     PathGone(PathId),
+    /// For several timeouts the peer has answered short segments, but nothing longer made progress. The path probably does not carry
+    /// packets of the least size, 1,200 bytes of UDP payload. The connection goes on.
+    Stalled,
     /// The peer has closed, and all its data has arrived.
     PeerClosed,
     /// The connection is over; the last event.
@@ -133,6 +136,7 @@ impl Event {
             | Self::PathRestored(_)
             | Self::PathGone(_)
             | Self::PeerClosed
+            | Self::Stalled
             | Self::Closed(_) => None,
         }
     }

@@ -487,6 +487,7 @@ impl Host for EngineSource {
                 | Event::PathRestored(_)
                 | Event::PathGone(_)
                 | Event::Stopped { .. }
+                | Event::Stalled
                 | Event::PeerClosed
                 | Event::Closed(_) => {}
             }

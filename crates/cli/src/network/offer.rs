@@ -4,13 +4,14 @@
 //! It is created in a private folder, and moved when its mode is set. If another user has a file at that place, it stays, and the command
 //! cannot be watched; the same on systems without Unix sockets. Sockets of killed commands of this user are removed.
 
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use anabranch::Connection;
+use anabranch::{Connection, Lost};
 use serde::{Deserialize, Serialize};
+use tokio::task::AbortHandle;
 
 use super::observe::Seen;
 use super::place;
@@ -58,6 +59,8 @@ struct Place(PathBuf);
 pub(super) struct Showing {
     number: u64,
     all: Arc<Mutex<Connections>>,
+    /// Says so if full packets do not arrive.
+    warner: AbortHandle,
 }
 
 impl Offer {
@@ -68,17 +71,25 @@ impl Offer {
         Self { all, _place: place }
     }
 
+    /// Shows this connection, and warns of a path that does not carry full packets.
     pub(super) fn show(&self, connection: &Connection) -> Showing {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         let number = all.made;
         all.made += 1;
         all.open.push((number, connection.clone()));
-        Showing { number, all: Arc::clone(&self.all) }
+        let connection = connection.clone();
+        let warn = async move {
+            if connection.stalled().await {
+                _ = writeln!(anstream::stderr(), "note: {}; trying on", Lost::Stalled);
+            }
+        };
+        Showing { number, all: Arc::clone(&self.all), warner: tokio::spawn(warn).abort_handle() }
     }
 }
 
 impl Drop for Showing {
     fn drop(&mut self) {
+        self.warner.abort();
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         let place = all.open.iter().position(|(number, _)| *number == self.number);
         let connection = place.map(|place| all.open.swap_remove(place));

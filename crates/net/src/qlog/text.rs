@@ -76,6 +76,7 @@ impl<W: Write> Text<W> {
             | Event::Writable(_)
             | Event::Finished(_)
             | Event::Stopped { .. }
+            | Event::Stalled
             | Event::PeerClosed => return Ok(()),
         };
         self.write(at, path, name, &data)

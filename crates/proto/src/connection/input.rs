@@ -301,6 +301,9 @@ impl<P: Payload> Connection<P> {
         }
         let has_news = self.on_acknowledged(now, via, options);
         self.on_heard(now, self.sender.board.acked() > acked || has_news);
+        if segment.content.is_empty() && self.liveness.on_bare_answer() {
+            self.events.push_back(Event::Stalled);
+        }
         if is_fin_acked {
             self.on_fin_acked(now);
         }

@@ -25,6 +25,7 @@ pub(super) struct Liveness {
     /// When data last arrived or was acknowledged.
     worked: Time,
     probes: KeepAliveProbes,
+    stall: Stall,
     /// When the driver first said that the peer's port is closed.
     refused: Option<Time>,
     challenge_acks: ChallengeAckLimiter,
@@ -50,6 +51,13 @@ struct KeepAliveProbes {
     /// When the first one without an answer counts as that; never again once it does.
     overdue: Time,
     is_due: bool,
+}
+
+/// Retransmission timeouts after which the peer has answered a short segment, while nothing else makes progress.
+#[derive(Clone, Copy, Debug, Default)]
+struct Stall {
+    is_asked: bool,
+    answers: u32,
 }
 
 /// Limits challenge ACKs.
@@ -78,6 +86,7 @@ impl Liveness {
             heard: now,
             worked: now,
             probes: KeepAliveProbes::at(Time::NEVER),
+            stall: Stall::default(),
             refused: None,
             challenge_acks: ChallengeAckLimiter { since: now, count: 0 },
         }
@@ -111,7 +120,7 @@ impl Liveness {
     #[inline]
     pub(super) fn on_heard(&mut self, now: Time, is_progress: bool) {
         if is_progress {
-            self.progress = now;
+            (self.progress, self.stall) = (now, Stall::default());
         }
         self.heard = now;
         // Without keep-alive there are no probes.
@@ -146,12 +155,29 @@ impl Liveness {
         let is_given_up = activity.state.has_paths() && self.give_up_at(activity) <= now;
         let timeout = self.user_timeout.unwrap_or(Span::ZERO);
         // The probes come with timeouts that double, so the last one is in the second half.
-        is_given_up && self.heard > self.progress && now.since(self.heard) <= timeout / 2
+        is_given_up && self.stall.answers >= STALLED && now.since(self.heard) <= timeout / 2
     }
 
     /// A short segment tells whether the peer is there.
     pub(super) fn probe(&mut self) {
         self.probes.is_due = true;
+    }
+
+    /// Nothing of what was sent is acknowledged until a timeout: a short segment tells whether short ones arrive.
+    pub(super) fn probe_stall(&mut self) {
+        (self.probes.is_due, self.stall.is_asked) = (true, true);
+    }
+
+    /// A segment without content arrived, as an answer to a short segment would. Returns whether nothing but answers has come for
+    /// so long that the path probably does not carry full packets; once for each stall.
+    #[inline]
+    pub(super) fn on_bare_answer(&mut self) -> bool {
+        let Stall { is_asked, answers } = &mut self.stall;
+        if !std::mem::take(is_asked) {
+            return false;
+        }
+        *answers += 1;
+        *answers == STALLED
     }
 
     pub(super) fn handle_timeout(&mut self, now: Time, activity: Activity) {
@@ -237,6 +263,11 @@ impl Liveness {
 
 /// The least time for which a closed port must be reported: a program that is started again at once resets its peer's connections.
 const REFUSED_FOR: Span = Span::from_millis(400);
+
+/// The short segments, each after a timeout, that are answered while nothing longer arrives. Probes begin with the second timeout in a
+/// row, so this is after the fourth: 3 s with the least timeout. It is a hint and ends nothing: where half of all packets are lost, it is
+/// wrong in one of a hundred cases.
+const STALLED: u32 = 3;
 
 /// A peer that has acknowledged our FIN may continue to send, but may not be silent for ever. Common systems allow a minute once
 /// the application is gone; here the application may still be reading.

@@ -246,7 +246,7 @@ impl<P: Payload> Connection<P> {
                 && path.control.is_backed_off()
                 && self.config.form == Form::Sealed
             {
-                self.liveness.probe();
+                self.liveness.probe_stall();
             }
             if !self.state.has_paths() {
                 continue;

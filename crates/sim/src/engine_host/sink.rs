@@ -193,6 +193,7 @@ impl Host for EngineSink {
                 | Event::PathRestored(_)
                 | Event::PathGone(_)
                 | Event::Stopped { .. }
+                | Event::Stalled
                 | Event::PeerClosed
                 | Event::Closed(_) => {}
             }

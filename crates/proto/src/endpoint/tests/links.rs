@@ -216,6 +216,9 @@ fn path_below_the_least_mtu_is_named_at_the_end() {
         let sid = transfer.sid;
         let data = &mut Bytes::from_static(&[7; 10_000]);
         transfer.room.end(1, transfer.client).streams().write(sid, data).unwrap();
+        transfer.room.run_for(Span::from_secs(5));
+        let is_told = transfer.room.ends[1].events.iter().any(|told| told.event == Event::Stalled);
+        assert_eq!(is_told, reason.is_some(), "{packet_max} after 5 s");
         transfer.room.run_for(Span::from_secs(400));
         let closed = transfer.room.ends[1].events.iter().find_map(|told| match told.event {
             Event::Closed(reason) => Some(reason),
