@@ -288,7 +288,11 @@ impl Room {
             }
             Event::PathValidated(_) => self.outcome.paths_validated += 1,
             Event::PathGone(_) => self.outcome.paths_gone += 1,
-            Event::Readable(_) | Event::Writable(_) | Event::PathFailed(_) | Event::PathRestored(_) => {}
+            Event::Readable(_)
+            | Event::Writable(_)
+            | Event::PathFailed(_)
+            | Event::PathRestored(_)
+            | Event::Stalled => {}
         }
         Ok(())
     }
