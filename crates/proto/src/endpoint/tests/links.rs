@@ -231,6 +231,16 @@ fn path_below_the_least_mtu_is_named_at_the_end() {
 /// 50 Mbit/s one way, little the other way ([rfc-3449]). An ACK takes about 100 bytes, so one for each second segment needs 1.7
 /// Mbit/s. Returns the goodput in Mbit/s from 5 to 15 s, and the segments acknowledged by each datagram of the peer.
 fn goodput(law: &str, back_kbit: u64) -> (f64, f64) {
+    let mut transfer = transfer(law, back_kbit);
+    transfer.run_for(Span::from_secs(5));
+    let before = (transfer.path(0).tally.sent, transfer.room.sent[0]);
+    let read = transfer.run_for(Span::from_secs(10));
+    let acks = transfer.room.sent[0] - before.1;
+    (8.0 * read as f64 / 10e6, (transfer.path(0).tally.sent - before.0) as f64 / acks as f64)
+}
+
+/// The beginning of such a transfer.
+fn transfer(law: &str, back_kbit: u64) -> Transfer {
     let mut room = Room::new(vec![endpoint(0, config(Some(server()))), endpoint(1, config(None))]);
     let link = Link {
         spacing: Span::from_ticks(8_000_000_000 / 50_000_000),
@@ -245,19 +255,13 @@ fn goodput(law: &str, back_kbit: u64) -> (f64, f64) {
     room.run_for(ms(300));
     let server = room.ends[0].events.first().expect("it is established").connection;
     let sid = room.end(1, client).streams().open().unwrap();
-    let mut transfer = Transfer { room, client, server, sid, read: 0 };
-    transfer.run_for(Span::from_secs(5));
-    let before = (transfer.path(0).tally.sent, transfer.room.sent[0]);
-    let read = transfer.run_for(Span::from_secs(10));
-    let acks = transfer.room.sent[0] - before.1;
-    (8.0 * read as f64 / 10e6, (transfer.path(0).tally.sent - before.0) as f64 / acks as f64)
+    Transfer { room, client, server, sid, read: 0 }
 }
 
-/// Of 50 Mbit/s, 93 per cent remain after headers. CUBIC's own losses disturb the trials of
-/// fewer ACKs: it has 40.2 and 36.5 Mbit/s.
+/// Of 50 Mbit/s, 93 per cent remain after headers.
 #[test]
 fn narrow_way_back_hardly_slows_a_transfer() {
-    for (back_kbit, by_law) in [(10_000, [46.0, 46.0]), (1000, [45.0, 40.0]), (500, [43.0, 36.0])] {
+    for (back_kbit, by_law) in [(10_000, [46.0, 46.0]), (1000, [45.0, 46.0]), (500, [43.0, 44.0])] {
         for (law, least) in ["anabranch", "cubic"].into_iter().zip(by_law) {
             let (rate, segments) = goodput(law, back_kbit);
             assert!(
