@@ -46,6 +46,37 @@ def test_a_slow_reader_stops_the_peer():
     run(main())
 
 
+def test_streams_that_are_not_read_hold_up_no_other():
+    """Two thousand streams of 100 kB each, of which nothing is read. Another one of 30 MB takes hardly longer than alone."""
+
+    async def main():
+        _, there, here = await connected()
+
+        async def transfer():
+            begin = time.monotonic()
+            out = await there.open_stream()
+            writing = asyncio.create_task(out.write(bytes(30_000_000)))
+            stream, size = await here.accept_stream(), 0
+            while size < 30_000_000:
+                size += len(await stream.read(1 << 20))
+            await writing
+            return time.monotonic() - begin
+
+        alone = min([await transfer(), await transfer()])
+        outs = [await there.open_stream() for _ in range(2000)]
+        writing = [asyncio.create_task(out.write(bytes(100_000))) for out in outs]
+        still = [await here.accept_stream() for _ in outs]
+        beside = min([await transfer(), await transfer()])
+        assert len(still) == 2000 and not any(task.done() for task in writing)
+        # A busy machine takes some time more.
+        assert beside < alone / 0.9 + 0.3, f"{beside} s beside them, {alone} s alone"
+        for task in writing:
+            task.cancel()
+        await asyncio.wait(writing)
+
+    run(main())
+
+
 def test_a_busy_stream_leaves_turns_to_others():
     """All data is there, so that no read waits; other tasks have a turn after 16 reads nevertheless."""
 

@@ -317,6 +317,26 @@ fn a_network_is_measured() {
     assert!(stdout(&measured).contains("\nlimited by: "), "{}", stdout(&measured));
 }
 
+/// Ctrl-C after one and a half seconds: the result so far is printed, and the part of the second interval is in it.
+#[cfg(unix)]
+#[test]
+fn interrupted_measurement_prints_the_result_so_far() {
+    let here = folder("network-bench-interrupted");
+    let server = Server::start(&here, &["bench", "serve"]);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_anabranch"));
+    command.args(["bench", &server.ticket, "--time", "60", "--rate", "8Mbit/s", "--jsonl"]).current_dir(&here);
+    let child = command.stdout(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(1500));
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    let lines: Vec<Value> = stdout(&output).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let (end, intervals) = lines.split_last().unwrap();
+    let (last, whole) = (intervals.last().unwrap()["seconds"].as_f64().unwrap(), end["seconds"].as_f64().unwrap());
+    assert!(whole - last < 0.05 && whole > 1.0 && whole < 3.0, "the last interval ended at {last} s of {whole}");
+    assert!(end["bits_per_second"].as_f64().unwrap() > 4e6, "{end}");
+}
+
 /// Both ends send at most 8 Mbit/s each, far less than loopback carries: so both are limited by the application for most of the time.
 #[test]
 fn a_network_is_measured_both_ways_at_a_rate() {
@@ -328,9 +348,9 @@ fn a_network_is_measured_both_ways_at_a_rate() {
     let lines: Vec<Value> = stdout(&measured).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let (end, intervals) = lines.split_last().unwrap();
     assert!(intervals.len() >= 2 && intervals.iter().all(|line| line["event"] == "interval"), "{lines:?}");
-    // The intervals cover the whole time, except an end of less than half a second.
+    // The last interval is the rest of a second: the intervals cover the whole time.
     let (last, whole) = (intervals.last().unwrap()["seconds"].as_f64().unwrap(), end["seconds"].as_f64().unwrap());
-    assert!(whole - last < 0.5, "the last interval ended at {last} s of {whole}");
+    assert!(whole - last < 0.05, "the last interval ended at {last} s of {whole}");
     assert_eq!((&end["event"], &end["direction"]), (&"end".into(), &"both".into()));
     for direction in ["bytes_sent", "bytes_received"] {
         let bytes = end[direction].as_f64().unwrap();
