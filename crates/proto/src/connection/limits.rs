@@ -5,7 +5,7 @@
 //!   this limit gets the time                    the host gets it               and so on
 //! ```
 //!
-//! The limit is determined when [`Connection::poll_transmit`] has nothing to send, in the order of the decisions in `output`.
+//! The limit is that which kept [`Connection::poll_transmit`] from sending: `output` returns it as [`Stop`].
 //! Sending a segment costs only the test of a flag. The limit holds until an input leads to the next poll. The time from there
 //! until there is again nothing to send counts for the host, which was busy sending; in simulated time it is zero.
 
@@ -123,6 +123,15 @@ impl Limits {
     }
 }
 
+/// Why nothing leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// There is no data that may be sent, because of this limit. Segments may be in flight.
+    NoData(Limit),
+    /// There is data, with a limit that all paths have in common, or with each path's own.
+    Data(Option<Limit>),
+}
+
 /// The limits of a connection, and the current state.
 #[derive(Debug, Default)]
 pub(super) struct Rests {
@@ -164,13 +173,13 @@ impl<P: Payload> Connection<P> {
         self.rests.of(path.limits)
     }
 
-    /// Records that there is nothing to send now.
+    /// Records that there is nothing to send now, and why.
     #[inline(always)]
-    pub(super) fn rest(&mut self, now: Time) {
+    pub(super) fn rest(&mut self, now: Time, stop: Stop) {
         if !self.state.has_paths() {
             return;
         }
-        let (of_all, common) = self.limit_of_all(now);
+        let (of_all, common) = self.limit_of_all(now, stop);
         let usable = self.paths.usable();
         if matches!(of_all, Some(Limit::Application | Limit::PeerBuffer | Limit::Memory)) {
             self.paths.on_short();
@@ -187,22 +196,20 @@ impl<P: Payload> Connection<P> {
 
     /// The limit common to all paths, or `None` if each path has its own; and the limit on new data.
     #[inline]
-    fn limit_of_all(&self, now: Time) -> (Option<Limit>, Option<Limit>) {
+    fn limit_of_all(&self, now: Time, stop: Stop) -> (Option<Limit>, Option<Limit>) {
         let has_lost = self.sender.board.has_lost();
-        if !has_lost && self.sender.outbound.is_empty() && !self.owes_fin() {
-            // Data is waiting, but has no flow-control credit.
-            let limit = if self.sender.outbound.is_drained() { Limit::Application } else { Limit::PeerBuffer };
-            return (Some(limit), Some(limit));
-        }
+        let common = match stop {
+            Stop::NoData(limit) if !has_lost => return (Some(limit), Some(limit)),
+            Stop::NoData(limit) => Some(limit),
+            Stop::Data(limit) => limit,
+        };
         if self.paths.has_several() {
-            let common = self.limit_of_new();
             return (common.filter(|_| !has_lost), common);
         }
         let path = &self.paths[PathId::FIRST];
         if !path.control.has_room(path.mss.into()) {
             return (Some(Limit::CongestionWindow), None);
         }
-        let common = self.limit_of_new();
         (common.filter(|_| !has_lost).or_else(|| Some(path.limit(now))), common)
     }
 
@@ -235,24 +242,6 @@ impl<P: Payload> Connection<P> {
             None => common.unwrap_or(Limit::CongestionWindow),
         };
         rests.limits.settle(now, woken_at, Some(limit));
-    }
-
-    /// The limit on new data common to all paths; `None` if each has its own.
-    fn limit_of_new(&self) -> Option<Limit> {
-        let mss = self.paths.mss_max();
-        let space = match self.sender.outbound.peek(mss) {
-            Some(space) => space,
-            None if self.owes_fin() => 1,
-            None if !self.sender.outbound.is_drained() => return Some(Limit::PeerBuffer),
-            None => return Some(Limit::Application),
-        };
-        if self.sender.keeps_all_it_may() {
-            Some(Limit::Memory)
-        } else if self.config.nagle && self.sender.waits_for_more(space, mss) {
-            Some(Limit::Application)
-        } else {
-            (u64::from(space) > self.sender.peer_window.room(self.sender.board.next())).then_some(Limit::PeerBuffer)
-        }
     }
 }
 

@@ -8,6 +8,7 @@
 use anabranch_cc::Transmission;
 use anabranch_units::{Span, Time};
 
+use super::limits::{Limit, Stop};
 use super::sender::Sender;
 use super::{Connection, Path, Reply, Sent, State, Transmit, Why, mtu};
 use crate::config::Failover;
@@ -39,13 +40,13 @@ impl<P: Payload> Connection<P> {
             return Some(transmit);
         }
         match self.next_leaving(now) {
-            Some(Leaving::Handshake) => Some(self.handshake_segment(now)),
-            Some(Leaving::New { path, space }) => self.send_new(now, path, space),
-            Some(Leaving::Again { path, index }) => self.resend(now, path, index),
-            Some(Leaving::Ack(path)) => self.pure_ack(now, path),
-            Some(Leaving::Probe(path)) => Some(self.window_or_keep_alive_probe(path)),
-            None => {
-                self.rest(now);
+            Ok(Leaving::Handshake) => Some(self.handshake_segment(now)),
+            Ok(Leaving::New { path, space }) => self.send_new(now, path, space),
+            Ok(Leaving::Again { path, index }) => self.resend(now, path, index),
+            Ok(Leaving::Ack(path)) => self.pure_ack(now, path),
+            Ok(Leaving::Probe(path)) => Some(self.window_or_keep_alive_probe(path)),
+            Err(stop) => {
+                self.rest(now, stop);
                 self.resting_until = Some(self.deadline());
                 None
             }
@@ -53,11 +54,12 @@ impl<P: Payload> Connection<P> {
     }
 
     /// Decides what is sent next, except path segments. The segment is large, so it is built in its final place.
-    fn next_leaving(&mut self, now: Time) -> Option<Leaving> {
+    fn next_leaving(&mut self, now: Time) -> Result<Leaving, Stop> {
+        let nothing = Stop::NoData(Limit::Application);
         match self.state {
-            State::Closed | State::Listen => None,
-            State::SynSent | State::SynReceived => self.handshake.is_due().then_some(Leaving::Handshake),
-            State::TimeWait => self.acks.due().map(Leaving::Ack),
+            State::Closed | State::Listen => Err(nothing),
+            State::SynSent | State::SynReceived => self.handshake.is_due().then_some(Leaving::Handshake).ok_or(nothing),
+            State::TimeWait => self.acks.due().map(Leaving::Ack).ok_or(nothing),
             State::Established
             | State::FinWait1
             | State::FinWait2
@@ -65,19 +67,20 @@ impl<P: Payload> Connection<P> {
             | State::Closing
             | State::LastAck => {
                 if let Some(path) = self.acks.due_pure() {
-                    return Some(Leaving::Ack(path));
+                    return Ok(Leaving::Ack(path));
                 }
-                if let Some(data) = self.poll_data(now) {
-                    return Some(data);
-                }
+                let stop = match self.poll_data(now) {
+                    Ok(data) => return Ok(data),
+                    Err(stop) => stop,
+                };
                 if let Some(path) = self.poll_window_probe(now) {
-                    return Some(Leaving::Probe(path));
+                    return Ok(Leaving::Probe(path));
                 }
                 let main = self.paths.main();
                 if self.liveness.poll_probe(now, self.paths[main].control.rto()) {
-                    return Some(Leaving::Probe(main));
+                    return Ok(Leaving::Probe(main));
                 }
-                self.acks.due().map(Leaving::Ack)
+                self.acks.due().map(Leaving::Ack).ok_or(stop)
             }
         }
     }
@@ -135,7 +138,7 @@ impl<P: Payload> Connection<P> {
         self.transmit(path, Segment { header, options, stream_header: None, content: Content::Nothing })
     }
 
-    fn poll_data(&mut self, now: Time) -> Option<Leaving> {
+    fn poll_data(&mut self, now: Time) -> Result<Leaving, Stop> {
         let has_lost = self.sender.board.has_lost();
         if self.sender.outbound.is_empty() && !self.owes_fin() {
             if self.sender.board.is_empty() {
@@ -143,13 +146,13 @@ impl<P: Payload> Connection<P> {
                     // The waiting data has no credit. The peer will grant more if it is still alive.
                     self.wait(now);
                 }
-                return None;
+                return Err(self.no_data());
             }
             // The guard must know of data that several paths cannot send for lack of credit.
             let has_all = !self.paths.has_several() || self.sender.outbound.is_drained();
             if !has_lost && has_all && !self.paths.has_probe_due() {
                 // All data is in flight.
-                return None;
+                return Err(self.no_data());
             }
         }
         let mut may_send = PathSet::default();
@@ -165,26 +168,31 @@ impl<P: Payload> Connection<P> {
             if let Some(lost) = lost {
                 let (_, len, _) = self.sender.board.segment(lost);
                 if self.paths[path].control.admit_again(&self.sender.board, len.into()) {
-                    return Some(Leaving::Again { path, index: lost });
+                    return Ok(Leaving::Again { path, index: lost });
                 }
                 continue;
             }
             if is_probe_due {
                 // [rfc-8985] sec. 7.3: new data if there is any, whatever the window is, else the last segment again.
                 if let Some(leaving) = self.next_probe(now, path) {
-                    return Some(leaving);
+                    return Ok(leaving);
                 }
             }
             may_send.insert(path);
         }
-        self.next_new(now, Admission::Window(may_send)).or_else(|| self.unblock(now, may_send))
+        self.next_new(now, Admission::Window(may_send)).or_else(|stop| self.unblock(now, may_send).ok_or(stop))
+    }
+
+    /// Why no data leaves if none may: there is none, or what waits has no flow-control credit.
+    fn no_data(&self) -> Stop {
+        Stop::NoData(if self.sender.outbound.is_drained() { Limit::Application } else { Limit::PeerBuffer })
     }
 
     /// A tail loss probe on this path.
     #[cold]
     fn next_probe(&mut self, now: Time, path: PathId) -> Option<Leaving> {
         let again = |index| Leaving::Again { path, index };
-        self.next_new(now, Admission::Probe(path)).or_else(|| self.sender.board.last(path).map(again))
+        self.next_new(now, Admission::Probe(path)).ok().or_else(|| self.sender.board.last(path).map(again))
     }
 
     /// Retransmits a segment.
@@ -200,33 +208,36 @@ impl<P: Payload> Connection<P> {
 
     /// New data, if it may leave.
     #[inline(always)]
-    fn next_new(&mut self, now: Time, admission: Admission) -> Option<Leaving> {
-        if !self.sender.may_keep_more(&self.paths, self.peer.segment) {
-            return None;
-        }
-        let space = match self.sender.outbound.peek(self.paths.mss_max()) {
+    fn next_new(&mut self, now: Time, admission: Admission) -> Result<Leaving, Stop> {
+        let may_keep_more = self.sender.may_keep_more(&self.paths, self.peer.segment);
+        let wanted = match self.sender.outbound.peek(self.paths.mss_max()) {
             Some(space) => space,
             None if self.owes_fin() => 1,
-            None => return None,
+            None => return Err(self.no_data()),
         };
+        if !may_keep_more {
+            return Err(Stop::Data(Some(Limit::Memory)));
+        }
         if matches!(admission, Admission::Window(_))
             && self.config.nagle
-            && self.sender.waits_for_more(space, self.paths.mss_max())
+            && self.sender.waits_for_more(wanted, self.paths.mss_max())
         {
-            return None;
+            return Err(Stop::Data(Some(Limit::Application)));
         }
-        let space = self.fit(now, space)?;
+        let Some(space) = self.fit(now, wanted) else { return Err(Stop::Data(Some(Limit::PeerBuffer))) };
         let path = match admission {
             Admission::Probe(path) => {
                 self.paths[path].control.on_demand(now, &self.sender.board);
-                path
+                Some(path)
             }
             Admission::Window(may_send) => {
                 let Self { chooser, paths, sender, peer, .. } = self;
-                chooser.choose(now, (space.into(), may_send), peer.segment, paths, sender)?
+                chooser.choose(now, (space.into(), may_send), peer.segment, paths, sender)
             }
         };
-        Some(Leaving::New { path, space })
+        // The rest of a shortened segment waits for the peer's window, whatever the paths have room for.
+        let stop = Stop::Data((space < wanted).then_some(Limit::PeerBuffer));
+        path.map(|path| Leaving::New { path, space }).ok_or(stop)
     }
 
     /// Sends the new data that [`Connection::next_new`] found.

@@ -48,13 +48,6 @@ impl SendMemory {
         }
         weight < self.weight_max && memory < self.most
     }
-
-    /// Whether the memory was full at the last check.
-    pub(super) fn was_full(&self, kept: Kept, transmissions: impl FnOnce() -> u32) -> bool {
-        let Kept { weight, memory } = kept;
-        let is_full = weight > 0 && (weight >= self.weight_max || memory >= self.most);
-        is_full || weight > WEIGHT_LEAST && transmissions() >= TRANSMISSIONS_MAX
-    }
 }
 
 /// The bytes that the paths send in a few round trips of the slowest path. While a segment is on the slowest path, the other

@@ -124,12 +124,6 @@ impl<P: Payload> Sender<P> {
         board.len() < SEGMENTS_MAX && memory.admits(board.kept(), || board.front_transmissions(), paths, segment)
     }
 
-    /// Whether the memory was full at the last check.
-    pub(super) fn keeps_all_it_may(&self) -> bool {
-        let Self { board, memory, .. } = self;
-        board.len() >= SEGMENTS_MAX || memory.was_full(board.kept(), || board.front_transmissions())
-    }
-
     /// An application wrote more than may wait on a stream. Raises that limit, up to `max`, and returns whether it rose.
     pub(super) fn tune_buffer(&mut self, paths: &Table, max: u64) -> bool {
         let limit = self.outbound.limit();
