@@ -1,7 +1,5 @@
 //! `cargo xtask test`: everything that CI runs.
 
-use std::fs;
-
 use crate::steps::Steps;
 use crate::{counts, field, generate, oracle, packages, run, tidy};
 
@@ -58,12 +56,7 @@ fn check(steps: &mut Steps) -> Result<(), String> {
 }
 
 fn formatting() -> Result<(), String> {
-    run::run("cargo", &["fmt", "--all", "--check"], &[])?;
-    // A macro declares the laws, so cargo fmt does not find their files.
-    let laws = files_below("crates/cc/src/law")?;
-    let arguments: Vec<&str> =
-        ["--edition", "2024", "--check"].into_iter().chain(laws.iter().map(String::as_str)).collect();
-    run::run("rustfmt", &arguments, &[])
+    run::run("cargo", &["fmt", "--all", "--check"], &[])
 }
 
 /// Runs all experiments, whose claims must hold, and returns the folder with the outcome.
@@ -73,23 +66,6 @@ fn reproduce() -> Result<String, String> {
     let folder = run::target()?.join(REPRODUCTION).to_string_lossy().into_owned();
     run::run(&run::anabranch()?, &["reproduce", "--out", &folder], &[])?;
     Ok(folder)
-}
-
-/// The Rust files below a folder, named from the root.
-fn files_below(folder: &str) -> Result<Vec<String>, String> {
-    let mut files = vec![];
-    let path = run::root().join(folder);
-    for entry in fs::read_dir(&path).map_err(|error| format!("{}: {error}", path.display()))? {
-        let name = entry.map_err(|error| format!("{}: {error}", path.display()))?.file_name();
-        let name = format!("{folder}/{}", name.to_string_lossy());
-        if run::root().join(&name).is_dir() {
-            files.extend(files_below(&name)?);
-        } else if name.ends_with(".rs") {
-            files.push(name);
-        }
-    }
-    files.sort();
-    Ok(files)
 }
 
 /// Checks licences, sources and bans. Advisories change from day to day, so they could fail an unrelated change: `cargo deny check

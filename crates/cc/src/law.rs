@@ -1,39 +1,53 @@
 //! One file a law.
 //!
-//! The list below is the registry. A law is one file here with a `ROW` in it, and one word in the list
+//! The list below is the registry. A law is one file here with a `ROW` in it, declared and listed below
 //! (`docs/adding-a-congestion-controller.md`).
+
+pub mod anabranch;
+pub mod bbr;
+pub mod bbr1;
+pub mod composite;
+pub mod copa;
+pub mod cubic;
+pub mod dctcp;
+pub mod emfast;
+pub mod fast;
+pub mod ledbat;
+pub mod lia;
+pub mod linux;
+pub mod mpfast;
+pub mod olia;
+pub mod prague;
+pub mod reno;
+pub mod rrfast;
+pub mod vegas;
+pub mod westwood;
+pub mod wvegas;
+pub mod yielding;
 
 use crate::row::Row;
 
-/// Declares the modules of the laws and gathers their rows: one word a law.
-macro_rules! laws {
-    ($($name:ident),+ $(,)?) => {
-        $(pub mod $name;)+
-
-        pub(crate) const ROWS: &[Row] = &[$($name::ROW),+];
-    };
-}
-
-laws! {
-    anabranch,
-    bbr,
-    bbr1,
-    composite,
-    copa,
-    cubic,
-    dctcp,
-    emfast,
-    fast,
-    ledbat,
-    lia,
-    linux,
-    mpfast,
-    olia,
-    prague,
-    reno,
-    rrfast,
-    vegas,
-    westwood,
-    wvegas,
-    yielding,
-}
+/// Every law, in alphabetical order.
+pub(crate) const ROWS: &[Row] = &[
+    anabranch::ROW,
+    bbr::ROW,
+    bbr1::ROW,
+    composite::ROW,
+    copa::ROW,
+    cubic::ROW,
+    dctcp::ROW,
+    emfast::ROW,
+    fast::ROW,
+    ledbat::ROW,
+    lia::ROW,
+    linux::ROW,
+    mpfast::ROW,
+    olia::ROW,
+    prague::ROW,
+    reno::ROW,
+    rrfast::ROW,
+    vegas::ROW,
+    westwood::ROW,
+    wvegas::ROW,
+    yielding::ROW,
+];
