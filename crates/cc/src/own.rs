@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_can_be_set_and_no_table_has_it() {
+    fn own_law_has_no_settings_and_no_row() {
         let mut law = settings(|| Box::new(Nothing));
         let error = law.set("initial_window", "4").unwrap_err();
         assert!(error.to_string().contains("initial_window"), "{error}");

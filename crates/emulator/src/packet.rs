@@ -48,7 +48,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_or_no_ip_goes_nowhere() {
+    fn truncated_or_foreign_packet_has_no_route() {
         assert_eq!(destination(&[]), None);
         assert_eq!(destination(&[0x45; 19]), None);
         assert_eq!(destination(&[0x60; 39]), None);

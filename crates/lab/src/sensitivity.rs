@@ -174,7 +174,7 @@ columns = ["sent", "lost"]
     }
 
     #[test]
-    fn what_is_written_marks_the_claims_that_it_was_written_of() {
+    fn sensitivity_file_marks_its_claims() {
         let mut experiments = experiments();
         let written = text([Entry::of(&experiments[0], &experiments[0].claims[1])]);
         read(&written).mark(&mut experiments).unwrap();

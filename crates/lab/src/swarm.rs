@@ -337,7 +337,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_must_hold_holds_in_some_seeds() {
+    fn swarm_invariants_hold_for_some_seeds() {
         let swarm = run_all(0, 40, NonZeroUsize::MIN, || {});
         let seen: Vec<_> = swarm.failures.iter().map(|fate| (fate.seed, &fate.outcome, &fate.scenario)).collect();
         assert!(seen.is_empty(), "{seen:#?}");

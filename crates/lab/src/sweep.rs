@@ -418,7 +418,7 @@ mod tests {
 
     /// Two workers run the places of a driver in reverse order, and the driver's table is that of a single machine.
     #[test]
-    fn what_others_have_run_gives_the_same_table() {
+    fn shards_of_sweep_give_same_table() {
         let experiment = random();
         let alone = sweep(&experiment, options(3), &Rows::default(), |_, _| {}).unwrap();
         let mut places = missing(&experiment, options(3), &Rows::default()).unwrap();
@@ -472,7 +472,7 @@ mod tests {
 
     /// If all runs of a point failed, it has no line. The other point has one seed left, so its spread is not known.
     #[test]
-    fn what_failed_is_missing_in_the_table() {
+    fn failed_run_is_missing_in_table() {
         let experiment = random();
         let mut plan = Plan::new(&experiment, options(2), &Rows::default()).unwrap();
         let last = &mut plan.jobs[3..];

@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_band_is_refused() {
+    fn malformed_band_is_refused() {
         for text in ["", "exactly", "±", "±x", "3..2", "1..", ">=", "±-5", "±inf", "truncated to 0"] {
             assert!(Band::parse(text, Some(1.0)).is_err(), "{text}");
         }

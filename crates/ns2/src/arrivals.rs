@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_lies_in_blocks() {
+    fn held_packets_lie_in_blocks() {
         let mut arrivals = Arrivals::default();
         [9, 7, 3, 8, 1].into_iter().for_each(|seq| _ = arrivals.take(seq));
         assert_eq!((arrivals.above(), arrivals.held()), (&[(1, 2), (3, 4), (7, 10)][..], 5));

@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_below_goes_and_what_crosses_is_cut() {
+    fn ranges_below_edge_go_and_crossing_one_is_cut() {
         let mut ranges = Ranges::default();
         [(2, 4), (6, 9), (11, 12)].into_iter().for_each(|(left, right)| ranges.insert(left, right));
         ranges.remove_below(7);

@@ -262,7 +262,7 @@ impl Header {
 }
 
 #[test]
-fn what_is_not_known_is_nan() {
+fn unknown_fact_is_nan() {
     let at = Header::read().offset("path", "rtt_min");
     let place = BASE + at;
     let (mut controller, _) = controller(&format!(
@@ -386,7 +386,7 @@ fn a_file_that_is_no_controller_is_refused() {
 }
 
 #[test]
-fn nothing_can_be_imported() {
+fn module_with_import_is_refused() {
     let imports =
         "(module (import \"wasi_snapshot_preview1\" \"clock_time_get\" (func)) (memory (export \"memory\") 1))";
     refused(imports, "imports `clock_time_get` of `wasi_snapshot_preview1`, and there is nothing to import: no clock");

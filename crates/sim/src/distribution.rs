@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_has_no_length() {
+    fn empty_distribution_has_no_length() {
         let lengths = QueueLengths::default();
         assert_eq!((lengths.quantile(0.5), lengths.max()), (0, 0));
         assert!(lengths.mean() + lengths.busy_share() < 1e-12 && Spans::default().quantile(0.5).is_none());

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_kept_whole() {
+    fn history_keeps_entries_that_fit() {
         let mut history = History::new(limited(1000));
         (0..1000).for_each(|n| history.push((at(n), n)));
         assert_eq!(history.entries(), (0..1000).map(|n| (at(n), n)).collect::<Vec<_>>());
@@ -184,7 +184,7 @@ mod tests {
     /// A million changes at equal intervals, with room for a thousand. At most a thousand remain and at least a fifth of that,
     /// from the first to the last bin. Each is the variable's value at that time.
     #[test]
-    fn what_does_not_fit_is_coarser_and_has_the_last_of_each_bin() {
+    fn history_beyond_capacity_keeps_last_of_each_bin() {
         let mut history = History::new(limited(1000));
         (0..1_000_000).for_each(|n| history.push((at(10 * n), n)));
         let entries = history.entries();

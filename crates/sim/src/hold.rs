@@ -238,7 +238,7 @@ mod tests {
 
     /// Packets that arrive while the first waits, or exactly at its release, are released with it.
     #[test]
-    fn what_gathers_leaves_together() {
+    fn gathered_packets_leave_together() {
         let mut hold = hold(HoldSpec::Gather(SimSpan::from_micros(100)));
         let releases = [10, 50, 110, 111, 400].map(|us| hold.release(micros(us)));
         assert_eq!(releases, [110, 110, 110, 211, 500].map(micros));

@@ -126,7 +126,7 @@ mod tests {
     /// At one byte per microsecond, n bytes take n microseconds. The product in ticks fits 64 bits up to 2^64/8 ticks, above it
     /// does not.
     #[test]
-    fn what_is_sent_takes_as_long_on_both_sides_of_64_bits() {
+    fn transmission_time_is_continuous_across_64_bits() {
         const PICOSECONDS: u64 = 1_000_000_000_000;
         let rate = Rate::from_bits_per_second(8_000_000);
         for bytes in [1, 1500, 2_305_842, 2_305_843, 2_305_844, 10_000_000_000] {

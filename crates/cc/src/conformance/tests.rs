@@ -95,7 +95,7 @@ fn a_window_below_one_segment_is_found() {
 }
 
 #[test]
-fn what_is_drawn_here_finds_the_laws_of_the_table_conforming() {
+fn random_operations_find_registered_laws_conforming() {
     for row in registry::rows() {
         let settings = Settings::default_for(row);
         let outcome = check(&|| row.build(&settings), &row.loss_contract, 100);

@@ -105,7 +105,7 @@ fn everything_is_listed_with_the_kind_that_has_it() {
 }
 
 #[test]
-fn what_would_be_ignored_is_refused() {
+fn setting_of_other_kind_is_refused() {
     let mut tea = TEA;
     assert_eq!(
         set(&mut tea, "milk.share", "0.2").unwrap_err(),

@@ -83,7 +83,7 @@ fn a_full_queue_drops_and_its_places_are_used_again() {
 }
 
 #[test]
-fn what_errors_and_outages_take_is_forgotten() {
+fn lost_packets_are_forgotten() {
     let outage = ErrorSpec::Outage { from: millis(20), until: millis(30) };
     let mut emulation = pair(spec(10).error(ErrorSpec::List(vec![1])).error(outage));
     for ms in [0, 1, 2, 25, 31] {
@@ -95,7 +95,7 @@ fn what_errors_and_outages_take_is_forgotten() {
 }
 
 #[test]
-fn what_is_for_nobody_is_counted_and_not_kept() {
+fn packet_without_receiver_is_counted_not_kept() {
     let mut emulation = pair(spec(10));
     let nobody = [Ipv4Addr::new(224, 0, 0, 22), Ipv4Addr::new(10, 77, 3, 1), Ipv4Addr::new(10, 77, 2, 2), H0.ipv4()];
     for to in nobody {

@@ -115,7 +115,7 @@ fn replace(files: &mut Files, name: &str, from: &str, to: &str) {
 }
 
 #[test]
-fn what_was_packed_is_found_again_and_comes_out_again() {
+fn artifact_unpacks_to_what_was_packed() {
     let artifact = Artifact::read(Cursor::new(packed())).unwrap();
     let names: Vec<&str> = artifact.manifest().files.iter().map(|entry| entry.name.as_str()).collect();
     let expected = ["outcome.csv", "outcome.json", "outcome.md", "report.html"];
@@ -243,7 +243,7 @@ fn files_that_no_artifact_has_are_refused() {
 }
 
 #[test]
-fn what_the_directory_of_an_archive_does_not_tell_is_refused() {
+fn archive_with_hidden_content_is_refused() {
     let hidden = |bytes: Vec<u8>| matches!(read(bytes), Err(ArtifactError::Hidden(_)));
     assert!(hidden([b"#!/bin/sh\n".to_vec(), packed()].concat()), "in front");
     assert!(hidden([packed(), b"more".to_vec()].concat()), "behind");
@@ -262,7 +262,7 @@ fn what_the_directory_of_an_archive_does_not_tell_is_refused() {
 }
 
 #[test]
-fn what_is_no_archive_is_refused() {
+fn file_that_is_no_archive_is_refused() {
     for bytes in [&b""[..], b"PK", b"a text, not an archive"] {
         assert!(matches!(Artifact::read(Cursor::new(bytes)), Err(ArtifactError::NotZip(_))));
     }

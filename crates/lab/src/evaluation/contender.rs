@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn contender_error_names_mistake() {
         let error = |text: &str| Contender::parse(text).unwrap_err().to_string();
         for (text, named) in [
             ("cubicc", "cubicc"),

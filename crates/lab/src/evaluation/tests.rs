@@ -38,7 +38,7 @@ fn every_claim_belongs_to_a_criterion_and_every_criterion_has_claims_or_a_reason
 }
 
 #[test]
-fn what_others_list_is_judged_under_criteria_that_are() {
+fn listed_sections_have_judged_criteria() {
     let criteria = criteria::criteria().expect("the table is well-formed");
     for Coverage { asks, criteria: sections, .. } in coverage::coverage().expect("the table is well-formed") {
         for section in &sections {
@@ -150,7 +150,7 @@ fn cubic_misses_bufferbloat_and_a_law_of_delay_does_not() {
 }
 
 #[test]
-fn what_is_not_run_is_not_judged() {
+fn criterion_without_run_is_not_judged() {
     let nothing = ruling("reno", "alone", "5.1.2", "no such column");
     assert_eq!((nothing.ruling, nothing.claims), (Ruling::NotJudged, 0));
 }

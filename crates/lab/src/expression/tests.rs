@@ -93,7 +93,7 @@ fn assert_unanswerable(text: &str, expected: &str) {
 }
 
 #[test]
-fn what_cannot_be_asked_of_a_run_is_refused_before_it() {
+fn impossible_expression_is_refused_before_run() {
     let window = |reason: &str| format!("`flow.f.window`: {reason}");
     let drops = |reason: &str| format!("`link.a.drops`: {reason}");
     let outside = "60 s is outside the run, which ends at 10 s: ask from 0 to 10";

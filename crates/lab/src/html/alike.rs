@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_axis_varies_stays_apart() {
+    fn topologies_of_axis_values_stay_apart() {
         let axis = |key: &str| [VariedAxis { name: "x".to_owned(), values: vec![], keys: vec![key.to_owned()] }];
         let (nodes, links) = (["S0 … S4", "R1", "S1", "R2", "D0 … D4"], ["a0 … a4", "a1", "core", "b0 … b4"]);
         assert_groups(&dumbbell(5), &axis("link.a1.delay"), &nodes, &links, &["f0 … f4", "f1"]);

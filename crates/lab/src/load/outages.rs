@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_at_its_key() {
+    fn impossible_outage_is_refused_at_its_key() {
         let refused = |every, lasting| times(keys("1s", "2s", every, lasting)).unwrap_err();
         assert_eq!(refused(Some("1s"), None), "every: nothing says how long each outage lasts");
         assert_eq!(refused(None, Some("1s")), "for: nothing says when the next outage comes");

@@ -219,7 +219,7 @@ fn a_cbr_has_a_rate_and_nothing_that_would_be_ignored() {
 
 /// Each transport refuses the keys of the others: no key is silently ignored.
 #[test]
-fn what_only_our_transport_has_is_refused_by_the_others() {
+fn keys_of_engine_are_refused_by_agents() {
     let cbr = "transport = \"cbr\"\nrate = \"1Mbit/s\"";
     for transport in ["transport = \"ns2/sack\"", "transport = \"ns2/sctp\"", "transport = \"ns2/fast-mh\"", cbr] {
         let name = transport.split('"').nth(1).unwrap();
@@ -263,7 +263,7 @@ fn names_are_given_once() {
 }
 
 #[test]
-fn what_is_not_toml_is_shown_where() {
+fn toml_syntax_error_has_its_place() {
     const REMEDY: &str = "a scenario has lines `key = value` under [[link]] and [[flow]]";
     let not_toml = |text: &str, message: &str| assert_text_refused(text, &format!("{message}; {REMEDY}"));
     not_toml("duration = = 5", "chain.toml:1:12: not TOML: extra `=`, expected nothing");

@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_our_transport_leads_by_is_not_rounded_away() {
+    fn small_lead_of_engine_is_not_rounded_away() {
         let mut order = words("above", [Some(0.0), None], 12.0);
         order.measured.engine = Some(measurement(-0.04));
         order.engine = Some(BesideEngine { agrees: false, because: None, is_missed: false });

@@ -80,7 +80,7 @@ fn a_paper_is_told_when_its_runs_are_done_and_papers_come_before_what_is_ours() 
 }
 
 #[test]
-fn what_asks_for_no_run_is_told_as_well() {
+fn claims_without_runs_are_reported() {
     let text =
         EXPERIMENT.replace("measure = \"sent\"\npublished = \"something\"", "measure = \"2 - 1\"\npublished = 1");
     let text = text.replace("cite = \"T\"", "cite = \"T\"\ncounts_as = \"derivation\"");
@@ -92,7 +92,7 @@ fn what_asks_for_no_run_is_told_as_well() {
 }
 
 #[test]
-fn what_to_type_names_the_folder_of_the_experiments() {
+fn command_names_folder_of_experiments() {
     let typed = |file: &str, seeds| {
         let outcome = reproduce(&[experiment("k", file)], Options { seeds, ..options() }, |_, _| {}).unwrap();
         (outcome.papers[0].command.clone(), outcome.command)

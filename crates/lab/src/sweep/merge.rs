@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_named() {
+    fn shards_that_differ_are_named() {
         let same = experiment(&[]);
         let (first, second) = (shard(&same, "1/2"), shard(&same, "2/2"));
         refused(

@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_again_to_the_bit() {
+    fn rows_are_read_back_to_the_bit() {
         let rows = [row("r1", &[("m", Some(0.1 + 0.2)), ("n", None)]), row("r2", &[("m", Some(1e-300))])];
         let read = Rows::parse(&experiment(), "rows.csv", &written(&rows)).expect("rows");
         assert_eq!(read.iter().cloned().collect::<Vec<_>>(), rows);

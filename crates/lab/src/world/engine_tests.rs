@@ -145,7 +145,7 @@ fn a_message_is_delayed_until_it_is_whole() {
 
 /// A setting without a meaning is refused.
 #[test]
-fn what_the_transport_does_not_have_is_refused() {
+fn keys_unknown_to_engine_are_refused() {
     let refused = |argument: &str| {
         let mut document = Document::parse("chain.toml", CHAIN).unwrap();
         document.set(argument).unwrap();
@@ -313,7 +313,7 @@ paths = [{ first = "a0", last = "b" }, { first = "a1", last = "b" }]
 
 /// A setting of paths without a meaning is refused, too.
 #[test]
-fn what_paths_do_not_have_is_refused() {
+fn keys_unknown_to_paths_are_refused() {
     let refused = |argument: &str| {
         let mut document = Document::parse("two.toml", TWO).unwrap();
         document.set(argument).unwrap();
@@ -372,7 +372,7 @@ fn the_answer_to_a_probe_that_meets_no_queue_counts() {
 /// A transfer with one lost packet: later packets wait for the retransmission. With five streams only those of the lost packet's stream
 /// wait, a fifth of them.
 #[test]
-fn what_waits_for_a_lost_packet_is_held() {
+fn packets_after_hole_are_held() {
     let held = |streams: u8| {
         let mut document = Document::parse("chain.toml", CHAIN).unwrap();
         let error = "link.a.error={ kind = \"at\", times = [\"5s\"] }";

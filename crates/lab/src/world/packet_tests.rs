@@ -128,7 +128,7 @@ fn one_of_two_paths_that_narrows_carries_on() {
 
 /// [rfc-3168] sec. 5: if routers mark, nothing is lost, and a law that halves for marks as for losses is as fast.
 #[test]
-fn what_is_marked_is_not_lost_and_costs_as_much() {
+fn marked_packet_is_delivered_and_reduces_window() {
     for (queue, marked) in [
         ("kind = \"red\", packets = 1000, threshold_min = 20, threshold_max = 300", 30..=300),
         ("kind = \"codel\"", 30..=300),

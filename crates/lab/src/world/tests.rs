@@ -173,7 +173,7 @@ fn losses_in_a_row_and_late_packets_are_counted() {
 
 /// With every agent, exactly the retransmitted packets are reordered.
 #[test]
-fn what_was_sent_again_comes_late() {
+fn retransmitted_packets_are_reordered() {
     let late = |transport: &str| {
         let text = CHAIN.replace("ns2/sack", transport).replace("window = 40\n", "");
         let mut document = Document::parse("chain.toml", &text).unwrap();

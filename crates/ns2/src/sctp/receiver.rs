@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused() {
+    fn chunk_beyond_buffer_is_refused() {
         let mut it = Fixture::new(1);
         it.receiver.window = 115;
         assert_eq!(it.take(data(1, 0, 0)), Fate::Refused);

@@ -162,7 +162,7 @@ mod tests {
 
     /// If a link sees a few of thousands of legs, it does not store thousands of entries.
     #[test]
-    fn what_is_far_apart_costs_little() {
+    fn counts_of_distant_legs_cost_little() {
         let mut counts = LegCounts::default();
         (0..100).for_each(|number| counts.of(1000 * number).offered += 1);
         assert_eq!((counts.counts.len(), counts.far.len()), (1, 99));

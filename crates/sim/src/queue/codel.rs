@@ -272,7 +272,7 @@ mod tests {
 
     /// As `the_drop_times_of_rfc_8289`: the same times, but nothing is lost. A packet that may not be marked is dropped.
     #[test]
-    fn what_would_be_dropped_is_marked_at_the_same_times() {
+    fn codel_with_ecn_marks_at_times_of_drops() {
         for ecn in [Some(EcnCodepoint::Ect0), None] {
             let mut queue = CoDel::new(CoDelParameters { ecn: true, ..CoDelParameters::default() });
             for number in 0..1000 {

@@ -304,7 +304,7 @@ mod tests {
 
     /// With p = 1/4, C is dropped with probability 1/16 and L marked with 1/2.
     #[test]
-    fn what_is_struck_is_struck_evenly() {
+    fn marks_and_drops_are_spread_evenly() {
         let mut queue = DualPi2::new(DualPi2Parameters { packets_max: 1000, ..DualPi2Parameters::default() });
         queue.base = 0.25;
         let (mut marks, mut drops) = (vec![], vec![]);

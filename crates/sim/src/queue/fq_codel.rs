@@ -229,7 +229,7 @@ mod tests {
 
     /// A packet of 3000 B takes two quanta, so the flow misses its next turn.
     #[test]
-    fn what_a_flow_takes_too_much_it_pays_back() {
+    fn flow_pays_back_deficit_of_long_packet() {
         let mut queue = queue(FqCoDelParameters { quantum: 1500, ..FqCoDelParameters::default() });
         enqueue(&mut queue, 0, &[3000; 2]);
         enqueue(&mut queue, 2, &[1500; 4]);

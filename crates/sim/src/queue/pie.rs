@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_marked_is_marked_while_little_is_dropped() {
+    fn pie_marks_capable_packets_below_threshold() {
         let verdict = |ecn, probability, codepoint| {
             let mut pie = pie(PieParameters { ecn, ..PieParameters::default() });
             (pie.probability, pie.delay_before, pie.bytes, pie.burst_left) =

@@ -342,7 +342,7 @@ mod tests {
     /// Dropping and marking use the same draws. A packet is dropped if the queue or the average is too large, or if it is not
     /// ECN-capable.
     #[test]
-    fn what_would_be_dropped_by_chance_is_marked() {
+    fn red_with_ecn_marks_random_drops() {
         let verdicts = |ecn, is_capable, packets| {
             let plain = immediate(true);
             let mut law = Red { parameters: RedParameters { ecn, ..plain.parameters }, ..plain };

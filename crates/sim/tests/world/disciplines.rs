@@ -177,7 +177,7 @@ fn a_threshold_marks_all_that_comes_above_it() {
 /// Twice the rate of a link with a queue of ten packets, marked from the fifth on: who may be marked has marks and losses, as does everybody else losses alone;
 /// half of all is lost either way. Behind a link that clears the codepoint nobody is marked.
 #[test]
-fn nothing_is_marked_where_the_codepoint_is_cleared() {
+fn cleared_codepoint_prevents_marks() {
     let queue = QueueSpec::from(StepParameters { packets_max: 10, mark_packets: Some(5), ..Default::default() });
     for clears in [false, true] {
         let run = Bottleneck::with(spec("10Mbit/s", "1ms").queue(queue.clone()).clears_ecn(clears))

@@ -99,7 +99,7 @@ fn errors_strike_in_front_of_the_queue() {
 
 /// A packet that is too long is lost before any other stage sees it, and is counted.
 #[test]
-fn what_is_longer_than_the_mtu_is_lost() {
+fn packet_above_mtu_is_lost() {
     for (mtu, arrived) in [(999, 0), (1000, 5)] {
         let link = spec("1Mbit/s", "1ms").mtu(mtu).error(ErrorSpec::List(vec![]));
         let mut pair = Pair::new(Burst::new(1000, 5), Log::default(), [link]);

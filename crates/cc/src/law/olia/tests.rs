@@ -28,7 +28,7 @@ fn equal_paths_grow_by_a_quarter_each() {
 
 /// [olia-2012] eq. 6: path 0 is the better one, path 1 the wider one: 1/(2 · 1) for the first, the same taken from the second.
 #[test]
-fn what_the_wider_path_loses_the_better_one_gets() {
+fn olia_moves_window_from_wider_to_better_path() {
     let mut better = flow();
     let group = [summary(0, 20.0, 500.0, 0.0), summary(1, 30.0, 100.0, 0.0)];
     better.controller.on_group(&better.view(), &group);

@@ -56,7 +56,7 @@ fn an_ack_across_the_threshold_is_split() {
 }
 
 #[test]
-fn nothing_grows_in_recovery_or_without_need() {
+fn reno_window_constant_in_recovery_or_unused() {
     let mut flow = Flow::new("reno", &[]);
     flow.phase = Phase::Recovery;
     flow.ack(3.0);

@@ -36,7 +36,7 @@ fn a_misspelt_key_is_no_name() {
 }
 
 #[test]
-fn what_cannot_be_written_out_is_refused_where_it_stands() {
+fn malformed_each_is_refused_at_its_place() {
     let remedy = "write each = [{ row = \"a\" }, { row = \"b\" }]";
     assert_refused("[[claim]]\neach = 3\n", &format!("e.toml:2:8: `each` is not a list; {remedy}"));
     assert_refused("[[claim]]\neach = []\n", &format!("e.toml:2:8: `each` has 0 entries, and not 1 to 1000; {remedy}"));
@@ -60,7 +60,7 @@ fn what_cannot_be_written_out_is_refused_where_it_stands() {
 
 /// A file of some kilobytes cannot expand to gigabytes, by names within a text, or by entries of an element with a long list.
 #[test]
-fn what_would_fill_the_memory_is_refused() {
+fn each_beyond_memory_limit_is_refused() {
     let names = "$x".repeat(20_000);
     let text = format!("[text]\nx = \"{}\"\n[[note]]\ntext = \"{names}\"\n", "y".repeat(20_000));
     assert!(shown(&text).unwrap_err().contains("stand for is too much"), "400 MB");

@@ -72,7 +72,7 @@ fn a_part_of_a_law_is_a_table() {
 }
 
 #[test]
-fn what_the_agent_does_not_have_is_refused() {
+fn setting_unknown_to_agent_is_refused() {
     let with = |law: &str| CHAIN.replacen("window = 50", law, 1).replace("ns2/sack", "ns2/fast");
     assert_text_refused(
         &with("cc = { name = \"anabranch\" }"),

@@ -88,7 +88,7 @@ fn no_link_is_faster_than_the_clock_can_tell() {
 }
 
 #[test]
-fn what_holds_packets_takes_time_and_keeps_its_own() {
+fn hold_is_read_and_impossible_one_is_refused() {
     let with = |hold: &str| CHAIN.replacen("queue =", &format!("hold = {{ {hold} }}\nqueue ="), 1);
     let scenario = parse(&with("kind = \"grid\", every = \"4ms\"")).unwrap();
     // The reverse direction has its own hold, or none.

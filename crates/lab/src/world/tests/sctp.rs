@@ -163,7 +163,7 @@ fn assert_sctp_refused(from: &str, to: &str, expected: &str) {
 }
 
 #[test]
-fn what_sctp_would_ignore_or_cannot_do_is_refused() {
+fn keys_unknown_to_sctp_are_refused() {
     assert_sctp_refused("streams = 5", "policy = \"same\"", "mfast.toml:35:13: unknown key `policy`; there are chunk");
     assert_sctp_refused("streams = 5", "stream = 5", ":35:13: unknown key `stream`; did you mean `streams`?");
     assert_sctp_refused("streams = 5", "streams = 0", "found integer `0`, expected a whole number from 1 to 65535");

@@ -165,7 +165,7 @@ fn series_are_recorded_on_request() {
 /// Packet 22, after one to three packets of a handshake, is lost and retransmitted. Each ACK covers one packet, with SCTP two, except the ACK for the
 /// retransmission: it covers all packets since the hole, which lasted for a round trip of 60 ms and the time of the loss detection.
 #[test]
-fn what_is_acknowledged_rests_while_one_is_missing() {
+fn acknowledged_series_rests_at_hole() {
     let text = r#"
 duration = "2s"
 link = [{ id = "a", from = "n0", to = "n1", rate = "10Mbit/s", delay = "30ms", queue = { kind = "drop_tail", packets = 1000 }, error = { kind = "list", packets = [22] } }]
