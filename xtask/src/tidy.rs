@@ -3,6 +3,7 @@
 mod circles;
 mod docs;
 mod lengths;
+mod names;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -148,8 +149,9 @@ pub(crate) fn run() -> Result<(), String> {
         }
         circles::check(package.manifest_path.with_file_name("src").as_std_path(), &mut problems)?;
         docs::check(package.manifest_path.with_file_name("src").as_std_path(), &mut problems)?;
+        let folder = package.manifest_path.parent().expect("a manifest stands in a folder");
+        names::check(name, folder.as_std_path(), &mut problems)?;
         if lengths::CORE.contains(name) {
-            let folder = package.manifest_path.parent().expect("a manifest stands in a folder");
             lengths::check(folder.as_std_path(), &mut problems)?;
         }
     }

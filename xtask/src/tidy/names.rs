@@ -1,0 +1,72 @@
+//! Refuses names of tests that have no subject: a name tells subject, condition and result in the nouns of the code.
+
+use std::fs;
+use std::path::Path;
+
+/// How a name without a subject begins.
+const RIDDLES: [&str; 5] = ["what_", "who_", "nobody_", "nothing_", "whatever_"];
+
+/// The crates whose tests are not renamed yet, with the number of such names. It only falls.
+const LEFT: &[(&str, usize)] = &[
+    ("anabranch", 18),
+    ("anabranch-cc", 12),
+    ("anabranch-cli", 20),
+    ("anabranch-proto", 72),
+    ("anabranch-transfer", 2),
+    ("anabranch-tunnel", 3),
+    ("xtask", 1),
+];
+
+/// Adds a problem if the sources and tests of a crate have more such names than are left, or fewer than this file says.
+pub(super) fn check(package: &str, folder: &Path, problems: &mut Vec<String>) -> Result<(), String> {
+    let mut found = vec![];
+    for part in ["src", "tests"] {
+        let folder = folder.join(part);
+        if folder.is_dir() {
+            search(&folder, &mut found)?;
+        }
+    }
+    let left = LEFT.iter().find(|(name, _)| *name == package).map_or(0, |(_, left)| *left);
+    if found.len() > left {
+        let message = "names of functions have no subject; tell subject, condition and result";
+        problems.push(format!("{package}: {} {message}, and {left} are left:\n  {}", found.len(), found.join("\n  ")));
+    } else if found.len() < left {
+        problems.push(format!("{package}: {} names are left, not {left}: lower it in tidy/names.rs", found.len()));
+    }
+    Ok(())
+}
+
+fn search(folder: &Path, found: &mut Vec<String>) -> Result<(), String> {
+    let fail = |error| format!("{}: {error}", folder.display());
+    for entry in fs::read_dir(folder).map_err(fail)? {
+        let path = entry.map_err(fail)?.path();
+        if path.is_dir() {
+            search(&path, found)?;
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+            found.extend(riddles(&text).map(|name| format!("{}: {name}", path.display())));
+        }
+    }
+    Ok(())
+}
+
+/// The names of functions that begin with such a word.
+fn riddles(text: &str) -> impl Iterator<Item = &str> {
+    let names = text.lines().filter_map(|line| {
+        let line = line.trim_start();
+        let name = line.strip_prefix("async ").unwrap_or(line).strip_prefix("fn ")?;
+        Some(name.split(['(', '<']).next().unwrap_or(name))
+    });
+    names.filter(|name| RIDDLES.iter().any(|riddle| name.starts_with(riddle)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn name_without_subject_is_found() {
+        let text = "#[test]\nfn what_fits_is_kept() {}\n    async fn nobody_is_there() {}\nfn whatever() {}\nfn pto_works() {}\n";
+        assert_eq!(riddles(text).collect::<Vec<_>>(), ["what_fits_is_kept", "nobody_is_there"]);
+    }
+}
