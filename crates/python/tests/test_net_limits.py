@@ -47,7 +47,7 @@ def test_a_slow_reader_stops_the_peer():
 
 
 def test_streams_that_are_not_read_hold_up_no_other():
-    """Two thousand streams of 100 kB each, of which nothing is read. Another one of 30 MB takes hardly longer than alone."""
+    """Two thousand streams of 10 MB each, of which nothing is read. Another one of 30 MB takes hardly longer than alone."""
 
     async def main():
         _, there, here = await connected()
@@ -64,10 +64,12 @@ def test_streams_that_are_not_read_hold_up_no_other():
 
         alone = min([await transfer(), await transfer()])
         outs = [await there.open_stream() for _ in range(2000)]
-        writing = [asyncio.create_task(out.write(bytes(100_000))) for out in outs]
+        much = bytes(10_000_000)
+        writing = [asyncio.create_task(out.write(much)) for out in outs]
         still = [await here.accept_stream() for _ in outs]
         beside = min([await transfer(), await transfer()])
-        assert len(still) == 2000 and not any(task.done() for task in writing)
+        # A stream whose number the first transfers had has their credit.
+        assert len(still) == 2000 and sum(task.done() for task in writing) <= 2
         # A busy machine takes some time more.
         assert beside < alone / 0.9 + 0.3, f"{beside} s beside them, {alone} s alone"
         for task in writing:
