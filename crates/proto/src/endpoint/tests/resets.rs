@@ -43,6 +43,7 @@ fn restarted_server_resets_a_client_whose_address_has_changed() {
         // The challenge of the address arrives after 20 ms, and its answer after 30.
         room.run_for(ms(30));
         room.lost = loses_first.then_some(address(11));
+        room.write(1, client, 10);
         room.run_for(ms(500));
         room.lost = None;
         room.run_for(ms(1500));
