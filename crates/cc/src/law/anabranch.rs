@@ -37,7 +37,7 @@ use self::clock::DrainClock;
 use self::grow::Grow;
 use self::mode::Mode;
 use self::model::Model;
-use crate::controller::{Ack, Controller, Gauges, Loss, PathView, Restart, Signal, WINDOW_MIN};
+use crate::controller::{Ack, Controller, Gauges, Limit, Loss, PathView, Restart, Signal, WINDOW_MIN};
 use crate::row::{Law, LossContract, LossResponse, Row};
 use crate::settings::{Choice, Fields, INITIAL_WINDOW, Table};
 
@@ -170,7 +170,9 @@ impl Controller for Anabranch {
             return;
         }
         core.clock.on_ack(&core.model, matches!(self.mode, Mode::Drain(_)));
-        if let Mode::Grow(grow) = &self.mode {
+        if let Mode::Grow(grow) = &self.mode
+            && ack.limit == Limit::Window
+        {
             self.pace = grow.pace(core, path);
         }
         self.mode = self.mode.after_ack(core, ack);

@@ -3,13 +3,11 @@
 //! ```text
 //! drain    on time, while the queue is long and does not fall by itself; or after a loss, if the drain is near: every flow of the queue has seen that loss, so
 //!          flows of our kind drain together whatever their phases were
-//! end      two drains in a row that find the queue to be ours, going and coming, or one that reaches the bottom in three steps;
-//!          or a queue as long as the path that becomes empty without a loss of ours: no rival's loss empties it, a common drain of our kind does
+//! end      two drains in a row that find the queue to be ours, going and coming, or one that reaches the bottom in three steps
 //! base     is kept: such a queue hides it
 //! ```
 
 use super::Core;
-use super::model::Model;
 use crate::controller::{Ack, Limit, Phase};
 use crate::law::cubic::{alpha_friendly, curve, time_to_plateau};
 
@@ -95,13 +93,6 @@ impl Compete {
         None
     }
 
-    /// Whether a queue as long as the path has become empty without a loss of ours.
-    pub(super) fn has_emptied(&self, model: &Model) -> bool {
-        let delay = model.peak_long - model.base;
-        let is_quiet = model.now - self.reduced_at > 4.0 * model.mean && model.now - self.lost_at > 6.0 * model.mean;
-        is_quiet && model.peak_long > EMPTIED_FROM * model.base && model.rtt - model.base < 0.1 * delay
-    }
-
     /// A loss at a window of `window`; whether it reduces the window.
     pub(super) fn on_loss(&mut self, core: &mut Core, window: f64) -> bool {
         let delay = core.model.queue_most();
@@ -170,9 +161,6 @@ const QUEUE_AFTER_LOSS: f64 = 1.2;
 
 /// The window of a drain after a loss.
 const AFTER_LOSS: f64 = 0.65;
-
-/// A loss halves the windows of Reno, and so at most halves the RTT.
-const EMPTIED_FROM: f64 = 2.1;
 
 /// RFC 9438: the constants of the curve and of the reduction.
 const C: f64 = 0.4;

@@ -28,6 +28,8 @@ pub(super) struct Drain {
     pub(super) window: f64,
     pub(super) rtt: f64,
     pub(super) began: f64,
+    /// The rate before, as a part of the largest of 5 s.
+    pub(super) rate_part: f64,
     /// The base before: a lower one is not shown yet.
     base: f64,
     step: Step,
@@ -70,6 +72,7 @@ impl Drain {
             window: *window,
             rtt: model.standing,
             began: model.now,
+            rate_part: model.rate_part(),
             base: model.base,
             step,
             returning: None,
@@ -213,7 +216,7 @@ impl Shown {
 
     /// Whether the RTT is that of a longer route: it did not fall with our window, and does not vary, as a queue with rivals would.
     pub(super) fn is_route(&self, core: &Core, share_most: f64) -> bool {
-        self.share < share_most && core.model.is_steady()
+        self.share < share_most && core.model.may_be_route()
     }
 }
 

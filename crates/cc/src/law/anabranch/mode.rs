@@ -5,12 +5,13 @@
 //! Cruise   a drain is due, or the queue is longer than ours can be               -> Drain
 //! Drain    the queue is ours, or empty, or too short to tell                     -> Cruise, at 0.85 if it became empty
 //!          it is ours, but its floor is above the base: the route is longer      -> Cruise with that base
-//!          again the RTT stands still whatever we do: the route is longer        -> Grow with that base
+//!          it is empty, but since it last was we have lost half of our rate,
+//!          and the last drain that could tell did not find our share large       -> Compete, from the window that carries that rate
+//!          again the RTT stands still, and no such route was a queue lately      -> Grow with that base: the route is longer
 //!          it is not ours: for the first time, or the law yields                 -> Cruise, in doubt or not
 //!                          again                                                 -> Compete, from the window that we have
 //! Cruise   losses have taken most of alpha from a window too small to judge by   -> Compete
 //! Compete  a drain is due, the queue is long and does not fall by itself         -> Drain
-//!          a long queue has become empty without a loss: our kind drains         -> Cruise
 //! Drain    it is ours to the bottom, or twice in a row going and coming          -> Cruise
 //!          the RTT stands still                                                  -> Grow with that base
 //!          else                                                                  -> Compete
@@ -50,9 +51,6 @@ impl Mode {
                 }
             }
             Self::Compete(compete) => {
-                if compete.has_emptied(&core.model) {
-                    return after_emptied(core);
-                }
                 if let Some(part) = compete.on_ack(core, ack) {
                     return Self::Drain(Drain::begin(core, Before::Compete(*compete), part));
                 }
@@ -137,6 +135,14 @@ fn after_cruise(core: &mut Core, drain: &Drain, mut cruise: Cruise, shown: &Show
         let fits = window * core.model.base / rtt + core.model.alpha();
         return Mode::Cruise(cruise.resume(core, fits));
     }
+    let is_ours = shown.is_known && (shown.is_share_ours || shown.was_share_ours);
+    let is_pushed_aside = shown.is_empty && !is_ours && drain.rate_part < PUSHED_ASIDE;
+    let is_ours_lately = cruise.is_share_shown;
+    cruise.is_share_shown = is_ours || is_ours_lately && !is_pushed_aside;
+    if is_pushed_aside && !is_ours_lately {
+        core.clock.end(now, core.clock.interval_beside_rival(core.model.mean), false);
+        return Mode::Compete(Compete::enter(core, core.model.window_most()));
+    }
     if shown.is_ours(core) || !shown.is_known {
         core.model.own_delay = if shown.is_known { shown.delay } else { 0.5 * core.model.own_delay };
         core.clock.end(now, interval, true);
@@ -164,15 +170,6 @@ fn after_cruise(core: &mut Core, drain: &Drain, mut cruise: Cruise, shown: &Show
     let again = core.confirms_after();
     core.clock.end(now, again, false);
     Mode::Cruise(cruise.resume(core, window))
-}
-
-/// After a common drain that a flow in Compete only saw.
-fn after_emptied(core: &mut Core) -> Mode {
-    let model = &mut core.model;
-    let fits = core.window * model.base / model.peak_long + 0.5 * model.alpha();
-    model.own_delay = model.peak_long - model.base;
-    core.clock.pass(model.now, model.mean);
-    Mode::Cruise(Cruise::enter(core, fits))
 }
 
 /// After a drain in Compete that needs no return.
@@ -215,8 +212,55 @@ fn after_return(core: &mut Core, drain: &Drain, mut compete: Compete, has_return
 /// A rival needs so many drains as proof: one may meet a flow of our kind that begins, or a rival's loss.
 const DOUBTS: u32 = 2;
 
+/// Since the queue was last empty a rival has taken so much of the rate: our kind takes a part of 0.15 at a drain, and each new flow less than a half.
+const PUSHED_ASIDE: f64 = 0.5;
+
 /// A drain of fewer segments shortens the RTT by less than others do.
 const WINDOW_JUDGED: f64 = 12.0;
 
 /// The end of a rival, too.
 const RETURNS: u32 = 2;
+
+#[cfg(test)]
+mod tests {
+    use super::super::AnabranchSettings;
+    use super::super::clock::DrainClock;
+    use super::super::model::Model;
+    use super::*;
+    use crate::testing::assert_near;
+
+    /// A queue that is empty after a drain although our share of it was a half. Whoever kept its rate takes it for one of our kind; whoever has lost
+    /// more than half of the 1000 segments a second that it had when the queue was last empty competes, with the window of that rate at 50 ms; not if a
+    /// drain has just shown that the queue was its own: then the link has become slower.
+    #[test]
+    fn empty_queue_after_fall_of_rate_is_rivals() {
+        for (rate, is_share_shown, competes) in [(600.0, false, false), (400.0, false, true), (400.0, true, false)] {
+            let settings = AnabranchSettings::DEFAULT;
+            let mut core = Core { settings, window: 40.0, model: Model::new(&settings), clock: DrainClock::new(5.0) };
+            (core.model.base, core.model.standing, core.model.rate) = (0.05, 0.06, rate);
+            (core.model.is_base_shown, core.model.now) = (true, 10.0);
+            core.model.remember_rate(1000.0);
+            let mut cruise = Cruise::enter(&mut core, 40.0);
+            cruise.is_share_shown = is_share_shown;
+            let drain = Drain::begin(&mut core, Before::Cruise(cruise), 0.75);
+            let shown = Shown {
+                bottom: 0.05,
+                delay: 0.01,
+                share: 0.5,
+                is_known: true,
+                is_empty: true,
+                is_floor: false,
+                is_lower: false,
+                is_share_ours: false,
+                was_share_ours: false,
+                steps: 1,
+                reduced: 0.25,
+            };
+            let mode = after_cruise(&mut core, &drain, cruise, &shown);
+            assert_eq!(matches!(mode, Mode::Compete(_)), competes, "{rate} segments/s");
+            if competes {
+                assert_near(core.window, 50.0, 1e-9);
+            }
+        }
+    }
+}

@@ -53,6 +53,10 @@ pub(super) struct Model {
     pub(super) is_base_shown: bool,
     /// Longer routes so far, for the gauges.
     pub(super) reroutes: u32,
+    /// The base of the latest of them.
+    route: f64,
+    /// Another is not believed until then, as the base fell below that of the latest.
+    doubted_until: f64,
     /// The time over which the noise is a mean, at most a second, and the latest sample.
     measured: f64,
     last: Option<Sample>,
@@ -139,6 +143,8 @@ impl Model {
             own_delay: 0.0,
             is_base_shown: false,
             reroutes: 0,
+            route: 0.0,
+            doubted_until: f64::NEG_INFINITY,
             measured: 0.0,
             last: None,
             extrema: Extrema {
@@ -176,7 +182,7 @@ impl Model {
         let delivered = path.progress.delivered - ack.departure.progress.delivered;
         self.carried = self.extrema.carried.add(now, delivered * (base / self.rtt).min(1.0), 3.0 * mean);
         self.rate = self.old / mean;
-        self.rate_most = self.extrema.rate.add(now, self.rate, RATE_SPAN_S);
+        self.remember_rate(self.rate);
         self.tolerance = (1.0 / self.rate.max(1.0))
             .min(base / 20.0)
             .max(base / 50.0)
@@ -188,6 +194,10 @@ impl Model {
         self.count(ack, window);
         self.recover_alpha(passed);
         true
+    }
+
+    pub(super) fn remember_rate(&mut self, rate: f64) {
+        self.rate_most = self.extrema.rate.add(self.now, rate, RATE_SPAN_S);
     }
 
     /// A time that ACKs are held back is one in which the RTT rises by as much as passes.
@@ -208,6 +218,11 @@ impl Model {
         let now = self.now;
         self.rtt = self.extrema.rtt.add(now, sample, (1.5 * self.noise).max(BURST_S));
         self.base = self.extrema.base.add(now, self.rtt, BASE_SPAN_S);
+        if self.base < self.route - self.tolerance {
+            // It was a queue.
+            self.route = 0.0;
+            self.doubted_until = now + DOUBTED_S;
+        }
         if self.mean > 0.0 {
             self.mean += (self.rtt - self.mean) * (2.0 * acked / window.max(2.0)).min(1.0);
         } else {
@@ -280,6 +295,16 @@ impl Model {
         self.alpha_at(self.rate_most) / self.rate_most.max(1.0)
     }
 
+    /// The rate as a part of the largest of 5 s.
+    pub(super) fn rate_part(&self) -> f64 {
+        self.rate / self.rate_most.max(1.0)
+    }
+
+    /// The window that carries the largest rate of 5 s without a queue.
+    pub(super) fn window_most(&self) -> f64 {
+        self.rate_most * self.base
+    }
+
     /// Our segments in the queue, if its delay is `delay`.
     pub(super) fn queued(&self, delay: f64) -> f64 {
         self.old * delay / (self.base + delay)
@@ -290,8 +315,13 @@ impl Model {
         self.rtt < self.standing + 0.01 * self.queue()
     }
 
+    /// Whether a longer route is likely: none in the last minute turned out to be a queue.
+    pub(super) fn may_be_route(&self) -> bool {
+        self.now > self.doubted_until && self.is_steady()
+    }
+
     /// Whether the RTT stands still.
-    pub(super) fn is_steady(&self) -> bool {
+    fn is_steady(&self) -> bool {
         self.high.value() - self.least.value() <= 2.0 * self.tolerance
     }
 
@@ -325,6 +355,7 @@ impl Model {
     pub(super) fn set_base(&mut self, rtt: f64) {
         self.extrema.base = RecentMin::NONE;
         self.base = self.extrema.base.add(self.now, rtt, BASE_SPAN_S);
+        self.route = rtt;
         self.is_base_shown = true;
         self.reroutes = self.reroutes.saturating_add(1);
         self.extrema.peak = RecentMax::NONE;
@@ -353,6 +384,9 @@ const TOLERANCE_S: f64 = 0.0005;
 
 /// The span in which an RTT that does not vary is that of a route.
 const STEADY_S: f64 = 0.6;
+
+/// After a longer route that was a queue none is believed for so long: there is a rival.
+const DOUBTED_S: f64 = 60.0;
 
 /// The span of the long share of losses, in segments.
 const LOSSES_LONG: f64 = 150.0;
@@ -385,6 +419,21 @@ mod tests {
             assert_near(model.alpha(), left, 1e-9);
             model.recover_alpha(1.0);
             assert_near(model.alpha(), 1.1 * left, 1e-9);
+        }
+    }
+
+    /// A route of 100 ms cannot become shorter by a rival's loss: what fell by 20 ms was a queue, and none is believed for a minute.
+    #[test]
+    fn route_that_was_a_queue_casts_doubt_on_others() {
+        let mut model = Model::new(&AnabranchSettings::DEFAULT);
+        (model.now, model.tolerance) = (10.0, 0.002);
+        model.set_base(0.1);
+        for (at, rtt, may) in
+            [(11.0, 0.1, true), (12.0, 0.099, true), (13.0, 0.08, false), (72.9, 0.1, false), (73.1, 0.1, true)]
+        {
+            model.now = at;
+            model.hear_rtt(rtt, 1.0, 10.0);
+            assert_eq!(model.may_be_route(), may, "at {at}");
         }
     }
 }

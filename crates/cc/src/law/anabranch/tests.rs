@@ -39,8 +39,8 @@ fn late_comers_share_fairly_and_queue_stays_short() {
     let (queue, rates) = path.means(40.0);
     let most = rates.iter().copied().fold(0.0, f64::max);
     let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
-    assert!(most < 2.0 * least, "{rates:?}");
-    assert!(queue < 80.0, "{queue} of 800");
+    assert!(most < 1.3 * least, "{rates:?}");
+    assert!(queue < 60.0, "{queue} of 800");
 }
 
 #[test]
@@ -67,6 +67,27 @@ fn one_cubic_leaves_a_fair_part_whoever_begins() {
             let mut path = Bottleneck::new(2000.0);
             (path.buffer, path.paced) = (buffer, true);
             let names = if ours_first { ["anabranch", "cubic"] } else { ["cubic", "anabranch"] };
+            let flow = 1 - usize::from(ours_first);
+            for name in names {
+                path.flow(name, &[], 50);
+                path.run(10.0);
+            }
+            path.run(100.0);
+            let (_, rates) = path.means(70.0);
+            let share = rates[flow] / 2000.0;
+            assert!((0.3..0.7).contains(&share), "{share} with {buffer}, first: {ours_first}");
+        }
+    }
+}
+
+/// BBR empties the queue every 5 s, as we do, and then takes it back: a flow that its drains find aside competes.
+#[test]
+fn one_bbr_leaves_a_fair_part() {
+    for buffer in [100.0, 200.0, 400.0] {
+        for ours_first in [true, false] {
+            let mut path = Bottleneck::new(2000.0);
+            (path.buffer, path.paced) = (buffer, true);
+            let names = if ours_first { ["anabranch", "bbr"] } else { ["bbr", "anabranch"] };
             let flow = 1 - usize::from(ours_first);
             for name in names {
                 path.flow(name, &[], 50);
