@@ -71,13 +71,19 @@ impl Flow {
 
     /// One ACK for `newly_acked` segments, now.
     pub(crate) fn ack(&mut self, newly_acked: f64) {
+        let ack = self.next_ack(newly_acked);
+        self.controller.on_ack(&self.view(), &ack);
+    }
+
+    /// The ACK that [`Self::ack`] gives to the controller.
+    pub(crate) fn next_ack(&mut self, newly_acked: f64) -> Ack {
         self.rtt_min = self.rtt_min.min(self.rtt);
         let departure = self.departure();
         let newly_lost = std::mem::take(&mut self.newly_lost);
         self.progress.delivered += newly_acked;
         self.progress.lost += newly_lost;
         (self.progress.delivered_at, self.progress.departed) = (self.now, departure.time);
-        let ack = Ack {
+        Ack {
             newly_acked,
             newly_lost,
             newly_marked: std::mem::take(&mut self.newly_marked),
@@ -87,8 +93,7 @@ impl Flow {
             departure,
             limit: self.limit,
             phase: self.phase,
-        };
-        self.controller.on_ack(&self.view(), &ack);
+        }
     }
 
     /// One round: an RTT passes, within it each segment of the window is acknowledged by itself, then the round ends.

@@ -206,14 +206,13 @@ mod tests {
     use super::super::AnabranchSettings;
     use super::super::clock::DrainClock;
     use super::*;
+    use crate::testing::Flow;
 
     /// At 6250 segments a second a queue of 20 segments, 3.2 ms, (and a bit for noise) are expected. One of 0.5 ms is empty; but if nobody has seen it fall, only four times in a row.
     #[test]
     fn drain_of_short_queue_is_left_out_four_times() {
-        let settings = AnabranchSettings::DEFAULT;
-        let mut core = Core { settings, window: 300.0, model: Model::new(&settings), clock: DrainClock::new(5.0) };
+        let (mut core, _) = steady();
         let mut cruise = Cruise::enter(&mut core, 300.0);
-        core.model.remember_rate(6250.0);
         for (standing, peak, passes, is_drained) in [
             (0.0505, 0.0505, 0, true),
             (0.0505, 0.0505, 3, true),
@@ -225,5 +224,44 @@ mod tests {
             cruise.passes = passes;
             assert_eq!(cruise.is_drained(&core.model), is_drained, "{standing} {peak} {passes}");
         }
+    }
+
+    /// The queue is empty at each of ten drains that are due: the fifth and the tenth take place.
+    #[test]
+    fn every_fifth_drain_of_empty_queue_takes_place() {
+        let (mut core, ack) = steady();
+        let mut cruise = Cruise::enter(&mut core, 300.0);
+        for number in 1..=10 {
+            core.clock.set(core.model.now);
+            assert_eq!(cruise.on_ack(&mut core, &ack).is_some(), number % 5 == 0, "{number}");
+        }
+    }
+
+    /// A queue that empties by itself gives the phase of the next drain, but not of a second look, which is due in half a second.
+    #[test]
+    fn second_look_is_not_put_off_by_empty_queue() {
+        for (doubts, is_due) in [(0, false), (1, true)] {
+            let (mut core, ack) = steady();
+            let mut cruise = Cruise::enter(&mut core, 300.0);
+            cruise.doubts = doubts;
+            core.model.rtt = 0.08;
+            core.clock.on_ack(&core.model, false);
+            core.model.rtt = core.model.base;
+            core.clock.set(core.model.now + 0.5);
+            assert_eq!(cruise.on_ack(&mut core, &ack), None);
+            assert_eq!(core.clock.is_due(core.model.now + 0.5), is_due, "{doubts} doubts");
+        }
+    }
+
+    /// A flow without a queue at 6250 segments a second and 50 ms, and an ACK.
+    fn steady() -> (Core, Ack) {
+        let settings = AnabranchSettings::DEFAULT;
+        let mut core = Core { settings, window: 300.0, model: Model::new(&settings), clock: DrainClock::new(5.0) };
+        let model = &mut core.model;
+        (model.now, model.old, model.rate, model.tolerance) = (10.0, 312.0, 6250.0, 0.001);
+        (model.base, model.rtt, model.mean, model.low) = (0.05, 0.05, 0.05, 0.05);
+        (model.standing, model.peak, model.peak_long) = (0.05, 0.05, 0.05);
+        model.remember_rate(6250.0);
+        (core, Flow::new("anabranch", &[]).next_ack(1.0))
     }
 }

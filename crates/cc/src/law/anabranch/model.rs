@@ -428,9 +428,14 @@ mod tests {
         let mut model = Model::new(&AnabranchSettings::DEFAULT);
         (model.now, model.tolerance) = (10.0, 0.002);
         model.set_base(0.1);
-        for (at, rtt, may) in
-            [(11.0, 0.1, true), (12.0, 0.099, true), (13.0, 0.08, false), (72.9, 0.1, false), (73.1, 0.1, true)]
-        {
+        for (at, rtt, may) in [
+            (11.0, 0.1, true),
+            (12.0, 0.099, true),
+            (13.0, 0.08, false),
+            (40.0, 0.1, false),
+            (72.9, 0.1, false),
+            (73.1, 0.1, true),
+        ] {
             model.now = at;
             model.hear_rtt(rtt, 1.0, 10.0);
             assert_eq!(model.may_be_route(), may, "at {at}");

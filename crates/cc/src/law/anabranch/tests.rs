@@ -59,46 +59,51 @@ fn longer_route_is_filled() {
     }
 }
 
+/// The share of the link beside one flow of the law `rival` in 70 s, from 110 s after the second has come.
+fn share_beside(rival: &str, buffer: f64, ours_first: bool) -> f64 {
+    let mut path = Bottleneck::new(2000.0);
+    (path.buffer, path.paced) = (buffer, true);
+    let names = if ours_first { ["anabranch", rival] } else { [rival, "anabranch"] };
+    for name in names {
+        path.flow(name, &[], 50);
+        path.run(10.0);
+    }
+    path.run(100.0);
+    let (_, rates) = path.means(70.0);
+    rates[1 - usize::from(ours_first)] / 2000.0
+}
+
 /// On buffers of half to four pipes, whoever begins first: a third to two thirds beside one CUBIC, and the rival is not taken for a route.
 #[test]
 fn one_cubic_leaves_a_fair_part_whoever_begins() {
-    for buffer in [50.0, 100.0, 400.0] {
-        for ours_first in [true, false] {
-            let mut path = Bottleneck::new(2000.0);
-            (path.buffer, path.paced) = (buffer, true);
-            let names = if ours_first { ["anabranch", "cubic"] } else { ["cubic", "anabranch"] };
-            let flow = 1 - usize::from(ours_first);
-            for name in names {
-                path.flow(name, &[], 50);
-                path.run(10.0);
-            }
-            path.run(100.0);
-            let (_, rates) = path.means(70.0);
-            let share = rates[flow] / 2000.0;
-            assert!((0.3..0.7).contains(&share), "{share} with {buffer}, first: {ours_first}");
-        }
+    for (buffer, ours_first) in
+        [(50.0, true), (50.0, false), (100.0, true), (100.0, false), (400.0, true), (400.0, false)]
+    {
+        let share = share_beside("cubic", buffer, ours_first);
+        assert!((0.3..0.7).contains(&share), "{share} with {buffer}, first: {ours_first}");
     }
 }
 
 /// BBR empties the queue every 5 s, as we do, and then takes it back: a flow that its drains find aside competes.
 #[test]
 fn one_bbr_leaves_a_fair_part() {
-    for buffer in [100.0, 200.0, 400.0] {
-        for ours_first in [true, false] {
-            let mut path = Bottleneck::new(2000.0);
-            (path.buffer, path.paced) = (buffer, true);
-            let names = if ours_first { ["anabranch", "bbr"] } else { ["bbr", "anabranch"] };
-            let flow = 1 - usize::from(ours_first);
-            for name in names {
-                path.flow(name, &[], 50);
-                path.run(10.0);
-            }
-            path.run(100.0);
-            let (_, rates) = path.means(70.0);
-            let share = rates[flow] / 2000.0;
-            assert!((0.25..0.75).contains(&share), "{share} with {buffer}, first: {ours_first}");
-        }
+    for (buffer, ours_first) in
+        [(100.0, true), (100.0, false), (200.0, true), (200.0, false), (400.0, true), (400.0, false)]
+    {
+        let share = share_beside("bbr", buffer, ours_first);
+        assert!((0.25..0.75).contains(&share), "{share} with {buffer}, first: {ours_first}");
     }
+}
+
+/// Who sends less than the window lets it has no burst to spread, so its messages do not wait for a pacer.
+#[test]
+fn start_is_paced_only_if_the_window_limits_it() {
+    let mut flow = Flow::new("anabranch", &[]);
+    flow.rounds(2);
+    assert!(flow.controller.pacing_rate().is_some());
+    flow.limit = crate::controller::Limit::Application;
+    flow.ack(1.0);
+    assert_eq!(flow.controller.pacing_rate(), None);
 }
 
 #[test]
