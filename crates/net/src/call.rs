@@ -46,8 +46,9 @@ pub(crate) struct Call {
     pub(crate) closing: Waiting,
     /// Tasks that wait for a change of a path.
     pub(crate) pathing: Waiting,
-    /// Whether the peer has ever seemed to get no full packets, and who waits for that.
+    /// Whether the peer has ever seemed to get no full packets.
     pub(crate) is_stalled: bool,
+    /// Tasks that wait for that.
     pub(crate) stalling: Waiting,
     /// Streams of the peer without a handle, in the order of arrival.
     pub(crate) incoming: VecDeque<Sid>,

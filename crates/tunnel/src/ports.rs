@@ -86,10 +86,9 @@ impl Ports {
     /// Asks the holder of an address to let go, if it is another tunnel of this client, or its client does not answer. Returns
     /// whether it has done so.
     async fn reclaim(&self, address: SocketAddr, tunnel: u64, connection: &Connection) -> bool {
-        let holder = self.lock().by_address.get(&address).map(|holder| (holder.tunnel, holder.connection.clone()));
-        let Some((_, former)) = holder.filter(|(holder, _)| *holder != tunnel) else { return false };
+        let Some((serial, former)) = self.holder(address, tunnel) else { return false };
         if former.remote_key() != connection.remote_key() {
-            if former.answers(ANSWERS_WITHIN).await {
+            if former.answers(answers_within(&former)).await {
                 return false;
             }
             // If it comes back, it learns that it has lost its port, as it cannot have it again.
@@ -97,8 +96,9 @@ impl Ports {
         }
         let gone = {
             let mut held = self.lock();
-            held.by_address.get_mut(&address).filter(|holder| holder.tunnel != tunnel).and_then(|holder| {
-                // The holder may be gone already.
+            // Another client may hold the address by now.
+            held.by_address.get_mut(&address).filter(|holder| holder.serial == serial).and_then(|holder| {
+                // The holder may be letting go already.
                 _ = holder.wanted.take()?.send(());
                 holder.gone.take()
             })
@@ -107,6 +107,13 @@ impl Ports {
         let Some(gone) = gone else { return !self.lock().by_address.contains_key(&address) };
         // The sender is dropped after the listener: an error is what is waited for.
         timeout(LETS_GO_WITHIN, gone).await.is_ok()
+    }
+
+    /// The holder of an address, if it is another tunnel.
+    fn holder(&self, address: SocketAddr, tunnel: u64) -> Option<(u64, Connection)> {
+        let held = self.lock();
+        let holder = held.by_address.get(&address).filter(|holder| holder.tunnel != tunnel)?;
+        Some((holder.serial, holder.connection.clone()))
     }
 
     fn hold(&self, address: SocketAddr, tunnel: u64, connection: Connection) -> Hold {
@@ -157,8 +164,17 @@ pub fn bind(address: SocketAddr) -> io::Result<TcpListener> {
 /// Linux' default limit (net.core.somaxconn).
 const WAITING_MAX: u32 = 4096;
 
-/// A client that is there answers within a round trip.
+/// A client that is there answers within a round trip, which a queue may have made longer: four times the longest known one, at least a second.
+fn answers_within(client: &Connection) -> Duration {
+    let rtts = client.paths().into_iter().filter_map(|path| path.report.rtt_smoothed);
+    let longest = rtts.max().map_or(Duration::ZERO, |rtt| Duration::from_nanos(rtt.ticks()));
+    (4 * longest).clamp(ANSWERS_WITHIN, ANSWERS_WITHIN_MOST)
+}
+
 const ANSWERS_WITHIN: Duration = Duration::from_secs(1);
+
+/// Whoever asks for the port waits so long.
+const ANSWERS_WITHIN_MOST: Duration = Duration::from_secs(10);
 
 /// A listener is closed in its task's next turn.
 const LETS_GO_WITHIN: Duration = Duration::from_secs(1);

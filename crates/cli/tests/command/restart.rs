@@ -142,3 +142,25 @@ fn client_killed_and_started_again_has_its_remote_port_in_two_seconds() {
         assert_eq!(other.child.wait().unwrap().code(), Some(1), "the second client answers");
     }
 }
+
+/// Two clients want the port of a killed one at the same time. One has it; the other is refused, and does not take it away.
+#[test]
+fn port_of_killed_client_goes_to_one_of_two() {
+    let (here, listen, port) = place("restart-two");
+    let (_server, ticket) = serve(&here, &listen);
+    let remote = format!("127.0.0.1:{port}:127.0.0.1:9");
+    let client = || Running::start(&here, &["tunnel", &ticket, "--remote", &remote]);
+    let first = client();
+    first.event("forwarding");
+    drop(first);
+    let mut both = [client(), client()];
+    let until = Instant::now() + Duration::from_secs(10);
+    let is_over = |client: &mut Running| client.child.try_wait().unwrap().is_some();
+    while !both.iter_mut().any(is_over) {
+        assert!(Instant::now() < until, "nobody was refused");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    // Longer than the refused one was asked to wait for.
+    std::thread::sleep(Duration::from_millis(1500));
+    assert_eq!(both.iter_mut().filter_map(|client| client.child.try_wait().unwrap()).count(), 1);
+}
