@@ -53,9 +53,7 @@ async fn two_paths_carry_one_stream() {
     let added = soon(there.add_path("127.0.0.2".parse().unwrap(), ([127, 0, 0, 3], port).into())).await.unwrap();
     assert_eq!(there.paths().len(), 2);
 
-    transfer(&there, &here, 20_000_000, |_| {}).await;
-    let sent: Vec<_> = there.paths().iter().map(|path| path.report.tally.sent).collect();
-    assert!(sent.iter().all(|&sent| sent > 100), "both carry data: {sent:?}");
+    until_all_carry(&there, &here).await;
 
     there.remove_path(added).unwrap();
     transfer(&there, &here, 1_000_000, |_| {}).await;
@@ -77,6 +75,19 @@ async fn a_path_that_cannot_be_is_refused() {
     assert_eq!(here.paths().len(), 1, "the other end has heard of none");
 }
 
+/// Transfers until each path has sent more than its probes. A transfer of 20 MB takes a tenth of a second here: if the machine stalls one path
+/// in that time, the other carries nearly all of it.
+async fn until_all_carry(from: &Connection, to: &Connection) {
+    let sent = || -> Vec<_> { from.paths().iter().map(|path| (path.local, path.report.tally.sent)).collect() };
+    for _ in 0..10 {
+        transfer(from, to, 20_000_000, |_| {}).await;
+        if sent().iter().all(|&(_, sent)| sent > 100) {
+            return;
+        }
+    }
+    panic!("not all carry data: {:?}", sent());
+}
+
 /// An endpoint with two sockets, each bound to its own address: its ticket names both, and each carries a path.
 #[tokio::test]
 async fn a_second_socket_is_a_second_way() {
@@ -87,9 +98,7 @@ async fn a_second_socket_is_a_second_way() {
     assert_eq!(ticket.addresses(), [server.local_address(), second]);
     let (there, here) = between(&client, &server, &ticket).await;
     soon(there.add_path(own.ip(), second)).await.unwrap();
-    transfer(&here, &there, 20_000_000, |_| {}).await;
-    let sent: Vec<_> = here.paths().iter().map(|path| (path.local, path.report.tally.sent)).collect();
-    assert!(sent.iter().all(|&(_, sent)| sent > 100), "both carry data: {sent:?}");
+    until_all_carry(&here, &there).await;
 }
 
 /// One of two paths dies silently in the middle of a transfer: no data is missing, and the transfer stops only briefly.
