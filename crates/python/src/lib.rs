@@ -12,7 +12,7 @@
 //! * `table` is a table for every library that supports Arrow's PyCapsule interface.
 //! * `error` converts the laboratory's errors to exceptions.
 //!
-//! Plots, progress bars and notebook support are written in Python: `python/anabranch/`.
+//! Plots, progress bars and notebook support are written in Python: `crates/python/anabranch/`.
 
 mod call;
 mod check;

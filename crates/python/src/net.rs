@@ -1,4 +1,4 @@
-//! The transport on the network, for asyncio: the classes under `anabranch.net`, whose coroutines are in `python/anabranch/net.py`.
+//! The transport on the network, for asyncio: the classes under `anabranch.net`, whose coroutines are in `anabranch/net.py`.
 //!
 //! # How Rust futures work with asyncio
 //!

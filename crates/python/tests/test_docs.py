@@ -9,8 +9,8 @@ from conftest import ROOT
 
 PAGE = (ROOT / "docs" / "python.md").read_text()
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", PAGE, re.M | re.S)
-NOTEBOOKS = sorted((ROOT / "python" / "examples").glob("*.ipynb"))
-EXAMPLES = sorted((ROOT / "python" / "examples").glob("*.py"))
+NOTEBOOKS = sorted((ROOT / "crates" / "python" / "examples").glob("*.ipynb"))
+EXAMPLES = sorted((ROOT / "crates" / "python" / "examples").glob("*.py"))
 
 
 def test_the_page_runs_to_the_letter(tmp_path, monkeypatch, capsys):
