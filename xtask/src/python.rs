@@ -36,7 +36,7 @@ const OTHERS: [&str; 11] = [
 ];
 
 /// Builds the wheel with a profile that builds fast, installs it in a virtual environment, and runs all tests: those of the module, the code of
-/// `docs/python.md`, the examples, and the comparison of the stubs with the module.
+/// `docs/python.md`, the examples, and the comparison of the types with the module.
 pub(crate) fn test(options: &Options) -> Result<(), String> {
     let folder = run::target()?.join("python");
     let python = environment(&folder, options.fresh)?;

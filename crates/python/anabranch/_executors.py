@@ -8,6 +8,7 @@ import os
 import pickle
 import time
 from collections import deque
+from collections.abc import Sequence
 
 from . import _native
 
@@ -29,9 +30,13 @@ log = logging.getLogger("anabranch")
 class SweepError(_native.Error):
     """Some runs of a sweep failed: `failed` says which and why, and `sweep` has the others."""
 
-    def __init__(self, message, failed=(), sweep=None):
+    sweep: _native.Sweep
+
+    def __init__(
+        self, message: str, failed: Sequence[tuple[str, str]] = (), sweep: _native.Sweep | None = None
+    ) -> None:
         super().__init__(message)
-        self.failed, self.sweep = list(failed), sweep
+        self.failed, self.sweep = list(failed), sweep  # type: ignore[assignment]
 
 
 SweepError.__module__ = "anabranch"

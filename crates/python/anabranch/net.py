@@ -18,11 +18,39 @@ import asyncio
 import threading
 import weakref
 from collections import deque
+from typing import TYPE_CHECKING, Any, Iterable, Literal, Mapping, TypedDict, Union
 
-from . import Error
-from ._native import net as _net
+from ._native import Error, net as _net
 
-Key, PublicKey, Ticket = _net.Key, _net.PublicKey, _net.Ticket
+Key = _net.Key
+PublicKey = _net.PublicKey
+Ticket = _net.Ticket
+
+if TYPE_CHECKING:
+    import os
+    from types import TracebackType
+
+    from typing_extensions import Self, Unpack
+
+    _Bytes = Union[bytes, bytearray, memoryview]
+    _Law = Union[str, Mapping[str, Any]]
+
+    class _Settings(TypedDict, total=False):
+        timeout: float
+        idle_timeout: float
+        keep_alive: float | None
+        connections_max: int
+        connections_per_key: int
+        connections_per_address: int
+        streams: int
+        paths: int
+        receive_buffer: int
+        receive_buffer_max: int
+        send_buffer: int
+        send_buffer_max: int
+        send_memory: int
+        socket_buffer: int
+        qlog: str | os.PathLike[str] | None
 
 __all__ = [
     "BindError",
@@ -90,20 +118,22 @@ class ClosedError(NetError):
 class LostError(NetError, ConnectionError):
     """The connection is lost; `reason` is `reset`, `gave_way`, `port_closed`, `timed_out`, `stalled`, `aborted`, `misbehaved` or `endpoint_gone`."""
 
-    def __init__(self, message, reason):
-        super().__init__(message, reason)
-        self.reason = reason
+    reason: Literal["reset", "gave_way", "port_closed", "timed_out", "stalled", "aborted", "misbehaved", "endpoint_gone"]
 
-    def __str__(self):
+    def __init__(self, message: str, reason: str) -> None:
+        super().__init__(message, reason)
+        self.reason = reason  # type: ignore[assignment]
+
+    def __str__(self) -> str:
         return self.args[0]
 
 
 class _CodeError(NetError):
-    def __init__(self, message, code):
+    def __init__(self, message: str, code: int) -> None:
         super().__init__(message, code)
         self.code = code
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.args[0]
 
 
@@ -132,7 +162,7 @@ class _Thread(threading.local):
 
 
 _thread = _Thread()
-_bells = weakref.WeakKeyDictionary()
+_bells: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
 
 def _bell():
@@ -181,29 +211,30 @@ class _Sends:
     """The methods of streams to the peer."""
 
     __slots__ = ()
+    _send: Any
 
-    async def write(self, data):
+    async def write(self, data: _Bytes) -> None:
         """Writes all of `data`, and waits while there is no room for it."""
         await _finish(self._send.write, _immutable(data))
 
-    async def finish(self):
+    async def finish(self) -> None:
         """Ends the stream after what has been written, which is still delivered."""
         self._send.finish()
 
-    async def stopped(self):
+    async def stopped(self) -> int | None:
         """Waits until the peer has received the finished stream and returns None, or returns the code with which the peer refused it."""
         return await _finish(self._send.stopped)
 
-    def reset(self, code=0):
+    def reset(self, code: int = 0) -> None:
         """Drops what has not been sent; the peer reads the code."""
         self._send.reset(code)
 
-    def set_priority(self, level, weight=1):
+    def set_priority(self, level: int, weight: int = 1) -> None:
         """Streams of a lower level, 0 to 7, go first; those of a level share it by weight. A new stream has level 3 and weight 1."""
         self._send.set_priority(level, weight)
 
     @property
-    def written(self):
+    def written(self) -> int:
         """Bytes that the stream has accepted, also from cancelled writes."""
         return self._send.written
 
@@ -212,25 +243,26 @@ class _Receives:
     """The methods of streams from the peer."""
 
     __slots__ = ()
+    _receive: Any
 
-    async def read(self, n=-1, *, limit=_LIMIT):
+    async def read(self, n: int = -1, *, limit: int = _LIMIT) -> bytes:
         """At least one byte and at most `n`, or b"" at the end. Without `n` everything up to the end, at most `limit` bytes."""
         if n < 0:
             return await _finish(self._receive.read_all, limit)
         return await _finish(self._receive.read, n)
 
-    async def read_exactly(self, n):
+    async def read_exactly(self, n: int) -> bytes:
         """Exactly `n` bytes."""
         return await _finish(self._receive.read_exactly, n)
 
-    def stop(self, code=0):
+    def stop(self, code: int = 0) -> None:
         """Refuses the rest with a code of the application, or 0 if it has not begun; what has arrived is dropped."""
         self._receive.stop(code)
 
-    def __aiter__(self):
+    def __aiter__(self) -> Self:
         return self
 
-    async def __anext__(self):
+    async def __anext__(self) -> bytes:
         chunk = await _finish(self._receive.read, _CHUNK)
         if not chunk:
             raise StopAsyncIteration
@@ -242,13 +274,15 @@ class SendStream(_Sends):
 
     __slots__ = ("_send", "__weakref__")
 
-    def __init__(self, send):
+    def __init__(self, send: Any) -> None:
         self._send = send
 
-    async def __aenter__(self):
+    async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(self, kind, error, trace):
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         _end(self._send, kind)
 
 
@@ -257,13 +291,15 @@ class ReceiveStream(_Receives):
 
     __slots__ = ("_receive", "__weakref__")
 
-    def __init__(self, receive):
+    def __init__(self, receive: Any) -> None:
         self._receive = receive
 
-    async def __aenter__(self):
+    async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(self, kind, error, trace):
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.stop()
 
 
@@ -272,13 +308,15 @@ class Stream(_Sends, _Receives):
 
     __slots__ = ("_send", "_receive", "__weakref__")
 
-    def __init__(self, pair):
+    def __init__(self, pair: Any) -> None:
         self._send, self._receive = pair
 
-    async def __aenter__(self):
+    async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(self, kind, error, trace):
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         _end(self._send, kind)
         self.stop()
 
@@ -299,48 +337,48 @@ class Connection:
 
     __slots__ = ("_inner", "_ticket", "_begun", "__weakref__")
 
-    def __init__(self, inner, ticket=None):
+    def __init__(self, inner: Any, ticket: Ticket | str | None = None) -> None:
         self._inner = inner
         self._ticket = ticket
         # Messages that a cancelled task has read in part.
-        self._begun = deque()
+        self._begun: deque[ReceiveStream] = deque()
 
     @property
-    def peer(self):
+    def peer(self) -> PublicKey:
         """The peer's public key."""
         return self._inner.peer
 
-    async def open(self):
+    async def open(self) -> Stream:
         """Opens a pair of streams. The peer learns of it at once."""
         return Stream(await _finish(self._inner.open))
 
-    async def accept(self):
+    async def accept(self) -> Stream:
         """Waits for a pair that the peer has opened."""
         return Stream(await _finish(self._inner.accept))
 
-    def __aiter__(self):
+    def __aiter__(self) -> Self:
         return self
 
-    async def __anext__(self):
+    async def __anext__(self) -> Stream:
         try:
             return await self.accept()
         except ClosedError:
             raise StopAsyncIteration from None
 
-    async def open_stream(self):
+    async def open_stream(self) -> SendStream:
         """Opens a stream to the peer, which learns of it from its first bytes or its end."""
         return SendStream(await _finish(self._inner.open_stream))
 
-    async def accept_stream(self):
+    async def accept_stream(self) -> ReceiveStream:
         """Waits for a stream that the peer has opened."""
         return ReceiveStream(await _finish(self._inner.accept_stream))
 
-    async def send_message(self, data):
+    async def send_message(self, data: _Bytes) -> None:
         """Sends a message as a stream of its own. If this is cancelled, the peer gets all of it or an error."""
         async with await self.open_stream() as stream:
             await stream.write(data)
 
-    async def accept_message(self, *, limit=_LIMIT):
+    async def accept_message(self, *, limit: int = _LIMIT) -> bytes:
         """Waits for a message of the peer, of at most `limit` bytes, in the order in which they begin."""
         stream = self._begun.popleft() if self._begun else await self.accept_stream()
         try:
@@ -349,49 +387,51 @@ class Connection:
             self._begun.append(stream)
             raise
 
-    async def close(self):
+    async def close(self) -> None:
         """Finishes all streams and waits until the peer has received everything. The peer may still send."""
         await _finish(self._inner.close)
 
-    async def closed(self):
+    async def closed(self) -> None:
         """Waits until both ends have closed and have received everything."""
         await _finish(self._inner.closed)
 
-    def abort(self):
+    def abort(self) -> None:
         """Ends the connection at once. What has not been delivered is lost."""
         self._inner.abort()
 
-    def stats(self):
+    def stats(self) -> dict[str, Any]:
         """Counters of this end, what limits it, and for how long each limit did; zeros when the connection is over."""
         return self._inner.stats()
 
-    def paths(self):
+    def paths(self) -> list[dict[str, Any]]:
         """The paths, each a dict."""
         return self._inner.paths()
 
-    async def add_path(self, local, remote):
+    async def add_path(self, local: str, remote: str) -> int:
         """Sets up a path from a local IP address to an address of the peer, and waits until it carries data. Returns its id."""
         return await _finish(self._inner.add_path, local, remote)
 
-    async def add_paths(self, ticket=None):
+    async def add_paths(self, ticket: Ticket | str | None = None) -> int:
         """Sets up a path for each interface of this computer that has none. Returns how many are new."""
         ticket = self._ticket if ticket is None else ticket
         if ticket is None:
             raise PathError("who accepted the connection needs a ticket to know the peer's addresses")
         return await _finish(self._inner.add_paths, ticket)
 
-    def remove_path(self, path):
+    def remove_path(self, path: int) -> None:
         """Abandons a path. Its data in flight is sent again on the other paths."""
         self._inner.remove_path(path)
 
-    def set_path_status(self, path, status):
+    def set_path_status(self, path: int, status: Literal["active", "standby"]) -> None:
         """Sets the status of a path: "active", or "standby" for a backup."""
         self._inner.set_path_status(path, status)
 
-    async def __aenter__(self):
+    async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(self, kind, error, trace):
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if kind is None:
             await self.close()
         else:
@@ -403,66 +443,81 @@ class Server:
 
     __slots__ = ("_inner", "__weakref__")
 
-    def __init__(self, inner):
+    def __init__(self, inner: Any) -> None:
         self._inner = inner
 
     @property
-    def ticket(self):
+    def ticket(self) -> Ticket:
         """What a client needs to connect: the addresses and the public key."""
         return self._inner.ticket
 
     @property
-    def addresses(self):
+    def addresses(self) -> list[str]:
         """The addresses of its sockets."""
         return self._inner.addresses
 
     @property
-    def key(self):
+    def key(self) -> PublicKey:
         """Its public key."""
         return self._inner.key
 
-    def add_address(self, address):
+    def add_address(self, address: str) -> str:
         """Binds another socket, for more paths. Returns its address."""
         return self._inner.add_address(address)
 
-    async def accept(self):
+    async def accept(self) -> Connection:
         """Waits for a connection."""
         return Connection(await _finish(self._inner.accept))
 
-    async def connect(self, ticket):
+    async def connect(self, ticket: Ticket | str) -> Connection:
         """Connects from the sockets and with the key of this endpoint."""
         return Connection(await _finish(self._inner.connect, ticket), ticket)
 
-    def __aiter__(self):
+    def __aiter__(self) -> Self:
         return self
 
-    async def __anext__(self):
+    async def __anext__(self) -> Connection:
         try:
             return await self.accept()
         except ClosedError:
             raise StopAsyncIteration from None
 
-    async def wait_idle(self):
+    async def wait_idle(self) -> None:
         """Waits until no connection is left: the end that closes first keeps it for two seconds, in case the peer has missed the end."""
         await _finish(self._inner.wait_idle)
 
-    def close(self):
+    def close(self) -> None:
         """Accepts no more connections."""
         self._inner.close()
 
-    async def __aenter__(self):
+    async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(self, kind, error, trace):
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
 
-async def listen(*addresses, key=None, keys=None, cc=None, **settings):
+async def listen(
+    *addresses: str,
+    key: Key | None = None,
+    keys: Iterable[PublicKey | str] | None = None,
+    cc: _Law | None = None,
+    **settings: Unpack[_Settings],
+) -> Server:
     """Accepts connections at these addresses, or at all local addresses, from every client with the ticket, or only from the owners of `keys`."""
     return Server(_net.Endpoint(addresses, key, keys, cc, settings, accepts=True))
 
 
-async def connect(ticket, *, addresses=(), key=None, cc=None, **settings):
+async def connect(
+    ticket: Ticket | str,
+    *,
+    addresses: Iterable[str] = (),
+    key: Key | None = None,
+    cc: _Law | None = None,
+    **settings: Unpack[_Settings],
+) -> Connection:
     """Connects to the endpoint of a ticket, from these local addresses or from any."""
     endpoint = _net.Endpoint(addresses, key, None, cc, settings, accepts=False)
     return Connection(await _finish(endpoint.connect, ticket), ticket)
