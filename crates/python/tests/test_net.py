@@ -204,7 +204,7 @@ def test_keys_are_files_that_only_their_owner_reads(tmp_path):
         key.write_new(tmp_path / "key")
     if os.name == "posix":
         os.chmod(tmp_path / "key", 0o644)
-        with pytest.raises(net.InvalidKeyError, match="chmod 600"):
+        with pytest.raises(net.InvalidKeyError, match="mode 600"):
             net.Key.read(tmp_path / "key")
     with pytest.raises(net.InvalidKeyError, match="a public key has 58 letters"):
         net.PublicKey("aaaa")
