@@ -13,10 +13,8 @@ pub(super) struct Criterion {
     pub(super) title: String,
     pub(super) asks: String,
     /// The sentence for a law that meets it.
-    #[serde(default)]
     pub(super) met: Option<String>,
     /// Why no simulation can judge it.
-    #[serde(default)]
     pub(super) not_judged: Option<String>,
 }
 

@@ -23,11 +23,9 @@ use crate::scenario::Scenario;
 pub(crate) struct FileKeys {
     /// The base: a file that this one extends, relative to this file's folder. A key that this file does not have is the base's. Tables merge
     /// by key; links, flows and hosts by `id`; every other list, also of claims, replaces the base's. A base may extend another one.
-    #[serde(default)]
     #[expect(dead_code, reason = "bases are read before a file is")]
     pub(crate) extends: Option<InFileOnly<String>>,
     /// Texts that several claims, tables, notes or figures share: `because = "$name"` is the text `name`.
-    #[serde(default)]
     #[expect(dead_code, reason = "texts are put in their places before a file is read")]
     pub(crate) text: Option<InFileOnly<BTreeMap<String, String>>>,
     /// The seed of all random numbers.
@@ -43,7 +41,6 @@ pub(crate) struct FileKeys {
     #[serde(default)]
     pub(crate) resolution: Text<SimSpan>,
     /// Links of a network of a known shape, besides those of `[[link]]`.
-    #[serde(default)]
     #[expect(dead_code, reason = "topologies are written out before the keys are read")]
     pub(crate) topology: Option<InFileOnly<TopologyKeys>>,
     /// Whether flows are spread over all routes with the fewest links, by a hash of flow and direction (ECMP); else all take the first
@@ -66,7 +63,6 @@ pub(crate) struct FileKeys {
     #[serde(default)]
     pub(crate) axis: Vec<AxisKeys>,
     /// Makes the scenario an experiment.
-    #[serde(default)]
     pub(crate) experiment: Option<ExperimentKeys>,
     /// Scenario keys that are set when our own transport replaces ns-2's agents; they override axes. A list of lost packets is an example: with
     /// another sender, the same numbers are other moments.

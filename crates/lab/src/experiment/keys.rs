@@ -76,7 +76,6 @@ macro_rules! claim_keys {
         $(#[$about])*
         pub(crate) struct $name {
             /// Makes one of these for each entry. The keys of an entry are added to the keys here, or replace the `$name`s in them.
-            #[serde(default)]
             #[expect(dead_code, reason = "elements are written out before they are read")]
             pub(crate) each: Option<InFileOnly<Vec<AssignmentKeys>>>,
             /// The place in the paper: `table1`, `fig5`, `text`.
@@ -93,11 +92,9 @@ macro_rules! claim_keys {
             pub(crate) cite: String,
             $($(#[$meta])* pub(crate) $key: $type,)*
             /// The reason of a deviation, for all claims here that deviate.
-            #[serde(default)]
             pub(crate) because: Option<String>,
             /// The reason why our own transport in place of ns-2's agents gives a number that differs by more than 5 %, or misses an order, a
             /// time or a shape that they keep; for all claims here that do.
-            #[serde(default)]
             pub(crate) engine: Option<String>,
             /// Whether it cannot be reproduced; `because` gives the reason.
             #[serde(default)]
@@ -135,7 +132,6 @@ claim_keys! {
         /// Unit of its numbers.
         unit: String,
         /// The measure that it shows, unless its rows or columns are measures.
-        #[serde(default)]
         measure: Option<String>,
         /// Labels of the axes that are neither rows nor columns.
         #[serde(default)]
@@ -147,7 +143,6 @@ claim_keys! {
         /// The tolerance: `"exact"`; `"truncated to 0.01"` (equal after cutting off further decimals); `"prediction"` (the
         /// published number is one draw within the 95 % prediction interval of ours); `"±5"`, `"±1%"`; `"2..3"`; `">= 2"`, `"<=
         /// 3"`. Numbers printed with their `±` need none.
-        #[serde(default)]
         band: Option<String>,
         /// Labels of its columns: of an axis, or names of measures.
         columns: Vec<String>,
@@ -173,7 +168,6 @@ claim_keys! {
         #[serde(default)]
         unit: String,
         /// An expression of measures at variants: `delivered('CTCP', 'error=0.01') / delivered('Vegas', 'error=0.01')`.
-        #[serde(default)]
         measure: Option<String>,
         /// Expressions with descending means. Only for an `order`.
         #[serde(default)]
@@ -181,7 +175,6 @@ claim_keys! {
         /// A number, or a statement in words.
         published: CellKeys,
         /// The tolerance, as in a table; an `order` has none.
-        #[serde(default)]
         band: Option<String>,
     }
 }
@@ -207,7 +200,6 @@ pub(super) struct Said<'a> {
 #[schemars(rename = "note")]
 pub(crate) struct NoteKeys {
     /// Makes one of these for each entry. The keys of an entry are added to the keys here, or replace the `$name`s in them.
-    #[serde(default)]
     #[expect(dead_code, reason = "elements are written out before they are read")]
     pub(crate) each: Option<InFileOnly<Vec<AssignmentKeys>>>,
     /// The item that it belongs to.
@@ -222,7 +214,6 @@ pub(crate) struct NoteKeys {
 #[schemars(rename = "figure")]
 pub(crate) struct FigureKeys {
     /// Makes one of these for each entry. The keys of an entry are added to the keys here, or replace the `$name`s in them.
-    #[serde(default)]
     #[expect(dead_code, reason = "elements are written out before they are read")]
     pub(crate) each: Option<InFileOnly<Vec<AssignmentKeys>>>,
     /// The item that it belongs to.
@@ -236,7 +227,6 @@ pub(crate) struct FigureKeys {
     #[serde(default)]
     pub(crate) from: Text<SimSpan>,
     /// The end of the time axis; the end of the run if absent.
-    #[serde(default)]
     pub(crate) to: Option<Text<SimSpan>>,
     /// The variants that it shows, each by one label of each axis: `[["FAST"], ["MFast"]]`. Required if there are axes.
     #[serde(default)]
@@ -269,10 +259,8 @@ pub(crate) struct CurveKeys {
     /// The series that it shows: `flow.f0.window`.
     pub(crate) of: String,
     /// Shows events as their size per second in bins of this length.
-    #[serde(default)]
     pub(crate) bin: Option<Text<SimSpan>>,
     /// A factor for the values: 0.001 shows bit/s in kbit/s.
-    #[serde(default)]
     pub(crate) scale: Option<f64>,
 }
 

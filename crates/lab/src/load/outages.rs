@@ -15,10 +15,8 @@ pub(crate) struct OutageKeys {
     /// The begin of the (first) outage.
     from: Text<SimSpan>,
     /// The end of the outage. A periodic outage does not begin at this time or later; if absent, it repeats for ever.
-    #[serde(default)]
     until: Option<Text<SimSpan>>,
     /// The time from the begin of one outage to the begin of the next. Only with `for`.
-    #[serde(default)]
     every: Option<Text<SimSpan>>,
     /// The length of each outage: `{ from = "5s", until = "60s", every = "5s", for = "5ms" }` are eleven outages.
     #[serde(default, rename = "for")]

@@ -13,25 +13,18 @@ use crate::load::values::{Count, LawKeys, Name, Probability, Text};
 #[schemars(rename = "agent_with_{O}", transform = super::schema::part)]
 pub(crate) struct AgentKeys<O = AgentOptionKeys> {
     /// The congestion law and its settings, for agents with a choice of laws.
-    #[serde(default)]
     pub(crate) cc: Option<LawKeys>,
     /// The limit of packets in flight: ns-2's `window_`; 20 if absent.
-    #[serde(default)]
     pub(crate) window: Option<Count>,
     /// The initial window in packets: ns-2's `windowInit_`; 2 if absent.
-    #[serde(default)]
     pub(crate) initial_window: Option<Count>,
     /// The least retransmission timeout: ns-2's `minrto_`; 200 ms if absent.
-    #[serde(default)]
     pub(crate) rto_min: Option<Text<SimSpan>>,
     /// The receiver; `sack1` if absent and the agent reads selective acknowledgements, else `plain`.
-    #[serde(default)]
     pub(crate) sink: Option<SinkKeys>,
     /// The data of the application; `bulk` if absent.
-    #[serde(default)]
     pub(crate) workload: Option<WorkloadKeys>,
     /// What else a script sets on the agent.
-    #[serde(default)]
     pub(crate) options: Option<O>,
 }
 
@@ -56,25 +49,18 @@ pub(crate) enum SinkKeys {
 #[schemars(rename = "multihomed", transform = super::schema::part)]
 pub(crate) struct MultihomedKeys {
     /// The congestion law of each path, and its settings.
-    #[serde(default)]
     pub(crate) cc: Option<LawKeys>,
     /// The initial window of each path in packets: ns-2's `windowInit_`; 2 if absent.
-    #[serde(default)]
     pub(crate) initial_window: Option<Count>,
     /// The least retransmission timeout: ns-2's `minrto_`; 200 ms if absent.
-    #[serde(default)]
     pub(crate) rto_min: Option<Text<SimSpan>>,
     /// The receive buffer shared by all paths; `16MiB` if absent.
-    #[serde(default)]
     pub(crate) rbuf: Option<Text<Bytes>>,
     /// The interfaces of both ends, at most 8 pairs; one pair, by the shortest route, if absent.
-    #[serde(default)]
     pub(crate) paths: Option<Vec<MultihomedPathKeys>>,
     /// The data of the application; `bulk` if absent.
-    #[serde(default)]
     pub(crate) workload: Option<WorkloadKeys>,
     /// What else a script sets on the agent.
-    #[serde(default)]
     pub(crate) options: Option<MultihomedOptionKeys>,
 }
 
@@ -95,16 +81,12 @@ pub(crate) struct MultihomedPathKeys {
 #[schemars(rename = "endpoint_with_{O}", transform = super::schema::part)]
 pub(crate) struct SctpKeys<O> {
     /// The least retransmission timeout: ns-2's `minRto_`; 1 s if absent.
-    #[serde(default)]
     pub(crate) rto_min: Option<Text<SimSpan>>,
     /// The interfaces of both ends; one pair, by the shortest route, if absent.
-    #[serde(default)]
     pub(crate) paths: Option<Vec<SctpPathKeys>>,
     /// The data of the application; `bulk` if absent.
-    #[serde(default)]
     pub(crate) workload: Option<WorkloadKeys>,
     /// What else a script sets on the endpoint.
-    #[serde(default)]
     pub(crate) options: Option<O>,
 }
 
@@ -118,6 +100,5 @@ pub(crate) struct SctpPathKeys {
     /// The duplex link by which packets reach the receiving node.
     pub(crate) last: Name,
     /// The loss rate that the policy `loss_rate` assumes for it; 0 if absent.
-    #[serde(default)]
     pub(crate) loss_rate: Option<Probability>,
 }

@@ -12,56 +12,39 @@ use crate::load::values::{Count, LawKeys, Name, Text};
 #[schemars(rename = "anabranch", transform = super::schema::part)]
 pub(crate) struct EngineKeys {
     /// The congestion law and its settings: `anabranch cc list`; `anabranch` if absent.
-    #[serde(default)]
     pub(crate) cc: Option<LawKeys>,
     /// The least term added to the smoothed RTT for the retransmission timeout; 200 ms if absent.
-    #[serde(default)]
     pub(crate) rto_min: Option<Text<SimSpan>>,
     /// The data of the application; `bulk` if absent.
-    #[serde(default)]
     pub(crate) workload: Option<WorkloadKeys>,
     /// The interfaces of both ends, at most 8 pairs; one pair, by the shortest route, if absent.
-    #[serde(default)]
     pub(crate) paths: Option<Vec<PathKeys>>,
     /// Streams from the source to its destination, 0 to 255; 0 is plain TCP; 1 if absent.
-    #[serde(default)]
     pub(crate) streams: Option<u8>,
     /// The scheduler of several paths; `min_rtt` if absent.
-    #[serde(default)]
     pub(crate) scheduler: Option<SchedulerKeys>,
     /// The receive buffer; `16MiB` if absent.
-    #[serde(default)]
     pub(crate) rbuf: Option<Text<Bytes>>,
     /// The share of one stream in the receive buffer; `whole` if absent.
-    #[serde(default)]
     pub(crate) stream_buffer: Option<StreamBufferKeys>,
     /// The loss detection; `rack` if absent.
-    #[serde(default)]
     pub(crate) loss_detection: Option<LossDetectionKeys>,
     /// The path of retransmissions. Only with `paths`; `same_path` if absent.
-    #[serde(default)]
     pub(crate) repair: Option<RepairKeys>,
     /// Failover from a silent path. Only with `paths`; `on_silence` if absent.
-    #[serde(default)]
     pub(crate) failover: Option<FailoverKeys>,
     /// The pacing; `by_law` if absent, as with the agents of ns-2. Outside of scenarios the default is `always`.
-    #[serde(default)]
     pub(crate) pacing: Option<PacingKeys>,
     /// The longest delay of an ACK, less than `500ms`: it waits for a second packet, to acknowledge both. If absent each packet is
     /// acknowledged at once.
-    #[serde(default)]
     pub(crate) delayed_acks: Option<Text<SimSpan>>,
     /// Nagle's algorithm: whether a packet that is not full waits while data is unacknowledged; false if absent.
-    #[serde(default)]
     pub(crate) nagle: Option<bool>,
     /// The form of segments; `tcp` if absent.
-    #[serde(default)]
     pub(crate) form: Option<FormKeys>,
     /// Whether packets carry timestamps (RFC 7323), which take 12 bytes each; false if absent.
-    #[serde(default)]
     pub(crate) timestamps: Option<bool>,
     /// The silence before the first keep-alive probe; further ones follow every 75 s, nine in all. No probes if absent.
-    #[serde(default)]
     pub(crate) keep_alive: Option<Text<SimSpan>>,
 }
 
@@ -75,7 +58,6 @@ pub(crate) struct PathKeys {
     /// The duplex link by which packets reach the receiving node.
     pub(crate) last: Name,
     /// Its weight relative to others; 1 if absent. Only with the scheduler `weighted`.
-    #[serde(default)]
     pub(crate) weight: Option<Count>,
 }
 

@@ -18,7 +18,6 @@ pub(crate) struct FlowKeys {
     /// Its name: letters, digits, `-` and `_`.
     pub(crate) id: Name,
     /// The number of copies, if more than one: `#` in names becomes 0, 1, and so on.
-    #[serde(default)]
     #[expect(dead_code, reason = "elements are written out before they are read")]
     pub(crate) count: Option<WrittenOut>,
     /// The sending node.
@@ -32,10 +31,8 @@ pub(crate) struct FlowKeys {
     #[serde(default)]
     pub(crate) start_jitter: Text<SimSpan>,
     /// The end of sending; never if absent.
-    #[serde(default)]
     pub(crate) stop: Option<Text<SimSpan>>,
     /// The class that it belongs to; none if absent.
-    #[serde(default)]
     pub(crate) class: Option<ClassKeys>,
     /// The size of a data packet on the wire, headers included; `1040B` if absent. For SCTP, the size of the largest packet.
     #[serde(default = "packet_default")]

@@ -16,23 +16,18 @@ pub(crate) struct HostKeys {
     /// The node.
     pub(crate) node: Name,
     /// The number of copies, if more than one: `#` in names becomes 0, 1, and so on.
-    #[serde(default)]
     #[expect(dead_code, reason = "elements are written out before they are read")]
     pub(crate) count: Option<WrittenOut>,
     /// Timers fire at multiples of this; when they are due if absent.
     #[serde(default)]
     pub(crate) timer: Text<SimSpan>,
     /// The batches of arrivals by the network card; none if absent.
-    #[serde(default)]
     pub(crate) arrivals: Option<PartKeys<HoldSpec>>,
     /// The scheduler's delay of each wake-up; none if absent.
-    #[serde(default)]
     pub(crate) delay: Option<PartKeys<DelaySpec>>,
     /// The order of reading and sending; `each` if absent.
-    #[serde(default)]
     pub(crate) reads: Option<ReadsKeys>,
     /// The arrival time of packets; `kernel` if absent.
-    #[serde(default)]
     pub(crate) stamps: Option<StampsKeys>,
 }
 

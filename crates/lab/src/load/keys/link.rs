@@ -19,7 +19,6 @@ pub(crate) struct LinkKeys {
     /// Its name: letters, digits, `-` and `_`.
     pub(crate) id: Name,
     /// The number of copies, if more than one: `#` in names becomes 0, 1, and so on.
-    #[serde(default)]
     #[expect(dead_code, reason = "elements are written out before they are read")]
     pub(crate) count: Option<WrittenOut>,
     /// The node where it begins.
@@ -27,19 +26,16 @@ pub(crate) struct LinkKeys {
     /// The node where it ends.
     pub(crate) to: Name,
     /// The rate in bits per second; needed unless there is a `trace`.
-    #[serde(default)]
     pub(crate) rate: Option<Text<Rate>>,
     /// Changes of the rate. Times count from the start or, with a `rate_period`, from the beginning of each period. At a rate of `0bit/s`
     /// packets wait. The reverse direction keeps its rate.
     #[serde(default)]
     pub(crate) rate_changes: Vec<RateChangeKeys>,
     /// The period after which `rate` and its changes repeat; never if absent.
-    #[serde(default)]
     pub(crate) rate_period: Option<Text<SimSpan>>,
     /// Delivery opportunities in place of `rate`, in Mahimahi's format: the name of a file relative to this one, with a line for each, or
     /// their list. Each is a number of milliseconds from the start, and carries 1504 bytes; a packet needs 4 bytes more than its size. Unused
     /// bytes are lost. After the last opportunity they repeat. The reverse direction has their mean rate.
-    #[serde(default)]
     pub(crate) trace: Option<TraceKeys>,
     /// The propagation delay.
     pub(crate) delay: Text<SimSpan>,
@@ -48,13 +44,10 @@ pub(crate) struct LinkKeys {
     #[serde(default)]
     pub(crate) delay_changes: Vec<DelayChangeKeys>,
     /// The period after which `delay` and its changes repeat; never if absent.
-    #[serde(default)]
     pub(crate) delay_period: Option<Text<SimSpan>>,
     /// Random packets that take longer than the others and are overtaken; none if absent.
-    #[serde(default)]
     pub(crate) reorder: Option<ReorderKeys>,
     /// The share of packets that are duplicated; 0 if absent.
-    #[serde(default)]
     pub(crate) duplicate: Option<Probability>,
     /// Whether there is a reverse direction.
     #[serde(default = "yes")]
@@ -66,7 +59,6 @@ pub(crate) struct LinkKeys {
     #[serde(default)]
     pub(crate) error: PartKeys<ErrorSpec>,
     /// The MTU, headers included, at least `68B`; unlimited if absent. Longer packets are dropped silently.
-    #[serde(default)]
     pub(crate) mtu: Option<Text<Bytes>>,
     /// Changes of the MTU, in both directions: a route inside the link has changed.
     #[serde(default)]
@@ -76,13 +68,11 @@ pub(crate) struct LinkKeys {
     pub(crate) clear_ecn: bool,
     /// The release of packets in batches at the far end; at once if absent. Not with a queue that drops at its head (`codel`, `fq_codel`,
     /// `dualpi2`), `reorder`, `duplicate`, `delay_changes` or `clock = "ns2"`.
-    #[serde(default)]
     pub(crate) hold: Option<PartKeys<HoldSpec>>,
     /// Outages of the link, in both directions: packets that arrive during an outage are lost.
     #[serde(default)]
     pub(crate) outages: Vec<OutageKeys>,
     /// The differences of the reverse direction.
-    #[serde(default)]
     pub(crate) reverse: Option<ReverseKeys>,
 }
 
@@ -92,25 +82,19 @@ pub(crate) struct LinkKeys {
 #[schemars(rename = "reverse")]
 pub(crate) struct ReverseKeys {
     /// The rate; that of the link if absent.
-    #[serde(default)]
     pub(crate) rate: Option<Text<Rate>>,
     /// Changes of the rate.
     #[serde(default)]
     pub(crate) rate_changes: Vec<RateChangeKeys>,
     /// The period after which the rate and its changes repeat; never if absent.
-    #[serde(default)]
     pub(crate) rate_period: Option<Text<SimSpan>>,
     /// Delivery opportunities in place of a rate.
-    #[serde(default)]
     pub(crate) trace: Option<TraceKeys>,
     /// Random packets that take longer than the others; none if absent.
-    #[serde(default)]
     pub(crate) reorder: Option<ReorderKeys>,
     /// The share of packets that are duplicated; 0 if absent.
-    #[serde(default)]
     pub(crate) duplicate: Option<Probability>,
     /// The propagation delay; that of the link if absent.
-    #[serde(default)]
     pub(crate) delay: Option<Text<SimSpan>>,
     /// The queue; a `drop_tail` of 50 packets if absent.
     #[serde(default)]
@@ -119,13 +103,11 @@ pub(crate) struct ReverseKeys {
     #[serde(default)]
     pub(crate) error: PartKeys<ErrorSpec>,
     /// The MTU; that of the link if absent.
-    #[serde(default)]
     pub(crate) mtu: Option<Text<Bytes>>,
     /// Whether packets lose their ECN codepoint; false if absent.
     #[serde(default)]
     pub(crate) clear_ecn: bool,
     /// The release of packets; at once if absent.
-    #[serde(default)]
     pub(crate) hold: Option<PartKeys<HoldSpec>>,
 }
 

@@ -36,12 +36,10 @@ macro_rules! agent_options {
         #[schemars(rename = $schema)]
         pub(crate) struct $name {
             /// The largest number of packets that leave on one ACK: ns-2's `maxburst_`; 0, which is no limit, if absent.
-            #[serde(default)]
             pub(crate) burst_max: Option<u32>,
             /// Whether half a window keeps its fraction of a packet: ns-2's `precisionReduce_`; true if absent.
-            #[serde(default)]
             pub(crate) precise_halving: Option<bool>,
-            $($(#[$about])* #[serde(default)] pub(crate) $key: Option<$type>,)*
+            $($(#[$about])* pub(crate) $key: Option<$type>,)*
         }
 
         impl AgentOptions for $name {
@@ -106,52 +104,37 @@ macro_rules! endpoint_options {
         #[schemars(rename = $schema)]
         pub(crate) struct $name {
             /// The bytes of a data chunk, its header of 16 included: ns-2's `dataChunkSize_`; as many as fit a packet if absent.
-            #[serde(default)]
             pub(crate) chunk: Option<u32>,
             /// The number of streams: ns-2's `numOutStreams_`; 1 if absent.
-            #[serde(default)]
             pub(crate) streams: Option<NonZeroU16>,
             /// The receive buffer of the other end in bytes: ns-2's `initialRwnd_`; 65536 if absent.
-            #[serde(default)]
             pub(crate) receive_buffer: Option<u32>,
             /// The first slow start threshold in bytes: ns-2's `initialSsthresh_`; 65536 if absent.
-            #[serde(default)]
             pub(crate) ssthresh: Option<u32>,
             /// The window in packets below which an idle window is not halved; in CMT also the least `ssthresh`: ns-2's
             /// `initialCwnd_`; 2 if absent.
-            #[serde(default)]
             pub(crate) window_floor: Option<Whole<1, 1000>>,
             /// Whether the SACK of a first packet waits for a second one: ns-2's `useDelayedSacks_`; true if absent.
-            #[serde(default)]
             pub(crate) delayed_sack: Option<bool>,
             /// How long it waits: ns-2's `sackDelay_`; 200 ms if absent.
-            #[serde(default)]
             pub(crate) sack_delay: Option<Text<SimSpan>>,
             /// Whether at most four packets leave on the ACK of a retransmission: ns-2's `useMaxBurst_`; true if absent.
-            #[serde(default)]
             pub(crate) burst_limit: Option<bool>,
             /// The reports that a chunk is missing after which it is retransmitted: ns-2's `fastRtxTrigger_`; 3 if absent.
-            #[serde(default)]
             pub(crate) missing_reports: Option<Whole<1, 1000>>,
             /// Whether chunks are delivered in the order of their arrival: ns-2's `unordered_`; false if absent.
-            #[serde(default)]
             pub(crate) unordered: Option<bool>,
             /// The destination after all have failed: ns-2's `dormantAction_`; `hop` if absent.
-            #[serde(default)]
             pub(crate) dormant: Option<DormantKeys>,
             /// The consecutive timeouts after which a destination is inactive: ns-2's `pathMaxRetrans_`; 5 if absent.
-            #[serde(default)]
             pub(crate) path_errors_max: Option<u32>,
             /// The consecutive timeouts after which the association is closed: ns-2's `associationMaxRetrans_`; 10 if absent.
-            #[serde(default)]
             pub(crate) association_errors_max: Option<u32>,
             /// The seconds between heartbeats on an idle destination, 0 for none: ns-2's `heartbeatInterval_`; 30 if absent.
-            #[serde(default)]
             pub(crate) heartbeat: Option<u32>,
             /// The primary path, counted from 1; 1 if absent.
-            #[serde(default)]
             pub(crate) primary: Option<u32>,
-            $($(#[$about])* #[serde(default)] pub(crate) $key: Option<$type>,)*
+            $($(#[$about])* pub(crate) $key: Option<$type>,)*
         }
 
         impl EndpointOptions for $name {

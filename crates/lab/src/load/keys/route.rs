@@ -11,7 +11,6 @@ use crate::load::values::{Name, Text, WrittenOut};
 #[schemars(rename = "route")]
 pub(crate) struct RouteKeys {
     /// The number of copies, if more than one: `#` in names becomes 0, 1, and so on.
-    #[serde(default)]
     #[expect(dead_code, reason = "elements are written out before they are read")]
     pub(crate) count: Option<WrittenOut>,
     /// The time of the change; the start if absent.

@@ -52,10 +52,8 @@ pub(crate) enum TopologyKeys {
         link: Template,
         /// If present, there is a flow `f<i>` from each host `h<i>` to the host whose number is larger by this, modulo the number of
         /// hosts.
-        #[serde(default)]
         stride: Option<Size>,
         /// The keys of these flows.
-        #[serde(default)]
         flow: Option<Template>,
     },
 }

@@ -45,13 +45,10 @@ pub(crate) enum WorkloadKeys {
         /// The bytes of each message.
         bytes: Text<Bytes>,
         /// The number of messages; endless if absent.
-        #[serde(default)]
         count: Option<Count>,
         /// The time between messages; all at once if absent.
-        #[serde(default)]
         every: Option<Text<SimSpan>>,
         /// The mean of that time if it is random: a Poisson process.
-        #[serde(default)]
         every_mean: Option<Text<SimSpan>>,
     },
     /// Messages of random sizes, one after the other on one stream, as chunks of a video. With a `count` of 1, the default, it is one
@@ -60,13 +57,10 @@ pub(crate) enum WorkloadKeys {
         /// The sizes.
         sizes: SizesKeys,
         /// The number of messages; 1 if absent.
-        #[serde(default)]
         count: Option<Count>,
         /// The time between messages; all at once if absent.
-        #[serde(default)]
         every: Option<Text<SimSpan>>,
         /// The mean of that time if it is random.
-        #[serde(default)]
         every_mean: Option<Text<SimSpan>>,
     },
     /// Requests of the receiver, which the sender answers, one after the other. Only `anabranch`.
@@ -76,10 +70,8 @@ pub(crate) enum WorkloadKeys {
         /// The number of requests.
         count: Count,
         /// The bytes of a request, up to `10kB`; `200B` if absent.
-        #[serde(default)]
         request: Option<Text<Bytes>>,
         /// The mean of the random time from an answer to the next request; none if absent.
-        #[serde(default)]
         think_mean: Option<Text<SimSpan>>,
     },
 }
@@ -114,9 +106,7 @@ pub(crate) struct ClassKeys {
     /// Its name.
     pub(crate) name: Name,
     /// The time from one flow of the class to the next, in the order of the file, from `start` on; all at once if absent.
-    #[serde(default)]
     pub(crate) every: Option<Text<SimSpan>>,
     /// The mean of that time if it is random: Poisson arrivals. The first flow, too, arrives such a time after `start`.
-    #[serde(default)]
     pub(crate) every_mean: Option<Text<SimSpan>>,
 }
