@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// An interface of a host, by index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Interface {
-    /// The index of the host in [`Network::hosts`](crate::Network::hosts).
+    /// The index of the host in [`Topology::hosts`](anabranch_sim::Topology::hosts).
     pub host: usize,
     /// The index of the interface at the host, from 0.
     pub number: usize,

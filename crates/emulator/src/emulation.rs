@@ -7,13 +7,13 @@
 //! of its node: a packet to it that is sent from the interface of the initial route follows the scenario's route changes.
 
 use anabranch_sim::{
-    Address, Arrival, Body, Builder, Control, Happening, Host, HostId, LinkId, NodeId, Observed, Observer, PacketEvent,
-    Port, Raw, Transmit, World,
+    Address, Arrival, Body, Builder, Happening, Host, HostId, LinkId, NodeId, Observed, Observer, PacketEvent, Port,
+    Raw, Topology, Transmit, World,
 };
 use anabranch_units::SimTime;
 
 use crate::address::Interface;
-use crate::network::{Attachment, Network, Refusal};
+use crate::network::{Attachment, Refusal, attachments, is_connected};
 use crate::packet::destination;
 use crate::status::LinkStatus;
 
@@ -139,14 +139,10 @@ impl Emulation {
     ///
     /// # Errors
     /// If the network cannot be emulated.
-    pub fn new(network: &Network) -> Result<Self, Refusal> {
-        let attachments = network.attachments()?;
+    pub fn new(network: &Topology) -> Result<Self, Refusal> {
+        let attachments = attachments(network)?;
         let mut builder = Builder::new(network.seed);
-        let nodes: Vec<NodeId> = network.nodes.iter().map(|name| builder.node(name)).collect();
-        let mut links = vec![];
-        for wire in &network.wires {
-            links.push(builder.link(nodes[wire.from], nodes[wire.to], wire.spec.clone())?);
-        }
+        let (nodes, links) = builder.network(&network.nodes, &network.wires)?;
         let mut hosts = vec![];
         for (&node, interfaces) in network.hosts.iter().zip(&attachments) {
             let gateway = builder.host(nodes[node], Gateway::default())?;
@@ -163,15 +159,7 @@ impl Emulation {
             hosts.push(End { node: nodes[node], gateway, outs, addresses, peers: vec![] });
         }
         let ports = ports(network, &hosts, &mut builder)?;
-        for route in &network.routes {
-            let to = builder.address(nodes[route.to])?;
-            builder.at(route.at, Control::Route { node: nodes[route.node], to, via: Some(links[route.via]) })?;
-        }
-        for (wire, &link) in network.wires.iter().zip(&links) {
-            for &(at, mtu) in &wire.mtu_changes {
-                builder.at(at, Control::Mtu { link, mtu })?;
-            }
-        }
+        builder.changes((&nodes, &links), &network.routes, &network.wires)?;
         let losses = builder.observe(&links, Losses::default())?;
         let mut world = builder.build()?;
         // Applies the route changes at time zero.
@@ -309,12 +297,12 @@ impl Emulation {
 }
 
 /// The port for each pair of hosts. Their packets are one flow of the world, if there is a route in both directions.
-fn ports(network: &Network, hosts: &[End], builder: &mut Builder) -> Result<Vec<Vec<Option<Port>>>, Refusal> {
+fn ports(network: &Topology, hosts: &[End], builder: &mut Builder) -> Result<Vec<Vec<Option<Port>>>, Refusal> {
     let mut ports = vec![vec![None; hosts.len()]; hosts.len()];
     let mut used = vec![0; hosts.len()];
     for (left, right) in (0..hosts.len()).flat_map(|left| (left + 1..hosts.len()).map(move |right| (left, right))) {
         let (here, there) = (network.hosts[left], network.hosts[right]);
-        if !network.is_connected(here, there) || !network.is_connected(there, here) {
+        if !is_connected(network, here, there) || !is_connected(network, there, here) {
             continue;
         }
         builder.flow(hosts[left].gateway, hosts[right].gateway)?;
@@ -327,7 +315,7 @@ fn ports(network: &Network, hosts: &[End], builder: &mut Builder) -> Result<Vec<
 }
 
 /// The interface at the end of each link.
-fn ends(network: &Network, attachments: &[Vec<Attachment>]) -> Vec<Option<Interface>> {
+fn ends(network: &Topology, attachments: &[Vec<Attachment>]) -> Vec<Option<Interface>> {
     let mut ends = vec![None; network.wires.len()];
     for (host, interfaces) in attachments.iter().enumerate() {
         for (number, interface) in interfaces.iter().enumerate() {

@@ -8,10 +8,10 @@
 //!
 //! * `linux` is the part that uses the system: it creates and removes namespaces (`up`, `down`), moves packets (`drive`), answers
 //!   queries (`control`), and measures its own accuracy (`check`).
-//! * [`Plan`] lists what must be created for a [`Network`], as text: names, addresses, devices, routes.
+//! * [`Plan`] lists what must be created for a [`Topology`](anabranch_sim::Topology), as text: names, addresses, devices, routes.
 //! * [`Emulation`] is the world with the bytes of packets. Time is an argument.
 //! * [`Name`] and [`Namespace`] are names of files that cannot hold a path.
-//! * [`Network`] describes what is emulated, and determines the interfaces of hosts. `address` assigns addresses, `packet` reads
+//! * `network` determines the interfaces of hosts. `address` assigns addresses, `packet` reads
 //!   the destination of a packet, [`Histogram`] counts lateness, [`Status`] is the answer to a query.
 
 #![forbid(unsafe_code)]
@@ -31,6 +31,6 @@ pub use address::Interface;
 pub use emulation::{Emulation, Stray};
 pub use histogram::Histogram;
 pub use name::{InvalidName, Name, Namespace};
-pub use network::{HOSTS_MAX, Network, Refusal, RouteChange, Wire};
+pub use network::{HOSTS_MAX, Refusal};
 pub use plan::{HostPlan, InterfacePlan, Plan, Settings};
 pub use status::{Lateness, LinkStatus, Status};

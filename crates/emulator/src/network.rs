@@ -1,54 +1,10 @@
-//! The emulated network: nodes, directions of links, and hosts.
+//! The interfaces of the hosts of an emulated network.
 
 use std::fmt;
 
-use anabranch_sim::{BuildError, LinkSpec};
-use anabranch_units::SimTime;
+use anabranch_sim::{BuildError, Topology, Wire};
 
 use crate::name::InvalidName;
-
-/// An emulated network. Nodes and links are identified by their index.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Network {
-    /// The seed of the links' random numbers.
-    pub seed: u64,
-    /// Names of the nodes.
-    pub nodes: Vec<String>,
-    /// The directions of the links.
-    pub wires: Vec<Wire>,
-    /// The changes of routes.
-    pub routes: Vec<RouteChange>,
-    /// The nodes where programs run; the others only forward.
-    pub hosts: Vec<usize>,
-}
-
-/// One direction of a link.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Wire {
-    /// `LINK`, or `LINK.reverse` for the opposite direction.
-    pub id: String,
-    /// The node where it begins.
-    pub from: usize,
-    /// The node where it ends.
-    pub to: usize,
-    /// Its properties, under the name `id`.
-    pub spec: LinkSpec,
-    /// Changes of its MTU: the time, and the new MTU in bytes.
-    pub mtu_changes: Vec<(SimTime, u32)>,
-}
-
-/// A change of a route: from `at` on, `node` sends packets for `to` over `via`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RouteChange {
-    /// The time since the start.
-    pub at: SimTime,
-    /// The node whose route changes.
-    pub node: usize,
-    /// The index of the destination node.
-    pub to: usize,
-    /// The index of the link over which packets are sent.
-    pub via: usize,
-}
 
 /// An interface of a host: the link on which it sends, and the link on which it receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,58 +47,56 @@ pub const HOSTS_MAX: usize = 64;
 /// The last byte of an address is the number of the interface, from 1.
 const INTERFACES_MAX: usize = 254;
 
-impl Network {
-    /// The interfaces of each host, in the order of their sending links. A link is paired with its reverse, else with the first
-    /// link from the same neighbour, else with the first link that arrives.
-    ///
-    /// # Errors
-    /// If a link of a host has no counterpart or duplicates packets, or if there are too many hosts or interfaces.
-    pub(crate) fn attachments(&self) -> Result<Vec<Vec<Attachment>>, Refusal> {
-        if self.hosts.len() > HOSTS_MAX {
-            return Err(Refusal::TooManyHosts(self.hosts.len()));
-        }
-        if let Some(wire) = self.wires.iter().find(|wire| wire.spec.scatter.duplicates > 0.0) {
-            return Err(Refusal::Duplicates { link: wire.id.clone() });
-        }
-        self.hosts.iter().map(|&node| self.attachments_of(node)).collect()
+/// The interfaces of each host, in the order of their sending links. A link is paired with its reverse, else with the first
+/// link from the same neighbour, else with the first link that arrives.
+///
+/// # Errors
+/// If a link of a host has no counterpart or duplicates packets, or if there are too many hosts or interfaces.
+pub(crate) fn attachments(network: &Topology) -> Result<Vec<Vec<Attachment>>, Refusal> {
+    if network.hosts.len() > HOSTS_MAX {
+        return Err(Refusal::TooManyHosts(network.hosts.len()));
     }
+    if let Some(wire) = network.wires.iter().find(|wire| wire.spec.scatter.duplicates > 0.0) {
+        return Err(Refusal::Duplicates { link: wire.id.clone() });
+    }
+    network.hosts.iter().map(|&node| attachments_of(network, node)).collect()
+}
 
-    fn attachments_of(&self, node: usize) -> Result<Vec<Attachment>, Refusal> {
-        let wires = || self.wires.iter().enumerate();
-        let outs: Vec<usize> = wires().filter(|(_, wire)| wire.from == node).map(|(index, _)| index).collect();
-        let mut backs: Vec<usize> = wires().filter(|(_, wire)| wire.to == node).map(|(index, _)| index).collect();
-        let mut found = vec![None; outs.len()];
-        for fit in [is_pair, is_neighbour, |_: &Wire, _: &Wire| true] {
-            for (&out, found) in outs.iter().zip(&mut found).filter(|(_, found)| found.is_none()) {
-                let place = backs.iter().position(|&back| fit(&self.wires[out], &self.wires[back]));
-                *found = place.map(|place| backs.remove(place));
-            }
+fn attachments_of(network: &Topology, node: usize) -> Result<Vec<Attachment>, Refusal> {
+    let wires = || network.wires.iter().enumerate();
+    let outs: Vec<usize> = wires().filter(|(_, wire)| wire.from == node).map(|(index, _)| index).collect();
+    let mut backs: Vec<usize> = wires().filter(|(_, wire)| wire.to == node).map(|(index, _)| index).collect();
+    let mut found = vec![None; outs.len()];
+    for fit in [is_pair, is_neighbour, |_: &Wire, _: &Wire| true] {
+        for (&out, found) in outs.iter().zip(&mut found).filter(|(_, found)| found.is_none()) {
+            let place = backs.iter().position(|&back| fit(&network.wires[out], &network.wires[back]));
+            *found = place.map(|place| backs.remove(place));
         }
-        let one_way =
-            |index: usize| Refusal::OneWay { node: self.nodes[node].clone(), link: self.wires[index].id.clone() };
-        if let Some(&back) = backs.first() {
-            return Err(one_way(back));
-        }
-        if outs.len() > INTERFACES_MAX {
-            return Err(Refusal::TooManyInterfaces { node: self.nodes[node].clone() });
-        }
-        let both = outs.into_iter().zip(found);
-        both.map(|(out, back)| back.map(|back| Attachment { out, back }).ok_or_else(|| one_way(out))).collect()
     }
+    let one_way =
+        |index: usize| Refusal::OneWay { node: network.nodes[node].clone(), link: network.wires[index].id.clone() };
+    if let Some(&back) = backs.first() {
+        return Err(one_way(back));
+    }
+    if outs.len() > INTERFACES_MAX {
+        return Err(Refusal::TooManyInterfaces { node: network.nodes[node].clone() });
+    }
+    let both = outs.into_iter().zip(found);
+    both.map(|(out, back)| back.map(|back| Attachment { out, back }).ok_or_else(|| one_way(out))).collect()
+}
 
-    /// Whether links lead from one node to the other.
-    pub(crate) fn is_connected(&self, from: usize, to: usize) -> bool {
-        let (mut seen, mut next) = (vec![false; self.nodes.len()], vec![from]);
-        while let Some(node) = next.pop() {
-            if node == to {
-                return true;
-            }
-            if !std::mem::replace(&mut seen[node], true) {
-                next.extend(self.wires.iter().filter(|wire| wire.from == node).map(|wire| wire.to));
-            }
+/// Whether links lead from one node to the other.
+pub(crate) fn is_connected(network: &Topology, from: usize, to: usize) -> bool {
+    let (mut seen, mut next) = (vec![false; network.nodes.len()], vec![from]);
+    while let Some(node) = next.pop() {
+        if node == to {
+            return true;
         }
-        false
+        if !std::mem::replace(&mut seen[node], true) {
+            next.extend(network.wires.iter().filter(|wire| wire.from == node).map(|wire| wire.to));
+        }
     }
+    false
 }
 
 /// Whether these are the two directions of a duplex link.
@@ -192,22 +146,23 @@ impl fmt::Display for Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use anabranch_sim::LinkSpec;
     use anabranch_units::{Rate, SimSpan};
 
     pub(crate) fn wire(id: &str, from: usize, to: usize) -> Wire {
-        let spec = LinkSpec::new(Rate::from_bits_per_second(1_000_000), SimSpan::from_millis(1)).named(id);
+        let spec = LinkSpec::new(Rate::from_bits_per_second(1_000_000), SimSpan::from_millis(1));
         Wire { id: id.to_owned(), from, to, spec, mtu_changes: vec![] }
     }
 
-    fn network(wires: Vec<Wire>) -> Network {
+    fn network(wires: Vec<Wire>) -> Topology {
         let nodes = ["a", "b", "c"].map(str::to_owned).to_vec();
-        Network { seed: 1, nodes, wires, routes: vec![], hosts: vec![0, 1] }
+        Topology { seed: 1, nodes, wires, routes: vec![], hosts: vec![0, 1] }
     }
 
     #[track_caller]
     fn assert_attached(wires: Vec<Wire>, expected: &[(usize, usize)]) {
         let expected: Vec<_> = expected.iter().map(|&(out, back)| Attachment { out, back }).collect();
-        assert_eq!(network(wires).attachments_of(0), Ok(expected));
+        assert_eq!(attachments_of(&network(wires), 0), Ok(expected));
     }
 
     #[test]
@@ -226,7 +181,7 @@ mod tests {
 
     #[test]
     fn a_host_that_only_sends_is_refused_with_its_link() {
-        let refusal = network(vec![wire("p", 0, 1)]).attachments().map(|_| ());
+        let refusal = attachments(&network(vec![wire("p", 0, 1)])).map(|_| ());
         let Err(refusal) = refusal else { panic!("a simplex link was taken") };
         assert_eq!(
             refusal.to_string(),
@@ -237,7 +192,7 @@ mod tests {
     #[test]
     fn links_lead_one_way() {
         let network = network(vec![wire("p", 0, 2), wire("q", 2, 1)]);
-        assert!(network.is_connected(0, 1));
-        assert!(!network.is_connected(1, 0));
+        assert!(is_connected(&network, 0, 1));
+        assert!(!is_connected(&network, 1, 0));
     }
 }

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::address::Interface;
 use crate::emulation::Emulation;
 use crate::name::{Name, Namespace};
-use crate::network::{Network, Refusal};
+use crate::network::{Refusal, attachments};
+use anabranch_sim::Topology;
 
 /// Everything that is created for an emulator.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -85,9 +86,9 @@ impl Plan {
     ///
     /// # Errors
     /// If the network cannot be emulated.
-    pub fn new(name: &Name, network: &Network, settings: &Settings) -> Result<Self, Refusal> {
+    pub fn new(name: &Name, network: &Topology, settings: &Settings) -> Result<Self, Refusal> {
         let emulation = Emulation::new(network)?;
-        let attachments = network.attachments()?;
+        let attachments = attachments(network)?;
         let mut hosts = vec![];
         for (host, interfaces) in attachments.iter().enumerate() {
             let links = interfaces.iter().map(|interface| both_ways(&network.wires[interface.out].id));

@@ -5,8 +5,8 @@
 //!
 //! The modules in the order in which a claim passes through them; no module uses a later one:
 //!
-//! * **Data.** [`files`] opens and creates files. [`document`] is a TOML file with its lines, [`diagnostic`] an error in it. [`scenario`] is the input of a run, [`topology`] its links
-//!   alone. `series` are quantities over time, [`report`] the counts of a run, [`expression`] the arithmetic on both.
+//! * **Data.** [`files`] opens and creates files. [`document`] is a TOML file with its lines, [`diagnostic`] an error in it. [`scenario`] is the input of a run.
+//!   `series` are quantities over time, [`report`] the counts of a run, [`expression`] the arithmetic on both.
 //! * **Load.** [`load`] makes a scenario from its keys; [`own`] has the laws that are not in the registry; `names` has the gauges and series of a run. [`experiment`] is a scenario with axes, measures
 //!   and claims; its `file` has all keys of a file.
 //! * **Run.** `world` builds a scenario in the simulator, `trace` records it. [`run`] runs one scenario, [`sweep`] a grid, [`swarm`] random
@@ -43,7 +43,6 @@ pub mod statistics;
 pub mod stepped;
 pub mod swarm;
 pub mod sweep;
-pub mod topology;
 mod trace;
 pub mod verdict;
 mod world;

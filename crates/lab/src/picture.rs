@@ -53,7 +53,7 @@ pub fn series(scenario: &Scenario) -> Vec<String> {
 fn links(scenario: &Scenario) -> Vec<&str> {
     let mut links: Vec<_> = scenario.links.iter().enumerate().collect();
     // Among equal links, forward directions come before reverse ones.
-    links.sort_by_key(|(index, link)| (link.rate, link.id.ends_with(".reverse"), *index));
+    links.sort_by_key(|(index, link)| (link.spec.rate, link.id.ends_with(".reverse"), *index));
     links.truncate(DRAWN_MAX / 2);
     links.sort_by_key(|(index, _)| *index);
     links.into_iter().map(|(_, link)| link.id.as_str()).collect()

@@ -10,8 +10,8 @@ pub(crate) mod transport;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use anabranch_sim::{DriverSpec, ErrorSpec, HoldSpec, LinkSpec, QueueSpec, RateSpec, ScatterSpec, Spacing, WorldSize};
-use anabranch_units::{Rate, SimSpan, SimTime};
+use anabranch_sim::{DriverSpec, ErrorSpec, HoldSpec, LinkSpec, RouteChange, Spacing, Topology, Wire, WorldSize};
+use anabranch_units::{SimSpan, SimTime};
 
 use self::class::Class;
 use self::transport::Transport;
@@ -32,7 +32,7 @@ pub struct Scenario {
     /// The names of the nodes, by [`NodeIndex`].
     pub(crate) nodes: Vec<String>,
     /// Directions of links; a duplex link is two.
-    pub(crate) links: Vec<Link>,
+    pub(crate) links: Vec<Wire>,
     pub(crate) flows: Vec<Flow>,
     /// The drivers of programs at nodes, where there are delays.
     pub(crate) drivers: BTreeMap<NodeIndex, DriverSpec>,
@@ -53,42 +53,6 @@ pub(crate) enum Clock {
 pub(crate) type NodeIndex = usize;
 /// Position of a link in [`Scenario::links`].
 pub(crate) type LinkIndex = usize;
-
-/// One direction of a link.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Link {
-    /// `LINK` or `LINK.reverse`.
-    pub(crate) id: String,
-    pub(crate) from: NodeIndex,
-    pub(crate) to: NodeIndex,
-    /// The rate; above zero.
-    pub(crate) rate: Rate,
-    pub(crate) delay: SimSpan,
-    pub(crate) queue: QueueSpec,
-    /// The error models before its queue, in order.
-    pub(crate) errors: Vec<ErrorSpec>,
-    pub(crate) hold: Option<HoldSpec>,
-    /// The variation of its rate; below, reordering and duplication.
-    pub(crate) rates: Option<RateSpec>,
-    pub(crate) scatter: ScatterSpec,
-    /// The MTU in bytes; below, its changes.
-    pub(crate) mtu: Option<u32>,
-    pub(crate) mtu_changes: Vec<(SimTime, u32)>,
-    /// Whether packets lose their ECN codepoint.
-    pub(crate) clears_ecn: bool,
-}
-
-impl Link {
-    /// The same for the simulator.
-    pub(crate) fn spec(&self) -> LinkSpec {
-        let spec = LinkSpec::new(self.rate, self.delay).named(&self.id).queue(self.queue.clone());
-        let spec = self.errors.iter().cloned().fold(spec, LinkSpec::error);
-        let spec = self.hold.into_iter().fold(spec, LinkSpec::hold);
-        let spec = self.rates.clone().into_iter().fold(spec, LinkSpec::rates).scatter(self.scatter.clone());
-        let spec = spec.clears_ecn(self.clears_ecn);
-        self.mtu.into_iter().fold(spec, LinkSpec::mtu)
-    }
-}
 
 /// A source and its destination.
 #[derive(Clone, Debug)]
@@ -134,15 +98,6 @@ pub(crate) struct Interfaces {
     pub(crate) weight: u32,
 }
 
-/// A change of a route: from `at` on, packets for `to` leave `node` by `via`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct RouteChange {
-    pub(crate) at: SimTime,
-    pub(crate) node: NodeIndex,
-    pub(crate) to: NodeIndex,
-    pub(crate) via: LinkIndex,
-}
-
 impl Scenario {
     /// The size of its world.
     pub(crate) fn size(&self) -> WorldSize {
@@ -156,6 +111,18 @@ impl Scenario {
             links: self.links.len(),
             hosts: 2 * self.flows.len(),
             flows: self.flows.len(),
+        }
+    }
+
+    /// Its network, for an emulator in which real programs send.
+    pub fn topology(&self) -> Topology {
+        let hosts: BTreeSet<NodeIndex> = self.flows.iter().flat_map(|flow| [flow.from, flow.to]).collect();
+        Topology {
+            seed: self.seed,
+            nodes: self.nodes.clone(),
+            wires: self.links.clone(),
+            routes: self.routes.clone(),
+            hosts: hosts.into_iter().collect(),
         }
     }
 
@@ -181,16 +148,39 @@ impl Scenario {
             &ErrorSpec::PerPacket(p) | &ErrorSpec::PerByte(p) => is_open(p),
             ErrorSpec::GilbertElliott(_) => true,
         };
-        let is_held = |link: &Link| {
+        let is_held = |link: &LinkSpec| {
             link.hold.is_some_and(HoldSpec::is_random)
                 || link.scatter.reorder.is_some()
                 || is_open(link.scatter.duplicates)
         };
-        self.links.iter().any(|link| link.errors.iter().any(loses) || link.queue.is_random() || is_held(link))
+        let mut links = self.links.iter().map(|link| &link.spec);
+        links.any(|link| link.errors.iter().any(loses) || link.queue.is_random() || is_held(link))
             || self.drivers.values().any(|driver| driver.is_random())
             || self.flows.iter().any(|flow| {
                 let arrives = flow.class.as_ref().is_some_and(|class| matches!(class.spacing, Spacing::Exponential(_)));
                 flow.transport.is_random() || !flow.start_jitter.is_zero() || arrives
             })
     }
+
+    /// What its topology leaves out, a sentence each.
+    pub fn left_out(&self) -> Vec<String> {
+        let mut said = vec![];
+        let flows: Vec<&str> = self.flows.iter().map(|flow| flow.id.as_str()).collect();
+        let (shown, more) = flows.split_at(flows.len().min(FLOWS_SHOWN));
+        let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+        said.push(format!("flows send nothing here and only tell which nodes are hosts: {}{more}", shown.join(", ")));
+        if !self.drivers.is_empty() {
+            said.push("[[host]] is left out: programs are woken up by the machine that they run on".to_owned());
+        }
+        if self.clock == Clock::Ns2 {
+            said.push("clock = \"ns2\" is left out: time is counted in whole picoseconds".to_owned());
+        }
+        said
+    }
 }
+
+/// The limit of names in a line.
+const FLOWS_SHOWN: usize = 5;
+
+#[cfg(test)]
+mod tests;

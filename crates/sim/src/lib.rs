@@ -29,6 +29,7 @@
 //!
 //! * `world` connects hosts to the network and runs the event loop. `world::builder` describes a world, `world::limits` bounds
 //!   it.
+//! * `topology` is a network without its traffic, as a scenario names it.
 //! * `host` is the interface to everything that sends and receives: the four sans-I/O methods of [`Host`]. `traffic` has hosts
 //!   that only fill links. `ns2_host`, `sctp_host` and `multihome_host` turn ns-2's agents into hosts, `engine_host` does so with
 //!   the transport, and `datagrams` makes its packets. `workload` is the data that applications offer, `agenda` the timed actions
@@ -89,6 +90,7 @@ mod route;
 mod run_hash;
 mod sctp_host;
 mod sizes;
+mod topology;
 mod trace;
 pub mod traffic;
 mod turn;
@@ -130,6 +132,7 @@ pub use rng::{Stream, Substreams};
 pub use run_hash::RunHash;
 pub use sctp_host::{Ns2Sctp, SctpDelivery, SctpRow};
 pub use sizes::Sizes;
+pub use topology::{RouteChange, Topology, Wire};
 pub use trace::{Trace, TraceRecord};
 pub use workload::{Dialogue, Drawn, Messages, Spacing, Workload};
 pub use world::{BuildError, Builder, LinkSpec, World, WorldSize};

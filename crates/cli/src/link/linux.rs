@@ -9,9 +9,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anabranch_emulator::linux::{self, Claim, DeviceCounts, Failure as Problem, Removed, State};
-use anabranch_emulator::{InvalidName, Name, Network, Plan, RouteChange, Settings, Status, Wire};
+use anabranch_emulator::{InvalidName, Name, Plan, Settings, Status};
 use anabranch_lab::scenario::Scenario;
-use anabranch_lab::topology::Topology;
 use serde::Serialize;
 
 use crate::args::link::{Check, Down, Exec, Link, Named, Up};
@@ -35,9 +34,8 @@ pub(crate) fn link(command: &Link) -> Outcome {
 fn up(args: &Up) -> Outcome {
     let name = name_of(args)?;
     let document = Inputs::default().read_document(&args.file, &args.overrides)?;
-    let topology = Scenario::parse(&document)?.topology();
-    let notes = topology.left_out.clone();
-    let network = network(topology);
+    let scenario = Scenario::parse(&document)?;
+    let (network, notes) = (scenario.topology(), scenario.left_out());
     let settings =
         Settings { mtu: args.mtu, congestion_control: args.congestion_control.clone(), offload: args.offload };
     // Errors of the network are found before anything is created.
@@ -257,28 +255,6 @@ fn name_of(args: &Up) -> Result<Name, Failure> {
 
 fn invalid(name: InvalidName) -> Failure {
     Failure::usage(name.to_string())
-}
-
-fn network(topology: Topology) -> Network {
-    let wires = topology.links.into_iter();
-    let routes = topology.routes.into_iter();
-    Network {
-        seed: topology.seed,
-        nodes: topology.nodes,
-        wires: wires
-            .map(|link| Wire {
-                id: link.id,
-                from: link.from,
-                to: link.to,
-                spec: link.spec,
-                mtu_changes: link.mtu_changes,
-            })
-            .collect(),
-        routes: routes
-            .map(|route| RouteChange { at: route.at, node: route.node, to: route.to, via: route.via })
-            .collect(),
-        hosts: topology.ends,
-    }
 }
 
 impl From<Problem> for Failure {

@@ -1,10 +1,9 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use anabranch_sim::{ErrorSpec, LinkSpec, QueueSpec};
+use anabranch_sim::{ErrorSpec, LinkSpec, QueueSpec, RouteChange, Wire};
 use anabranch_units::{Rate, SimSpan};
 
 use super::*;
-use crate::network::{RouteChange, Wire};
 use crate::packet::tests::ipv4;
 
 const H0: Interface = Interface { host: 0, number: 0 };
@@ -20,12 +19,12 @@ fn spec(delay_ms: u64) -> LinkSpec {
 }
 
 fn wire(id: &str, from: usize, to: usize, spec: LinkSpec) -> Wire {
-    Wire { id: id.to_owned(), from, to, spec: spec.named(id), mtu_changes: vec![] }
+    Wire { id: id.to_owned(), from, to, spec, mtu_changes: vec![] }
 }
 
-fn network(nodes: &[&str], hosts: &[usize], wires: Vec<Wire>) -> Network {
+fn network(nodes: &[&str], hosts: &[usize], wires: Vec<Wire>) -> Topology {
     let nodes = nodes.iter().map(|&name| name.to_owned()).collect();
-    Network { seed: 1, nodes, wires, routes: vec![], hosts: hosts.to_vec() }
+    Topology { seed: 1, nodes, wires, routes: vec![], hosts: hosts.to_vec() }
 }
 
 /// Hosts h0 and h1 with a link in each direction; `there` is the forward one.
@@ -141,7 +140,7 @@ fn a_router_forwards_and_changes_its_route() {
         wire("out.reverse", 1, 3, spec(1)),
     ];
     let route = RouteChange { at: millis(500), node: 2, to: 1, via: 4 };
-    let network = Network { routes: vec![route], ..network(&["h0", "h1", "r0", "r1"], &[0, 1], wires) };
+    let network = Topology { routes: vec![route], ..network(&["h0", "h1", "r0", "r1"], &[0, 1], wires) };
     let mut emulation = Emulation::new(&network).unwrap();
     emulation.enter(millis(0), H0, &ipv4(H1.ipv4(), 1000)).unwrap();
     emulation.enter(millis(600), H0, &ipv4(H1.ipv4(), 1000)).unwrap();

@@ -10,7 +10,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use anabranch_sim::LinkSpec;
+use anabranch_sim::{LinkSpec, Topology, Wire};
 use anabranch_units::{Bytes, Rate, SimSpan};
 use serde::Serialize;
 
@@ -19,7 +19,6 @@ use super::{Claim, Failure, control, down, namespace, state, up};
 use crate::address::Interface;
 use crate::histogram::Histogram;
 use crate::name::{InvalidName, Name};
-use crate::network::{Network, Wire};
 use crate::plan::{Plan, Settings};
 use crate::status::{Lateness, Status};
 
@@ -127,12 +126,12 @@ fn socket(error: io::Error) -> Failure {
     Failure::failed("a socket of the check", error)
 }
 
-fn network(check: &Check) -> Network {
+fn network(check: &Check) -> Topology {
     let wire = |id: &str, from, to| {
-        let spec = LinkSpec::new(check.rate, check.delay).named(id);
+        let spec = LinkSpec::new(check.rate, check.delay);
         Wire { id: id.to_owned(), from, to, spec, mtu_changes: vec![] }
     };
-    Network {
+    Topology {
         seed: 1,
         nodes: ["h0", "h1"].map(str::to_owned).to_vec(),
         wires: vec![wire("check", 0, 1), wire("check.reverse", 1, 0)],

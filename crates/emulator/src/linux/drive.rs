@@ -24,9 +24,9 @@ use super::offload::Offload;
 use crate::address::Interface;
 use crate::emulation::Emulation;
 use crate::histogram::Histogram;
-use crate::network::Network;
 use crate::plan::Settings;
 use crate::status::{Lateness, Status};
+use anabranch_sim::Topology;
 
 /// Moves packets between devices and the world.
 pub(super) struct Driver {
@@ -37,7 +37,7 @@ pub(super) struct Driver {
 
 /// The state without the descriptors.
 struct Mover {
-    network: Network,
+    network: Topology,
     emulation: Emulation,
     /// The real time of the world's time zero.
     begin: Instant,
@@ -58,7 +58,7 @@ const PACKET_MAX: usize = 1 << 16;
 
 impl Driver {
     pub(super) fn new(
-        network: Network,
+        network: Topology,
         devices: Vec<(Interface, SyncDevice)>,
         settings: &Settings,
         requests: Requests,

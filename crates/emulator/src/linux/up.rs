@@ -10,8 +10,8 @@ use super::state::{self, State};
 use super::{Failure, control, namespace};
 use crate::address::Interface;
 use crate::name::Name;
-use crate::network::Network;
 use crate::plan::{Plan, Settings};
+use anabranch_sim::Topology;
 
 /// The claimed name of an emulator that is starting.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ impl Claim {
 pub fn serve(
     claim: Claim,
     file: &str,
-    network: Network,
+    network: Topology,
     settings: &Settings,
     ready: impl FnOnce(&Plan),
 ) -> Result<(), Failure> {

@@ -1,17 +1,16 @@
-use anabranch_sim::LinkSpec;
+use anabranch_sim::{LinkSpec, Topology, Wire};
 use anabranch_units::{Rate, SimSpan};
 
 use super::*;
-use crate::network::Wire;
 
 fn wire(id: &str, from: usize, to: usize) -> Wire {
-    let spec = LinkSpec::new(Rate::from_bits_per_second(1_000_000), SimSpan::from_millis(1)).named(id);
+    let spec = LinkSpec::new(Rate::from_bits_per_second(1_000_000), SimSpan::from_millis(1));
     Wire { id: id.to_owned(), from, to, spec, mtu_changes: vec![] }
 }
 
 fn plan(wires: Vec<Wire>) -> Plan {
     let nodes = ["h0", "h1"].map(str::to_owned).to_vec();
-    let network = Network { seed: 1, nodes, wires, routes: vec![], hosts: vec![0, 1] };
+    let network = Topology { seed: 1, nodes, wires, routes: vec![], hosts: vec![0, 1] };
     Plan::new(&"test".parse().unwrap(), &network, &Settings::default()).unwrap()
 }
 

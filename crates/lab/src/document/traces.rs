@@ -127,7 +127,7 @@ mod tests {
         let text = format!("extends = \"base/net.toml\"\n{own}");
         let document = Document::parse_with("net/own.toml", &text, &mut bases).map_err(|error| error.to_string())?;
         let scenario = Scenario::parse(&document).map_err(|error| error.to_string())?;
-        Ok(scenario.links.iter().map(|link| link.rate.bits_per_second()).collect())
+        Ok(scenario.links.iter().map(|link| link.spec.rate.bits_per_second()).collect())
     }
 
     #[test]

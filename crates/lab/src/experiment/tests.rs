@@ -249,7 +249,7 @@ fn only_the_papers_own_protocols_have_a_twin() {
 
 #[test]
 fn a_twin_sets_what_the_experiment_says_for_it() {
-    let errors = |more: &str| twin_of("transport = \"ns2/fast\"", more).unwrap().links[0].errors.clone();
+    let errors = |more: &str| twin_of("transport = \"ns2/fast\"", more).unwrap().links[0].spec.errors.clone();
     assert_eq!(errors(""), []);
     let at = errors("[engine]\n\"link.a.error\" = { kind = \"at\", times = [\"500ms\"] }\n");
     assert_eq!(at, [ErrorSpec::At(vec![SimTime::ZERO + SimSpan::from_millis(500)])]);

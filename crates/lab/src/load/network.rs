@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use anabranch_sim::{DriverSpec, ErrorSpec, QueueSpec, Reads, Stamps};
+use anabranch_sim::{DriverSpec, ErrorSpec, LinkSpec, QueueSpec, Reads, RouteChange, Stamps, Wire};
 use anabranch_units::{Rate, SimSpan, SimTime};
 
 use super::changing::{self, Service};
@@ -17,7 +17,7 @@ use crate::diagnostic::{Diagnostic, Fault, suggestion};
 use crate::document::{Document, Path, Plugins};
 use crate::scenario::class::EmptyPath;
 use crate::scenario::transport::Transport;
-use crate::scenario::{Clock, Flow, Interfaces, Link, LinkIndex, NodeIndex, RouteChange, Scenario};
+use crate::scenario::{Clock, Flow, Interfaces, LinkIndex, NodeIndex, Scenario};
 
 /// The keys of a file that describe the network and its traffic.
 pub(crate) struct NetworkKeys<'a> {
@@ -104,7 +104,7 @@ fn errors(error: &PartKeys<ErrorSpec>, outages: &[ErrorSpec], path: &Path) -> Ch
 #[derive(Default)]
 struct Network {
     nodes: Vec<String>,
-    links: Vec<Link>,
+    links: Vec<Wire>,
     /// The position of each name in these two lists.
     node_indices: BTreeMap<String, NodeIndex>,
     link_indices: BTreeMap<String, LinkIndex>,
@@ -140,10 +140,8 @@ impl Network {
             Service { rate, changes: &keys.rate_changes, period: keys.rate_period, trace: keys.trace.as_ref() };
         let (rate, rates) = service.check(path)?;
         let delays = changing::delays(&keys.delay_changes, keys.delay_period, path)?;
-        let link = Link {
-            id: id.clone(),
-            from,
-            to,
+        let spec = LinkSpec {
+            name: None,
             rate,
             rates,
             scatter: changing::scatter(keys.reorder.as_ref(), keys.duplicate, delays.clone(), path)?,
@@ -152,21 +150,19 @@ impl Network {
             errors: errors(&keys.error, &outages, path)?,
             hold: keys.hold.as_ref().map(|hold| hold.check(&path.key("hold"))).transpose()?,
             mtu: keys.mtu.map(|most| mtu(most, path)).transpose()?,
-            mtu_changes,
             clears_ecn: keys.clear_ecn,
         };
-        let back = Link {
-            id: format!("{id}.reverse"),
-            from: to,
-            to: from,
+        let back_spec = LinkSpec {
             queue: QueueSpec::default(),
             errors: outages.clone(),
             hold: None,
             clears_ecn: false,
             rates: None,
             scatter: changing::scatter(None, None, delays.clone(), path)?,
-            ..link.clone()
+            ..spec.clone()
         };
+        let link = Wire { id: id.clone(), from, to, spec, mtu_changes };
+        let back = Wire { id: format!("{id}.reverse"), from: to, to: from, spec: back_spec, ..link.clone() };
         self.neighbours[from].push(to);
         if keys.duplex {
             self.neighbours[to].push(from);
@@ -176,22 +172,19 @@ impl Network {
             let at = path.key("reverse");
             let own = reverse.rate.map(|rate| positive(rate.0, &at.key("rate"))).transpose()?;
             // A direction with a trace has no other rate.
-            let rate = if reverse.trace.is_some() { own } else { own.or(Some(back.rate)) };
+            let rate = if reverse.trace.is_some() { own } else { own.or(Some(back.spec.rate)) };
             let (changes, period, trace) = (&reverse.rate_changes, reverse.rate_period, reverse.trace.as_ref());
             let (rate, rates) = Service { rate, changes, period, trace }.check(&at)?;
             let scatter = changing::scatter(reverse.reorder.as_ref(), reverse.duplicate, delays, &at)?;
-            let delay = reverse.delay.map_or(back.delay, |delay| delay.0);
+            let delay = reverse.delay.map_or(back.spec.delay, |delay| delay.0);
             let queue = reverse.queue.check(&at.key("queue"))?;
             let errors = errors(&reverse.error, &outages, &at)?;
             let hold = reverse.hold.as_ref().map(|hold| hold.check(&at.key("hold"))).transpose()?;
             let most = reverse.mtu.map(|most| mtu(most, &path.key("reverse"))).transpose()?;
-            let mtu = most.or(back.mtu);
+            let mtu = most.or(back.spec.mtu);
             let clears_ecn = reverse.clear_ecn;
-            self.push(
-                Link { rate, rates, scatter, delay, queue, errors, hold, mtu, clears_ecn, ..back },
-                clock,
-                &path.key("reverse"),
-            )?;
+            let spec = LinkSpec { name: None, rate, rates, scatter, delay, queue, errors, hold, mtu, clears_ecn };
+            self.push(Wire { spec, ..back }, clock, &at)?;
         } else if keys.duplex {
             self.push(back, clock, path)?;
         }
@@ -199,14 +192,14 @@ impl Network {
     }
 
     /// Adds the direction of a link at `path`, if the simulator supports it.
-    fn push(&mut self, link: Link, clock: ClockKeys, path: &Path) -> Checked<()> {
+    fn push(&mut self, link: Wire, clock: ClockKeys, path: &Path) -> Checked<()> {
         if clock == ClockKeys::Ns2 {
-            link.spec().check_ns2_clock(&link.id).map_err(|_| match link.queue.decides_at_head() {
+            link.spec.check_ns2_clock(&link.id).map_err(|_| match link.spec.queue.decides_at_head() {
                 true => {
                     let fault = Fault::new("a queue that decides at its head keeps exact time and not ns-2's");
                     (path.key("queue"), fault.remedy("remove clock = \"ns2\""))
                 }
-                false if link.hold.is_none() => {
+                false if link.spec.hold.is_none() => {
                     let fault = Fault::new(
                         "a link whose rate, delay or order of packets changes keeps exact time and not ns-2's",
                     );
@@ -218,7 +211,7 @@ impl Network {
                 }
             })?;
         }
-        let possible = link.spec().check(&link.id);
+        let possible = link.spec.check(&link.id);
         possible.map_err(|error| (path.clone(), Fault::new(error.to_string()).remedy("change this link")))?;
         self.link_indices.insert(link.id.clone(), self.links.len());
         self.links.push(link);
@@ -297,7 +290,7 @@ impl Network {
 
     fn interfaces(&self, pair: &Pair<'_>, (from, to): (NodeIndex, NodeIndex), path: &Path) -> Checked<Interfaces> {
         // One direction of a link by its name, and the other direction.
-        let both = |name: &Name, key: &str, fits: &dyn Fn(&Link) -> bool, what: String| {
+        let both = |name: &Name, key: &str, fits: &dyn Fn(&Wire) -> bool, what: String| {
             let reverse = format!("{}.reverse", name.0);
             let find = |id: &str| self.link_indices.get(id).copied();
             match (find(&name.0), find(&reverse)) {
@@ -311,8 +304,8 @@ impl Network {
                 }
             }
         };
-        let leaves = |link: &Link| link.from == from;
-        let arrives = |link: &Link| link.to == to;
+        let leaves = |link: &Wire| link.from == from;
+        let arrives = |link: &Wire| link.to == to;
         let (first, back_last) = both(pair.first, "first", &leaves, format!("leaves node `{}`", self.nodes[from]))?;
         let (last, back_first) = both(pair.last, "last", &arrives, format!("leads to node `{}`", self.nodes[to]))?;
         for (start, end) in [(first, last), (back_first, back_last)] {
@@ -404,8 +397,8 @@ impl Network {
             let pairs: Vec<_> = route.windows(2).map(|pair| (pair[1], pair[0])).collect();
             pairs.into_iter().filter_map(|ends| self.links.iter().find(|link| (link.from, link.to) == ends))
         };
-        let delay = |from, to| links(from, to).fold(SimSpan::ZERO, |sum, link| sum.saturating_add(link.delay));
-        let rate = links(from, to).map(|link| link.rate).min().unwrap_or(Rate::from_bits_per_second(1));
+        let delay = |from, to| links(from, to).fold(SimSpan::ZERO, |sum, link| sum.saturating_add(link.spec.delay));
+        let rate = links(from, to).map(|link| link.spec.rate).min().unwrap_or(Rate::from_bits_per_second(1));
         EmptyPath { delay: delay(from, to), delay_back: delay(to, from), rate }
     }
 }

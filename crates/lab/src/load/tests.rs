@@ -72,10 +72,10 @@ fn a_chain_is_two_directions_and_a_flow() {
     assert_eq!(scenario.duration, SimSpan::from_secs(100));
     let [there, back] = &scenario.links[..] else { panic!("two directions, not {:?}", scenario.links) };
     assert_eq!((there.id.as_str(), there.from, there.to), ("a", 0, 1));
-    assert_eq!(there.queue, QueueSpec::packets(10));
+    assert_eq!(there.spec.queue, QueueSpec::packets(10));
     assert_eq!((back.id.as_str(), back.from, back.to), ("a.reverse", 1, 0));
-    assert_eq!((back.rate, back.delay), (there.rate, there.delay));
-    assert_eq!(back.queue, QueueSpec::packets(50), "ns-2's default on the way back");
+    assert_eq!((back.spec.rate, back.spec.delay), (there.spec.rate, there.spec.delay));
+    assert_eq!(back.spec.queue, QueueSpec::packets(50), "ns-2's default on the way back");
     let Transport::Ns2 { sender, .. } = &scenario.flows[0].transport else { panic!("an agent of ns-2") };
     assert_eq!(sender.packet_size(), 1040);
     assert!(!scenario.is_random());
@@ -86,11 +86,11 @@ fn the_way_back_can_be_different() {
     let reverse = r#"reverse = { rate = "1Mbit/s", queue = { kind = "drop_tail", packets = 7 }, error = { kind = "uniform", rate = 0.01 } }"#;
     let scenario = parse(&CHAIN.replacen("delay =", &format!("{reverse}\ndelay ="), 1)).unwrap();
     let back = &scenario.links[1];
-    assert_eq!(back.rate, Rate::from_bits_per_second(1_000_000));
-    assert_eq!(back.delay, SimSpan::from_millis(100));
-    assert_eq!(back.queue, QueueSpec::packets(7));
-    assert_eq!(back.errors, [ErrorSpec::PerPacket(0.01)]);
-    assert_eq!(scenario.links[0].errors, [], "errors act in one direction");
+    assert_eq!(back.spec.rate, Rate::from_bits_per_second(1_000_000));
+    assert_eq!(back.spec.delay, SimSpan::from_millis(100));
+    assert_eq!(back.spec.queue, QueueSpec::packets(7));
+    assert_eq!(back.spec.errors, [ErrorSpec::PerPacket(0.01)]);
+    assert_eq!(scenario.links[0].spec.errors, [], "errors act in one direction");
     assert!(scenario.is_random());
 }
 
@@ -379,9 +379,9 @@ fn overrides_change_any_key() {
     .unwrap();
     assert_eq!((scenario.seed, scenario.duration), (7, SimSpan::from_secs(5)));
     let link = &scenario.links[0];
-    assert_eq!(link.rate, Rate::from_bits_per_second(2_000_000));
-    assert_eq!(link.queue, QueueSpec::packets(20));
-    assert_eq!(link.errors, [ErrorSpec::List(vec![3, 1, 3])]);
+    assert_eq!(link.spec.rate, Rate::from_bits_per_second(2_000_000));
+    assert_eq!(link.spec.queue, QueueSpec::packets(20));
+    assert_eq!(link.spec.errors, [ErrorSpec::List(vec![3, 1, 3])]);
     assert_eq!(scenario.flows[0].law_name.as_deref(), Some("vegas"));
 }
 

@@ -1,37 +1,37 @@
 //! The network of a scenario in words.
 
 use anabranch_cc::settings::Part;
-use anabranch_sim::{ErrorSpec, QueueSpec};
+use anabranch_sim::{ErrorSpec, LinkSpec, QueueSpec, Wire};
 
 use super::{Topology, TopologyFlow, TopologyLink};
-use crate::scenario::{Link, Scenario};
+use crate::scenario::Scenario;
 
 impl Topology {
     /// The network of `scenario`.
     pub(crate) fn of(scenario: &Scenario) -> Self {
         let node = |index: usize| scenario.nodes[index].clone();
-        let way_back = |link: &Link| {
+        let way_back = |link: &Wire| {
             let id = format!("{}.reverse", link.id);
             scenario.links.iter().find(move |other| other.id == id)
         };
         let mut links = Vec::new();
         for link in scenario.links.iter().filter(|link| !link.id.ends_with(".reverse")) {
             let back = way_back(link);
-            let show = |shown: &Link, is_duplex| TopologyLink {
+            let show = |shown: &Wire, is_duplex| TopologyLink {
                 id: shown.id.clone(),
                 from: node(shown.from),
                 to: node(shown.to),
-                rate: shown.rate.to_string(),
-                delay: delay(shown),
-                queue: shown.queue.shown(),
-                error: (!shown.errors.is_empty())
-                    .then(|| shown.errors.iter().map(error).collect::<Vec<_>>().join("; ")),
+                rate: shown.spec.rate.to_string(),
+                delay: delay(&shown.spec),
+                queue: shown.spec.queue.shown(),
+                error: (!shown.spec.errors.is_empty())
+                    .then(|| shown.spec.errors.iter().map(error).collect::<Vec<_>>().join("; ")),
                 is_duplex,
             };
             // The default of a reverse direction.
-            let is_plain = |back: &Link| {
-                let plain = Link { queue: QueueSpec::default(), errors: outages(link), hold: None, ..link.clone() };
-                *back == Link { id: back.id.clone(), from: link.to, to: link.from, ..plain }
+            let is_plain = |back: &Wire| {
+                let errors = outages(&link.spec);
+                back.spec == LinkSpec { queue: QueueSpec::default(), errors, hold: None, ..link.spec.clone() }
             };
             match back {
                 Some(back) if !is_plain(back) => links.extend([show(link, false), show(back, false)]),
@@ -49,7 +49,7 @@ impl Topology {
 }
 
 /// The outages, which a link has in both directions.
-fn outages(link: &Link) -> Vec<ErrorSpec> {
+fn outages(link: &LinkSpec) -> Vec<ErrorSpec> {
     link.errors
         .iter()
         .filter(|error| matches!(error, ErrorSpec::Outage { .. } | ErrorSpec::Outages { .. }))
@@ -58,7 +58,7 @@ fn outages(link: &Link) -> Vec<ErrorSpec> {
 }
 
 /// The delay of a link, with its hold.
-fn delay(link: &Link) -> String {
+fn delay(link: &LinkSpec) -> String {
     let mtu = link.mtu.map_or_else(String::new, |mtu| format!(", packets of up to {mtu} B"));
     let ecn = if link.clears_ecn { ", clears ECN" } else { "" };
     let delay = format!("{}{mtu}{ecn}", link.delay);

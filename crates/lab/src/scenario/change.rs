@@ -84,10 +84,10 @@ impl Scenario {
         let mut scale = Scale { way: change.way, has_changed: false };
         match change.input {
             Input::Alpha => scenario.flows.iter_mut().for_each(|flow| scale.alpha(&mut flow.transport)),
-            Input::Queues => scenario.links.iter_mut().for_each(|link| scale.queue(&mut link.queue)),
+            Input::Queues => scenario.links.iter_mut().for_each(|link| scale.queue(&mut link.spec.queue)),
             Input::Window => scenario.flows.iter_mut().for_each(|flow| scale.window(&mut flow.transport)),
             Input::ErrorRate => {
-                scenario.links.iter_mut().flat_map(|link| &mut link.errors).for_each(|error| scale.error(error));
+                scenario.links.iter_mut().flat_map(|link| &mut link.spec.errors).for_each(|error| scale.error(error));
             }
         }
         scale.has_changed.then_some(scenario)

@@ -34,7 +34,7 @@ impl Scenario {
             }
         }
         let of_link =
-            |link: &super::Link| LINK_SERIES.iter().map(|it| format!("link.{}.{}", link.id, it.name)).collect();
+            |link: &anabranch_sim::Wire| LINK_SERIES.iter().map(|it| format!("link.{}.{}", link.id, it.name)).collect();
         names.extend(self.links.iter().flat_map(|link| -> Vec<String> { of_link(link) }));
         names
     }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use anabranch_sim::{BuildError, Builder, Capture, Control, GaugeListener, LinkId, NodeId, Observed, Port, Workload};
+use anabranch_sim::{BuildError, Builder, Capture, GaugeListener, LinkId, Observed, Port, Workload};
 
 use super::clock::{Clocks, clocks};
 use super::hosts::Hosts;
@@ -49,11 +49,7 @@ impl<'a> Parts<'a> {
         if scenario.is_multipath {
             builder.multipath();
         }
-        let nodes: Vec<NodeId> = scenario.nodes.iter().map(|name| builder.node(name)).collect();
-        let mut links = Vec::with_capacity(scenario.links.len());
-        for link in &scenario.links {
-            links.push(builder.link(nodes[link.from], nodes[link.to], link.spec())?);
-        }
+        let (nodes, links) = builder.network(&scenario.nodes, &scenario.links)?;
         let wanted = Wanted::new(scenario, recording);
         let detail = wanted.detail(scenario);
         let Clocks { starts, phases, random } = clocks(scenario, &builder);
@@ -86,16 +82,7 @@ impl<'a> Parts<'a> {
             let messages = if flow.class.is_some() { messages } else { Vec::new() };
             flows.push(Ends { source, sink, flow: builder.flow(source, sink)?, start, messages });
         }
-        // Before the flows: at equal times the route changes first, so that it holds for packets that are sent at that time.
-        for route in &scenario.routes {
-            let to = builder.address(nodes[route.to])?;
-            builder.at(route.at, Control::Route { node: nodes[route.node], to, via: Some(links[route.via]) })?;
-        }
-        for (link, &id) in scenario.links.iter().zip(&links) {
-            for &(at, mtu) in &link.mtu_changes {
-                builder.at(at, Control::Mtu { link: id, mtu })?;
-            }
-        }
+        builder.changes((&nodes, &links), &scenario.routes, &scenario.links)?;
         for (flow, ends) in scenario.flows.iter().zip(&flows) {
             match flow.transport.workload() {
                 Workload::Bulk | Workload::Dialogue(_) => builder.start(ends.start, ends.source)?,

@@ -1,12 +1,12 @@
 //! Remarks on a run that its numbers alone do not show.
 
-use anabranch_sim::{Counts, Direction, DropReason, DropTailParameters, ErrorSpec, WindowLimit, Workload};
+use anabranch_sim::{Counts, Direction, DropReason, DropTailParameters, ErrorSpec, LinkSpec, WindowLimit, Workload};
 use anabranch_units::SimTime;
 
 use super::{Ends, Simulation};
 use crate::report::{FlowReport, LinkReport};
+use crate::scenario::Flow;
 use crate::scenario::transport::Transport;
-use crate::scenario::{Flow, Link};
 
 impl Simulation<'_> {
     /// Remarks on flows without traffic, with the reason, and on windows that limit a flow.
@@ -56,7 +56,11 @@ impl Simulation<'_> {
                         Counts { too_long: 1.., .. } => DropReason::TooLong,
                         _ => DropReason::Queue,
                     };
-                    return format!("link `{}` lost {lost} of {what}: {}", link.id, cause(link, reason, flow.packet));
+                    return format!(
+                        "link `{}` lost {lost} of {what}: {}",
+                        link.id,
+                        cause(&link.spec, reason, flow.packet)
+                    );
                 }
                 _ => {}
             }
@@ -97,7 +101,7 @@ const LIMITED_SHARE: f64 = 0.5;
 const BUSY_SHARE: f64 = 0.95;
 
 /// Why a link loses everything of a flow.
-fn cause(link: &Link, reason: DropReason, packet: u64) -> String {
+fn cause(link: &LinkSpec, reason: DropReason, packet: u64) -> String {
     let polices = link.errors.iter().find_map(|error| match error {
         ErrorSpec::Policer { burst, .. } if burst.count() < packet => Some(burst),
         _ => None,

@@ -16,7 +16,7 @@ fn with(keys: &str) -> Result<Scenario, String> {
 
 fn queue(keys: &str) -> Result<QueueSpec, String> {
     let text = CHAIN.replacen("{ kind = \"drop_tail\", packets = 10 }", keys, 1);
-    parse(&text).map(|scenario| scenario.links[0].queue.clone()).map_err(|error| error.to_string())
+    parse(&text).map(|scenario| scenario.links[0].spec.queue.clone()).map_err(|error| error.to_string())
 }
 
 #[test]
@@ -65,27 +65,27 @@ fn rates_and_delays_change_in_steps() {
     let [there, back] = &scenario.links[..] else { panic!("a duplex link is two") };
     let rate = |megabits: u64| Rate::from_bits_per_second(1_000_000 * megabits);
     let rates = Steps { steps: vec![(MS(5), rate(0)), (MS(7), rate(2))], period: Some(MS(20)) };
-    assert_eq!((there.rate, there.rates.clone()), (rate(10), Some(RateSpec::Steps(rates))));
-    assert_eq!((back.rate, back.rates.clone()), (rate(10), None));
+    assert_eq!((there.spec.rate, there.spec.rates.clone()), (rate(10), Some(RateSpec::Steps(rates))));
+    assert_eq!((back.spec.rate, back.spec.rates.clone()), (rate(10), None));
     let delays = Some(Steps { steps: vec![(MS(15_000), MS(40))], period: Some(MS(30_000)) });
-    assert_eq!((&there.scatter.delays, &back.scatter.delays), (&delays, &delays), "both ways");
+    assert_eq!((&there.spec.scatter.delays, &back.spec.scatter.delays), (&delays, &delays), "both ways");
     let reorder = ReorderSpec { share: 0.1, extra: DelaySpec::Uniform(MS(3)) };
-    assert_eq!((there.scatter.reorder, back.scatter.reorder), (Some(reorder), None));
-    assert!((there.scatter.duplicates - 0.01).abs() < 1e-12 && scenario.is_random());
+    assert_eq!((there.spec.scatter.reorder, back.spec.scatter.reorder), (Some(reorder), None));
+    assert!((there.spec.scatter.duplicates - 0.01).abs() < 1e-12 && scenario.is_random());
     let first = SimTime::ZERO + MS(15_000);
-    assert_eq!(there.errors, [ErrorSpec::Outages { first, length: MS(100), every: MS(15_000) }]);
+    assert_eq!(there.spec.errors, [ErrorSpec::Outages { first, length: MS(100), every: MS(15_000) }]);
 }
 
 #[test]
 fn a_trace_is_a_list() {
-    let trace = |scenario: &Scenario| match &scenario.links[0].rates {
+    let trace = |scenario: &Scenario| match &scenario.links[0].spec.rates {
         Some(RateSpec::Trace(DeliveryTrace { opportunities })) => opportunities.to_vec(),
         other => panic!("{other:?} is no trace"),
     };
     let scenario = with("trace = [3, 3, 8]").unwrap();
     assert_eq!(trace(&scenario), [3, 3, 8].map(MS));
     // 3 · 1504 B in 8 ms.
-    assert_eq!(scenario.links[1].rate, Rate::from_bits_per_second(3 * 1504 * 1000));
+    assert_eq!(scenario.links[1].spec.rate, Rate::from_bits_per_second(3 * 1504 * 1000));
     assert!(with("trace = \"cell.up\"").unwrap_err().contains("no other file is read here"));
 }
 

@@ -24,7 +24,7 @@ fn queues_and_errors_that_lose_everything_or_nothing_are_refused() {
 #[test]
 fn a_queue_counts_packets_or_bytes() {
     let with = |keys: &str| CHAIN.replacen("packets = 10", keys, 1);
-    let queue = |keys: &str| parse(&with(keys)).unwrap().links[0].queue.clone();
+    let queue = |keys: &str| parse(&with(keys)).unwrap().links[0].spec.queue.clone();
     assert_eq!(queue("packets = 10"), QueueSpec::packets(10));
     assert_eq!(queue("bytes = \"15kB\""), QueueSpec::bytes(15_000));
     for keys in ["packets = 10, bytes = \"15kB\"", "bytes = \"0B\""] {
@@ -41,7 +41,7 @@ fn a_policer_has_a_rate() {
         let error = format!("error = {{ kind = \"policer\", rate = \"{rate}\", burst = \"15kB\" }}\nqueue =");
         CHAIN.replacen("queue =", &error, 1)
     };
-    assert!(matches!(parse(&with("1Mbit/s")).unwrap().links[0].errors[..], [ErrorSpec::Policer { .. }]));
+    assert!(matches!(parse(&with("1Mbit/s")).unwrap().links[0].spec.errors[..], [ErrorSpec::Policer { .. }]));
     assert_text_refused(&with("0bit/s"), "chain.toml:10:36: nothing passes a link of 0 bit/s; use a rate above 0bit/s");
 }
 
@@ -54,7 +54,7 @@ fn an_outage_cuts_both_ways() {
     let scenario = parse(&with("3s")).unwrap();
     let time = |s| SimTime::ZERO + SimSpan::from_secs(s);
     let outage = [ErrorSpec::Outage { from: time(2), until: time(3) }];
-    assert_eq!((&scenario.links[0].errors[..], &scenario.links[1].errors[..]), (&outage[..], &outage[..]));
+    assert_eq!((&scenario.links[0].spec.errors[..], &scenario.links[1].spec.errors[..]), (&outage[..], &outage[..]));
     assert_text_refused(
         &with("2s"),
         "chain.toml:10:35: an outage ends before it begins; make `until` later than `from`",
@@ -92,15 +92,15 @@ fn hold_is_read_and_impossible_one_is_refused() {
     let with = |hold: &str| CHAIN.replacen("queue =", &format!("hold = {{ {hold} }}\nqueue ="), 1);
     let scenario = parse(&with("kind = \"grid\", every = \"4ms\"")).unwrap();
     // The reverse direction has its own hold, or none.
-    let holds: Vec<_> = scenario.links.iter().map(|link| link.hold).collect();
+    let holds: Vec<_> = scenario.links.iter().map(|link| link.spec.hold).collect();
     assert_eq!(holds, [Some(HoldSpec::Grid(SimSpan::from_millis(4))), None]);
     assert!(!scenario.is_random() && parse(&with("kind = \"uniform\", most = \"4ms\"")).unwrap().is_random());
     let set = "link.a.reverse={ hold = { kind = \"gather\", span = \"1ms\" } }";
     let scenario = parse_set(CHAIN, &[set]).unwrap();
-    assert_eq!(scenario.links[1].hold, Some(HoldSpec::Gather(SimSpan::from_millis(1))));
+    assert_eq!(scenario.links[1].spec.hold, Some(HoldSpec::Gather(SimSpan::from_millis(1))));
     let scenario = parse(&with("kind = \"stalls\", every = \"1s\", most = \"50ms\"")).unwrap();
     let stalls = HoldSpec::Stalls { every: SimSpan::from_secs(1), most: SimSpan::from_millis(50) };
-    assert!(scenario.links[0].hold == Some(stalls) && scenario.is_random());
+    assert!(scenario.links[0].spec.hold == Some(stalls) && scenario.is_random());
     assert_text_refused(
         &with("kind = \"stalls\", every = \"0s\", most = \"50ms\""),
         "chain.toml:10:35: what is held for no time is not held; use a time above 0s, or remove it",
@@ -122,7 +122,7 @@ fn hold_is_read_and_impossible_one_is_refused() {
 #[test]
 fn a_link_takes_packets_up_to_its_mtu() {
     let with = |mtu: &str| CHAIN.replacen("queue =", &format!("mtu = \"{mtu}\"\nqueue ="), 1);
-    let mtus = |scenario: Scenario| scenario.links.iter().map(|link| link.mtu).collect::<Vec<_>>();
+    let mtus = |scenario: Scenario| scenario.links.iter().map(|link| link.spec.mtu).collect::<Vec<_>>();
     assert_eq!(mtus(parse(&with("1400B")).unwrap()), [Some(1400); 2], "both ways");
     let back = parse_set(CHAIN, &["link.a.reverse={ mtu = \"1280B\" }"]).unwrap();
     assert_eq!(mtus(back), [None, Some(1280)]);
