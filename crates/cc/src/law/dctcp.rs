@@ -12,12 +12,10 @@
 //! * alpha is updated at the end of a round, the window at the first mark of one, as in Linux; sec. 3.3 does both at the end of a window of data.
 //! * Marks are counted by the transport's own feedback, exactly; so the state machine of sec. 3.2 for delayed acknowledgements is not needed.
 
-use crate::controller::{
-    Ack, Controller, Gauges, Limit, Loss, PathView, Phase, Reduction, Restart, Round, Signal, WINDOW_MIN,
-};
-use crate::law::reno;
+use crate::controller::{Ack, Controller, Gauges, Loss, PathView, Reduction, Restart, Round, Signal, WINDOW_MIN};
+use crate::law::reno::{self, Reno};
 use crate::row::{Law, LossContract, LossResponse, Row};
-use crate::settings::{Fields, INITIAL_WINDOW, Table};
+use crate::settings::{Fields, INITIAL_WINDOW, Table, WindowSettings};
 
 pub(crate) const ROW: Row = Row {
     name: "dctcp",
@@ -73,6 +71,16 @@ impl Marks {
         self.alpha
     }
 
+    /// Shrinks the window after a loss or the first mark of a round.
+    pub(crate) fn reduce(&self, reno: &mut Reno, signal: Signal) {
+        let ssthresh = match signal {
+            // [rfc-8257] sec. 3.3 (9): cwnd = cwnd * (1 - DCTCP.Alpha / 2).
+            Signal::Ecn => (reno.window * (1.0 - self.alpha / 2.0)).max(reno::SSTHRESH_MIN),
+            Signal::DupAcks | Signal::Timeout => reno::halve(reno.window),
+        };
+        reno.reduce(ssthresh, signal);
+    }
+
     pub(crate) fn count(&mut self, ack: &Ack) {
         self.acked += ack.newly_acked;
         self.marked += ack.newly_marked;
@@ -92,26 +100,14 @@ impl Marks {
 /// DCTCP's window for one path.
 #[derive(Clone, Debug)]
 pub struct Dctcp {
-    /// Segments; finite, at least [`WINDOW_MIN`].
-    window: f64,
-    /// Segments; infinite before the first loss or mark.
-    ssthresh: f64,
+    reno: Reno,
     marks: Marks,
-    /// Window and ssthresh before the latest loss, until that loss is undone.
-    before_loss: Option<(f64, f64)>,
-    window_initial: f64,
 }
 
 impl Dctcp {
     pub(crate) fn new(settings: &DctcpSettings) -> Self {
-        let window_initial = settings.initial_window;
-        Self {
-            window: window_initial,
-            ssthresh: f64::INFINITY,
-            marks: Marks::new(settings.g),
-            before_loss: None,
-            window_initial,
-        }
+        let reno = Reno::new(&WindowSettings { initial_window: settings.initial_window });
+        Self { reno, marks: Marks::new(settings.g) }
     }
 }
 
@@ -120,11 +116,9 @@ impl Controller for Dctcp {
         false
     }
 
-    fn on_ack(&mut self, _path: &PathView, ack: &Ack) {
+    fn on_ack(&mut self, path: &PathView, ack: &Ack) {
         self.marks.count(ack);
-        if ack.phase == Phase::Open && ack.limit == Limit::Window {
-            self.window = reno::advance(self.window, self.ssthresh, ack.newly_acked);
-        }
+        self.reno.on_ack(path, ack);
     }
 
     fn on_round(&mut self, _path: &PathView, _round: &Round) {
@@ -132,53 +126,30 @@ impl Controller for Dctcp {
     }
 
     fn on_loss(&mut self, _path: &PathView, loss: &Loss) {
-        self.before_loss = Some((self.window, self.ssthresh));
-        match loss.signal {
-            Signal::Ecn => {
-                // [rfc-8257] sec. 3.3 (9): cwnd = cwnd * (1 - DCTCP.Alpha / 2).
-                self.ssthresh = (self.window * (1.0 - self.marks.alpha() / 2.0)).max(reno::SSTHRESH_MIN);
-                self.window = self.window.min(self.ssthresh);
-            }
-            Signal::DupAcks => {
-                self.ssthresh = reno::halve(self.window);
-                self.window = self.window.min(self.ssthresh);
-            }
-            Signal::Timeout => {
-                self.ssthresh = reno::halve(self.window);
-                self.window = WINDOW_MIN;
-            }
-        }
+        self.marks.reduce(&mut self.reno, loss.signal);
     }
 
-    fn on_undo(&mut self, _path: &PathView) {
-        if let Some((window, ssthresh)) = self.before_loss.take() {
-            (self.window, self.ssthresh) = (self.window.max(window), self.ssthresh.max(ssthresh));
-        }
+    fn on_undo(&mut self, path: &PathView) {
+        self.reno.on_undo(path);
     }
 
-    fn on_restart(&mut self, _path: &PathView, restart: Restart) {
-        match restart {
-            Restart::Established | Restart::AfterTimeout => {}
-            // [rfc-5681] sec. 4.1.
-            Restart::Idle => self.window = self.window.min(self.window_initial),
-            Restart::PathChanged => {
-                (self.window, self.ssthresh) = (self.window_initial, f64::INFINITY);
-                self.marks = Marks::new(self.marks.g);
-            }
+    fn on_restart(&mut self, path: &PathView, restart: Restart) {
+        self.reno.on_restart(path, restart);
+        if restart == Restart::PathChanged {
+            self.marks = Marks::new(self.marks.g);
         }
     }
 
     fn window(&self) -> f64 {
-        self.window
+        self.reno.window()
     }
 
     fn reduction(&self) -> Reduction {
-        Reduction::Proportional
+        self.reno.reduction()
     }
 
     fn gauges(&self, gauges: &mut Gauges) {
-        gauges.show("window", self.window);
-        gauges.show("ssthresh", self.ssthresh);
+        self.reno.gauges(gauges);
         gauges.show("alpha", self.marks.alpha());
     }
 }

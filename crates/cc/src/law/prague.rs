@@ -19,10 +19,10 @@
 use anabranch_units::{Rate, Span};
 
 use crate::controller::{
-    Ack, Controller, Ect, Gauges, Limit, Loss, PathView, Phase, Reduction, Restart, Round, Signal, WINDOW_MIN,
+    Ack, Controller, Ect, Gauges, Limit, Loss, PathView, Phase, Reduction, Restart, Round, WINDOW_MIN,
 };
 use crate::law::dctcp::Marks;
-use crate::law::reno;
+use crate::law::reno::{self, Reno};
 use crate::row::{Law, LossContract, LossResponse, Row};
 use crate::settings::WindowSettings;
 
@@ -48,33 +48,20 @@ pub fn growth(rtt: Span) -> f64 {
 /// Prague's window for one path.
 #[derive(Clone, Debug)]
 pub struct Prague {
-    /// Segments; finite, at least [`WINDOW_MIN`].
-    window: f64,
-    /// Segments; infinite before the first loss or mark.
-    ssthresh: f64,
+    reno: Reno,
     marks: Marks,
     /// Rounds since slow start.
     rounds: u32,
     rtt: Option<Span>,
-    /// Window and ssthresh before the latest loss, until that loss is undone.
-    before_loss: Option<(f64, f64)>,
     /// Bits of a full segment.
     segment_bits: f64,
-    window_initial: f64,
+    settings: WindowSettings,
 }
 
 impl Prague {
     pub(crate) fn new(settings: &WindowSettings) -> Self {
-        Self {
-            window: settings.initial_window,
-            ssthresh: f64::INFINITY,
-            marks: Marks::new(G),
-            rounds: 0,
-            rtt: None,
-            before_loss: None,
-            segment_bits: 0.0,
-            window_initial: settings.initial_window,
-        }
+        let (reno, marks) = (Reno::new(settings), Marks::new(G));
+        Self { reno, marks, rounds: 0, rtt: None, segment_bits: 0.0, settings: *settings }
     }
 
     fn growth(&self) -> f64 {
@@ -95,59 +82,47 @@ impl Controller for Prague {
             return;
         }
         let unmarked = (ack.newly_acked - ack.newly_marked).max(0.0);
-        let below = (self.ssthresh - self.window).clamp(0.0, unmarked);
-        self.window += below;
-        self.window += self.growth() * (unmarked - below) / self.window;
+        let below = (self.reno.ssthresh - self.reno.window).clamp(0.0, unmarked);
+        self.reno.window += below;
+        self.reno.window += self.growth() * (unmarked - below) / self.reno.window;
     }
 
     fn on_round(&mut self, _path: &PathView, _round: &Round) {
         // [prague-draft] sec. 2.3.2: before the first mark alpha is not averaged.
-        if self.ssthresh.is_finite() {
+        if self.reno.ssthresh.is_finite() {
             self.marks.end_round();
             self.rounds = self.rounds.saturating_add(1);
         }
     }
 
     fn on_loss(&mut self, _path: &PathView, loss: &Loss) {
-        self.before_loss = Some((self.window, self.ssthresh));
-        self.ssthresh = match loss.signal {
-            Signal::Ecn => (self.window * (1.0 - self.marks.alpha() / 2.0)).max(reno::SSTHRESH_MIN),
-            Signal::DupAcks | Signal::Timeout => reno::halve(self.window),
-        };
-        self.window = match loss.signal {
-            Signal::Timeout => WINDOW_MIN,
-            Signal::DupAcks | Signal::Ecn => self.window.min(self.ssthresh),
-        };
+        self.marks.reduce(&mut self.reno, loss.signal);
     }
 
-    fn on_undo(&mut self, _path: &PathView) {
-        if let Some((window, ssthresh)) = self.before_loss.take() {
-            (self.window, self.ssthresh) = (self.window.max(window), self.ssthresh.max(ssthresh));
-        }
+    fn on_undo(&mut self, path: &PathView) {
+        self.reno.on_undo(path);
     }
 
-    fn on_restart(&mut self, _path: &PathView, restart: Restart) {
-        match restart {
-            Restart::Established | Restart::AfterTimeout => {}
-            // [rfc-5681] sec. 4.1.
-            Restart::Idle => self.window = self.window.min(self.window_initial),
-            Restart::PathChanged => *self = Self::new(&WindowSettings { initial_window: self.window_initial }),
+    fn on_restart(&mut self, path: &PathView, restart: Restart) {
+        self.reno.on_restart(path, restart);
+        if restart == Restart::PathChanged {
+            *self = Self::new(&self.settings);
         }
     }
 
     fn window(&self) -> f64 {
-        self.window
+        self.reno.window()
     }
 
     fn pacing_rate(&self) -> Option<Rate> {
         let rtt = self.rtt.filter(|rtt| !rtt.is_zero())?.as_secs_f64();
-        let gain = if self.window < self.ssthresh / 2.0 { 2.0 } else { 1.0 };
-        let bits = gain * self.window * self.segment_bits / rtt;
+        let gain = if self.reno.window < self.reno.ssthresh / 2.0 { 2.0 } else { 1.0 };
+        let bits = gain * self.reno.window * self.segment_bits / rtt;
         (bits.is_finite() && bits >= 1.0).then(|| Rate::from_bits_per_second(bits as u64))
     }
 
     fn reduction(&self) -> Reduction {
-        Reduction::Proportional
+        self.reno.reduction()
     }
 
     fn ect(&self) -> Option<Ect> {
@@ -155,8 +130,7 @@ impl Controller for Prague {
     }
 
     fn gauges(&self, gauges: &mut Gauges) {
-        gauges.show("window", self.window);
-        gauges.show("ssthresh", self.ssthresh);
+        self.reno.gauges(gauges);
         gauges.show("alpha", self.marks.alpha());
         gauges.show("growth", self.growth());
     }

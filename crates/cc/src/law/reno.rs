@@ -63,9 +63,9 @@ pub fn advance(window: f64, ssthresh: f64, acked: f64) -> f64 {
 #[derive(Clone, Debug)]
 pub struct Reno {
     /// Segments; finite, at least [`WINDOW_MIN`].
-    window: f64,
+    pub(crate) window: f64,
     /// Segments; infinite before the first loss.
-    ssthresh: f64,
+    pub(crate) ssthresh: f64,
     /// Window and ssthresh before the latest loss, until that loss is undone.
     before_loss: Option<(f64, f64)>,
     window_initial: f64,
@@ -78,7 +78,19 @@ impl Reno {
     }
 }
 
+/// What laws share that differ from Reno in how much they grow or shrink.
 impl Reno {
+    /// Shrinks the window to `ssthresh`, or to one segment after a timeout.
+    pub(crate) fn reduce(&mut self, ssthresh: f64, signal: Signal) {
+        self.before_loss = Some((self.window, self.ssthresh));
+        self.ssthresh = ssthresh;
+        self.window = match signal {
+            Signal::Timeout => WINDOW_MIN,
+            // A window that is already below the threshold stays there.
+            Signal::DupAcks | Signal::Ecn => self.window.min(self.ssthresh),
+        };
+    }
+
     /// Grows the window by `increase(window)` for each acknowledged segment, where Reno grows it by 1/window. If the increase is negative, slow start does not
     /// regain it.
     pub(crate) fn grow(&mut self, ack: &Ack, increase: impl FnOnce(f64) -> f64) {
@@ -102,13 +114,7 @@ impl Controller for Reno {
     }
 
     fn on_loss(&mut self, _path: &PathView, loss: &Loss) {
-        self.before_loss = Some((self.window, self.ssthresh));
-        self.ssthresh = halve(self.window);
-        self.window = match loss.signal {
-            Signal::Timeout => WINDOW_MIN,
-            // A window that is already below two segments stays there.
-            Signal::DupAcks | Signal::Ecn => self.window.min(self.ssthresh),
-        };
+        self.reduce(halve(self.window), loss.signal);
     }
 
     fn on_undo(&mut self, _path: &PathView) {

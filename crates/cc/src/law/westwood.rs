@@ -14,10 +14,8 @@
 //! * A round in which the application did not fill the window gives no sample.
 //! * Before the first sample a loss halves the window, as in Reno.
 
-use crate::controller::{
-    Ack, Controller, Gauges, Limit, Loss, PathView, Phase, Reduction, Restart, Round, Signal, WINDOW_MIN,
-};
-use crate::law::reno;
+use crate::controller::{Ack, Controller, Gauges, Limit, Loss, PathView, Reduction, Restart, Round, WINDOW_MIN};
+use crate::law::reno::{self, Reno};
 use crate::row::{Law, LossContract, LossResponse, Row};
 use crate::settings::WindowSettings;
 
@@ -42,46 +40,36 @@ pub fn filter(estimate: f64, sample: f64) -> f64 {
 /// The window of Westwood+ for one path.
 #[derive(Clone, Debug)]
 pub struct Westwood {
-    /// Segments; finite, at least [`WINDOW_MIN`].
-    window: f64,
-    /// Segments; infinite before the first loss.
-    ssthresh: f64,
-    /// Window and ssthresh before the latest loss, until that loss is undone.
-    before_loss: Option<(f64, f64)>,
+    reno: Reno,
     /// BWE in segments per second; `None` before the first sample.
     bandwidth: Option<f64>,
     /// RTTmin in seconds; infinite before the first.
     rtt_min: f64,
     /// What limited the sender at the latest ACK.
     limit: Limit,
-    window_initial: f64,
 }
 
 impl Westwood {
     pub(crate) fn new(settings: &WindowSettings) -> Self {
-        let window_initial = settings.initial_window;
-        let (ssthresh, rtt_min, limit) = (f64::INFINITY, f64::INFINITY, Limit::Window);
-        Self { window: window_initial, ssthresh, before_loss: None, bandwidth: None, rtt_min, limit, window_initial }
+        Self { reno: Reno::new(settings), bandwidth: None, rtt_min: f64::INFINITY, limit: Limit::Window }
     }
 
     /// The window that fills the path, as far as it is known.
     fn pipe(&self) -> f64 {
         match self.bandwidth {
             Some(bandwidth) if self.rtt_min.is_finite() => (bandwidth * self.rtt_min).max(reno::SSTHRESH_MIN),
-            _ => reno::halve(self.window),
+            _ => reno::halve(self.reno.window),
         }
     }
 }
 
 impl Controller for Westwood {
-    fn on_ack(&mut self, _path: &PathView, ack: &Ack) {
+    fn on_ack(&mut self, path: &PathView, ack: &Ack) {
         if let Some(rtt) = ack.rtt {
             self.rtt_min = self.rtt_min.min(rtt.as_secs_f64());
         }
         self.limit = ack.limit;
-        if ack.phase == Phase::Open && ack.limit == Limit::Window {
-            self.window = reno::advance(self.window, self.ssthresh, ack.newly_acked);
-        }
+        self.reno.on_ack(path, ack);
     }
 
     fn on_round(&mut self, _path: &PathView, round: &Round) {
@@ -92,43 +80,30 @@ impl Controller for Westwood {
     }
 
     fn on_loss(&mut self, _path: &PathView, loss: &Loss) {
-        self.before_loss = Some((self.window, self.ssthresh));
-        self.ssthresh = self.pipe();
-        self.window = match loss.signal {
-            Signal::Timeout => WINDOW_MIN,
-            Signal::DupAcks | Signal::Ecn => self.window.min(self.ssthresh),
-        };
+        self.reno.reduce(self.pipe(), loss.signal);
     }
 
-    fn on_undo(&mut self, _path: &PathView) {
-        if let Some((window, ssthresh)) = self.before_loss.take() {
-            (self.window, self.ssthresh) = (self.window.max(window), self.ssthresh.max(ssthresh));
-        }
+    fn on_undo(&mut self, path: &PathView) {
+        self.reno.on_undo(path);
     }
 
-    fn on_restart(&mut self, _path: &PathView, restart: Restart) {
-        match restart {
-            Restart::Established | Restart::AfterTimeout => {}
-            // [rfc-5681] sec. 4.1.
-            Restart::Idle => self.window = self.window.min(self.window_initial),
-            Restart::PathChanged => {
-                (self.window, self.ssthresh) = (self.window_initial, f64::INFINITY);
-                (self.bandwidth, self.rtt_min) = (None, f64::INFINITY);
-            }
+    fn on_restart(&mut self, path: &PathView, restart: Restart) {
+        self.reno.on_restart(path, restart);
+        if restart == Restart::PathChanged {
+            (self.bandwidth, self.rtt_min) = (None, f64::INFINITY);
         }
     }
 
     fn window(&self) -> f64 {
-        self.window
+        self.reno.window()
     }
 
     fn reduction(&self) -> Reduction {
-        Reduction::Proportional
+        self.reno.reduction()
     }
 
     fn gauges(&self, gauges: &mut Gauges) {
-        gauges.show("window", self.window);
-        gauges.show("ssthresh", self.ssthresh);
+        self.reno.gauges(gauges);
         gauges.show("bandwidth_segments_per_s", self.bandwidth.unwrap_or(0.0));
         gauges.show("rtt_min_s", self.rtt_min);
     }

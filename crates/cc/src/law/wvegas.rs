@@ -24,11 +24,12 @@
 use anabranch_units::Span;
 
 use crate::controller::{
-    Ack, Controller, Gauges, Limit, Loss, PathSummary, PathView, Phase, Restart, Round, Signal, WINDOW_MIN,
+    Ack, Controller, Gauges, Limit, Loss, PathSummary, PathView, Phase, Restart, Round, WINDOW_MIN,
 };
-use crate::law::{lia, reno, vegas};
+use crate::law::reno::Reno;
+use crate::law::{lia, vegas};
 use crate::row::{Law, LossContract, LossResponse, Row};
-use crate::settings::{Fields, INITIAL_WINDOW, Table};
+use crate::settings::{Fields, INITIAL_WINDOW, Table, WindowSettings};
 
 pub(crate) const ROW: Row = Row {
     name: "wvegas",
@@ -67,10 +68,7 @@ impl Table for WvegasSettings {
 /// wVegas' window for one path.
 #[derive(Clone, Debug)]
 pub struct Wvegas {
-    /// Segments; finite, at least [`WINDOW_MIN`].
-    window: f64,
-    /// Segments; infinite in slow start.
-    ssthresh: f64,
+    reno: Reno,
     alpha: f64,
     /// This path's share of the rate of all paths; 1 if there is no other.
     share: f64,
@@ -80,37 +78,34 @@ pub struct Wvegas {
     queueing_min: f64,
     limit: Limit,
     phase: Phase,
-    before_loss: Option<(f64, f64)>,
     settings: WvegasSettings,
 }
 
 impl Wvegas {
     pub(crate) fn new(settings: &WvegasSettings) -> Self {
         Self {
-            window: settings.initial_window,
-            ssthresh: f64::INFINITY,
+            reno: Reno::new(&WindowSettings { initial_window: settings.initial_window }),
             alpha: settings.total_alpha,
             share: 1.0,
             base: f64::INFINITY,
             queueing_min: f64::INFINITY,
             limit: Limit::Application,
             phase: Phase::Open,
-            before_loss: None,
             settings: *settings,
         }
     }
 
     fn is_slow_start(&self) -> bool {
-        self.window < self.ssthresh
+        self.reno.window < self.reno.ssthresh
     }
 
     fn step(&mut self, rtt: f64) {
-        let diff = vegas::backlog(self.window, self.base.min(rtt), rtt);
+        let diff = vegas::backlog(self.reno.window, self.base.min(rtt), rtt);
         if self.is_slow_start() {
             if diff > GAMMA {
-                let holds = self.window * self.base.min(rtt) / rtt + 1.0;
-                self.window = self.window.min(holds.max(vegas::WINDOW_MIN));
-                self.ssthresh = self.window;
+                let holds = self.reno.window * self.base.min(rtt) / rtt + 1.0;
+                self.reno.window = self.reno.window.min(holds.max(vegas::WINDOW_MIN));
+                self.reno.ssthresh = self.reno.window;
             }
             return;
         }
@@ -118,18 +113,18 @@ impl Wvegas {
             self.alpha = (self.settings.total_alpha * self.share).max(ALPHA_LEAST);
         }
         if diff > self.alpha {
-            self.window = self.window.min((self.window - 1.0).max(vegas::WINDOW_MIN));
+            self.reno.window = self.reno.window.min((self.reno.window - 1.0).max(vegas::WINDOW_MIN));
         } else if diff < self.alpha && self.limit == Limit::Window {
-            self.window += 1.0;
+            self.reno.window += 1.0;
         }
-        self.ssthresh = self.ssthresh.clamp(REGAINED * self.window, self.window);
+        self.reno.ssthresh = self.reno.ssthresh.clamp(REGAINED * self.reno.window, self.reno.window);
         let queueing = rtt - self.base.min(rtt);
         if diff >= 1.0 {
             self.queueing_min = self.queueing_min.min(queueing);
         }
         if queueing >= 2.0 * self.queueing_min {
-            let backed_off = self.window * self.base / (2.0 * rtt);
-            self.window = self.window.min(backed_off.max(vegas::WINDOW_MIN));
+            let backed_off = self.reno.window * self.base / (2.0 * rtt);
+            self.reno.window = self.reno.window.min(backed_off.max(vegas::WINDOW_MIN));
             self.queueing_min = f64::INFINITY;
         }
     }
@@ -146,7 +141,7 @@ impl Controller for Wvegas {
         }
         (self.limit, self.phase) = (ack.limit, ack.phase);
         if ack.phase == Phase::Open && ack.limit == Limit::Window {
-            self.window += (self.ssthresh - self.window).clamp(0.0, ack.newly_acked);
+            self.reno.window += (self.reno.ssthresh - self.reno.window).clamp(0.0, ack.newly_acked);
         }
     }
 
@@ -165,37 +160,27 @@ impl Controller for Wvegas {
         }
     }
 
-    fn on_loss(&mut self, _path: &PathView, loss: &Loss) {
-        self.before_loss = Some((self.window, self.ssthresh));
-        self.ssthresh = reno::halve(self.window);
-        self.window = match loss.signal {
-            Signal::Timeout => WINDOW_MIN,
-            Signal::DupAcks | Signal::Ecn => self.window.min(self.ssthresh),
-        };
+    fn on_loss(&mut self, path: &PathView, loss: &Loss) {
+        self.reno.on_loss(path, loss);
     }
 
-    fn on_undo(&mut self, _path: &PathView) {
-        if let Some((window, ssthresh)) = self.before_loss.take() {
-            (self.window, self.ssthresh) = (self.window.max(window), self.ssthresh.max(ssthresh));
-        }
+    fn on_undo(&mut self, path: &PathView) {
+        self.reno.on_undo(path);
     }
 
-    fn on_restart(&mut self, _path: &PathView, restart: Restart) {
-        match restart {
-            Restart::Established | Restart::AfterTimeout => {}
-            // [rfc-5681] sec. 4.1.
-            Restart::Idle => self.window = self.window.min(self.settings.initial_window),
-            Restart::PathChanged => *self = Self::new(&self.settings),
+    fn on_restart(&mut self, path: &PathView, restart: Restart) {
+        self.reno.on_restart(path, restart);
+        if restart == Restart::PathChanged {
+            *self = Self::new(&self.settings);
         }
     }
 
     fn window(&self) -> f64 {
-        self.window
+        self.reno.window
     }
 
     fn gauges(&self, gauges: &mut Gauges) {
-        gauges.show("window", self.window);
-        gauges.show("ssthresh", self.ssthresh);
+        self.reno.gauges(gauges);
         gauges.show("alpha", self.alpha);
         gauges.show("rtt_base_s", self.base);
     }
