@@ -110,130 +110,68 @@ struct Metric<T> {
     value: fn(&T) -> Option<f64>,
 }
 
+const fn gauge<T>(name: &'static str, help: &'static str, value: fn(&T) -> Option<f64>) -> Metric<T> {
+    Metric { name, kind: Kind::Gauge, help, value }
+}
+
+const fn counter<T>(name: &'static str, help: &'static str, value: fn(&T) -> Option<f64>) -> Metric<T> {
+    Metric { name, kind: Kind::Counter, help, value }
+}
+
 const OF_CONNECTION: &[Metric<Stats>] = &[
-    Metric {
-        name: "bytes_acknowledged_total",
-        kind: Kind::Counter,
-        help: "Bytes that the peer has acknowledged, stream headers included.",
-        value: |stats| Some(stats.bytes_acknowledged as f64),
-    },
-    Metric {
-        name: "bytes_received_total",
-        kind: Kind::Counter,
-        help: "Bytes that have arrived in order, stream headers included.",
-        value: |stats| Some(stats.bytes_received as f64),
-    },
-    Metric {
-        name: "bytes_unread",
-        kind: Kind::Gauge,
-        help: "Bytes that have arrived and were not read.",
-        value: |stats| Some(stats.bytes_unread as f64),
-    },
+    counter("bytes_acknowledged_total", "Bytes that the peer has acknowledged, stream headers included.", |stats| {
+        Some(stats.bytes_acknowledged as f64)
+    }),
+    counter("bytes_received_total", "Bytes that have arrived in order, stream headers included.", |stats| {
+        Some(stats.bytes_received as f64)
+    }),
+    gauge("bytes_unread", "Bytes that have arrived and were not read.", |stats| Some(stats.bytes_unread as f64)),
 ];
 
 const OF_PATH: &[Metric<Path>] = &[
-    Metric {
-        name: "path_window_segments",
-        kind: Kind::Gauge,
-        help: "The congestion window.",
-        value: |path| Some(path.report.window),
-    },
-    Metric {
-        name: "path_flight_segments",
-        kind: Kind::Gauge,
-        help: "Segments in flight.",
-        value: |path| Some(path.report.flight),
-    },
-    Metric {
-        name: "path_queue_segments",
-        kind: Kind::Gauge,
-        help: "Segments in queues on the path, as the congestion law estimates them.",
-        value: Path::queue,
-    },
-    Metric {
-        name: "path_rtt_seconds",
-        kind: Kind::Gauge,
-        help: "The smoothed round-trip time.",
-        value: |path| path.report.rtt_smoothed.map(|rtt| rtt.as_secs_f64()),
-    },
-    Metric {
-        name: "path_rtt_latest_seconds",
-        kind: Kind::Gauge,
-        help: "The latest sample of the round-trip time.",
-        value: |path| path.report.tally.rtt_latest.map(|rtt| rtt.as_secs_f64()),
-    },
-    Metric {
-        name: "path_rtt_base_seconds",
-        kind: Kind::Gauge,
-        help: "The round-trip time without a queue: the baseRTT of the congestion law, or the least sample.",
-        value: |path| path.rtt_base().map(|rtt| rtt.as_secs_f64()),
-    },
-    Metric {
-        name: "path_delivery_bytes_per_second",
-        kind: Kind::Gauge,
-        help: "The largest delivery rate of recent rounds.",
-        value: Path::delivery_rate,
-    },
-    Metric {
-        name: "path_pacing_bytes_per_second",
-        kind: Kind::Gauge,
-        help: "The pacing rate.",
-        value: |path| path.report.pacing_rate.map(|rate| rate.bits_per_second() as f64 / 8.0),
-    },
-    Metric {
-        name: "path_datagram_bytes_max",
-        kind: Kind::Gauge,
-        help: "The largest confirmed datagram, in bytes of UDP payload.",
-        value: |path| Some(f64::from(path.report.datagram_max)),
-    },
-    Metric {
-        name: "path_bytes_acknowledged_total",
-        kind: Kind::Counter,
-        help: "Sequence space delivered.",
-        value: |path| Some(path.report.tally.delivered as f64),
-    },
-    Metric {
-        name: "path_segments_sent_total",
-        kind: Kind::Counter,
-        help: "Segments sent, retransmissions included.",
-        value: |path| Some(path.report.tally.sent as f64),
-    },
-    Metric {
-        name: "path_segments_sent_again_total",
-        kind: Kind::Counter,
-        help: "Retransmissions and probes with old data.",
-        value: |path| Some(path.report.tally.sent_again as f64),
-    },
-    Metric {
-        name: "path_segments_doubled_total",
-        kind: Kind::Counter,
-        help: "Duplicate arrivals at the peer.",
-        value: |path| Some(path.report.tally.duplicates as f64),
-    },
-    Metric {
-        name: "path_losses_undone_total",
-        kind: Kind::Counter,
-        help: "Spurious episodes of loss, which were undone.",
-        value: |path| Some(path.report.tally.undone as f64),
-    },
-    Metric {
-        name: "path_losses_random_total",
-        kind: Kind::Counter,
-        help: "Episodes of loss classified as random, without a window reduction.",
-        value: |path| Some(path.report.tally.random as f64),
-    },
-    Metric {
-        name: "path_marks_total",
-        kind: Kind::Counter,
-        help: "Acknowledgements that reported ECN marks.",
-        value: |path| Some(path.report.tally.marked as f64),
-    },
-    Metric {
-        name: "path_timeouts_total",
-        kind: Kind::Counter,
-        help: "Retransmission timeouts.",
-        value: |path| Some(path.report.tally.timeouts as f64),
-    },
+    gauge("path_window_segments", "The congestion window.", |path| Some(path.report.window)),
+    gauge("path_flight_segments", "Segments in flight.", |path| Some(path.report.flight)),
+    gauge("path_queue_segments", "Segments in queues on the path, as the congestion law estimates them.", Path::queue),
+    gauge("path_rtt_seconds", "The smoothed round-trip time.", |path| {
+        path.report.rtt_smoothed.map(|rtt| rtt.as_secs_f64())
+    }),
+    gauge("path_rtt_latest_seconds", "The latest sample of the round-trip time.", |path| {
+        path.report.tally.rtt_latest.map(|rtt| rtt.as_secs_f64())
+    }),
+    gauge(
+        "path_rtt_base_seconds",
+        "The round-trip time without a queue: the baseRTT of the congestion law, or the least sample.",
+        |path| path.rtt_base().map(|rtt| rtt.as_secs_f64()),
+    ),
+    gauge("path_delivery_bytes_per_second", "The largest delivery rate of recent rounds.", Path::delivery_rate),
+    gauge("path_pacing_bytes_per_second", "The pacing rate.", |path| {
+        path.report.pacing_rate.map(|rate| rate.bits_per_second() as f64 / 8.0)
+    }),
+    gauge("path_datagram_bytes_max", "The largest confirmed datagram, in bytes of UDP payload.", |path| {
+        Some(f64::from(path.report.datagram_max))
+    }),
+    counter("path_bytes_acknowledged_total", "Sequence space delivered.", |path| {
+        Some(path.report.tally.delivered as f64)
+    }),
+    counter("path_segments_sent_total", "Segments sent, retransmissions included.", |path| {
+        Some(path.report.tally.sent as f64)
+    }),
+    counter("path_segments_sent_again_total", "Retransmissions and probes with old data.", |path| {
+        Some(path.report.tally.sent_again as f64)
+    }),
+    counter("path_segments_doubled_total", "Duplicate arrivals at the peer.", |path| {
+        Some(path.report.tally.duplicates as f64)
+    }),
+    counter("path_losses_undone_total", "Spurious episodes of loss, which were undone.", |path| {
+        Some(path.report.tally.undone as f64)
+    }),
+    counter("path_losses_random_total", "Episodes of loss classified as random, without a window reduction.", |path| {
+        Some(path.report.tally.random as f64)
+    }),
+    counter("path_marks_total", "Acknowledgements that reported ECN marks.", |path| {
+        Some(path.report.tally.marked as f64)
+    }),
+    counter("path_timeouts_total", "Retransmission timeouts.", |path| Some(path.report.tally.timeouts as f64)),
 ];
 
 struct Text(String);
