@@ -22,10 +22,39 @@ pub(crate) trait Refill: Sized {
     fn facts(&self) -> &Facts<Self::Event>;
 }
 
-/// Makes a class of [`Facts`] an argument that is filled again.
-macro_rules! refill {
-    ($($class:ident),+) => {
-        $(impl Refill for $class {
+fn time(time: Time) -> f64 {
+    time.as_secs_f64()
+}
+
+fn span(span: Option<Span>) -> Option<f64> {
+    span.map(Span::as_secs_f64)
+}
+
+/// A class of Python with a getter for each fact of an event: its doc, name, type and value. `it` is the event.
+macro_rules! event {
+    (
+        $(#[doc = $about:literal])+
+        $class:ident |$py:ident, $it:ident| {
+            $($(#[doc = $doc:literal])+ $name:ident: $type:ty = $value:expr;)+
+        }
+    ) => {
+        $(#[doc = $about])+
+        #[pyclass(frozen, module = "anabranch")]
+        pub(crate) struct $class(Facts<cc::$class>);
+
+        #[pymethods]
+        impl $class {
+            $(
+                $(#[doc = $doc])+
+                #[getter]
+                pub(crate) fn $name<'py>(&self, $py: Python<'py>) -> $type {
+                    let $it = self.0.read($py);
+                    $value
+                }
+            )+
+        }
+
+        impl Refill for $class {
             type Event = cc::$class;
 
             #[inline]
@@ -37,60 +66,25 @@ macro_rules! refill {
             fn facts(&self) -> &Facts<cc::$class> {
                 &self.0
             }
-        })+
+        }
     };
 }
 
-refill!(PathView, Sent, Ack, Round, Loss);
-
-fn time(time: Time) -> f64 {
-    time.as_secs_f64()
-}
-
-fn span(span: Option<Span>) -> Option<f64> {
-    span.map(Span::as_secs_f64)
-}
-
-/// The state of the path that a law may read at any event.
-#[pyclass(frozen, module = "anabranch")]
-pub(crate) struct PathView(Facts<cc::PathView>);
-
-#[pymethods]
-impl PathView {
-    /// The time of the event.
-    #[getter]
-    fn now(&self, py: Python<'_>) -> f64 {
-        time(self.0.read(py).now)
-    }
-
-    /// Segments sent and neither acknowledged nor known to be lost.
-    #[getter]
-    fn flight(&self, py: Python<'_>) -> f64 {
-        self.0.read(py).flight
-    }
-
-    /// Payload bytes of a full segment.
-    #[getter]
-    fn mss(&self, py: Python<'_>) -> u64 {
-        self.0.read(py).mss.count()
-    }
-
-    /// SRTT of RFC 6298.
-    #[getter]
-    fn rtt_smoothed(&self, py: Python<'_>) -> Option<f64> {
-        span(self.0.read(py).rtt_smoothed)
-    }
-
-    /// The least RTT sample since the path was established or changed.
-    #[getter]
-    fn rtt_min(&self, py: Python<'_>) -> Option<f64> {
-        span(self.0.read(py).rtt_min)
-    }
-
-    /// The delivery counters of the path.
-    #[getter]
-    fn progress(&self, py: Python<'_>) -> Progress {
-        self.0.read(py).progress.into()
+event! {
+    /// The state of the path that a law may read at any event.
+    PathView |py, it| {
+        /// The time of the event.
+        now: f64 = time(it.now);
+        /// Segments sent and neither acknowledged nor known to be lost.
+        flight: f64 = it.flight;
+        /// Payload bytes of a full segment.
+        mss: u64 = it.mss.count();
+        /// SRTT of RFC 6298.
+        rtt_smoothed: Option<f64> = span(it.rtt_smoothed);
+        /// The least RTT sample since the path was established or changed.
+        rtt_min: Option<f64> = span(it.rtt_min);
+        /// The delivery counters of the path.
+        progress: Progress = it.progress.into();
     }
 }
 
@@ -118,214 +112,103 @@ impl From<cc::Progress> for Progress {
     }
 }
 
-/// A segment was sent.
-#[pyclass(frozen, module = "anabranch")]
-pub(crate) struct Sent(Facts<cc::Sent>);
-
-#[pymethods]
-impl Sent {
-    /// The size as a fraction of a full segment.
-    #[getter]
-    fn segments(&self, py: Python<'_>) -> f64 {
-        self.0.read(py).segments
-    }
-
-    /// `first` or `again`.
-    #[getter]
-    fn transmission<'py>(&self, py: Python<'py>) -> &Bound<'py, PyString> {
-        match self.0.read(py).transmission {
+event! {
+    /// A segment was sent.
+    Sent |py, it| {
+        /// The size as a fraction of a full segment.
+        segments: f64 = it.segments;
+        /// `first` or `again`.
+        transmission: &Bound<'py, PyString> = match it.transmission {
             Transmission::First => intern!(py, "first"),
             Transmission::Again => intern!(py, "again"),
-        }
+        };
     }
 }
 
-/// The state of the path when a segment left.
-#[pyclass(frozen, module = "anabranch")]
-pub(crate) struct Departure(cc::Departure);
-
-impl From<cc::Departure> for Departure {
-    fn from(departure: cc::Departure) -> Self {
-        Self(departure)
-    }
-}
-
-#[pymethods]
-impl Departure {
-    /// The send time.
-    #[getter]
-    fn time(&self) -> f64 {
-        time(self.0.time)
-    }
-
-    /// The window at that time, in segments.
-    #[getter]
-    fn window(&self) -> f64 {
-        self.0.window
-    }
-
-    /// Segments in flight at that time, this one included.
-    #[getter]
-    fn flight(&self) -> f64 {
-        self.0.flight
-    }
-
-    /// The delivery counters of the path at that time.
-    #[getter]
-    fn progress(&self) -> Progress {
-        self.0.progress.into()
-    }
-
-    /// Whether there was data whenever the window and the pacer allowed a departure: `enough` or `short`.
-    #[getter]
-    fn supply<'py>(&self, py: Python<'py>) -> &Bound<'py, PyString> {
-        match self.0.supply {
+event! {
+    /// The state of the path when a segment left.
+    Departure |py, it| {
+        /// The send time.
+        time: f64 = time(it.time);
+        /// The window at that time, in segments.
+        window: f64 = it.window;
+        /// Segments in flight at that time, this one included.
+        flight: f64 = it.flight;
+        /// The delivery counters of the path at that time.
+        progress: Progress = it.progress.into();
+        /// Whether there was data whenever the window and the pacer allowed a departure: `enough` or `short`.
+        supply: &Bound<'py, PyString> = match it.supply {
             Supply::Enough => intern!(py, "enough"),
             Supply::Short => intern!(py, "short"),
-        }
+        };
     }
 }
 
-/// An ACK that acknowledged something new.
-#[pyclass(frozen, module = "anabranch")]
-pub(crate) struct Ack(Facts<cc::Ack>);
-
-#[pymethods]
-impl Ack {
-    /// Segments acknowledged for the first time; more than zero.
-    #[getter]
-    fn newly_acked(&self, py: Python<'_>) -> f64 {
-        self.0.read(py).newly_acked
-    }
-
-    /// Segments found to be lost since the ACK before it.
-    #[getter]
-    fn newly_lost(&self, py: Python<'_>) -> f64 {
-        self.0.read(py).newly_lost
-    }
-
-    /// Segments that a router marked since the ACK before it.
-    #[getter]
-    fn newly_marked(&self, py: Python<'_>) -> f64 {
-        self.0.read(py).newly_marked
-    }
-
-    /// The raw RTT sample; `None` where Karn's rule forbids one.
-    #[getter]
-    fn rtt(&self, py: Python<'_>) -> Option<f64> {
-        span(self.0.read(py).rtt)
-    }
-
-    /// Payload bytes of the newest segment that it acknowledges.
-    #[getter]
-    fn size(&self, py: Python<'_>) -> u64 {
-        self.0.read(py).size.count()
-    }
-
-    /// The arrival time.
-    #[getter]
-    fn arrival(&self, py: Python<'_>) -> f64 {
-        time(self.0.read(py).arrival)
-    }
-
-    /// The state of the path when the newest acknowledged segment was last sent.
-    #[getter]
-    fn departure(&self, py: Python<'_>) -> Departure {
-        self.0.read(py).departure.into()
-    }
-
-    /// What limits the sender: `window` or `application`.
-    #[getter]
-    fn limit<'py>(&self, py: Python<'py>) -> &Bound<'py, PyString> {
-        match self.0.read(py).limit {
+event! {
+    /// An ACK that acknowledged something new.
+    Ack |py, it| {
+        /// Segments acknowledged for the first time; more than zero.
+        newly_acked: f64 = it.newly_acked;
+        /// Segments found to be lost since the ACK before it.
+        newly_lost: f64 = it.newly_lost;
+        /// Segments that a router marked since the ACK before it.
+        newly_marked: f64 = it.newly_marked;
+        /// The raw RTT sample; `None` where Karn's rule forbids one.
+        rtt: Option<f64> = span(it.rtt);
+        /// Payload bytes of the newest segment that it acknowledges.
+        size: u64 = it.size.count();
+        /// The arrival time.
+        arrival: f64 = time(it.arrival);
+        /// The state of the path when the newest acknowledged segment was last sent.
+        departure: Departure = Departure::new(it.departure);
+        /// What limits the sender: `window` or `application`.
+        limit: &Bound<'py, PyString> = match it.limit {
             Limit::Window => intern!(py, "window"),
             Limit::Application => intern!(py, "application"),
-        }
-    }
-
-    /// `open` or `recovery`.
-    #[getter]
-    fn phase<'py>(&self, py: Python<'py>) -> &Bound<'py, PyString> {
-        match self.0.read(py).phase {
+        };
+        /// `open` or `recovery`.
+        phase: &Bound<'py, PyString> = match it.phase {
             Phase::Open => intern!(py, "open"),
             Phase::Recovery => intern!(py, "recovery"),
-        }
+        };
     }
 }
 
-/// About one RTT, counted by what is acknowledged.
-#[pyclass(frozen, module = "anabranch")]
-pub(crate) struct Round(Facts<cc::Round>);
-
-#[pymethods]
-impl Round {
-    /// Rounds that ended before this one.
-    #[getter]
-    fn count(&self, py: Python<'_>) -> u64 {
-        self.0.read(py).count
-    }
-
-    /// The duration in seconds.
-    #[getter]
-    fn elapsed(&self, py: Python<'_>) -> f64 {
-        self.0.read(py).elapsed.as_secs_f64()
-    }
-
-    /// Segments acknowledged for the first time within it.
-    #[getter]
-    fn acked(&self, py: Python<'_>) -> f64 {
-        self.0.read(py).acked
-    }
-
-    /// The least RTT sample within it.
-    #[getter]
-    fn rtt_min(&self, py: Python<'_>) -> Option<f64> {
-        span(self.0.read(py).rtt_min)
-    }
-
-    /// The mean of the RTT samples within it.
-    #[getter]
-    fn rtt_mean(&self, py: Python<'_>) -> Option<f64> {
-        span(self.0.read(py).rtt_mean)
+event! {
+    /// About one RTT, counted by what is acknowledged.
+    Round |py, it| {
+        /// Rounds that ended before this one.
+        count: u64 = it.count;
+        /// The duration in seconds.
+        elapsed: f64 = it.elapsed.as_secs_f64();
+        /// Segments acknowledged for the first time within it.
+        acked: f64 = it.acked;
+        /// The least RTT sample within it.
+        rtt_min: Option<f64> = span(it.rtt_min);
+        /// The mean of the RTT samples within it.
+        rtt_mean: Option<f64> = span(it.rtt_mean);
     }
 }
 
-/// Data was lost, or an ECN mark signals congestion.
-#[pyclass(frozen, module = "anabranch")]
-pub(crate) struct Loss(Facts<cc::Loss>);
-
-#[pymethods]
-impl Loss {
-    /// How the loss was detected: `dup_acks`, `timeout` or `ecn`.
-    #[getter]
-    pub(crate) fn signal<'py>(&self, py: Python<'py>) -> &Bound<'py, PyString> {
-        match self.0.read(py).signal {
+event! {
+    /// Data was lost, or an ECN mark signals congestion.
+    Loss |py, it| {
+        /// How the loss was detected: `dup_acks`, `timeout` or `ecn`.
+        signal: &Bound<'py, PyString> = match it.signal {
             Signal::DupAcks => intern!(py, "dup_acks"),
             Signal::Timeout => intern!(py, "timeout"),
             Signal::Ecn => intern!(py, "ecn"),
-        }
-    }
-
-    /// The likely cause: `congestion`, `random` or `unknown`.
-    #[getter]
-    fn cause<'py>(&self, py: Python<'py>) -> &Bound<'py, PyString> {
-        match self.0.read(py).cause {
+        };
+        /// The likely cause: `congestion`, `random` or `unknown`.
+        cause: &Bound<'py, PyString> = match it.cause {
             Cause::Congestion => intern!(py, "congestion"),
             Cause::Random => intern!(py, "random"),
             Cause::Unknown => intern!(py, "unknown"),
-        }
-    }
-
-    /// Segments known to be lost so far.
-    #[getter]
-    fn lost(&self, py: Python<'_>) -> f64 {
-        self.0.read(py).lost
-    }
-
-    /// The state of the path when the first lost or marked segment was sent.
-    #[getter]
-    fn departure(&self, py: Python<'_>) -> Departure {
-        self.0.read(py).departure.into()
+        };
+        /// Segments known to be lost so far.
+        lost: f64 = it.lost;
+        /// The state of the path when the first lost or marked segment was sent.
+        departure: Departure = Departure::new(it.departure);
     }
 }
 
