@@ -238,7 +238,7 @@ mod tests {
 
     /// Escape sequences begin with ESC or with the one character CSI.
     #[test]
-    fn what_is_shown_commands_no_terminal() {
+    fn shown_text_has_no_escape_sequences() {
         assert_eq!(shown("a\u{1b}[2J\u{9b}2J\r\tb\n"), "a\u{fffd}[2J\u{fffd}2J\u{fffd}\tb\n");
         assert!(matches!(shown("plain"), Cow::Borrowed("plain")));
         // Marks that reverse what follows make `exe.pdf` of `fdp.exe`.

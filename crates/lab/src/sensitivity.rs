@@ -182,7 +182,7 @@ columns = ["sent", "lost"]
     }
 
     #[test]
-    fn an_entry_that_names_no_claim_is_an_error_unless_its_experiment_is_not_there() {
+    fn entry_without_claim_is_error_if_experiment_exists() {
         let entry =
             Entry { experiment: "test-2000/one".into(), title: "T".into(), row: "r".into(), column: String::new() };
         let error = read(&text([entry.clone()])).mark(&mut experiments()).unwrap_err().to_string();

@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_base32_is_found() {
+    fn invalid_base32_is_refused() {
         assert_eq!(decode("mz1w6"), Err(Base32Error::Letter(2)));
         assert_eq!(decode("mzxß"), Err(Base32Error::Letter(3)));
         assert_eq!(decode("mz"), Err(Base32Error::Length), "bits that belong to no byte");

@@ -360,7 +360,7 @@ mod tests {
 
     /// The thread delivers written data after every handle is dropped.
     #[test]
-    fn what_was_written_outlives_its_handles() {
+    fn written_data_arrives_after_handles_are_dropped() {
         let (here, there) = pair();
         there.send_message(Bytes::from(vec![7; 500_000])).unwrap();
         drop(there);
@@ -369,7 +369,7 @@ mod tests {
 
     /// A reset is an error for the reader, and a lost connection for a waiting call.
     #[test]
-    fn what_goes_wrong_is_an_error() {
+    fn reset_and_lost_connection_are_errors() {
         let (here, there) = pair();
         let mut stream = there.open_stream().unwrap();
         stream.write_all(b"x").unwrap();

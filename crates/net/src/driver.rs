@@ -239,7 +239,7 @@ mod tests {
     /// An application writes when the driver has sent everything. An earlier write has taken the driver's waker, so nothing wakes
     /// it. The driver must take another turn, or the data would wait for the next datagram or timer.
     #[tokio::test]
-    async fn what_comes_in_the_middle_of_a_turn_is_not_missed() {
+    async fn write_within_a_turn_causes_another_turn() {
         let (key, config, clock) = (SecretKey::generate().unwrap(), Config::default(), Clock::new());
         let socket = Socket::new(UdpSocket::bind("127.0.0.1:0").unwrap(), config.socket_buffer).unwrap();
         let engine = Engine::new(clock.now(), key.engine(), config.endpoint(), [7; 32]);

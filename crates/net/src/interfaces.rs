@@ -111,7 +111,7 @@ mod tests {
 
     /// A telephone with two networks, one of them with both address families, and a distant server.
     #[test]
-    fn who_is_far_is_reached_by_each_interface_once() {
+    fn distant_peer_gets_one_path_per_interface() {
         let own = ["wlan 192.168.1.5/24", "wlan 2001:db8::5/64", "wwan 10.7.0.3/16"];
         let pairs = paired(&own, &["203.0.113.9:7", "[2001:db8:9::1]:7"], ("2001:db8::5", "[2001:db8:9::1]:7"));
         assert_eq!(pairs, text(&[("10.7.0.3", "203.0.113.9:7")]));

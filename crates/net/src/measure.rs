@@ -380,7 +380,7 @@ mod tests {
         Plan { direction: Direction::Up, streams: 3, time: Duration::from_millis(0x0102_0304), rate: None };
 
     #[test]
-    fn what_older_ends_know_is_said_as_ever() {
+    fn request_known_to_older_ends_is_unchanged() {
         assert_eq!(PLAIN.request(), b"ab-bench\x00\x03\x04\x03\x02\x01");
         let down = Plan { direction: Direction::Down, ..PLAIN };
         assert_eq!(down.request(), b"ab-bench\x01\x03\x04\x03\x02\x01");
@@ -391,7 +391,7 @@ mod tests {
 
     /// An older end reads 14 bytes, and rejects a longer request.
     #[test]
-    fn what_they_do_not_know_is_longer() {
+    fn request_unknown_to_older_ends_is_longer() {
         let both = Plan { direction: Direction::Both, ..PLAIN };
         assert_eq!(both.request(), b"ab-bench\x02\x03\x04\x03\x02\x01\0\0\0\0\0\0\0\0");
         let capped = Plan { rate: Some(Rate::from_bits_per_second(0x0908)), ..PLAIN };

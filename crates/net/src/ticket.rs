@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn wrong_ticket_error_names_mistake() {
         let text = ticket().to_string();
         for place in BEGINNING.len()..text.len() {
             let mut letters: Vec<char> = text.chars().collect();

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_counts_the_ticks_between_leaving_and_acknowledgement() {
+    fn sample_counts_ticks_from_departure_to_ack() {
         // 24 ms span two or three ticks, depending on the phase.
         for (phase_ms, ticks) in [(0, 2), (5, 2), (6, 3), (9, 3)] {
             let mut estimator = estimator(SimSpan::from_millis(phase_ms));

@@ -393,7 +393,7 @@ fn module_with_import_is_refused() {
 }
 
 #[test]
-fn a_start_function_and_what_is_not_the_same_everywhere_are_refused() {
+fn start_function_and_nondeterminism_are_refused() {
     let whole = |more: &str| text(&format!("{GROWS}{more}"));
     refused(&whole("(func $s) (start $s)"), "is not a module that can be run");
     refused(&whole("(func (result v128) (v128.const i32x4 0 0 0 0))"), "is not a module that can be run");

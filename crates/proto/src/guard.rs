@@ -270,7 +270,7 @@ mod tests {
     /// 50 kB are left for 110 ms: a segment of 1000 B every 2.2 ms, ten in 22 ms. At first a sixteenth of 110 ms may be sent at
     /// once.
     #[test]
-    fn what_is_left_is_spaced() {
+    fn remaining_departures_are_spaced() {
         let (mut guard, paths) = (Guard::new(), [path(0, 100, 100, 20), path(1, 500, 0, 200)]);
         let mut count = |now| {
             let mut count = 0_u64;
@@ -327,7 +327,7 @@ mod tests {
 
     /// The quick check agrees with the shares: no path is excluded, and nothing is spaced.
     #[test]
-    fn who_lets_all_has_no_word_in_any() {
+    fn guard_that_admits_all_admits_each() {
         let mut counts = [0, 0];
         for window in (0..14).map(|power| 100_000 << power) {
             for (flying, rtt_ms) in [(0, 20), (10, 21), (100, 40), (600, 200), (90, 2000)] {

@@ -137,7 +137,7 @@ mod tests {
 
     /// One byte of a large block keeps the whole block in memory, until it is detached.
     #[test]
-    fn what_is_detached_lets_its_block_go() {
+    fn detached_payload_frees_its_block() {
         let block = Bytes::from(vec![7; 1 << 16]);
         let mut part = block.slice(5..6);
         part.detach();

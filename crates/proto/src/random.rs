@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_short_is_skipped() {
+    fn short_draw_is_skipped() {
         let secret = Secret::predictable(SeqNumber(1));
         let mut random = Random::new(&secret, Role::Opens);
         let first: [u8; 60] = random.draw();

@@ -274,7 +274,7 @@ mod tests {
 
     /// Of two equal paths the second is excluded for a hundred segments. Afterwards it gets its half again, and no more.
     #[test]
-    fn what_a_path_has_missed_is_not_made_up_for() {
+    fn excluded_path_does_not_catch_up() {
         let mut scheduler = Scheduling::Weighted.build();
         let paths = [path(0, 10, 0, 20), path(1, 10, 0, 200)];
         let demand = Demand { len: 1000, peer_window: 1 << 30 };

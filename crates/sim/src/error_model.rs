@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn a_two_state_channel_reaches_its_stationary_loss_and_burst_length() {
+    fn two_state_channel_has_stationary_loss_and_bursts() {
         // Bad for 0.01 / (0.01 + 0.1) = 1/11 of the packets, in bad periods of 10 packets.
         let spec =
             ErrorSpec::GilbertElliott(GilbertElliott { to_bad: 0.01, to_good: 0.1, loss_good: 0.0, loss_bad: 1.0 });

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn the_earliest_comes_first_and_equal_times_in_the_order_of_handing_over() {
+    fn earliest_event_is_first_and_equal_times_keep_order() {
         let (mut queue, mut order) = (EventQueue::new(5), Order::default());
         for (slot, ticks) in [(4, 20), (0, 10), (3, 10), (1, 10)] {
             queue.set(slot, at(ticks, &mut order));

@@ -129,7 +129,7 @@ mod tests {
 
     /// Batches of files of all sizes, with the power cut after each possible operation.
     #[test]
-    fn commit_cut_after_any_operation_has_whole_files_and_keeps_what_it_confirmed() {
+    fn interrupted_commit_keeps_whole_and_confirmed_files() {
         let batches: [&[u32]; 5] = [&[1], &[2, 3, 4, 5, 6, 7], &[], &[8, 9], &[10]];
         for left in 1..60 {
             let mut disk = Model { left, ..Model::default() };

@@ -51,7 +51,7 @@ async fn say(connection: &Connection, list: Vec<u8>) {
 
 /// Entries of the least length, in a folder that is 255 deep: before, each was a list of 256 texts. And lists beyond the limits.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn list_of_a_million_deep_entries_takes_three_times_its_bytes_and_is_freed() {
+async fn list_of_a_million_deep_entries_is_bounded_and_freed() {
     let folder = std::env::temp_dir().join(format!("anabranch-memory-{}", std::process::id()));
     let target = Receiver::new(&folder, Existing::Keep);
     let deep = |count: u32| {

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_forward_is_refused() {
+    fn invalid_forward_is_refused() {
         use ParseForwardError::{Address, Parts, Port, Target};
         let refused = |text: &str| text.parse::<PortForward>().unwrap_err();
         assert_eq!((refused("80"), refused("host:80"), refused("a:b:c:d:5")), (Parts, Parts, Parts));

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_target_is_refused() {
+    fn invalid_target_is_refused() {
         use ParseTargetError::{Host, Port};
         let cases =
             [("", Port), ("host", Port), ("host:", Port), ("host:0", Port), ("host:65536", Port), (":80", Host)];

@@ -176,7 +176,7 @@ async fn greedy_client_leaves_tcp_connections_to_others() {
 }
 
 #[tokio::test]
-async fn what_is_not_permitted_is_refused() {
+async fn target_not_permitted_is_refused() {
     let (target, other) = (echo().await, echo().await);
     let ends = Ends::new(to(&[target])).await;
     let (port, mut failures) = ends.port(other).await;

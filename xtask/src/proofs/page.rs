@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn what_curl_prints_is_counted() {
+    fn curl_output_is_counted() {
         let printed = "1700000000000000000\n200 2000 1 2\n200 500 0 2\n404 100 0 2\n000 0 1 0\n1700000001000000000\n";
         assert_eq!(read(printed, "2"), ((2, 2500), 2));
         assert_eq!(read(printed, "1.1"), ((0, 0), 2));

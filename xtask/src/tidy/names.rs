@@ -1,4 +1,4 @@
-//! Refuses names of tests that have no subject: a name tells subject, condition and result in the nouns of the code.
+//! Refuses names of tests that have no subject or are too long: a name tells subject, condition and result in the nouns of the code.
 
 use std::fs;
 use std::path::Path;
@@ -6,16 +6,11 @@ use std::path::Path;
 /// How a name without a subject begins.
 const RIDDLES: [&str; 5] = ["what_", "who_", "nobody_", "nothing_", "whatever_"];
 
-/// The crates whose tests are not renamed yet, with the number of such names. It only falls.
-const LEFT: &[(&str, usize)] = &[
-    ("anabranch", 18),
-    ("anabranch-cc", 12),
-    ("anabranch-cli", 20),
-    ("anabranch-proto", 72),
-    ("anabranch-transfer", 2),
-    ("anabranch-tunnel", 3),
-    ("xtask", 1),
-];
+/// The crate whose tests are not all renamed, with the number of such names. It only falls.
+const LEFT: (&str, usize) = ("anabranch-cc", 12);
+
+/// The limit of letters in a name: a longer one tells more than one thing.
+const LETTERS_MAX: usize = 60;
 
 /// Adds a problem if the sources and tests of a crate have more such names than are left, or fewer than this file says.
 pub(super) fn check(package: &str, folder: &Path, problems: &mut Vec<String>) -> Result<(), String> {
@@ -26,9 +21,9 @@ pub(super) fn check(package: &str, folder: &Path, problems: &mut Vec<String>) ->
             search(&folder, &mut found)?;
         }
     }
-    let left = LEFT.iter().find(|(name, _)| *name == package).map_or(0, |(_, left)| *left);
+    let left = if package == LEFT.0 { LEFT.1 } else { 0 };
     if found.len() > left {
-        let message = "names of functions have no subject; tell subject, condition and result";
+        let message = "names have no subject or more than 60 letters; tell subject, condition and result";
         problems.push(format!("{package}: {} {message}, and {left} are left:\n  {}", found.len(), found.join("\n  ")));
     } else if found.len() < left {
         problems.push(format!("{package}: {} names are left, not {left}: lower it in tidy/names.rs", found.len()));
@@ -50,14 +45,14 @@ fn search(folder: &Path, found: &mut Vec<String>) -> Result<(), String> {
     Ok(())
 }
 
-/// The names of functions that begin with such a word.
+/// The names of functions that begin with such a word, or are too long.
 fn riddles(text: &str) -> impl Iterator<Item = &str> {
     let names = text.lines().filter_map(|line| {
         let line = line.trim_start();
         let name = line.strip_prefix("async ").unwrap_or(line).strip_prefix("fn ")?;
         Some(name.split(['(', '<']).next().unwrap_or(name))
     });
-    names.filter(|name| RIDDLES.iter().any(|riddle| name.starts_with(riddle)))
+    names.filter(|name| name.len() > LETTERS_MAX || RIDDLES.iter().any(|riddle| name.starts_with(riddle)))
 }
 
 #[cfg(test)]
@@ -65,8 +60,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn name_without_subject_is_found() {
-        let text = "#[test]\nfn what_fits_is_kept() {}\n    async fn nobody_is_there() {}\nfn whatever() {}\nfn pto_works() {}\n";
-        assert_eq!(riddles(text).collect::<Vec<_>>(), ["what_fits_is_kept", "nobody_is_there"]);
+    fn name_without_subject_or_too_long_is_found() {
+        let (fits, long) = ("a".repeat(60), "a".repeat(61));
+        let text = format!(
+            "#[test]\nfn what_fits_is_kept() {{}}\n    async fn nobody_is_there() {{}}\nfn whatever() {{}}\nfn {fits}() {{}}\nfn {long}() {{}}"
+        );
+        assert_eq!(riddles(&text).collect::<Vec<_>>(), ["what_fits_is_kept", "nobody_is_there", &long]);
     }
 }

@@ -249,7 +249,7 @@ mod unix {
 
         /// A socket of another user is not used, as anything may be behind it.
         #[test]
-        fn what_another_user_has_put_there_is_left_alone() {
+        fn socket_of_another_user_is_not_used() {
             let folder = folder("foreign");
             let _listening = UnixListener::bind(place(&folder, 2)).unwrap();
             drop(UnixListener::bind(place(&folder, 3)).unwrap());

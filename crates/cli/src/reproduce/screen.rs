@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_cut_says_so_and_keeps_its_words() {
+    fn cut_line_ends_in_ellipsis_between_words() {
         assert_eq!(cut("a word or two", 13), "a word or two");
         assert_eq!(cut("a word or two", 12), "a word or …");
         assert_eq!(cut("a word or two", 8), "a word …");

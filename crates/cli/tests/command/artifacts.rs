@@ -17,8 +17,8 @@ fn an_artifact_can_be_checked() {
 }
 
 #[test]
-fn what_is_no_artifact_is_refused() {
-    let folder = folder("what_is_no_artifact_is_refused");
+fn file_that_is_no_artifact_is_refused() {
+    let folder = folder("file_that_is_no_artifact_is_refused");
     fs::write(folder.join("a.zip"), "no archive").unwrap();
     for (file, message) in [("a.zip", "not a ZIP file"), ("missing.zip", "No such file")] {
         let output = anabranch(&folder, &["artifact", "verify", file]);

@@ -104,7 +104,7 @@ fn messages_speak_the_words_of_the_reference() {
 
 /// A list of 10,000 numbers, a thousand times.
 #[test]
-fn what_is_written_out_has_a_limit() {
+fn expansion_has_a_limit_of_values() {
     let list = format!("packets = [{}]", "0, ".repeat(10_000));
     let text = CHAIN.replace("packets = [100]", &list).replace("id = \"a\"", "id = \"a#\"\ncount = 1000");
     let message = "s.toml:6:9: written out, all elements with a `count` have more than 2000000 values; use a smaller one, or shorter \

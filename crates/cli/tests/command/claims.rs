@@ -100,7 +100,7 @@ fn totals_tell_results_from_what_is_none() {
 
 /// ns-2's agent loses its 100th packet. Our transport, whose losses are set by time, loses none, as its run ends before.
 #[test]
-fn what_our_transport_gives_stands_beside_it_and_is_missed_unless_explained() {
+fn engine_verdict_stands_beside_claim_and_must_be_explained() {
     let folder = folder("engine");
     fs::create_dir_all(folder.join("experiments/test-2000")).unwrap();
     let reproduce = |engine: &str| {

@@ -20,7 +20,7 @@ fn unwritable_folders_are_refused_and_nothing_is_half_written() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_written_is_usage_before_anything_runs() {
+fn unwritable_folder_is_usage_error_before_run() {
     let folder = folder("unwritable-report");
     fs::create_dir_all(folder.join("experiments/test-2000")).unwrap();
     fs::write(folder.join("experiments/test-2000/table1.toml"), experiment(1, "")).unwrap();
@@ -58,7 +58,7 @@ fn a_link_is_followed_and_a_device_left_alone() {
 /// An input is recognised under another path, as a symbolic link and as a hard link.
 #[test]
 #[cfg(unix)]
-fn nothing_is_written_over_what_is_read() {
+fn output_does_not_replace_input() {
     let folder = folder("over-inputs");
     let paper = folder.join("experiments/test-2000");
     fs::create_dir_all(&paper).unwrap();
@@ -101,7 +101,7 @@ fn nothing_is_written_over_what_is_read() {
 /// `anabranch sim run s.toml --json >> s.toml`: only the shell knows the name of the output.
 #[test]
 #[cfg(unix)]
-fn nothing_is_printed_into_what_is_read() {
+fn output_is_not_appended_to_input() {
     let folder = folder("print-over-input");
     let file = folder.join("s.toml");
     fs::write(&file, CHAIN).unwrap();

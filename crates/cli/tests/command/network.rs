@@ -191,7 +191,7 @@ fn a_transfer_that_was_killed_goes_on() {
 /// A file that cannot be read is named. Root can read every file, so for root it does not exist.
 #[cfg(unix)]
 #[test]
-fn what_cannot_be_read_is_named() {
+fn unreadable_file_is_named() {
     let here = folder("network-unreadable");
     fs::create_dir(here.join("f")).unwrap();
     fs::write(here.join("f/good"), "good").unwrap();
@@ -207,7 +207,7 @@ fn what_cannot_be_read_is_named() {
 
 /// A file of the same size and time counts as there, and the output says so; with `--checksum` its content counts.
 #[test]
-fn file_of_same_size_and_time_but_other_content_is_found_with_checksum() {
+fn changed_file_of_same_size_and_time_needs_checksum() {
     let here = folder("network-checksum");
     let time = std::time::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
     let write = |name: &str, content: &str| {
@@ -414,7 +414,7 @@ fn transfers_are_logged() {
 
 /// Standard error reports the begin and end of a connection, with the peer and its address. Standard output is the same as without.
 #[test]
-fn what_becomes_of_connections_is_told() {
+fn connection_begin_and_end_are_logged() {
     let here = folder("network-told");
     fs::write(here.join("f"), b"hello").unwrap();
     let server = Server::start(&here, &["recv", "--to", "there", "--once"]);
@@ -455,7 +455,7 @@ fn a_disk_that_is_full_of_logs_stops_no_transfer() {
 /// A measurement is watched by its process id, in a list of two, and as the only one after the other was killed.
 #[cfg(unix)]
 #[test]
-fn what_runs_can_be_watched() {
+fn running_measurement_can_be_watched() {
     use std::os::unix::fs::PermissionsExt as _;
     let here = folder("network-watch");
     // Names of sockets must be short.
@@ -565,7 +565,7 @@ fn a_server_tells_prometheus() {
 /// Sockets of another user's processes are not used, even if this user owns the file; they are neither listed nor removed.
 #[cfg(target_os = "linux")]
 #[test]
-fn what_another_user_runs_is_not_watched() {
+fn process_of_another_user_is_not_watched() {
     use std::os::unix::fs::{PermissionsExt as _, chown};
     use std::os::unix::process::CommandExt as _;
     const ANOTHER: u32 = 4711;

@@ -296,14 +296,14 @@ fn a_project_is_written_once() {
 }
 
 #[test]
-fn what_the_template_in_c_makes_is_reno() {
+fn template_in_c_makes_reno() {
     if can_build("C", "clang, lld and make", "apt-get install clang lld make", &["clang", "wasm-ld", "make"].map(has)) {
         makes_reno("c", "make", "mine.wasm");
     }
 }
 
 #[test]
-fn what_the_template_in_rust_makes_is_reno() {
+fn template_in_rust_makes_reno() {
     const WASM: &str = "wasm32-unknown-unknown";
     let library = Command::new("rustc").args(["--print", "target-libdir", "--target", WASM]).output();
     let is_there = library.is_ok_and(|told| told.status.success() && Path::new(stdout(&told).trim()).is_dir());

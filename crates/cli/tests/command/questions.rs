@@ -7,7 +7,7 @@ use crate::support::{CHAIN, anabranch, assert_exit, folder, stderr, stdout};
 
 /// They are refused as an assertion and as a measure, by every command.
 #[test]
-fn what_cannot_be_asked_of_a_run_is_refused_before_it() {
+fn impossible_expression_is_refused_before_run() {
     let refusals = [
         ("mean(flow.f0.goodput, 3, 60)", "60 s is outside the run, which ends at 5 s: ask from 0 to 5"),
         ("mean(flow.f0.window, 4, 3)", "4 s is later than 3 s: write the earlier time first"),

@@ -125,7 +125,7 @@ fn command_stopped_by_signal_says_goodbye() {
 /// A client is killed, while the server holds a port for it, and comes back. With the same key it has the port at once; without one
 /// a second later, as the client that held it does not answer. A client that answers keeps its port.
 #[test]
-fn client_killed_and_started_again_has_its_remote_port_in_two_seconds() {
+fn restarted_client_gets_remote_port_in_two_seconds() {
     for key in [&["--key", "client"][..], &[]] {
         let (here, listen, port) = place(&format!("restart-client-{}", key.len()));
         let (_server, ticket) = serve(&here, &listen);

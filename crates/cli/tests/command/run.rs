@@ -73,7 +73,7 @@ fn a_run_is_one_document() {
 
 /// The measures of the file are computed; for its axes and claims the commands are named.
 #[test]
-fn what_the_file_asks_for_is_computed_or_named() {
+fn measures_are_computed_and_commands_named() {
     let folder = folder("asked");
     fs::create_dir_all(folder.join("test-2000")).unwrap();
     let axis = "[[axis]]\nname = \"window\"\n[axis.values]\nfour = { \"flow.f0.window\" = 4 }\neight = {}\n";

@@ -183,7 +183,7 @@ fn a_burst_comes_out_at_the_rate() {
 /// A link with a hold releases packets at one moment. A device with receive offload passes them on as one packet, another one as several. A socket
 /// without GRO gets each packet by itself in both cases, with its content.
 #[test]
-fn what_comes_at_once_is_one_packet_of_a_device_that_joins() {
+fn packets_of_one_moment_are_joined_by_offload() {
     const COUNT: u8 = 20;
     let held = "rate = \"1Gbit/s\"\ndelay = \"1ms\"\nhold = { kind = \"gather\", span = \"100ms\" }";
     for (name, more, most) in [("joins", &["--offload"][..], 5), ("apart", &[][..], u64::MAX)] {
@@ -418,7 +418,7 @@ fn down_without_name_and_links_succeeds() {
 }
 
 #[test]
-fn who_is_not_root_is_told_what_to_do() {
+fn user_without_root_is_told_what_to_do() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_anabranch"));
     let command = command.args(["link", "status"]).stdin(Stdio::null());
     // The user nobody, if this is root.

@@ -18,7 +18,7 @@ fn rivals_are_those_that_are_named_each_once_or_the_common_ones() {
 }
 
 #[test]
-fn every_claim_belongs_to_a_criterion_and_every_criterion_has_claims_or_a_reason() {
+fn criteria_and_claims_belong_together() {
     let criteria = criteria::criteria().expect("the table is well-formed");
     let mut whole = request("reno", &["cubic"]);
     whole.quick = false;

@@ -360,7 +360,7 @@ fn every_text_has_the_contrast_of_aa() {
 }
 
 #[test]
-fn the_legend_comes_before_the_squares_and_what_is_coarse_is_marked_and_listed() {
+fn legend_precedes_squares_and_coarse_claims_are_listed() {
     let mut outcome = outcome("w", vec![]);
     let plain = page(&outcome);
     assert!(plain.find("id=\"legend\"").unwrap() < plain.find("class=\"matrix\"").unwrap());

@@ -55,7 +55,7 @@ impl Watch for &mut Heard {
 }
 
 #[test]
-fn a_paper_is_told_when_its_runs_are_done_and_papers_come_before_what_is_ours() {
+fn paper_is_told_when_done_and_before_own_experiments() {
     let keys = ["analytic", "beyond", "rrfast-2017", "new-2030", "mfast-2019", "mfast-2019"];
     let experiments: Vec<Experiment> = keys.iter().map(|key| experiment(key, "experiments/k/e.toml")).collect();
     let mut heard = Heard::default();

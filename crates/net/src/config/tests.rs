@@ -47,7 +47,7 @@ fn best_second(config: &Config) -> (f64, Limits) {
 }
 
 #[test]
-fn nothing_is_to_be_set_for_10_gbit_s_at_100_ms() {
+fn default_buffers_do_not_limit_10_gbit_s_at_100_ms() {
     let (part, limits) = best_second(&Config::default());
     for limit in [Limit::PeerBuffer, Limit::Memory] {
         assert!(limits.share(limit) <= 0.0, "{limit:?}: {limits:?}");

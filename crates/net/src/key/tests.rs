@@ -37,7 +37,7 @@ fn a_key_that_others_may_read_is_refused() {
 }
 
 #[test]
-fn what_is_no_key_is_refused() {
+fn file_that_is_no_key_is_refused() {
     let folder = folder("none");
     let file = folder.join("key");
     for bytes in [&b""[..], b"anabranch-secret-key\n", b"anabranch-secret-key abc\n", b"\xff\xff", &[b'a'; 10_000]] {

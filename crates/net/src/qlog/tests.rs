@@ -167,7 +167,7 @@ fn a_folder_that_cannot_be_written_costs_the_log_alone() {
 
 /// Events for which the engine had no room are reported in the log, and counted.
 #[test]
-fn what_was_dropped_is_said() {
+fn dropped_events_are_reported() {
     let folder = folder("dropped");
     let qlog = Qlog::start(&folder, SystemTime::now()).unwrap();
     let connection = connection();

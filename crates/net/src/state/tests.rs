@@ -172,7 +172,7 @@ fn a_stream_that_was_stopped_is_not_accepted_again() {
 
 /// A SID is free before the outcome of its stream was delivered: the next stream of that SID does not count as delivered.
 #[test]
-fn a_stream_that_is_opened_before_the_last_one_was_told_of_is_another() {
+fn stream_opened_before_last_is_told_is_another() {
     let room = Room::new();
     let mut first = room.open();
     write(&mut first, "one");

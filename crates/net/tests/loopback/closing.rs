@@ -68,7 +68,7 @@ async fn dropped_handles_close() {
 
 /// A peer whose application is gone does not continue for ever.
 #[tokio::test]
-async fn who_goes_on_to_a_peer_that_is_gone_hears_of_it() {
+async fn write_fails_after_peer_is_gone() {
     let Pair { here, there, .. } = Pair::new().await;
     drop(here);
     let mut stream = there.open_stream().await.unwrap();

@@ -27,7 +27,7 @@ fn records(folder: &PathBuf, vantage: &str) -> Vec<Value> {
 
 /// Two paths and a transfer over both, logged at both ends.
 #[tokio::test]
-async fn what_happened_is_in_the_log() {
+async fn log_has_paths_and_transfer() {
     let folder = folder("paths");
     let config = Config { qlog: Some(folder.clone()), ..Config::default() };
     let at = || "127.0.0.1:0".parse().unwrap();

@@ -106,7 +106,7 @@ async fn a_scraper_reads_what_happened() {
 
 /// Other requests are refused, an endless request is cut off, and a silent client is not waited for for long.
 #[tokio::test]
-async fn nobody_gets_more_than_the_metrics() {
+async fn request_for_other_pages_gets_no_metrics() {
     let pair = Pair::new().await;
     let at = pair.server.serve_metrics("127.0.0.1:0".parse().unwrap()).unwrap();
     for (request, status) in [

@@ -32,7 +32,7 @@ async fn a_quiet_connection_is_limited_by_its_application() {
 
 /// The peer does not read. When its buffer is full, the peer's buffer is the limit; then everything arrives.
 #[tokio::test]
-async fn who_does_not_read_is_the_limit() {
+async fn limit_is_reader_that_does_not_read() {
     let small = Config { receive_buffer: 200_000, ..Config::default() };
     let pair = Pair::with(small).await;
     let (client, server) = (pair.there.clone(), &pair.here);

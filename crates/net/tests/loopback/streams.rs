@@ -112,7 +112,7 @@ async fn a_hundred_megabytes() {
 
 /// If a stream is not read, its writer stops when the receive buffer and the send buffer are full; no other stream is affected.
 #[tokio::test]
-async fn who_does_not_read_stops_the_writer() {
+async fn writer_waits_for_reader() {
     let config = Config { receive_buffer: 1 << 20, send_buffer: 1 << 18, ..Config::default() };
     let Pair { here, there, .. } = Pair::with(config).await;
     let (mut slow, mut quick) = (there.open_stream().await.unwrap(), there.open_stream().await.unwrap());
@@ -208,7 +208,7 @@ async fn handles_that_are_dropped() {
 /// If the program is busy while datagrams wait in the socket, their arrival time is the kernel's: no RTT sample includes the
 /// wait.
 #[test]
-fn what_waits_in_the_socket_has_come_before() {
+fn data_waiting_in_socket_has_arrived() {
     const BUSY: Duration = Duration::from_millis(60);
     let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let there = {
@@ -246,7 +246,7 @@ fn what_waits_in_the_socket_has_come_before() {
 
 /// A stream that was not read to its end does not hold up others: its SID is reused only after all others.
 #[tokio::test]
-async fn who_has_not_read_to_the_end_holds_up_nobody() {
+async fn unread_end_of_stream_delays_no_other() {
     let Pair { here, there, .. } = Pair::new().await;
     let mut held = vec![];
     for number in 0..100_u8 {

@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_both_have_is_agreed_on() {
+    fn common_options_are_negotiated() {
         let expected = Agreement {
             mss: 1400 - 12,
             shift: Some(7),

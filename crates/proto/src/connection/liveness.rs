@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn the_idle_timeout_runs_in_every_state_in_which_a_peer_would_answer() {
+    fn idle_timeout_runs_while_peer_would_answer() {
         let mut liveness = with(|config| config.idle_timeout = Some(Span::from_secs(30)));
         liveness.on_anything(at(5));
         for state in

@@ -282,7 +282,7 @@ mod tests {
 
     /// The search finds every MTU to within 1/32, and never uses a size that the path does not carry.
     #[test]
-    fn what_a_path_carries_is_found() {
+    fn path_mtu_is_found() {
         for (packet_max, path) in
             [(1500, 1200), (1500, 1252), (1500, 1372), (9000, 1432), (9000, 8952), (65_535, 30_000)]
         {
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_carried_any_more_is_taken_back() {
+    fn smaller_path_mtu_lowers_datagram_size() {
         let (mut mtu, mut now) = (searched(1500, true), Time::ZERO);
         run(&mut mtu, &mut now, 1472, Span::from_secs(1));
         mtu.on_doubt(now);
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_fills_is_not_looked_for() {
+    fn unfilled_datagram_size_is_not_probed() {
         let mut mtu = searched(1500, true);
         mtu.limit(1148);
         assert!(!mtu.on_full(Time::ZERO));

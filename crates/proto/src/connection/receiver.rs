@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_comes_after_a_fin() {
+    fn data_after_fin_is_ignored() {
         let mut receiver = receiver();
         take(&mut receiver, 2001, 3001);
         assert!(!receiver.fits_end(place(1, 1001, 1002)), "there is more beyond it");
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_makes_room() {
+    fn reading_makes_room() {
         let mut receiver = receiver();
         take(&mut receiver, 1, 8001);
         assert_eq!((receiver.buffered(), receiver.wants_update()), (8000, false));

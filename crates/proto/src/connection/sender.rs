@@ -290,7 +290,7 @@ mod tests {
 
     /// [rfc-5961] sec. 5.2. With several paths, an acknowledgement may be older than a window.
     #[test]
-    fn nobody_acknowledges_what_has_not_left_or_what_is_old() {
+    fn ack_of_unsent_or_old_data_is_ignored() {
         let mut sender = sender(3);
         let is_near = |sender: &Sender<_>, place| sender.is_near(sender.number(place), false);
         assert!(is_near(&sender, 301) && !is_near(&sender, 302), "what has not left");

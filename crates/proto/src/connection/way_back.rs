@@ -307,7 +307,7 @@ mod tests {
 
     /// Of 1000 ACKs, 100 pass: nine tenths are lost. A quarter to spare of ten is 12.5, so one for 12 segments: 83 of them.
     #[test]
-    fn way_back_that_loses_nine_tenths_gets_what_fits_after_one_look() {
+    fn way_back_losing_nine_tenths_is_fitted_after_one_look() {
         let asked = Model::new().run(100, Excess::Lost, 30);
         assert_eq!((asked[1], &asked[2..]), (1, &[12; 28][..]));
     }
@@ -322,7 +322,7 @@ mod tests {
 
     /// As before, for a law that grows by 9 per cent during a trial: the queue goes, and the request is kept.
     #[test]
-    fn way_back_on_which_acks_queue_is_found_with_a_law_that_grows_slowly() {
+    fn way_back_with_ack_queue_is_found_with_slow_law() {
         let asked = Model::new().run(100, Excess::QueuedSlowly, 30);
         assert_eq!(asked[5..], [8; 25]);
     }
@@ -335,7 +335,7 @@ mod tests {
 
     /// A queue that is not one of ACKs: a trial does not help, and is made again ever more rarely.
     #[test]
-    fn queue_that_fewer_acks_do_not_shorten_is_no_reason_to_ask_for_less() {
+    fn queue_unaffected_by_acks_keeps_ack_rate() {
         let (mut model, mut tried) = (Model::new(), 0);
         for _ in 0..10_000 {
             let way = &mut model.way;

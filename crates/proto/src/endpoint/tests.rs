@@ -328,7 +328,7 @@ fn many_connections_share_a_socket() {
 
 /// A peer whose key is not on the list gets no answer and takes no memory.
 #[test]
-fn who_is_not_admitted_hears_nothing() {
+fn peer_not_admitted_gets_no_answer() {
     let admission = Admission::Keys(BTreeSet::from([secret(2).public()]));
     let list = ServerConfig { admission, ..server() };
     let mut room =
@@ -388,7 +388,7 @@ fn the_first_window_on_a_new_path_arrives() {
 /// and new. The owner of that address gets challenges, and at most three times as many bytes as came from there ([rfc-9000] sec.
 /// 8.1).
 #[test]
-fn an_address_that_is_forged_hears_no_more_than_three_times_what_came_from_it() {
+fn forged_address_gets_at_most_three_times_its_bytes() {
     let (mut room, client, server) = Room::pair();
     let victim = Address { address: 23, port: 9 };
     let mut streams = room.end(1, client).streams();
@@ -415,7 +415,7 @@ fn an_address_that_is_forged_hears_no_more_than_three_times_what_came_from_it() 
 /// The keys have sealed as much as they may, and no new keys are agreed on because nothing comes back. Segments that cannot be
 /// sealed are not taken from the connection. So the law sees no false losses, and everything sent was sealed.
 #[test]
-fn what_cannot_be_sealed_is_not_sent() {
+fn unsealed_datagram_is_not_sent() {
     let mut seal = SealConfig::default();
     (seal.limits.messages, seal.limits.rekey_after) = (50, Span::from_secs(1 << 20));
     let mut room =
@@ -509,7 +509,7 @@ fn connections_have_a_limit() {
 /// A driver that reads late states when datagrams arrived. Neither end counts its delay as network delay, which is twice ten
 /// milliseconds on any path.
 #[test]
-fn what_waits_to_be_read_is_no_part_of_the_rtt() {
+fn rtt_excludes_time_until_datagram_is_read() {
     let mut room = Room::new(vec![endpoint(0, config(Some(server()))), endpoint(1, config(None))]);
     room.late[1] = ms(4);
     let client = room.call(1, 0, 1);

@@ -315,7 +315,7 @@ mod tests {
 
     /// The first segment on a path is acknowledged at once, whatever the peer requested. So are a mark and the end of marks.
     #[test]
-    fn what_is_new_does_not_wait() {
+    fn new_information_is_acknowledged_at_once() {
         let mut acks = Acks::new(AckPolicy::EACH);
         acks.request(Ssn::of(0), AckPolicy { every: 100, delay: Span::from_millis(20) });
         let mut answers = vec![];

@@ -296,7 +296,7 @@ mod tests {
     /// last. The oldest are reported first, and the eighth in none but the last, because the sender declares lost what was sent
     /// before the latest and is missing.
     #[test]
-    fn what_had_no_room_is_reported_next() {
+    fn report_without_room_comes_next() {
         let mut arrivals = Arrivals::new(1);
         for left in [10, 30, 50, 70, 90, 110, 130, 40] {
             arrivals.insert(left, left + 10, 1);
@@ -348,7 +348,7 @@ mod tests {
     /// The segment that fills the hole was sent last, and arrives in one batch with four ranges above it. The first report has no
     /// room for the fourth range, and so does not acknowledge the hole.
     #[test]
-    fn what_a_batch_fills_is_told_when_all_of_it_is_reported() {
+    fn filled_hole_is_told_after_batch_is_reported() {
         let mut arrivals = Arrivals::new(1);
         arrivals.insert(20, 30, 1);
         assert_eq!((report(&mut arrivals), arrivals.acknowledge(true)), (vec![(20, 30)], (1, 0)));
@@ -369,7 +369,7 @@ mod tests {
 
     /// The duplicate lies below the expected offset, but above what the first report acknowledges.
     #[test]
-    fn what_came_twice_in_a_batch_is_not_taken_for_news() {
+    fn duplicate_in_batch_is_no_news() {
         let mut arrivals = Arrivals::new(1);
         for left in [20, 40, 60, 80] {
             arrivals.insert(left, left + 10, 2);

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_takes_room_and_what_is_read_gives_it_back() {
+    fn waiting_data_takes_room_until_read() {
         let mut window = window(10_000);
         assert_eq!(window.edge(), 10_001);
         // 6000 bytes arrive and are not read.
@@ -137,7 +137,7 @@ mod tests {
 
     /// A hole at 1, and 8000 bytes above it that the streams have consumed: the peer may continue.
     #[test]
-    fn what_is_consumed_above_a_hole_opens_the_window() {
+    fn consumption_above_hole_opens_window() {
         let mut window = window(10_000);
         window.consume(8000);
         assert_eq!((window.advertise(1), window.edge()), (18_000, 18_001));

@@ -78,7 +78,7 @@ mod tests {
     /// Four segments are sent at once, and their ACKs arrive 1 ms apart: the sample is a segment per millisecond, although
     /// sending took no time.
     #[test]
-    fn a_flight_that_leaves_at_once_is_sampled_at_the_rate_of_its_acknowledgements() {
+    fn burst_is_sampled_at_rate_of_its_acks() {
         let mut account = Account::default();
         account.on_first(at(100));
         let then = account.progress();

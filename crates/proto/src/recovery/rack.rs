@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn duplicates_widen_the_window_once_a_round_and_for_16_recoveries() {
+    fn duplicates_widen_window_per_round_for_16_recoveries() {
         let mut rack = rack();
         rack.on_duplicate(20);
         rack.on_duplicate(20);

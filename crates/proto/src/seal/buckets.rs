@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_comes_of_no_pace() {
+    fn bucket_without_pace_gives_nothing() {
         let mut buckets = Buckets::new(Pace { per_second: 0, burst: 5 });
         assert!(!buckets.take(millis(1_000_000), ONE));
     }

@@ -205,7 +205,7 @@ mod tests {
 
     /// A wiped key is all zeros: it seals as test case 13 of the specification of GCM says.
     #[test]
-    fn nothing_is_left_of_a_key_that_was_wiped() {
+    fn wiped_key_is_all_zeros() {
         for cipher in Cipher::ALL {
             let mut key = Key(Box::new(expanded(cipher, &[7; 32])));
             key.zeroize();

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_older_than_all_that_are_known_is_not_believed() {
+    fn timestamp_older_than_all_known_is_refused() {
         let mut timestamps = Timestamps::new(10);
         assert!((0..65).all(|number| timestamps.insert(secs(0), CLIENT, at(1000 + number))));
         assert!(!timestamps.insert(secs(0), CLIENT, at(1000)), "it came, and was forgotten");
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn who_came_longest_ago_is_forgotten_first() {
+    fn oldest_client_is_forgotten_first() {
         let mut timestamps = Timestamps::new(2);
         for (second, key) in [(0, 1), (1, 2), (2, 1), (3, 3)] {
             assert!(timestamps.insert(secs(second), PublicKey([key; 32]), at(second)));

@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_drawn_does_not_come_again() {
+    fn drawn_entropy_does_not_repeat() {
         let mut entropy = Entropy::new([1; 32]);
         let drawn = [entropy.draw(), entropy.draw(), entropy.draw()];
         assert!(drawn[0] != drawn[1] && drawn[1] != drawn[2] && drawn[0] != drawn[2]);

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_fragment_is_refused() {
+    fn invalid_fragment_is_refused() {
         let good = [0, 0, 0, 4, 0, 0, 0, 9, 0, 2, 0, 4, 5, 6];
         assert_eq!(fragment(&good), Some(Fragment { id: 9, offset: 2, total: 4, bytes: &[5, 6] }));
         assert_eq!(fragment(&good[..12]), None, "it has nothing");

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_overlaps_or_has_another_length_is_dropped() {
+    fn overlapping_fragment_is_dropped() {
         let mut waiting = Reassembly::default();
         waiting.insert(secs(0), &piece(1, 2, 6, b"cd"));
         for bad in [piece(1, 2, 6, b"xx"), piece(1, 0, 6, b"xxx"), piece(1, 3, 6, b"x"), piece(1, 4, 7, b"xxx")] {
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_comes_is_forgotten() {
+    fn incomplete_fragments_expire() {
         let mut waiting = Reassembly::default();
         waiting.insert(secs(1), &piece(1, 0, 100, b"x"));
         waiting.insert(secs(2), &piece(2, 0, 100, b"x"));

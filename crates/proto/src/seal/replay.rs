@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_counter_that_can_be_told_is_and_the_one_before_is_not() {
+    fn oldest_counter_in_window_is_accepted() {
         let mut window = ReplayWindow::new();
         let reach = ReplayWindow::SIZE - 64;
         window.insert(1_000_000);

@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_has_its_own_value_and_brings_no_more_than_its_neighbours() {
+    fn value_of_name_creates_no_more_than_neighbours() {
         for name in [0, 1, 255, 256, 271, 272, 4079, 4080] {
             let mut values = ByName::new();
             assert_eq!(values.get(Sid::new(name)), None);

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn unused_names_come_first_and_then_those_that_ended_longest_ago() {
+    fn unused_names_precede_those_that_ended_first() {
         let mut names = names(4);
         assert_eq!([take(&mut names), take(&mut names)], [Some(1), Some(2)]);
         names.release(Sid::new(2), None);

@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_left_is_known_until_it_is_acknowledged() {
+    fn sent_record_is_kept_until_acknowledged() {
         let mut records = Records::new();
         let list = |limit| RecordList::from(Record::MaxStreamData { sid: Sid::new(2), limit, over: 0 });
         (0..3).for_each(|limit| records.on_sent(list(limit)));

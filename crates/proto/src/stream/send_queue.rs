@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_data_exceeds_the_credit_of_its_stream_by_no_more_than_the_reserve() {
+    fn waiting_data_exceeds_credit_by_reserve_at_most() {
         let mut queue = SendQueue { further: 0, ..queue() };
         assert_eq!(queue.add(0, 50, 1000), 150);
         assert_eq!((queue.add(150, 50, 1000), queue.add(150, 53, 1000)), (0, 3));
@@ -119,7 +119,7 @@ mod tests {
 
     /// Streams without credit hold 31 bytes more than their reserve, until they fill a quarter of the shared 2000.
     #[test]
-    fn data_without_credit_fills_a_quarter_of_the_shared_part_at_most() {
+    fn data_without_credit_fills_quarter_of_shared_part() {
         let mut queue = queue();
         assert_eq!((queue.add(0, 0, 1000), queue.add(131, 0, 1000)), (131, 0));
         let held: u64 = (1..20).map(|_| queue.add(0, 0, 1000)).sum();

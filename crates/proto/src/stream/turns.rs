@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lower_level_goes_first_and_what_there_is_not_is_the_nearest() {
+    fn lower_level_goes_first_and_unknown_level_is_nearest() {
         assert_eq!(order(&[(9, 0), (7, 2), (6, 1)], 100, 3), [3, 3, 3]);
         assert_eq!(order(&[(9, 0), (7, 2)], 100, 6), [1, 2, 2, 1, 2, 2]);
     }

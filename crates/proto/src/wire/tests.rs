@@ -59,7 +59,7 @@ fn unknown_options_and_those_of_other_experiments_are_skipped() {
 }
 
 #[test]
-fn nothing_counts_after_the_end_of_the_options() {
+fn option_after_end_of_list_is_ignored() {
     assert_eq!(decoded(bytes(SYN, &[4, 2, 0, 2], &[])).options.handshake().mss, None);
     assert_eq!(decoded(bytes(SYN, &[1, 1, 1, 0, 99, 99, 99, 99], &[])).options, Options::Handshake(Default::default()));
 }

@@ -117,7 +117,7 @@ fn credit_makes_a_connection_no_slower_either() {
 /// With the default credit and the buffer that [rfc-6182] sec. 5.3 requires (twice the sum of the rates times the longest RTT),
 /// one of sixteen streams, or the only one, gets nine tenths of the sum. Measured: 59.7 of 60 Mbit/s.
 #[test]
-fn usual_credit_carries_nine_tenths_of_the_sum_in_the_buffer_for_several_paths() {
+fn default_credit_carries_nine_tenths_of_several_paths() {
     let paths = [path((50, 20)), path((10, 200))];
     let rbuf = 2 * (50 + 10) * 1_000_000 / 8 / 5;
     for (law, streams) in LAWS.into_iter().flat_map(|law| [1, 16].map(|streams| (law, streams))) {

@@ -26,7 +26,7 @@ fn a_link_that_holds_releases_a_burst_on_its_grid() {
 }
 
 #[test]
-fn a_hold_has_a_span_and_nothing_beside_it_at_the_end_of_its_link() {
+fn hold_needs_span_and_excludes_other_exits() {
     let hold = |hold, duplicates| {
         let mut net = Builder::new(1);
         let (a, b) = (net.node("a"), net.node("b"));
@@ -104,7 +104,7 @@ fn a_driver_without_delays_changes_nothing_but_who_calls() {
 
 /// The card reports at 12 and 16 ms: two packets, then four.
 #[test]
-fn a_card_tells_of_batches_and_a_program_reads_one_or_all_before_it_sends() {
+fn card_reports_batches_and_program_reads_one_or_all() {
     let arrivals = Some(HoldSpec::Grid(SimSpan::from_millis(4)));
     let each = driven(DriverSpec { arrivals, ..DriverSpec::default() });
     let batch = driven(DriverSpec { arrivals, reads: Reads::Batch, ..DriverSpec::default() });
@@ -117,7 +117,7 @@ fn a_card_tells_of_batches_and_a_program_reads_one_or_all_before_it_sends() {
 
 /// The program is 1.5 ms late, and its timers are on a grid of 4 ms: 18.5 ms becomes 21.5.
 #[test]
-fn a_program_that_is_late_knows_when_packets_came_by_the_stamps_of_the_kernel() {
+fn kernel_stamps_tell_late_program_arrival_times() {
     let delay = Some(DelaySpec::Constant(SimSpan::from_micros(1500)));
     for (stamps, late) in [(Stamps::Kernel, 1500), (Stamps::Program, 0)] {
         let world = driven(DriverSpec { timer: SimSpan::from_millis(4), delay, stamps, ..DriverSpec::default() });

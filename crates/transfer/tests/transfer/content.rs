@@ -79,7 +79,7 @@ async fn time_before_1970_is_kept_and_a_change_noticed() {
 
 /// Without --checksum, a file of the same size and time counts as there.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn file_of_same_size_and_time_but_other_content_is_found_by_content() {
+async fn changed_file_of_same_size_and_time_is_found_by_content() {
     let (from, to) = (Folder::new(), Folder::new());
     for (name, content) in [("small", noise(1, 5000)), ("large", noise(1, 3_000_000)), ("same", noise(1, 2_000_000))] {
         let other = if name == "same" { content.clone() } else { [&content[1..], b"x"].concat() };

@@ -62,7 +62,7 @@ async fn ten_thousand_small_files_are_quick() {
 
 /// Each file that cannot be sent is reported with the reason; the others arrive.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_cannot_be_sent_is_named() {
+async fn unsendable_file_is_named() {
     let (from, to) = (Folder::new(), Folder::new());
     from.file("f/good", b"good");
     symlink("/etc/passwd", from.0.join("f/link")).unwrap();
@@ -82,7 +82,7 @@ async fn what_cannot_be_sent_is_named() {
 
 /// An existing file that differs is kept, unless the receiver allows overwriting.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_is_written_over_unasked() {
+async fn existing_file_is_kept_by_default() {
     let (from, to) = (Folder::new(), Folder::new());
     let (one, two) = (from.file("one", b"new"), from.file("two", b"two"));
     to.file("one", b"older");

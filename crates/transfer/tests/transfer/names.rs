@@ -47,7 +47,7 @@ async fn links_inside_are_copied_and_others_said() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn name_that_is_not_unicode_arrives_and_one_with_a_line_end_is_said() {
+async fn non_unicode_name_arrives_and_line_end_is_reported() {
     let (from, to) = (Folder::new(), Folder::new());
     fs::create_dir_all(from.0.join("f")).unwrap();
     for name in [&b"caf\xe9"[..], b"good", "rtl\u{202e}fdp".as_bytes(), b"line\nend"] {

@@ -13,7 +13,7 @@ fn folder(test: &str) -> PathBuf {
 
 /// The socket of a killed process with this number is replaced, and one with another number is removed.
 #[tokio::test]
-async fn what_was_left_by_the_dead_is_replaced() {
+async fn socket_of_dead_process_is_replaced() {
     let folder = folder("left");
     let (own, other) = (place::place(&folder, std::process::id()), place::place(&folder, 3));
     for place in [&own, &other] {
@@ -37,7 +37,7 @@ async fn what_was_left_by_the_dead_is_replaced() {
 
 /// A file, a link to one, and a file of another user are not changed; then there is no socket.
 #[tokio::test]
-async fn nothing_is_written_over() {
+async fn existing_file_is_not_replaced_by_socket() {
     let folder = folder("taken");
     let own = place::place(&folder, std::process::id());
     let all = Arc::<Mutex<Connections>>::default();

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn queues_and_errors_that_lose_everything_or_nothing_are_refused() {
+fn queue_or_error_that_loses_all_or_none_is_refused() {
     assert_refused(
         "packets = 10",
         "packets = 1",

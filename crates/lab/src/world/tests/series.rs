@@ -40,7 +40,7 @@ fn traces_of_queues_agree_with_the_simulator() {
 
 /// A queue that serves flows in turn lets packets out in another order than it has taken them, and throws away those of the longest one.
 #[test]
-fn the_trace_of_a_queue_that_serves_in_turn_agrees_with_the_simulator() {
+fn trace_of_fair_queue_agrees_with_simulator() {
     let source = |id: usize, rate: &str| {
         format!(
             "[[flow]]\nid = \"f{id}\"\nfrom = \"x\"\nto = \"y\"\ntransport = \"cbr\"\npacket = \"{}B\"\nrate = \"{rate}\"\n",

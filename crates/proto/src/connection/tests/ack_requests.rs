@@ -52,7 +52,7 @@ fn each_second_segment_is_answered_by_default() {
 
 /// Nothing is requested in the TCP form, nor if a round trip has few segments.
 #[test]
-fn who_has_little_to_answer_answers_each() {
+fn receiver_of_little_data_answers_each_segment() {
     let (segments, acks, _) = counts(busy(config()));
     assert!(acks >= segments - 10);
     let law = Settings::parse(registry::find("fast").unwrap(), [("alpha", "20")]).unwrap();
@@ -107,7 +107,7 @@ fn no_path_is_suspected_because_its_answers_wait() {
 /// While the window doubles in each round trip, every ACK counts: fewer are not requested, even for a window of hundreds of
 /// segments.
 #[test]
-fn who_is_growing_wants_each() {
+fn growing_sender_wants_each_segment_answered() {
     let mut pair = Pair::established(sealed(), sealed());
     pair.up.spacing = Span::from_micros(100);
     pair.send(1 << 20);

@@ -143,7 +143,7 @@ impl World {
 
 proptest! {
     #[test]
-    fn what_was_corrupted_and_not_noticed_breaks_no_engine(
+    fn undetected_corruption_breaks_no_engine(
         changes in prop::collection::vec(change(), 1..60),
         streams in prop_oneof![1 => Just(0u16), 3 => 1..6u16],
         has_paths in any::<bool>(),

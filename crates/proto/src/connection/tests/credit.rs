@@ -59,7 +59,7 @@ fn credits(pair: &Pair) -> usize {
 /// A SID has 4 kB of initial credit, which is not refilled here. After a long stream it has more, and the next stream with this
 /// SID costs a record.
 #[test]
-fn a_stream_that_needs_no_more_than_a_new_name_has_costs_no_record() {
+fn stream_within_default_credit_costs_no_record() {
     let mut pair = wide(255);
     for _ in 0..10 {
         give(&mut pair, 1000);
@@ -146,7 +146,7 @@ fn over(record: Record) -> Option<u8> {
 /// Twenty streams at a time, with 6 MB in total. Each round takes at most a third longer than the path needs, except the first.
 /// The credit granted never exceeds the buffer.
 #[test]
-fn what_streams_had_beside_each_other_is_put_to_use_by_as_many() {
+fn credit_of_parallel_streams_serves_as_many_again() {
     let mut pair = wide(255);
     let mut took = vec![];
     for round in 1..=5 {
@@ -166,7 +166,7 @@ fn what_streams_had_beside_each_other_is_put_to_use_by_as_many() {
 /// own credit nevertheless. It begins with 8 kB or more and may double it each round trip: a megabyte takes at most six round
 /// trips and its transmission time. With only what the 60 streams left of the buffer, it took 0.96 s.
 #[test]
-fn a_long_stream_after_many_beside_each_other_has_its_own_promise() {
+fn long_stream_after_parallel_ones_has_own_credit() {
     let buffers =
         Config { receive_buffer: 2_000_000, receive_buffer_max: 32_000_000, send_memory: 4 << 30, ..config() };
     let each = Config { streams: 64, form: Form::Sealed, ..buffers };

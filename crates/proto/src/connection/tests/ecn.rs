@@ -105,7 +105,7 @@ fn marks_are_their_paths_own() {
 
 /// In the TCP form segments are not ECN-capable, and in the sealed form there is a setting.
 #[test]
-fn who_does_not_want_marks_gets_none() {
+fn law_without_ecn_gets_no_marks() {
     for ours in [config(), Config { ecn: false, ..sealed() }] {
         let mut pair = Pair::established(ours.clone(), ours);
         pair.up.router = |_, ecn| {

@@ -80,7 +80,7 @@ fn dying() -> (Pair, Sid) {
 /// The first path delivers what fits into the peer's buffer beside the missing segments, within a second. Then nothing moves, and
 /// half a minute later the connection is given up.
 #[test]
-fn without_failover_a_path_that_stays_dead_ends_the_connection_in_time() {
+fn dead_path_without_failover_ends_connection() {
     let (mut pair, sid) = dying();
     let died = pair.now;
     pair.run_for(Span::from_secs(40));

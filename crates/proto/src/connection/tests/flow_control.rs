@@ -131,7 +131,7 @@ fn a_stream_without_credit_waits_for_a_record_that_was_lost() {
 
 /// The application finishes a stream that waits for credit, and closes the connection.
 #[test]
-fn what_waits_for_credit_is_sent_before_the_end() {
+fn data_waiting_for_credit_is_sent_before_fin() {
     let server = Config { stream_buffer: StreamBuffer::Bytes(4096), time_wait: ms(100), ..config() };
     let mut pair = Pair::established(config(), server);
     pair.server.is_reading = false;
@@ -205,7 +205,7 @@ fn a_segment_beyond_its_credit_is_as_good_as_lost() {
 /// The sender is wrong about its limit. Data beyond the limit takes no room, however often it arrives, and later data of other
 /// streams is delivered. When there is more credit, the data is accepted.
 #[test]
-fn what_exceeds_its_credit_keeps_no_other_stream_from_going_on() {
+fn stream_without_credit_delays_no_other() {
     let server = Config { stream_buffer: StreamBuffer::Bytes(512), ..config() };
     let mut pair = Pair::established(config(), server);
     pair.server.neglected.insert(Sid::new(1));

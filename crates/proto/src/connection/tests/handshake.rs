@@ -88,7 +88,7 @@ fn both_sides_may_open_at_once() {
 }
 
 #[test]
-fn nobody_listens() {
+fn connection_without_listener_is_refused() {
     let mut pair = Pair::new();
     pair.server.connection.close();
     pair.run_for(ms(150));
@@ -96,7 +96,7 @@ fn nobody_listens() {
 }
 
 #[test]
-fn nothing_is_opened_before_the_handshake_is_over() {
+fn stream_opens_only_after_handshake() {
     let mut pair = Pair::new();
     assert_eq!(pair.client.connection.streams().open(), Err(OpenError::NotEstablished));
 }

@@ -123,7 +123,7 @@ fn read_all(end: &mut End) -> u64 {
 
 proptest! {
     #[test]
-    fn nothing_that_a_peer_says_breaks_an_engine(
+    fn hostile_segments_break_no_engine(
         forgeries in prop::collection::vec(forged(), 1..60),
         established in any::<bool>(),
         streams in 0..6u16,
@@ -174,7 +174,7 @@ proptest! {
 /// A peer opens, fills, finishes and stops all possible streams, a thousand times, and the application does not react: what waits
 /// is bounded.
 #[test]
-fn what_a_peer_provokes_does_not_pile_up() {
+fn provoked_answers_do_not_accumulate() {
     let victim = Config { streams: 255, receive_buffer: 1 << 20, ..config() };
     let mut pair = Pair::established(victim.clone(), victim);
     let sids: Vec<Sid> = (1..=255).map(|_| pair.client.open()).collect();

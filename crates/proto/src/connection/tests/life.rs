@@ -249,7 +249,7 @@ fn a_half_open_connection_can_be_refused() {
 
 /// [rfc-9293] sec. 3.10.7.1: a segment without a connection is reset, unless it is a reset.
 #[test]
-fn nobody_answers_with_a_reset() {
+fn closed_port_answers_with_reset() {
     let mut pair = pair();
     pair.client.connection.abort();
     pair.drain();
@@ -294,7 +294,7 @@ fn an_answer_comes_again_until_it_is_heard() {
 /// Each segment of the handshake is lost, duplicated or delayed, in both directions, with early data: there is one connection,
 /// and everything arrives.
 #[test]
-fn whatever_happens_to_a_handshake_it_is_one() {
+fn faulty_network_gives_one_handshake() {
     for fault in [Fault::Lose, Fault::Duplicate, Fault::Delay(ms(1500))] {
         for (up, down) in [(Some(0), None), (Some(1), None), (Some(2), None), (None, Some(0)), (Some(0), Some(0))] {
             let mut pair = Pair::with(quick(), quick());

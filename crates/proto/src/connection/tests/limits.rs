@@ -52,7 +52,7 @@ fn an_application_that_writes_little_is_the_limit() {
 /// In each round trip the application writes what takes the pacer half of it. So little is in flight that the window is never
 /// full.
 #[test]
-fn an_application_that_writes_half_the_rate_has_half_of_the_time() {
+fn application_at_half_rate_limits_half_of_time() {
     let (mut pair, _) = begin(Config { pacing: Pacing::Always, ..config() });
     // A loss ends slow start. From then on the window, and with it the pacing rate, grows by one segment per round trip.
     pair.lose(&[pair.up.count + 30]);

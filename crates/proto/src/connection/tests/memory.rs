@@ -24,7 +24,7 @@ fn kept_for_a_peer_that_misses_one(mss: u16, send_memory: u64, grown: Span) -> (
 /// windows after it. Without this limit there are two windows in flight when it is lost (the window was twice as large), and one
 /// more is sent for each lost retransmission.
 #[test]
-fn what_a_peer_does_not_acknowledge_is_bounded_by_its_paths() {
+fn unacknowledged_data_is_bounded_by_paths() {
     let (bytes, segments, window) = kept_for_a_peer_that_misses_one(1000, 256 << 20, ms(550));
     let most = 5.0 * 1000.0 * window;
     assert!(most > f64::from(1 << 20), "below a megabyte there is no limit: {window}");
@@ -33,14 +33,14 @@ fn what_a_peer_does_not_acknowledge_is_bounded_by_its_paths() {
 
 /// The same with less memory than the paths carry: memory is the limit before the number of retransmissions is.
 #[test]
-fn what_a_peer_does_not_acknowledge_is_bounded_by_memory() {
+fn unacknowledged_data_is_bounded_by_memory() {
     let (bytes, segments, _) = kept_for_a_peer_that_misses_one(1000, 2 << 20, ms(650));
     assert!(bytes <= 3 << 19, "{bytes} bytes in {segments} segments");
 }
 
 /// Data that waits to be sent on all streams together takes at most a quarter of the memory, however much each stream may have.
 #[test]
-fn what_waits_on_all_streams_is_a_quarter_of_the_memory() {
+fn waiting_data_of_streams_is_quarter_of_memory() {
     let small = Config { send_memory: 1 << 20, ..config() };
     let mut pair = Pair::established(small.clone(), small);
     let taken = (0..8).map(|_| {
@@ -53,7 +53,7 @@ fn what_waits_on_all_streams_is_a_quarter_of_the_memory() {
 
 /// The bookkeeping of a small segment takes more memory than its data.
 #[test]
-fn what_it_costs_to_keep_a_segment_counts() {
+fn segment_overhead_counts_as_memory() {
     let (bytes, segments, _) = kept_for_a_peer_that_misses_one(64, 1 << 20, ms(650));
     // Three quarters of the memory, if an entry took only as much memory as its segment's data.
     assert!(segments < (3 << 18) / (2 * 64), "{bytes} bytes in {segments} segments");
@@ -62,7 +62,7 @@ fn what_it_costs_to_keep_a_segment_counts() {
 /// With 10 % loss, one segment in a million is sent a seventh time. It is worth waiting for: while it is missing, no new data is
 /// sent, although windows and memory have room. When it arrives, the transfer continues.
 #[test]
-fn nothing_new_leaves_after_the_seventh_transmission_of_what_is_missing() {
+fn new_data_waits_after_seventh_transmission() {
     let law = Settings::parse(registry::find("reno").unwrap(), [("initial_window", "1000")]).unwrap();
     let generous = Config { receive_buffer: 1 << 30, law, ..config() };
     let mut pair = Pair::established(generous.clone(), generous);
@@ -92,7 +92,7 @@ fn nothing_new_leaves_after_the_seventh_transmission_of_what_is_missing() {
 
 /// A peer sends single bytes above a hole. Each costs a dozen times the memory that the window counts.
 #[test]
-fn tiny_segments_above_a_hole_are_taken_as_long_as_they_cost_no_more_than_the_buffer() {
+fn tiny_segments_above_hole_are_bounded_by_buffer() {
     let small = Config { receive_buffer: 1 << 20, stream_buffer: StreamBuffer::Bytes(1 << 20), ..config() };
     let mut pair = Pair::established(config(), small);
     let (tuple, now) = (pair.server.tuple, pair.now);

@@ -51,7 +51,7 @@ fn all_but_the_first(pair: &Pair, _: &Header) -> Segment<Marked> {
 /// ([rfc-9937]), until the law's window is full again. In the sealed form the first lie ends the connection, and only the initial
 /// window was sent.
 #[test]
-fn what_has_not_come_cannot_be_acknowledged() {
+fn ack_of_missing_segment_fails_nonce() {
     for (lie, least) in [(all_of_it as Lie, 500_000), (all_but_the_first, 30_000)] {
         let (bytes, _) = flood(&config(), lie);
         assert!(bytes > least, "{bytes} bytes for lies that nobody can tell");
@@ -64,7 +64,7 @@ fn what_has_not_come_cannot_be_acknowledged() {
 
 /// A receiver of five segments can acknowledge five, and report them by SACK.
 #[test]
-fn what_has_come_can_be_acknowledged() {
+fn ack_of_received_segment_passes_nonce() {
     let mut pair = Pair::established(sealed(), sealed());
     pair.lose(&[2, 4]);
     let sid = pair.send(996 * 5);
@@ -98,7 +98,7 @@ fn nonces_are_drawn() {
 
 /// An overtaken acknowledgement reports a block of which a part was acknowledged since. It proves nothing, and is ignored.
 #[test]
-fn what_cannot_be_proved_any_more_is_not_news() {
+fn ack_without_known_nonce_is_no_news() {
     let mut pair = Pair::established(sealed(), sealed());
     pair.join(ms(50));
     let before = pair.client.connection.acked();

@@ -247,7 +247,7 @@ fn an_answer_that_waits_to_be_read_is_no_later_for_that() {
 /// A peer that closes its window, as Linux does, drops the segments in flight and all retransmissions while the window is closed:
 /// for eight seconds, in which the timeout doubles. When the window opens, data arrives half a round trip later.
 #[test]
-fn after_a_window_that_was_shut_for_eight_seconds_data_come_at_once() {
+fn data_resume_at_once_after_window_shut_eight_seconds() {
     let plain = || Config { streams: 0, ..config() };
     let mut pair = Pair::established(plain(), plain());
     let says = |pair: &mut Pair, window| {

@@ -45,7 +45,7 @@ fn rate(pair: &mut Pair) -> u64 {
 /// The buffers of the network library, and 4,000 streams of which nothing is read: each holds 32 kB or 2 kB at the server, and
 /// 16 kB more at the client. Another stream has the path for itself.
 #[test]
-fn four_thousand_streams_that_are_never_read_leave_another_its_rate() {
+fn four_thousand_unread_streams_slow_no_other() {
     let buffers =
         Config { receive_buffer: 32 << 20, receive_buffer_max: 512 << 20, send_memory: 512 << 20, ..config() };
     let mut pair = path(Span::ZERO, Config { streams: Sid::STREAMS_MAX, ..buffers });

@@ -40,7 +40,7 @@ fn an_acknowledgement_names_the_stream_and_what_it_expects() {
 
 /// The right edge moves when data above the hole is read: with a buffer of ten segments, nine other streams continue.
 #[test]
-fn what_is_delivered_above_a_hole_frees_the_buffer() {
+fn delivery_above_hole_frees_buffer() {
     let small = Config { receive_buffer: 10_000, ..uncredited() };
     let law = Settings::parse(registry::find("reno").unwrap(), [("initial_window", "100")]).unwrap();
     let mut pair = Pair::established(Config { law, ..config() }, small);

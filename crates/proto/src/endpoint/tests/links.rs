@@ -181,7 +181,7 @@ fn longer_packets_than_usual_are_found_if_they_may_be() {
 
 /// An end that only receives, or that sends little, sends no probe.
 #[test]
-fn who_fills_no_datagram_sends_no_probe() {
+fn sender_without_full_datagram_sends_no_probe() {
     let mut transfer = Transfer::over(1300);
     let sid = transfer.sid;
     for _ in 0..100 {
@@ -195,7 +195,7 @@ fn who_fills_no_datagram_sends_no_probe() {
 
 /// A router that marks packets above 5 ms of queueing delay, and drops them above 50 ms, drops none.
 #[test]
-fn what_is_marked_is_not_lost() {
+fn marked_segment_is_not_lost() {
     let mut transfer = Transfer::over(1500);
     transfer.link(0).marks_from = ms(5);
     assert!(transfer.run_for(Span::from_secs(10)) > 10 * SECOND);

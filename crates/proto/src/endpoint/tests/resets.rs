@@ -15,7 +15,7 @@ fn closed(room: &Room) -> Option<Event> {
 /// The first datagram after the restart is answered: the client knows within a round trip, and can connect again at once, also
 /// if another client was first, and has the slot that the lost connection had.
 #[test]
-fn restarted_server_first_datagram_ends_the_connection_in_a_round_trip() {
+fn restarted_server_ends_connection_in_a_round_trip() {
     for is_first in [true, false] {
         let (mut room, client, _) = Room::pair();
         restart(&mut room);

@@ -369,7 +369,7 @@ fn a_loss_beside_another_one_stays() {
 /// [rfc-7765]: after any ACK, a path is suspected only after one and a half probe timeouts of silence, however old the data in
 /// flight is. The ACK may give an RTT sample, acknowledge a retransmission, or report a duplicate.
 #[test]
-fn whatever_is_answered_a_path_is_not_suspected_for_a_while() {
+fn any_answer_delays_suspicion_of_path() {
     // SRTT is 90 ms and RTTVAR 45 ms after the handshake: a probe timeout of 270 ms. After another sample of 90 ms: 225 ms.
     let begin = || {
         let mut bench = Bench::new();
@@ -424,7 +424,7 @@ fn a_long_silence_is_told() {
 /// [rfc-2018] sec. 8: a receiver may renege. If the retransmission timer expires and the first missing segment had been reported,
 /// all reports are discarded.
 #[test]
-fn what_a_receiver_took_back_is_sent_again_after_the_timeout() {
+fn reneged_segment_is_retransmitted_after_timeout() {
     let mut bench = Bench::new();
     bench.send(4);
     bench.ack(ms(100), 0, &[(1, 3)]);

@@ -44,7 +44,7 @@ fn below_ssthresh_an_ack_says_how_much_leaves() {
 
 /// If the application did not use the allowance of two arrivals, it may use it later.
 #[test]
-fn what_was_not_sent_is_kept() {
+fn prr_keeps_unused_allowance() {
     let mut prr = Prr::new(10 * MSS, 20 * MSS, 0);
     let arrived = Arrived { bytes: MSS, flight: 6 * MSS, una: 0, has_lost: false };
     prr.on_ack(&arrived, MSS);

@@ -117,7 +117,7 @@ fn a_retransmission_is_doubted_if_its_ack_comes_too_early() {
 }
 
 #[test]
-fn what_a_peer_takes_back_is_lost() {
+fn reneged_segment_is_lost() {
     let mut board = board(4);
     sack(&mut board, 1, 3);
     board.distrust();
@@ -132,7 +132,7 @@ fn what_a_peer_takes_back_is_lost() {
 /// Segments in flight on an abandoned path have no path. One of them arrives late, and then the peer reneges. Found by corrupting
 /// segments at random.
 #[test]
-fn what_has_no_path_can_be_taken_back() {
+fn segment_without_path_can_be_reneged() {
     let mut board = board(3);
     board.orphan(PATH);
     sack(&mut board, 0, 2);
@@ -145,7 +145,7 @@ fn what_has_no_path_can_be_taken_back() {
 /// Segments that had arrived on an abandoned path are reneged. They have no path, and a new path with the same identifier has
 /// none of them.
 #[test]
-fn what_arrived_on_a_path_that_is_gone_can_be_taken_back() {
+fn segment_of_abandoned_path_can_be_reneged() {
     let mut board = Scoreboard::new(0, 2);
     let gone = PathId::new(1);
     for number in 0..4 {
@@ -255,7 +255,7 @@ proptest! {
 
 /// Of 100,000 segments in flight, the three oldest are declared lost again and again: the others are not visited.
 #[test]
-fn what_was_not_lost_costs_nothing_when_a_loss_was_none() {
+fn undo_visits_only_lost_segments() {
     let mut board = board(100_000);
     for _ in 0..100 {
         board.lose_until(PATH, 3, Time::NEVER);

@@ -6,7 +6,7 @@ use super::*;
 /// time is it more than three times what came, counted as UDP payload, or with the headers of IPv4 or of IPv6; and in the end one
 /// more would be too much by one of these counts.
 #[test]
-fn nobody_is_flooded_through_us() {
+fn answers_do_not_exceed_three_times_initiation() {
     let (mut client, mut listener) = (initiator(Limits::default()), listener(ListenerConfig::default()));
     let initiation = sealed(&mut client, secs(0), PATH, &syn());
     let (mut server, _) = accepted(&mut listener, secs(0), &initiation, 9);
@@ -36,7 +36,7 @@ fn nobody_is_flooded_through_us() {
 }
 
 #[test]
-fn a_new_address_gets_three_times_what_came_from_it_until_it_is_validated() {
+fn new_address_gets_three_times_its_bytes_until_validated() {
     let (mut client, mut server) = pair(Limits::default());
     let moved = FourTuple { remote: Address { address: 77, port: 5 }, ..PATH.reversed() };
     let send = |server: &mut Seal, path| server.seal(secs(1), &on(path), &data(5), &mut vec![]).is_ok();
@@ -80,7 +80,7 @@ fn fragments_are_allowed_together_or_not_at_all() {
 
 /// The seal's own datagrams go to the source of the newest datagram, if that address is validated.
 #[test]
-fn neither_late_datagrams_nor_strangers_move_what_the_seal_sends() {
+fn late_or_foreign_datagrams_do_not_move_address() {
     let (mut client, mut server) = pair(Limits::default());
     let (old, new) = (PATH.reversed(), FourTuple { remote: Address { address: 55, port: 5 }, ..PATH.reversed() });
     let late = sealed(&mut client, secs(1), PATH, &data(1));

@@ -40,7 +40,7 @@ fn forgeries_without_end_end_a_session() {
 
 /// Two paths with 12 Gbit/s together, that is a million datagrams a second. The slower path takes 75 ms longer.
 #[test]
-fn what_takes_a_slower_path_is_not_too_old() {
+fn datagram_of_slower_path_is_within_replay_window() {
     let (mut client, mut server) = pair(Limits::default());
     let slow_path = PathId::new(1);
     let (fast, slow): (Vec<_>, Vec<_>) = (0..78_750)
@@ -61,7 +61,7 @@ fn what_takes_a_slower_path_is_not_too_old() {
 }
 
 #[test]
-fn nothing_of_a_header_can_be_changed() {
+fn changed_header_is_forged() {
     let (mut client, mut server) = pair(Limits::default());
     let good = sealed(&mut client, secs(0), PATH, &data(1));
     for (at, expected) in [(1, Refusal::Forged), (2, Refusal::Forged), (3, Refusal::Forged), (15, Refusal::Forged)] {

@@ -182,7 +182,7 @@ fn all_handshakes_together_have_a_limit() {
 /// A peer that does not know the listener's public key cannot cause a handshake computation. Its datagrams cost a hash, and take
 /// no tokens of others.
 #[test]
-fn who_does_not_know_the_name_costs_next_to_nothing() {
+fn initiation_without_server_key_costs_no_handshake() {
     let mut listener = listener(ListenerConfig { unproven: Pace { per_second: 1, burst: 1 }, ..Default::default() });
     let mut one = initiator(Limits::default());
     let initiation = sealed(&mut one, secs(1), PATH, &syn());
@@ -217,7 +217,7 @@ fn an_initiation_that_is_played_again_opens_nothing() {
 }
 
 #[test]
-fn who_has_given_way_may_come_again() {
+fn initiator_that_gave_way_may_try_again() {
     let mut listener = listener(ListenerConfig { half_open: 1, ..Default::default() });
     let mut first = initiator(Limits::default());
     assert_eq!(knock(&mut listener, secs(0), PATH, &mut first, 1), Knock::WithCookie(None));

@@ -135,7 +135,7 @@ fn a_key_that_the_peer_has_worn_is_replaced() {
 /// At a million datagrams a second, AES-GCM's keys last for four seconds. The next keys are not delayed by the previous ones,
 /// which still open late datagrams.
 #[test]
-fn keys_may_be_replaced_while_those_before_them_still_open_what_is_late() {
+fn new_keys_leave_old_ones_for_late_datagrams() {
     let (mut client, mut server) = pair(Limits { rekey_after_messages: 2, ..Default::default() });
     for second in [1, 2, 3, 4] {
         rekey(&mut client, &mut server, secs(second));
@@ -145,7 +145,7 @@ fn keys_may_be_replaced_while_those_before_them_still_open_what_is_late() {
 }
 
 #[test]
-fn a_request_without_an_answer_comes_again_and_again_and_less_and_less() {
+fn unanswered_request_backs_off() {
     let (mut client, _) = pair(Limits::default());
     sealed(&mut client, secs(120), PATH, &data(1));
     let mut waits = vec![];
@@ -176,7 +176,7 @@ fn a_thousand_requests_for_keys_at_once_cost_one_handshake() {
 
 /// An attacker has the keys of a session, but not the client's static secret key: this gives no new session.
 #[test]
-fn nobody_takes_a_connection_over_by_asking_for_keys() {
+fn rekeying_without_static_key_is_forged() {
     let (mut client, mut server) = pair(Limits::default());
     let stolen = request(&mut client, 5, 1);
     assert_eq!(opened(&mut server, secs(5), PATH.reversed(), &stolen), Err(Refusal::Forged));

@@ -90,7 +90,7 @@ fn end(flow_control: &mut FlowControl) -> Option<(u32, u8)> {
 
 /// 512 bytes initially, and 1000 later. At the end of a stream even less than a step is granted, as far as the pool allows.
 #[test]
-fn the_end_of_a_stream_is_told_where_its_name_has_more_than_a_new_one() {
+fn end_of_stream_with_extra_credit_is_told() {
     let mut flow_control = FlowControl::new(StreamBuffer::Bytes(1000), 9000, 100, 2, 9);
     assert_eq!(read(&mut flow_control, SID, 100), None);
     assert_eq!(end(&mut flow_control), None, "no step was read, and the name has no more than a new one");
@@ -141,7 +141,7 @@ fn take_all(flow_control: &mut FlowControl, sid: Sid) -> u64 {
 /// 16 MiB for 4,080 SIDs. Each stream is read as fast as it can be, takes as much as it gets, and then is never read again. The
 /// unread streams never hold the base of another, and the n-th leaves 1/(2n + 1) of the pool.
 #[test]
-fn streams_that_were_read_fast_and_stop_leave_something_to_the_next() {
+fn stopped_fast_streams_leave_credit_to_next() {
     let capacity = 16 << 20;
     let exponent = FlowControl::exponent(StreamBuffer::Shared, capacity, 4080);
     let mut flow_control = FlowControl::new(StreamBuffer::Shared, capacity, 1000, 4080, exponent);
@@ -239,7 +239,7 @@ fn limits_wrap() {
 }
 
 #[test]
-fn no_limit_runs_half_of_its_bits_away_from_one_that_the_peer_has() {
+fn limit_stays_within_half_range_of_peer_limit() {
     let mut flow_control = FlowControl::new(StreamBuffer::Bytes(u64::MAX), 1 << 20, 1000, 1, 31);
     let told: Vec<u32> = (0..255).filter_map(|_| read(&mut flow_control, SID, 1 << 24)).collect();
     // 2^31 from the start, then 2^27 more fifteen times, then all but the amount that would make it half.

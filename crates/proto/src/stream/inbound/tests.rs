@@ -26,7 +26,7 @@ fn over(payload: u64, records: u32) -> Freed {
 
 /// Payloads that are kept do not keep the batches in which they arrived, except for a few: each is a small part of 64 kB.
 #[test]
-fn what_is_kept_does_not_keep_its_neighbours() {
+fn kept_payload_does_not_hold_its_batch() {
     let blocks: Vec<Bytes> = (0..2000).map(|_| Bytes::from(vec![7; 1 << 16])).collect();
     for (first, len, most) in [(0, 1, 256), (1, 1, 256), (0, 511, 256), (0, 512, 1024), (1, 512, 1024)] {
         let (mut inbound, mut events) = (Inbound::new(1, 0), Events::new());
@@ -127,7 +127,7 @@ fn a_finish_and_a_reset_with_one_end_end_one_stream() {
 }
 
 #[test]
-fn what_comes_of_a_stopped_stream_is_dropped_until_its_end() {
+fn data_of_stopped_stream_is_dropped_until_end() {
     let (mut inbound, mut events) = (Inbound::new(1, 0), Events::new());
     assert_eq!(inbound.stop(SID, &mut events), Err(ReadError::NoSuchStream), "nothing has come");
     accept(&mut inbound, 0, 10);
@@ -142,7 +142,7 @@ fn what_comes_of_a_stopped_stream_is_dropped_until_its_end() {
 
 /// The application stops the stream that it reads, although a later stream of the SID has arrived.
 #[test]
-fn a_stream_that_had_ended_is_stopped_without_a_word_to_its_sender() {
+fn ended_stream_is_stopped_without_message() {
     let (mut inbound, mut events) = (Inbound::new(1, 0), Events::new());
     accept(&mut inbound, 0, 10);
     inbound.finish(SID, Ssn::of(1), &mut events);
@@ -156,7 +156,7 @@ fn a_stream_that_had_ended_is_stopped_without_a_word_to_its_sender() {
 }
 
 #[test]
-fn what_lies_beyond_the_end_is_of_no_use() {
+fn data_beyond_stream_end_is_freed() {
     let (mut inbound, mut events) = (Inbound::new(1, 0), Events::new());
     accept(&mut inbound, 3, 10);
     assert_eq!(inbound.finish(SID, Ssn::of(2), &mut events), freed(10, 0));

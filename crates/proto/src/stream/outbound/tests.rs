@@ -104,7 +104,7 @@ fn a_full_stream_takes_no_more_and_says_when_there_is_room() {
 }
 
 #[test]
-fn a_name_is_used_again_when_all_of_it_is_acknowledged_and_numbers_go_on() {
+fn acknowledged_name_is_reused_and_numbers_go_on() {
     let mut outbound = Outbound::new(Framing::Streams, 1, 300, 1 << 20);
     let (sid, mut events) = (outbound.open().unwrap(), Events::new());
     outbound.write(sid, &mut Virtual(100)).unwrap();
@@ -123,7 +123,7 @@ fn a_name_is_used_again_when_all_of_it_is_acknowledged_and_numbers_go_on() {
 }
 
 #[test]
-fn a_reset_drops_what_waits_and_takes_the_place_of_an_end_that_has_not_left() {
+fn reset_drops_waiting_data_and_replaces_unsent_end() {
     let (mut outbound, mut events) = (Outbound::new(Framing::Streams, 2, 1000, 1 << 20), Events::new());
     let (sid, other) = (outbound.open().unwrap(), outbound.open().unwrap());
     for sid in [sid, other] {
@@ -247,7 +247,7 @@ fn used(count: u32) -> Outbound<Virtual> {
 
 /// The number of streams that the peer reports as over is compared modulo 256. The limit must exceed that of an unused SID.
 #[test]
-fn a_name_with_more_credit_is_used_again_when_its_streams_are_over() {
+fn name_with_extra_credit_is_reused_after_streams_end() {
     let next = |count: u32, told: &[(u32, u8)]| {
         let mut outbound = used(count);
         told.iter().for_each(|(limit, over)| outbound.on_credit(Sid::new(1), *limit, *over, &mut Events::new()));

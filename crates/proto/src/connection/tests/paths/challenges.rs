@@ -100,7 +100,7 @@ fn a_token_does_not_give_away_the_next() {
 /// Whatever its numbers, a leave counts only with a token of its path: that of a challenge there, or the two initial sequence
 /// numbers.
 #[test]
-fn nobody_gives_a_path_up_who_does_not_see_it() {
+fn unseen_path_is_not_given_up() {
     for is_first in [true, false] {
         let (mut pair, _) = two(steady());
         let sid = pair.send(996 * 10);

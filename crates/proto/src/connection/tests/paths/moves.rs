@@ -21,7 +21,7 @@ fn left(config: Config) -> (Pair, crate::FourTuple, crate::FourTuple, [Sid; 2]) 
 
 /// [rfc-9000] sec. 9: the new path is used when the peer has answered on it, a round trip after the move.
 #[test]
-fn an_own_address_that_goes_away_is_replaced_within_a_round_trip() {
+fn lost_own_address_is_replaced_in_a_round_trip() {
     let (mut pair, old, new, [sid, back]) = left(several());
     let (now, begin) = (pair.now, pair.server.received(sid));
     pair.client.connection.paths().on_unreachable(now, old, Some(new.local));
