@@ -110,6 +110,10 @@ impl PathControl {
         self.account.on_lost(self.segments(found.bytes));
         self.is_doubtful |= found.transmissions >= STUBBORN;
         self.flight -= found.bytes;
+        if found.departure.is_some_and(|departure| !self.ecn.is_blamed(departure.time)) {
+            // The law is not told of each loss of an episode.
+            self.blame = Blame::Unblamed;
+        }
         self.check(board);
     }
 
