@@ -191,7 +191,9 @@ impl WayBack {
             let is_enough = trial.kind == Kind::Queue && rate < 0.75 * FEWER * trial.rate;
             *attempts = Attempts { looks: if is_enough { pause } else { 2 }, pause };
         } else {
-            attempts.looks = attempts.pause;
+            // The law may have reduced its own queue during the trial: then the rate had to fall, and says nothing.
+            let is_unclear = trial.kind == Kind::Queue && queue <= trial.queue / 2 && attempts.pause == PAUSE_LEAST;
+            attempts.looks = if is_unclear { 1 } else { attempts.pause };
             attempts.pause = (2 * attempts.pause).min(PAUSE_MAX);
             self.request(trial.every);
         }
@@ -355,6 +357,31 @@ mod tests {
         }
         // After 0, 8, 16 ... 2048 looks of three rounds, each for nine rounds.
         assert!(tried <= 10 * 9, "{tried} of 10,000 rounds");
+    }
+
+    /// A law that has overshot halves its rate while fewer ACKs are tried, and its own queue goes. The next queue is one of ACKs: it is tried
+    /// in the first look, after six round trips until the earlier request has ended, and three more.
+    #[test]
+    fn queue_that_the_law_drained_itself_is_tried_again_at_once() {
+        let (mut model, mut asked) = (Model::new(), vec![]);
+        for round in 1..=30 {
+            let (segments, queue) = if round <= 6 { (1000, 20) } else { (500, if round <= 15 { 1 } else { 20 }) };
+            (0..40).for_each(|_| model.way.on_datagram(1));
+            model.now += Span::from_millis(100);
+            model.delivered += segments * 1000;
+            let least = Span::from_millis(100);
+            model.way.on_round(&Round {
+                now: model.now,
+                delivered: model.delivered,
+                lost: 0,
+                rtt: Some((least + Span::from_millis(queue), least)),
+                asked: model.way.every(),
+                is_growing: false,
+            });
+            asked.push(model.way.every());
+        }
+        let changes: Vec<_> = (1..30).filter(|&at| asked[at] != asked[at - 1]).map(|at| (at + 1, asked[at])).collect();
+        assert_eq!(changes, [(6, 8), (15, 1), (24, 8)]);
     }
 
     /// A loss of a third at random, as many with fewer ACKs.
