@@ -59,7 +59,7 @@ pub struct Config {
     /// When to acknowledge, unless the peer requests another acknowledgement frequency.
     pub acks: AckPolicy,
     /// The largest number of segments per ACK that is requested from the peer, if a round trip has many segments; 1 requests
-    /// nothing. In the sealed form only.
+    /// nothing. While the window grows fast, and where the way back is narrow, it may be more. In the sealed form only.
     pub ack_requests: u8,
     /// How losses are detected.
     pub loss_detection: LossDetection,

@@ -2,9 +2,12 @@
 //!
 //! An ACK costs both ends as much as a segment. If a round trip has hundreds of segments, fewer ACKs carry the same information.
 //! So at most one ACK for [`Config::ack_requests`](crate::Config::ack_requests) segments is requested, and at least
-//! [`ACKS_A_ROUND`] in a round trip. While the window grows fast, each segment is acknowledged. Losses and ECN marks are
-//! acknowledged at once in any case. If the way back of a path does not carry so many ACKs ([`super::way_back`]), fewer are
-//! requested, whatever the law needs, but not fewer than [`ACKS_LEAST`] in a round trip.
+//! [`ACKS_A_ROUND`] in a round trip. Losses and ECN marks are acknowledged at once in any case. If the way back of a path does not carry
+//! so many ACKs ([`super::way_back`]), fewer are requested, whatever the law needs, but not fewer than [`ACKS_LEAST`] in a round trip.
+//!
+//! While the window grows fast, [`ACKS_GROWING`] in a round trip are enough: a law counts the acknowledged segments, and paces what it
+//! sends. More would end the growth too early where the way back is narrow, as their queue is in the RTT, and there is no time to try
+//! anything out.
 //!
 //! A request is sent at the end of a round trip, if the change is worth the cost of a record.
 
@@ -76,9 +79,11 @@ impl<P: Payload> Connection<P> {
         let every = |path: &Path| {
             let control = &path.control;
             let segments = control.window() * f64::from(self.peer.segment) / f64::from(path.mss);
-            let wanted = if control.is_growing() { 1 } else { (segments / ACKS_A_ROUND) as u32 };
+            let most = self.config.ack_requests.into();
+            let (acks, most) =
+                if control.is_growing() { (ACKS_GROWING, EVERY_GROWING.max(most)) } else { (ACKS_A_ROUND, most) };
             let least = path.way_back.every().min((segments / ACKS_LEAST) as u32);
-            wanted.clamp(1, self.config.ack_requests.into()).max(least)
+            ((segments / acks) as u32).clamp(1, most).max(least)
         };
         let every = live().map(every).min().unwrap_or(1);
         let rtt = live().filter_map(|path| path.control.rtt_smoothed()).min().unwrap_or(Span::ZERO);
@@ -108,6 +113,13 @@ fn record(AckPolicy { every, delay }: AckPolicy) -> Record {
 
 /// Enough ACKs to detect the ends of rounds, and to spread the release of a window.
 const ACKS_A_ROUND: f64 = 32.0;
+
+/// HyStart takes eight samples of the RTT in a round trip ([rfc-9406] sec. 4.3). The window doubles before a request arrives, so there are
+/// up to twice as many.
+const ACKS_GROWING: f64 = 8.0;
+
+/// With more, a window of hundreds of segments would grow in steps that are no longer small beside a queue of a usual size.
+const EVERY_GROWING: u32 = 8;
 
 /// On a way back that carries few ACKs, a window moves in four steps: an ACK is delayed by no more than [`DELAY_PART`] in any case.
 const ACKS_LEAST: f64 = 4.0;
