@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anabranch::Connection;
+use anabranch::units::Span;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -88,7 +89,8 @@ impl Ports {
     async fn reclaim(&self, address: SocketAddr, tunnel: u64, connection: &Connection) -> bool {
         let Some((serial, former)) = self.holder(address, tunnel) else { return false };
         if former.remote_key() != connection.remote_key() {
-            if former.answers(answers_within(&former)).await {
+            let rtts = former.paths().into_iter().filter_map(|path| path.report.rtt_smoothed);
+            if former.answers(answers_within(rtts)).await {
                 return false;
             }
             // If it comes back, it learns that it has lost its port, as it cannot have it again.
@@ -165,8 +167,7 @@ pub fn bind(address: SocketAddr) -> io::Result<TcpListener> {
 const WAITING_MAX: u32 = 4096;
 
 /// A client that is there answers within a round trip, which a queue may have made longer: four times the longest known one, at least a second.
-fn answers_within(client: &Connection) -> Duration {
-    let rtts = client.paths().into_iter().filter_map(|path| path.report.rtt_smoothed);
+fn answers_within(rtts: impl Iterator<Item = Span>) -> Duration {
     let longest = rtts.max().map_or(Duration::ZERO, |rtt| Duration::from_nanos(rtt.ticks()));
     (4 * longest).clamp(ANSWERS_WITHIN, ANSWERS_WITHIN_MOST)
 }
@@ -178,3 +179,17 @@ const ANSWERS_WITHIN_MOST: Duration = Duration::from_secs(10);
 
 /// A listener is closed in its task's next turn.
 const LETS_GO_WITHIN: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Without an RTT, as before the first answer, it is the least; a path of three seconds or a wrong sample does not make others wait for ever.
+    #[test]
+    fn silent_client_is_waited_for_four_round_trips_up_to_ten_s() {
+        let within = |rtts: &[u64]| answers_within(rtts.iter().copied().map(Span::from_millis)).as_millis();
+        assert_eq!((within(&[]), within(&[1]), within(&[250])), (1000, 1000, 1000));
+        assert_eq!((within(&[251]), within(&[20, 600, 300])), (1004, 2400));
+        assert_eq!((within(&[2500]), within(&[2501]), within(&[u64::MAX / 1_000_000])), (10_000, 10_000, 10_000));
+    }
+}
