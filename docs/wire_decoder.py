@@ -640,6 +640,8 @@ DATAGRAMS = [
     ("answer", "<", {**OWN, "answer": 0x901}),
     ("sealed-data-rekeyed", ">", {**DATA, "session": 1, "segment": INNER_DATA}),
     ("stateless-reset", "<", {"kind": "reset", "sender": 0x901}),
+    ("token", "<", {**OWN, "session": 1, "token": 0x901}),
+    ("stateless-reset-elsewhere", "<", {"kind": "reset", "sender": 0x901}),
 ]
 
 # The same data, with the other ciphers.
@@ -675,10 +677,13 @@ def check_vectors(path):
         compare(name, connection.decode(side, datagram), expected)
         if name == "sealed-response":
             check(datagram[8:40] == x25519(ephemerals[1], BASE), "the second ephemeral key is another one")
-    # The initiator's address is ::1 and its port 1.
+    # The initiator's address is ::1 and its port 1; later it is ::3, and the port 3.
     key = hmac_of(responder, b"anabranch reset")
-    for index, token in connection.tokens.items():
-        check(token == hmac_of(key, struct.pack(">IQQH", index, 0, 1, 1))[:16], f"the token of {index:08x} is another one")
+    given = [(index, 1, token) for index, token in connection.tokens.items()]
+    given += [(index, 3, token) for index, tokens in connection.later_tokens.items() for token in tokens]
+    check(len(given) == 3, "there are two indices, and a later address")
+    for index, end, token in given:
+        check(token == hmac_of(key, struct.pack(">IQQH", index, 0, end, end))[:16], f"the token of {index:08x} is another one")
     for name, cipher in OTHERS.items():
         connection = Connection(initiator, responder, [ephemerals[0]])
         for part, side in (("initiation", ">"), ("response", "<"), ("data", ">")):

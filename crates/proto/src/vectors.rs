@@ -246,6 +246,19 @@ fn sealed() -> Vec<(&'static str, Vec<u8>)> {
     assert!(client.is_reset(&reset));
     page.extend([("request", request), ("answer", answer), ("sealed-data-rekeyed", rekeyed)]);
     page.push(("stateless-reset", reset));
+    // A NAT gives the client another address: the server gives the token of that, too.
+    let elsewhere = Address { address: 3, port: 3 };
+    server.validate(FourTuple { remote: elsewhere, ..home.tuple });
+    let datagram = send(&mut client, later, &there, &data);
+    let opened = server.open(later, FourTuple { remote: elsewhere, ..home.tuple }, datagram[..].into());
+    assert_eq!(opened, Ok(Some(data.clone())));
+    let (mut token, mut reset) = (vec![], vec![]);
+    server.poll_transmit(later, &mut token).unwrap();
+    assert!(Resets::new(&SecretKey::new([2; 32])).answer(later, elsewhere, &datagram, &mut reset));
+    assert!(!client.is_reset(&reset), "it has no token of that address");
+    assert_eq!(client.open(later, path(), token[..].into()), Ok(None));
+    assert!(client.is_reset(&reset));
+    page.extend([("token", token), ("stateless-reset-elsewhere", reset)]);
     for (cipher, names) in [
         (Cipher::Aes128Gcm, ["aes-128-initiation", "aes-128-response", "aes-128-data"]),
         (Cipher::Aes256Gcm, ["aes-256-initiation", "aes-256-response", "aes-256-data"]),
