@@ -11,8 +11,12 @@
 //!                                                                                                   or the rate rises by a seventh
 //! a queue, and a rate that stands       an eighth of the ACKs                                       kept if the rate rises by a seventh,
 //!                                                                                                   or half of the queue goes
-//! neither for long                      twice as many ACKs                                          kept unless it harms
+//! neither for long                      twice as many ACKs                                          kept unless it harms, taken
+//!                                                                                                   back at once if a queue grows
 //! ```
+//!
+//! The start asks for few ACKs, as there is no time to try anything out. When it is over, twice as many are tried until all pass that are
+//! wanted, or a queue shows that they do not.
 //!
 //! What is not kept is tried again ever more rarely.
 //!
@@ -39,6 +43,8 @@ pub(super) struct WayBack {
     disturbed: u32,
     /// The least number of segments for one ACK.
     every: u32,
+    /// Whether the start, in which few ACKs are requested, is over.
+    has_started: bool,
     /// What is being tried.
     trial: Option<Trial>,
     /// Looks until the next attempt to request fewer ACKs, and how many there will be after it if it fails. Likewise for more.
@@ -107,6 +113,7 @@ impl WayBack {
         lost: 0,
         disturbed: 0,
         every: 1,
+        has_started: false,
         trial: None,
         fewer: Attempts { looks: 0, pause: PAUSE_LEAST },
         more: Attempts { looks: LONG, pause: LONG },
@@ -126,6 +133,20 @@ impl WayBack {
 
     /// A round trip is over.
     pub(super) fn on_round(&mut self, round: &Round) {
+        let is_start_over = !self.has_started && !round.is_growing && self.arrived > 0;
+        if is_start_over && round.asked >= START_LEAST && round.asked > self.every {
+            // So few ACKs were enough until now. The start has left a queue, so it takes some looks until it can be tried out whether more
+            // pass. That comes before fewer are tried, which would be a second guess on top of the first.
+            self.has_started = true;
+            (self.every, self.more.looks, self.fewer.looks) = (round.asked, SETTLED, PAUSE_LEAST);
+            self.rounds = 0;
+            return self.begin_look(round);
+        }
+        let least = round.rtt.map_or(Span::ZERO, |(_, least)| least);
+        let is_longer = |before: Span| round.queue() >= before * 2 + (least / QUEUED_AGAIN).max(QUEUE_LEAST);
+        if let Some(trial) = self.trial.take_if(|trial| trial.kind == Kind::More && is_longer(trial.queue)) {
+            return self.take_back(&trial, round.queue());
+        }
         self.rounds += 1;
         if self.rounds == 0 {
             self.begin_look(round);
@@ -184,19 +205,27 @@ impl WayBack {
             Kind::Queue => rate >= GAIN * trial.rate || queue <= trial.queue / 2 && rate * STEADY >= trial.rate,
             Kind::More => lost <= MUCH && rate * STEADY >= trial.rate,
         };
-        let attempts = if trial.kind == Kind::More { &mut self.more } else { &mut self.fewer };
-        if has_helped {
-            let pause = if trial.kind == Kind::More { LONG } else { PAUSE_LEAST };
-            // If the rate has risen by less than the ACKs allow, something else limits it by now.
-            let is_enough = trial.kind == Kind::Queue && rate < 0.75 * FEWER * trial.rate;
-            *attempts = Attempts { looks: if is_enough { pause } else { 2 }, pause };
-        } else {
-            // The law may have reduced its own queue during the trial: then the rate had to fall, and says nothing.
-            let is_unclear = trial.kind == Kind::Queue && queue <= trial.queue / 2 && attempts.pause == PAUSE_LEAST;
-            attempts.looks = if is_unclear { 1 } else { attempts.pause };
-            attempts.pause = (2 * attempts.pause).min(PAUSE_MAX);
-            self.request(trial.every);
+        if !has_helped {
+            return self.take_back(trial, queue);
         }
+        let (attempts, pause) = self.attempts(trial.kind);
+        // If the rate has risen by less than the ACKs allow, something else limits it by now.
+        let is_enough = trial.kind == Kind::Queue && rate < 0.75 * FEWER * trial.rate;
+        *attempts = Attempts { looks: if is_enough { pause } else { 2 }, pause };
+    }
+
+    fn take_back(&mut self, trial: &Trial, queue: Span) {
+        let (attempts, least) = self.attempts(trial.kind);
+        // The law may have reduced its own queue during the trial: then the rate had to fall, and says nothing.
+        let is_unclear = trial.kind == Kind::Queue && queue <= trial.queue / 2 && attempts.pause == least;
+        attempts.looks = if is_unclear { 1 } else { attempts.pause };
+        attempts.pause = (2 * attempts.pause).min(PAUSE_MAX);
+        self.request(trial.every);
+    }
+
+    /// The attempts of a kind, and their least pause.
+    fn attempts(&mut self, kind: Kind) -> (&mut Attempts, u32) {
+        if kind == Kind::More { (&mut self.more, LONG) } else { (&mut self.fewer, PAUSE_LEAST) }
     }
 
     fn request(&mut self, every: u32) {
@@ -231,6 +260,15 @@ const STEADY: f64 = 1.1;
 /// back by that much.
 const QUEUE_PART: u64 = 20;
 const QUEUE_LEAST: Span = Span::from_millis(2);
+
+/// A start that asks for more has a window below 32 segments, each of which may be acknowledged.
+const START_LEAST: u32 = 4;
+
+/// The looks after the start in which its queue goes: a dozen round trips.
+const SETTLED: u32 = 4;
+
+/// More ACKs have made a queue of their own if it grows by this fraction of the minimum RTT: they are taken back before the trial ends.
+const QUEUED_AGAIN: u64 = 4;
 
 /// The round trips of a look, and the least number of datagrams.
 const LOOK: i32 = 3;
@@ -382,6 +420,46 @@ mod tests {
         }
         let changes: Vec<_> = (1..30).filter(|&at| asked[at] != asked[at - 1]).map(|at| (at + 1, asked[at])).collect();
         assert_eq!(changes, [(6, 8), (15, 1), (24, 8)]);
+    }
+
+    /// The requests after a start in which one ACK for eight segments was requested, by round, on a way back with room for so many datagrams.
+    fn after_start(room: u64) -> Vec<(u32, u32)> {
+        let (mut model, mut asked, mut changes) = (Model::new(), 8, vec![]);
+        for round in 1..=70 {
+            let sent = 1000 / u64::from(asked);
+            (0..sent).for_each(|_| model.way.on_datagram(1));
+            model.now += Span::from_millis(100);
+            model.delivered += 1_000_000;
+            let least = Span::from_millis(100);
+            let queue = Span::from_millis(if sent > room { 40 } else { 2 });
+            let (now, delivered, is_growing) = (model.now, model.delivered, round < 10);
+            model.way.on_round(&Round {
+                now,
+                delivered,
+                lost: 0,
+                rtt: Some((least + queue, least)),
+                asked,
+                is_growing,
+            });
+            let before = std::mem::replace(&mut asked, if is_growing { 8 } else { model.way.every() });
+            if asked != before {
+                changes.push((round, asked));
+            }
+        }
+        changes
+    }
+
+    /// After four looks of three rounds, twice as many ACKs are tried, for six rounds until they show and a look. Two looks later follow twice
+    /// as many again.
+    #[test]
+    fn start_over_a_wide_way_back_is_followed_by_more_acks() {
+        assert_eq!(after_start(1000), [(22, 4), (22 + 15, 2), (22 + 30, 1)]);
+    }
+
+    /// 130 ACKs pass, one for each eight of 1000 segments: twice as many queue, and are taken back in the round trip in which they do.
+    #[test]
+    fn start_over_a_narrow_way_back_keeps_its_request() {
+        assert_eq!(after_start(130), [(22, 4), (23, 8)]);
     }
 
     /// A loss of a third at random, as many with fewer ACKs.
