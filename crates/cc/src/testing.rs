@@ -23,8 +23,9 @@ pub(crate) struct Flow {
     pub(crate) flight_cap: f64,
     /// The size of the acknowledged segments.
     pub(crate) size: Bytes,
-    /// Lost segments that the next ACK reports; below, marked ones.
+    /// Lost segments that the next ACK reports.
     pub(crate) newly_lost: f64,
+    /// Marked segments that the next ACK reports.
     pub(crate) newly_marked: f64,
     /// Whether the sender had enough data when the acknowledged segment left.
     pub(crate) supply: Supply,

@@ -106,9 +106,11 @@ pub struct Bbr1 {
     /// The round ends with the ACK of a segment that left when at least this many segments had been delivered.
     round_end: f64,
     is_round_start: bool,
-    /// The bandwidth that later samples are compared with; below, the rounds without growth, and whether the pipe is full.
+    /// The bandwidth that later samples are compared with.
     full_bw: f64,
+    /// Rounds in which that bandwidth did not grow.
     full_rounds: u32,
+    /// Whether the pipe is full.
     is_full: bool,
     held_back: HeldBack,
     is_recovering: bool,

@@ -60,8 +60,9 @@ struct Flow {
     losses_told: u64,
     /// The fate of the next transmission, if a test decided it.
     doom: Option<Cause>,
-    /// When the next segment may leave, if flows are paced; below, whether a wake-up is scheduled for it.
+    /// When the next segment may leave, if flows are paced.
     release: Time,
+    /// Whether a wake-up is scheduled for `release`.
     waits: bool,
     /// When a mark was last reported to the controller.
     marked_at: Option<Time>,

@@ -24,8 +24,9 @@ pub(super) struct Hosts<'a> {
     pub(super) faults: &'a Faults,
     /// The sizes of its messages, if its ends know them before the run.
     pub(super) messages: &'a [u64],
-    /// The detail in which the source records its variables; below, in which the sink records arrivals. `None`: not at all.
+    /// The detail in which the source records its variables, if it does.
     pub(super) source_detail: Option<Detail>,
+    /// The detail in which the sink records arrivals, if it does.
     pub(super) sink_detail: Option<Detail>,
     /// Receives the variables of the source; of a transport that has any.
     pub(super) listener: Option<GaugeListener>,

@@ -34,8 +34,9 @@ struct Outcome {
     datagrams: u64,
     /// Datagrams of the attacker.
     attacks: u64,
-    /// Validated paths; below, abandoned and removed ones.
+    /// Validated paths.
     paths_validated: u64,
+    /// Abandoned and removed paths.
     paths_gone: u64,
     /// When the last connection was over.
     done: Time,

@@ -44,8 +44,9 @@ impl Bounds {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Congestion {
     has_loss: bool,
-    /// The largest rate in this round; below, the largest volume.
+    /// The largest rate in this round.
     bw_latest: f64,
+    /// The largest volume in this round.
     pub(super) inflight_latest: f64,
     /// The round ends with the ACK of a segment that left when at least this many segments had been delivered.
     round_end: f64,

@@ -20,8 +20,9 @@ pub(super) struct Model {
     pub(super) is_round_start: bool,
     /// The excess of acknowledged segments (`extra_acked`) in the last ten rounds.
     extra: WindowedMax,
-    /// When the present excess of acknowledged segments began; below, its size.
+    /// When the present excess of acknowledged segments began.
     bulk_since: Time,
+    /// The size of that excess.
     bulk_acked: f64,
 }
 

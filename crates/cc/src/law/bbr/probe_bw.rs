@@ -31,8 +31,9 @@ pub(super) struct Cycle {
     rounds_since_probe: u32,
     /// Whether losses belong to a probe that has had no response yet.
     pub(super) is_probe_sample: bool,
-    /// Whether the last probe caused losses; below, whether it stopped early to avoid them.
+    /// Whether the last probe caused losses.
     pub(super) was_too_high: bool,
+    /// Whether the last probe stopped early to avoid losses.
     was_cautious: bool,
     /// Segments to be acknowledged for one more of `inflight_longterm`; infinite if it does not grow.
     acked_per_step: f64,

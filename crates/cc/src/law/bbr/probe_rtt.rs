@@ -9,8 +9,9 @@ use crate::delivery::HeldBack;
 /// The time of the next ProbeRTT, and the least RTTs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ProbeRtt {
-    /// The least RTT since the last ProbeRTT in seconds; below, when it was measured.
+    /// The least RTT since the last ProbeRTT in seconds.
     delay_min: f64,
+    /// When `delay_min` was measured.
     seen: Time,
     is_expired: bool,
     /// When [`super::model::Model::rtt_min`] was measured.
