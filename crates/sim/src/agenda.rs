@@ -1,4 +1,4 @@
-//! Timed actions of the scenario: starts and stops, offers, route changes, samples.
+//! Timed actions of the scenario: starts and stops, offers, route changes.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -42,8 +42,6 @@ pub(crate) enum Item {
     Control(Control),
     /// The next offer of this workload.
     Workload(usize),
-    /// The next sample of this series.
-    Sample(usize),
 }
 
 /// Items ordered by time, then by insertion. A heap suffices, since it is rarely used.

@@ -211,22 +211,3 @@ impl QueueArea {
         if span == 0 { 0.0 } else { (self.area - earlier.area) as f64 / span as f64 }
     }
 }
-
-/// The length of a queue, sampled at equal intervals.
-#[derive(Clone, Debug)]
-pub struct QueueSamples {
-    pub(crate) link: LinkId,
-    pub(crate) every: SimSpan,
-    pub(crate) start: SimTime,
-    pub(crate) lengths: Vec<u32>,
-}
-
-impl QueueSamples {
-    /// The limit on samples. Sampling ends there.
-    pub const SAMPLES_MAX: usize = 1 << 24;
-
-    /// The number of waiting packets at each sample, with its time.
-    pub fn iter(&self) -> impl Iterator<Item = (SimTime, u32)> {
-        (0..).map(|index| self.start + self.every * index).zip(self.lengths.iter().copied())
-    }
-}

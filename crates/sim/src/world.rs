@@ -25,7 +25,7 @@ use crate::link::{Counts, LinkReport};
 use crate::moment::Moment;
 use crate::network::{Attachment, Network};
 use crate::packet::Leg;
-use crate::probe::{Direction, QueueArea, QueueSamples};
+use crate::probe::{Direction, QueueArea};
 use crate::rng::Substreams;
 use crate::route::{HERE, NO_WAY};
 use crate::run_hash::RunHash;
@@ -44,7 +44,6 @@ pub struct World {
     ends: Vec<End>,
     agenda: Agenda,
     workloads: Vec<(HostId, Schedule)>,
-    samples: Vec<QueueSamples>,
 }
 
 /// The first slot of each kind.
@@ -181,11 +180,6 @@ impl World {
         (0..self.network.links.len() as u32).map(LinkId)
     }
 
-    /// The name of a link, unique in its world.
-    pub fn link_name(&self, link: LinkId) -> &str {
-        &self.network.links[link.index()].name
-    }
-
     /// The counters of a link.
     pub fn link(&self, link: LinkId) -> LinkReport {
         self.network.links[link.index()].report(self.network.moment.now)
@@ -215,11 +209,6 @@ impl World {
     /// How long a link's queue had each length, up to now.
     pub fn queue_lengths(&self, link: LinkId) -> QueueLengths {
         self.network.links[link.index()].queue_lengths(self.network.moment.now)
-    }
-
-    /// The queue samples that [`Builder::sample_queue`] requested, in that order.
-    pub fn queue_samples(&self) -> &[QueueSamples] {
-        &self.samples
     }
 
     /// The account of a host. The caller need not know the host's type.
@@ -329,15 +318,6 @@ impl World {
                 }
                 if let Some(offer) = offer {
                     self.turn(host.index(), Event::Input(Input::Offer(offer)));
-                }
-            }
-            Some(Item::Sample(index)) => {
-                let samples = &mut self.samples[index];
-                let waiting = self.network.links[samples.link.index()].waiting(self.network.moment.now);
-                samples.lengths.push(waiting as u32);
-                if samples.lengths.len() < QueueSamples::SAMPLES_MAX {
-                    let next = self.network.moment.now.saturating_add(samples.every);
-                    self.enter(next, Item::Sample(index));
                 }
             }
         }

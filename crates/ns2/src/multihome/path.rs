@@ -160,11 +160,6 @@ impl Path {
         self.buffer.iter().skip(from as usize).map(|entry| entry.number)
     }
 
-    /// Number of the last new packet, -1 before the first.
-    pub(super) fn newest(&self) -> i32 {
-        self.buffer.back().map_or(-1, |entry| entry.number)
-    }
-
     /// First of the agent's packets that was not sent yet.
     fn end(&self) -> i32 {
         self.first + self.buffer.len() as i32

@@ -168,14 +168,6 @@ impl Sender {
         self.paths[path].agent.gauges()
     }
 
-    /// Highest packet sent over a path, -1 before the first.
-    ///
-    /// # Panics
-    /// If there is no path of this index.
-    pub fn path_max_seq(&self, path: usize) -> i32 {
-        self.paths[path].newest()
-    }
-
     /// The current share of each path in the receiver's buffer, in packets.
     pub fn shares(&self) -> impl Iterator<Item = i32> {
         shares(self.rbuf, self.paths.iter().map(|path| path.agent.core.window))

@@ -63,11 +63,6 @@ pub enum BuildError {
         /// The host of the workload.
         host: HostId,
     },
-    /// An interval of zero.
-    NoInterval {
-        /// The link to be sampled.
-        link: String,
-    },
     /// Both ends of a flow are at one node: its packets would cross no link.
     SameNode {
         /// The node's name.
@@ -137,7 +132,6 @@ impl fmt::Display for BuildError {
             Self::BadWorkload { host } => {
                 write!(f, "the workload of host {host} has no streams, or offers an endless series at one time")
             }
-            Self::NoInterval { link } => write!(f, "link {link} cannot be sampled at intervals of zero"),
             Self::SameNode { node } => write!(f, "both ends of a flow are at node {node}: put them at two nodes"),
             Self::NotThere { link, node } => write!(f, "link {link} does not start at node {node}"),
             Self::NoRoute { flow, from, to } => write!(f, "flow {flow} has no way from node {from} to node {to}"),

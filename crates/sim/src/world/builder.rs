@@ -5,7 +5,7 @@ use std::fmt;
 
 use anabranch_cc::settings::Part;
 use anabranch_ns2::random::Mrg32k3a;
-use anabranch_units::{SimSpan, SimTime};
+use anabranch_units::SimTime;
 
 use super::build_error::BuildError;
 use super::limits::WorldSize;
@@ -19,7 +19,7 @@ use crate::host::{Host, Input};
 use crate::id::{Address, FlowId, HostId, LinkId, NodeId, Port};
 use crate::link::Link;
 use crate::network::{Attachment, Network, Outlet, Parts};
-use crate::probe::{Observed, Observer, QueueSamples, Told};
+use crate::probe::{Observed, Observer, Told};
 use crate::queue::Site;
 use crate::rng::{Stream, Substreams};
 use crate::route::{Edge, HERE, NO_WAY, Routes, Target};
@@ -43,7 +43,6 @@ pub struct Builder {
     ends: Vec<End>,
     agenda: Agenda,
     workloads: Vec<(HostId, Schedule)>,
-    samples: Vec<QueueSamples>,
     observers: Vec<Told>,
     has_float_clock: bool,
     has_multipath: bool,
@@ -66,7 +65,6 @@ impl Builder {
             ends: Vec::new(),
             agenda: Agenda::default(),
             workloads: Vec::new(),
-            samples: Vec::new(),
             observers: Vec::new(),
             has_float_clock: false,
             has_multipath: false,
@@ -281,17 +279,6 @@ impl Builder {
         workload.amounts(self.streams.stream(&sizes_of(&format!("workload.{name}"))))
     }
 
-    /// Samples the length of a link's queue at `start` and then at equal intervals.
-    pub fn sample_queue(&mut self, link: LinkId, start: SimTime, every: SimSpan) -> Result<(), BuildError> {
-        let name = &self.links.get(link.index()).ok_or_else(|| unknown(link))?.name;
-        if every.is_zero() {
-            return Err(BuildError::NoInterval { link: name.clone() });
-        }
-        self.enter(start, Item::Sample(self.samples.len()));
-        self.samples.push(QueueSamples { link, every, start, lengths: Vec::new() });
-        Ok(())
-    }
-
     /// Adds an observer of some links, and returns a handle to ask it by.
     pub fn observe<T: Observer>(&mut self, links: &[LinkId], observer: T) -> Result<Observed<T>, BuildError> {
         let index = self.observers.len();
@@ -367,8 +354,7 @@ impl Builder {
         let (has_float_clock, random) = (self.has_float_clock, self.random);
         let parts = Parts { hash, queue, order, links, managed, routes, observers, has_float_clock, random };
         let network = Network::new(parts);
-        let samples = self.samples;
-        Ok(World { streams, events: 0, network, slots, stations, ends, agenda, workloads, samples })
+        Ok(World { streams, events: 0, network, slots, stations, ends, agenda, workloads })
     }
 
     fn enter(&mut self, at: SimTime, item: Item) {

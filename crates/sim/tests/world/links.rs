@@ -73,18 +73,6 @@ fn a_managed_queue_has_the_same_mean() {
 }
 
 #[test]
-fn samples_show_a_queue_that_drains() {
-    let mut pair = Pair::new(Burst::new(1000, 5), Log::default(), [spec("1Mbit/s", "5ms")]);
-    // Just after each departure: 8, 16, 24, 32 ms. The source starts first, as it is declared first.
-    pair.net.start(SimTime::ZERO, pair.source).unwrap();
-    pair.net.sample_queue(pair.links[0], SimTime::ZERO, SimSpan::from_millis(8)).unwrap();
-    let mut world = pair.net.build().unwrap();
-    world.run_until(millis(40));
-    let samples: Vec<_> = world.queue_samples()[0].iter().collect();
-    assert_eq!(samples, [(0, 4), (8, 3), (16, 2), (24, 1), (32, 0), (40, 0)].map(|(time, len)| (millis(time), len)));
-}
-
-#[test]
 fn errors_strike_in_front_of_the_queue() {
     let link = spec("1Mbit/s", "1ms").queue(QueueSpec::packets(5)).error(ErrorSpec::List(vec![0, 2]));
     let mut pair = Pair::new(Burst::new(1000, 8), Log::default(), [link]);
