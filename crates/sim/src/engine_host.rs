@@ -15,10 +15,9 @@ use anabranch_units::{SimSpan, SimTime, Span, Time};
 use crate::account::{Account, Portion};
 use crate::datagrams::Datagrams;
 use crate::distribution::Spans;
-use crate::gauges::{GaugeListener, GaugeRow};
-use crate::history::{Detail, History, remember};
-use crate::host::{Arrival, Host, Input, Offer, Transmit};
-use crate::id::{Address, LinkId};
+use crate::gauges::{GaugeListener, GaugeRow, Record};
+use crate::history::{Detail, remember};
+use crate::host::{Arrival, Host, Input, Offer, Supply, Transmit, Way};
 
 use self::messages::Answers;
 
@@ -51,15 +50,6 @@ pub struct EngineSource {
     answers: Option<Answers>,
 }
 
-/// The recorded variables of a source.
-#[derive(Debug)]
-struct Record {
-    /// By path.
-    rows: Vec<History<GaugeRow>>,
-    /// The cumulative acknowledgements.
-    acked: History<(SimTime, i64)>,
-}
-
 /// The offered messages. They are recorded completely, or not at all if they do not fit.
 #[derive(Debug)]
 struct Offers {
@@ -74,18 +64,6 @@ impl Offers {
         }
         self.messages.take_if(|messages| messages.len() > self.messages_max);
     }
-}
-
-/// A path as one end sees it: the outgoing interface, the peer's address, and the local address. An address belongs to one path,
-/// so the address of an arrival identifies its path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Way {
-    /// The outgoing link, which starts at the host's node.
-    pub via: LinkId,
-    /// The peer's address ([`crate::Builder::address_through`]).
-    pub to: Address,
-    /// The local address of the path.
-    pub here: Address,
 }
 
 /// Departures of new segments with content.
@@ -127,15 +105,6 @@ struct Lane {
     is_endless: bool,
 }
 
-/// The data supply of a source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Supply {
-    /// Endless data after the start.
-    Endless,
-    /// Data from offers.
-    Offers,
-}
-
 /// The addresses and ports of a path as its source sees them, derived from its number. Only the two engines use them: the simulator delivers by flow,
 /// and distinguishes paths by the addresses of [`Way`].
 fn tuple(path: usize) -> FourTuple {
@@ -172,16 +141,6 @@ const fn ends(path: usize) -> FourTuple {
 /// The number of the path whose source has this address.
 fn number(source: anabranch_proto::Address) -> usize {
     (source.address as usize - 1) / 2
-}
-
-/// The number of the path over which a packet arrived.
-fn came_by(ways: &[Way], arrival: &Arrival<'_>) -> usize {
-    ways.iter().position(|way| way.here == arrival.address).unwrap_or(0)
-}
-
-fn sent_by(ways: &[Way], path: usize, transmit: Transmit) -> Transmit {
-    let way = ways.get(path);
-    Transmit { via: way.map(|way| way.via), to: way.map(|way| way.to), ..transmit }
 }
 
 /// In a simulation the initial sequence number need not be unpredictable.
@@ -241,8 +200,7 @@ impl EngineSource {
     /// The same source, recording its variables in this detail.
     #[must_use]
     pub fn traced_in(self, detail: Detail) -> Self {
-        let rows = vec![History::new(detail); self.ways.len().max(1)];
-        Self { record: Some(Record { rows, acked: History::new(detail) }), ..self }
+        Self { record: Some(Record::new(detail, self.ways.len().max(1))), ..self }
     }
 
     /// The same source, telling its variables at each change.
@@ -266,7 +224,7 @@ impl EngineSource {
     /// The variables of a path at each change, if they were recorded and the path exists. `rtt_base` and `rtt_smoothed` are the
     /// law's own if it has them, else the path's.
     pub fn rows(&self, path: usize) -> Option<&[GaugeRow]> {
-        self.record.as_ref()?.rows.get(path).map(History::entries)
+        self.record.as_ref()?.rows(path)
     }
 
     /// The number of cumulatively acknowledged segments with content, over time, if recorded.
@@ -419,7 +377,7 @@ fn gauges(path: &PathReport) -> Gauges {
 
 impl Host for EngineSource {
     fn handle(&mut self, now: SimTime, arrival: Arrival<'_>) {
-        let came_by = came_by(&self.ways, &arrival);
+        let came_by = Way::came_by(&self.ways, &arrival).unwrap_or(0);
         if let (Some(segment), Some(connection)) = (self.datagrams.receive(arrival.body), &mut self.connection) {
             let before = connection.rtt_sum();
             let (now, at) = (engine_time(now), engine_time(arrival.at));
@@ -465,7 +423,7 @@ impl Host for EngineSource {
                     self.departures.add(offset, now);
                 }
                 let (ways, path) = (&self.ways, number(transmit.tuple.local));
-                return Some(self.datagrams.send(transmit, |packet| sent_by(ways, path, packet)));
+                return Some(self.datagrams.send(transmit, |packet| Way::sent_by(ways, path, packet)));
             }
             let Some(event) = self.connection.as_mut()?.poll_event() else {
                 self.record(now);

@@ -4,9 +4,9 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anabranch_ns2::Gauges;
-use anabranch_units::SimTime;
+use anabranch_units::{SimSpan, SimTime};
 
-use crate::history::{Entry, History};
+use crate::history::{Detail, Entry, History};
 
 /// The variables of a sender from some time on.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,6 +33,30 @@ impl Entry for GaugeRow {
 
     fn joined(&self, later: &Self) -> Self {
         *later
+    }
+}
+
+/// The recorded variables of a source.
+#[derive(Clone, Debug)]
+pub(crate) struct Record {
+    /// The variables of each path.
+    pub(crate) rows: Vec<History<GaugeRow>>,
+    /// The cumulative acknowledgements.
+    pub(crate) acked: History<(SimTime, i64)>,
+}
+
+impl Record {
+    pub(crate) fn new(detail: Detail, paths: usize) -> Self {
+        Self { rows: vec![History::new(detail); paths], acked: History::new(detail) }
+    }
+
+    pub(crate) fn rows(&self, path: usize) -> Option<&[GaugeRow]> {
+        self.rows.get(path).map(History::entries)
+    }
+
+    /// The coarsest resolution of its histories.
+    pub(crate) fn resolution(&self) -> Option<SimSpan> {
+        self.rows.iter().map(History::resolution).chain([self.acked.resolution()]).max()
     }
 }
 

@@ -52,6 +52,40 @@ pub trait Host: Any + Send {
     }
 }
 
+/// The data supply of a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Supply {
+    /// Endless data after the start.
+    Endless,
+    /// Data from offers.
+    Offers,
+}
+
+/// A path as one end sees it: the outgoing interface, the peer's address, and the local address. An address belongs to one path,
+/// so the address of an arrival identifies its path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Way {
+    /// The outgoing link, which starts at the host's node.
+    pub via: LinkId,
+    /// The peer's address ([`crate::Builder::address_through`]).
+    pub to: Address,
+    /// The local address of the path.
+    pub here: Address,
+}
+
+impl Way {
+    /// The path of an arrival. Without ways the routing tables decide, and there is one path.
+    pub(crate) fn came_by(ways: &[Self], arrival: &Arrival<'_>) -> Option<usize> {
+        if ways.is_empty() { Some(0) } else { ways.iter().position(|way| way.here == arrival.address) }
+    }
+
+    /// The packet on this path.
+    pub(crate) fn sent_by(ways: &[Self], path: usize, transmit: Transmit) -> Transmit {
+        let (via, to) = ways.get(path).map(|way| (way.via, way.to)).unzip();
+        Transmit { via, to, ..transmit }
+    }
+}
+
 /// A packet at its destination.
 #[derive(Debug)]
 pub struct Arrival<'a> {

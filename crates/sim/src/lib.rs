@@ -104,13 +104,13 @@ pub use account::{
 pub use agenda::Control;
 pub use distribution::{QueueLengths, Spans};
 pub use driver::{Driven, DriverSpec, Reads, Stamps};
-pub use engine_host::{EngineSink, EngineSource, Requests, Way};
+pub use engine_host::{EngineSink, EngineSource, Requests};
 pub use error_model::{ErrorSpec, GilbertElliott, RATE_MAX};
 pub use event_queue::{EventQueue, Key, Next, Order};
 pub use gauges::{GaugeListener, GaugeRow, sum_of_paths};
 pub use history::{Detail, Entry, History, is_same_bin};
 pub use hold::{DelaySpec, HoldSpec};
-pub use host::{Arrival, Due, Host, Input, Offer, Transmit};
+pub use host::{Arrival, Due, Host, Input, Offer, Transmit, Way};
 pub use id::{Address, FlowId, HostId, LinkId, NodeId, Port};
 pub use link::{
     Counts, DeliveryTrace, DropReason, LinkReport, PACKETS_PER_LINK_MAX, RateSpec, ReorderSpec, STEP_MIN, STEPS_MAX,
@@ -121,9 +121,7 @@ pub use network::HOPS_MAX;
 pub use ns2_host::{DeliveryRow, Ns2Sink, Ns2Source};
 pub use packet::{Body, Fragment, Raw};
 pub use pcap::Capture;
-pub use probe::{
-    Direction, DropRecord, Drops, Happening, Observed, Observer, PacketEvent, QueueArea, Throughput,
-};
+pub use probe::{Direction, DropRecord, Drops, Happening, Observed, Observer, PacketEvent, QueueArea, Throughput};
 pub use queue::{
     CoDelParameters, DropTailParameters, DualPi2Parameters, FqCoDelParameters, PieParameters, QueueSpec, RedParameters,
     RedWeight, StepParameters, Unit, Unlimited,

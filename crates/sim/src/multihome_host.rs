@@ -11,10 +11,9 @@ use anabranch_units::SimTime;
 
 use crate::account::Account;
 use crate::distribution::Spans;
-use crate::gauges::{GaugeListener, GaugeRow};
+use crate::gauges::{GaugeListener, GaugeRow, Record};
 use crate::history::{Detail, History, remember};
-use crate::host::{Arrival, Host, Input, Transmit};
-use crate::id::{Address, LinkId, Port};
+use crate::host::{Arrival, Host, Input, Supply, Transmit, Way};
 use crate::ns2_host::DeliveryRow;
 use crate::packet::Body;
 
@@ -22,54 +21,28 @@ use crate::packet::Body;
 #[derive(Clone, Debug)]
 pub struct MultihomedSource {
     sender: Sender,
-    ways: Ways,
-    is_fed: bool,
+    ways: Vec<Way>,
+    supply: Supply,
     record: Option<Record>,
     listener: Option<GaugeListener>,
     rtts: Spans,
-}
-
-/// The recorded variables of a source.
-#[derive(Clone, Debug)]
-struct Record {
-    /// The variables of each path.
-    rows: Vec<History<GaugeRow>>,
-    /// The cumulative acknowledgements.
-    acked: History<(SimTime, i64)>,
 }
 
 /// The receiver of FAST multihoming.
 #[derive(Clone, Debug)]
 pub struct MultihomedSink {
     sink: Sink,
-    ways: Ways,
+    ways: Vec<Way>,
     paths: u64,
     /// Bytes of payload in a packet.
     payload: u32,
     rows: Option<History<DeliveryRow>>,
 }
 
-/// Per path: the outgoing interface, the destination address, and the local address to which the peer sends. If empty, the
-/// routing tables decide.
-#[derive(Clone, Debug, Default)]
-struct Ways(Vec<(LinkId, Address, Address)>);
-
-impl Ways {
-    /// The path of an arrival.
-    fn of(&self, arrival: &Arrival<'_>) -> Option<usize> {
-        if self.0.is_empty() { Some(0) } else { self.0.iter().position(|&(_, _, own)| own == arrival.address) }
-    }
-
-    fn transmit(&self, Departure { path, packet }: Departure) -> Transmit {
-        let (via, to) = self.0.get(path).map(|&(via, to, _)| (via, to)).unzip();
-        Transmit { port: Port::FIRST, size: packet.size, body: Body::Ns2(packet), ecn: None, via, to }
-    }
-}
-
 impl MultihomedSource {
     /// A source with one interface that has not started.
     pub fn new(sender: Sender) -> Self {
-        Self { sender, ways: Ways::default(), is_fed: false, record: None, listener: None, rtts: Spans::default() }
+        Self { sender, ways: Vec::new(), supply: Supply::Endless, record: None, listener: None, rtts: Spans::default() }
     }
 
     /// The same source with several interfaces. Each path has a link that starts at the host's node, the address of the peer, and
@@ -78,22 +51,21 @@ impl MultihomedSource {
     /// # Panics
     /// If there are not as many entries as paths.
     #[must_use]
-    pub fn multihomed(self, ways: Vec<(LinkId, Address, Address)>) -> Self {
+    pub fn multihomed(self, ways: Vec<Way>) -> Self {
         assert_eq!(ways.len(), self.sender.config().paths, "one way for each path");
-        Self { ways: Ways(ways), ..self }
+        Self { ways, ..self }
     }
 
     /// The same source, with data from offers only.
     #[must_use]
     pub fn fed(self) -> Self {
-        Self { is_fed: true, ..self }
+        Self { supply: Supply::Offers, ..self }
     }
 
     /// The same source, recording each path's variables in this detail.
     #[must_use]
     pub fn traced_in(self, detail: Detail) -> Self {
-        let rows = vec![History::new(detail); self.sender.config().paths];
-        Self { record: Some(Record { rows, acked: History::new(detail) }), ..self }
+        Self { record: Some(Record::new(detail, self.sender.config().paths)), ..self }
     }
 
     /// The same source, telling its variables at each change.
@@ -114,7 +86,7 @@ impl MultihomedSource {
 
     /// The variables of a path at each change, if they were recorded and the path exists.
     pub fn rows(&self, path: usize) -> Option<&[GaugeRow]> {
-        self.record.as_ref()?.rows.get(path).map(History::entries)
+        self.record.as_ref()?.rows(path)
     }
 
     /// The highest cumulatively acknowledged packet over time, if recorded; -1 before the first.
@@ -139,7 +111,7 @@ impl MultihomedSink {
     /// A sink with one interface that has received nothing.
     pub fn new(paths: usize) -> Self {
         let sink = Sink::new(paths);
-        Self { sink, ways: Ways::default(), paths: paths as u64, payload: 0, rows: None }
+        Self { sink, ways: Vec::new(), paths: paths as u64, payload: 0, rows: None }
     }
 
     /// The same sink, with `payload` bytes of payload per packet. Without this call it counts no bytes.
@@ -153,9 +125,9 @@ impl MultihomedSink {
     /// # Panics
     /// If there are not as many entries as paths.
     #[must_use]
-    pub fn multihomed(self, ways: Vec<(LinkId, Address, Address)>) -> Self {
+    pub fn multihomed(self, ways: Vec<Way>) -> Self {
         assert_eq!(ways.len() as u64, self.paths, "one way for each path");
-        Self { ways: Ways(ways), ..self }
+        Self { ways, ..self }
     }
 
     /// The same sink, recording deliveries in this detail.
@@ -192,13 +164,17 @@ impl MultihomedSink {
     }
 }
 
+fn transmit(ways: &[Way], Departure { path, packet }: Departure) -> Transmit {
+    Way::sent_by(ways, path, Transmit::from(packet))
+}
+
 impl Host for MultihomedSource {
     fn handle_clock(&mut self, seconds: f64) {
         self.sender.handle_clock(seconds);
     }
 
     fn handle(&mut self, now: SimTime, arrival: Arrival<'_>) {
-        if let (Some(path), Body::Ns2(packet)) = (self.ways.of(&arrival), &*arrival.body) {
+        if let (Some(path), Body::Ns2(packet)) = (Way::came_by(&self.ways, &arrival), &*arrival.body) {
             let before = self.sender.path_counters(path).rtt_sum;
             self.sender.handle(now, path, packet);
             // A SACK gives at most one sample, on the path on which it arrived.
@@ -212,7 +188,7 @@ impl Host for MultihomedSource {
 
     fn handle_input(&mut self, now: SimTime, input: Input) {
         match input {
-            Input::Start if !self.is_fed => self.sender.produce(now, None),
+            Input::Start if self.supply == Supply::Endless => self.sender.produce(now, None),
             Input::Start => {}
             Input::Stop => self.sender.stop(now),
             Input::Offer(offer) => {
@@ -229,7 +205,7 @@ impl Host for MultihomedSource {
         if departure.is_none() {
             self.note(now);
         }
-        departure.map(|departure| self.ways.transmit(departure))
+        departure.map(|departure| transmit(&self.ways, departure))
     }
 
     fn poll_timeout(&self) -> SimTime {
@@ -243,7 +219,7 @@ impl Host for MultihomedSource {
 
 impl Host for MultihomedSink {
     fn handle(&mut self, now: SimTime, arrival: Arrival<'_>) {
-        if let (Some(path), &Body::Ns2(packet)) = (self.ways.of(&arrival), &*arrival.body) {
+        if let (Some(path), &Body::Ns2(packet)) = (Way::came_by(&self.ways, &arrival), &*arrival.body) {
             self.take(now, path, &packet);
         }
     }
@@ -251,7 +227,7 @@ impl Host for MultihomedSink {
     fn handle_timeout(&mut self, _now: SimTime) {}
 
     fn poll_transmit(&mut self, _now: SimTime) -> Option<Transmit> {
-        self.sink.poll_transmit().map(|departure| self.ways.transmit(departure))
+        self.sink.poll_transmit().map(|departure| transmit(&self.ways, departure))
     }
 
     fn poll_timeout(&self) -> SimTime {

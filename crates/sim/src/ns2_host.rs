@@ -7,9 +7,9 @@ use anabranch_units::SimTime;
 
 use crate::account::Account;
 use crate::distribution::Spans;
-use crate::gauges::{GaugeListener, GaugeRow};
+use crate::gauges::{GaugeListener, GaugeRow, Record};
 use crate::history::{Detail, Entry, History, remember};
-use crate::host::{Arrival, Host, Input, Transmit};
+use crate::host::{Arrival, Host, Input, Supply, Transmit};
 use crate::packet::Body;
 
 /// A sender of ns-2. After the start it has endless data, unless it is fed by offers.
@@ -21,23 +21,6 @@ pub struct Ns2Source {
     record: Option<Record>,
     listener: Option<GaugeListener>,
     rtts: Spans,
-}
-
-/// The recorded variables of a source.
-#[derive(Clone, Debug)]
-struct Record {
-    rows: History<GaugeRow>,
-    /// The cumulative acknowledgements.
-    acked: History<(SimTime, i64)>,
-}
-
-/// The data supply of a source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Supply {
-    /// Endless data after the start.
-    Endless,
-    /// Data from offers.
-    Offers,
 }
 
 /// A sink of ns-2, or MFast's receiver: one with streams.
@@ -112,7 +95,7 @@ impl Ns2Source {
     /// The same source, recording in this detail: a long run has millions of changes.
     #[must_use]
     pub fn traced_in(self, detail: Detail) -> Self {
-        Self { record: Some(Record { rows: History::new(detail), acked: History::new(detail) }), ..self }
+        Self { record: Some(Record::new(detail, 1)), ..self }
     }
 
     /// The same source, telling its variables at each change.
@@ -133,7 +116,7 @@ impl Ns2Source {
 
     /// The variables at each change, if recorded.
     pub fn rows(&self) -> Option<&[GaugeRow]> {
-        self.record.as_ref().map(|record| record.rows.entries())
+        self.record.as_ref()?.rows(0)
     }
 
     /// The highest cumulatively acknowledged packet over time, if recorded; -1 before the first.
@@ -254,7 +237,7 @@ impl Host for Ns2Source {
         // When there is nothing more to send, all changes of the event are done.
         if packet.is_none() {
             if let Some(record) = &mut self.record {
-                GaugeRow { time: now, gauges: self.sender.gauges() }.remember(&mut record.rows);
+                GaugeRow { time: now, gauges: self.sender.gauges() }.remember(&mut record.rows[0]);
                 remember(&mut record.acked, now, self.sender.acked_seq().into());
             }
             if let Some(listener) = &mut self.listener {

@@ -13,17 +13,16 @@ use anabranch_units::SimTime;
 use crate::account::Account;
 use crate::gauges::GaugeListener;
 use crate::history::{Detail, Entry, History, remember, remember_count};
-use crate::host::{Arrival, Due, Host, Input, Transmit};
-use crate::id::{Address, LinkId, Port};
+use crate::host::{Arrival, Due, Host, Input, Supply, Transmit, Way};
 use crate::packet::Body;
 
 /// An endpoint of ns-2's SCTP. After the start it has endless data, unless it is fed by offers.
 #[derive(Clone, Debug)]
 pub struct Ns2Sctp {
     endpoint: Endpoint,
-    /// Per destination: the outgoing interface and the address. If empty, the routing tables decide.
-    ways: Vec<(LinkId, Address)>,
-    is_fed: bool,
+    /// By destination. If empty, the routing tables decide.
+    ways: Vec<Way>,
+    supply: Supply,
     record: Option<Record>,
     listener: Option<GaugeListener>,
 }
@@ -85,7 +84,7 @@ impl Entry for SctpDelivery {
 impl Ns2Sctp {
     /// A host with one interface that has not started.
     pub fn new(endpoint: Endpoint) -> Self {
-        Self { endpoint, ways: Vec::new(), is_fed: false, record: None, listener: None }
+        Self { endpoint, ways: Vec::new(), supply: Supply::Endless, record: None, listener: None }
     }
 
     /// The same host with several interfaces. Each destination has a link that starts at the host's node, and the address of the
@@ -94,7 +93,7 @@ impl Ns2Sctp {
     /// # Panics
     /// If there are not as many entries as destinations.
     #[must_use]
-    pub fn multihomed(self, ways: Vec<(LinkId, Address)>) -> Self {
+    pub fn multihomed(self, ways: Vec<Way>) -> Self {
         assert_eq!(ways.len(), self.endpoint.destinations(), "one way for each destination");
         Self { ways, ..self }
     }
@@ -102,7 +101,7 @@ impl Ns2Sctp {
     /// The same host, with data from offers only.
     #[must_use]
     pub fn fed(self) -> Self {
-        Self { is_fed: true, ..self }
+        Self { supply: Supply::Offers, ..self }
     }
 
     /// The same host, recording its variables at each change, and deliveries.
@@ -201,7 +200,7 @@ impl Host for Ns2Sctp {
 
     fn handle_input(&mut self, now: SimTime, input: Input) {
         match input {
-            Input::Start if !self.is_fed => self.endpoint.produce_endlessly(now),
+            Input::Start if self.supply == Supply::Endless => self.endpoint.produce_endlessly(now),
             Input::Start => {}
             Input::Stop => self.endpoint.stop(),
             Input::Offer(offer) => match offer.bytes {
@@ -219,9 +218,8 @@ impl Host for Ns2Sctp {
             self.note(now);
             return None;
         };
-        let (via, to) = self.ways.get(departure.destination).copied().unzip();
-        let size = departure.packet.size();
-        Some(Transmit { port: Port::FIRST, size, body: Body::Sctp(Box::new(departure.packet)), ecn: None, via, to })
+        let transmit = Transmit::new(departure.packet.size(), Body::Sctp(Box::new(departure.packet)));
+        Some(Way::sent_by(&self.ways, departure.destination, transmit))
     }
 
     fn poll_timeout(&self) -> SimTime {

@@ -167,9 +167,8 @@ impl Hosts<'_> {
         if self.flow.paths.is_empty() {
             return Ok([source, sink]);
         }
-        let (there, back): (Vec<_>, Vec<_>) = self.ways(builder)?.into_iter().unzip();
-        let outward = |ways: &[Way]| ways.iter().map(|way| (way.via, way.to)).collect();
-        Ok([source.multihomed(outward(&there)), sink.multihomed(outward(&back))])
+        let (there, back) = self.ways(builder)?.into_iter().unzip();
+        Ok([source.multihomed(there), sink.multihomed(back)])
     }
 
     /// Both ends of FAST multihoming.
@@ -185,9 +184,8 @@ impl Hosts<'_> {
         if self.flow.paths.is_empty() {
             return Ok((source, sink));
         }
-        let (there, back): (Vec<_>, Vec<_>) = self.ways(builder)?.into_iter().unzip();
-        let of = |ways: Vec<Way>| ways.into_iter().map(|way| (way.via, way.to, way.here)).collect();
-        Ok((source.multihomed(of(there)), sink.multihomed(of(back))))
+        let (there, back) = self.ways(builder)?.into_iter().unzip();
+        Ok((source.multihomed(there), sink.multihomed(back)))
     }
 
     /// The paths of a flow for its source and its sink; empty if packets take the shortest route.

@@ -68,8 +68,7 @@ impl Account for EngineSource {
     }
 
     fn resolution(&self) -> Option<SimSpan> {
-        let record = self.record.as_ref()?;
-        record.rows.iter().map(History::resolution).chain([record.acked.resolution()]).max()
+        self.record.as_ref()?.resolution()
     }
 
     fn delay_mean_s(&self, sink: &dyn Account) -> Option<f64> {

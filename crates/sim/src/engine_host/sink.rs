@@ -4,11 +4,11 @@ use anabranch_proto::{Config, ConfigError, Connection, Event, Read, Secret, Sid,
 use anabranch_units::{SimTime, Time};
 
 use super::messages::{Expected, Requests};
-use super::{INITIAL, Way, came_by, engine_time, lane, number, picoseconds, sent_by, tuple_of_sink};
+use super::{INITIAL, engine_time, lane, number, picoseconds, tuple_of_sink};
 use crate::account::{Account, Portion};
 use crate::datagrams::Datagrams;
 use crate::history::{Detail, History, remember_count};
-use crate::host::{Arrival, Host, Transmit};
+use crate::host::{Arrival, Host, Transmit, Way};
 
 /// The end that accepts the connection and reads all data.
 #[derive(Debug)]
@@ -149,7 +149,7 @@ impl EngineSink {
 
 impl Host for EngineSink {
     fn handle(&mut self, now: SimTime, arrival: Arrival<'_>) {
-        let came_by = came_by(&self.ways, &arrival);
+        let came_by = Way::came_by(&self.ways, &arrival).unwrap_or(0);
         self.wire += u64::from(arrival.size);
         if let Some(segment) = self.datagrams.receive(arrival.body) {
             let before = self.connection.arrived();
@@ -170,7 +170,7 @@ impl Host for EngineSink {
         loop {
             if let Some(transmit) = self.connection.poll_transmit(engine_time(now)) {
                 let (ways, path) = (&self.ways, number(transmit.tuple.remote));
-                return Some(self.datagrams.send(transmit, |packet| sent_by(ways, path, packet)));
+                return Some(self.datagrams.send(transmit, |packet| Way::sent_by(ways, path, packet)));
             }
             let Some(event) = self.connection.poll_event() else {
                 if self.expected.as_mut().is_some_and(|expected| expected.ask(now, &mut self.connection)) {

@@ -52,8 +52,7 @@ impl Account for MultihomedSource {
     }
 
     fn resolution(&self) -> Option<SimSpan> {
-        let record = self.record.as_ref()?;
-        record.rows.iter().map(History::resolution).chain([record.acked.resolution()]).max()
+        self.record.as_ref()?.resolution()
     }
 }
 

@@ -45,7 +45,7 @@ impl Account for Ns2Source {
     }
 
     fn resolution(&self) -> Option<SimSpan> {
-        self.record.as_ref().map(|record| record.rows.resolution().max(record.acked.resolution()))
+        self.record.as_ref()?.resolution()
     }
 }
 

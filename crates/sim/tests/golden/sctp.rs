@@ -6,7 +6,7 @@ use anabranch_ns2::random::Mrg32k3a;
 use anabranch_ns2::sctp::{CmtOptions, DestinationConfig, Endpoint, EndpointConfig, RetransmissionPolicy, Variant};
 use anabranch_ns2::{Sender, Sink, TICK};
 use anabranch_sim::{
-    BuildError, Builder, ErrorSpec, HostId, LinkId, LinkSpec, Ns2Sctp, Ns2Sink, Ns2Source, QueueSpec, World,
+    BuildError, Builder, ErrorSpec, HostId, LinkId, LinkSpec, Ns2Sctp, Ns2Sink, Ns2Source, QueueSpec, Way, World,
 };
 use anabranch_units::{Rate, SimSpan, SimTime};
 
@@ -115,8 +115,9 @@ fn two_paths(variant: Variant) -> Result<Run, BuildError> {
         let arrive = builder.link(x, near, spec(1_000_000_000, 5, 50))?;
         let reach = builder.link(y, far, spec(1_000_000_000, 5, 100_000))?;
         let answer = builder.link(far, y, spec(1_000_000_000, 5, 50))?;
-        there.push((leave, builder.address_through(reach)?));
-        back.push((answer, builder.address_through(arrive)?));
+        let (sink, source) = (builder.address_through(reach)?, builder.address_through(arrive)?);
+        there.push(Way { via: leave, to: sink, here: source });
+        back.push(Way { via: answer, to: source, here: sink });
     }
     let destinations = [0, 1].map(|interface| DestinationConfig { interface, loss_rate: 0.0 });
     let endpoint = || Endpoint::new(config, &destinations, Mrg32k3a::new(1));

@@ -4,7 +4,7 @@ use anabranch_ns2::random::Mrg32k3a;
 use anabranch_ns2::sctp::{Chunk, DestinationConfig, Endpoint};
 use anabranch_sim::{
     Body, BuildError, Builder, Control, ErrorSpec, Input, LinkId, LinkSpec, NodeId, Ns2Sctp, Observer, Offer,
-    PacketEvent, Port, QueueSpec,
+    PacketEvent, Port, QueueSpec, Way,
 };
 use anabranch_units::{SimSpan, SimTime};
 
@@ -46,9 +46,10 @@ pub(crate) fn run(case: &Case, sabotage: bool) -> Result<Trace, BuildError> {
             }
             let ways: Result<Vec<_>, BuildError> = (0..destinations.len())
                 .map(|path| {
-                    let leaving = network.link(&format!("{near}{index}_{path}"), Direction::From);
-                    let arriving = network.link(&format!("{far}{index}_{path}"), Direction::To);
-                    Ok((leaving, builder.address_through(arriving)?))
+                    let link = |end: &str, direction| network.link(&format!("{end}{index}_{path}"), direction);
+                    let to = builder.address_through(link(far, Direction::To))?;
+                    let here = builder.address_through(link(near, Direction::To))?;
+                    Ok(Way { via: link(near, Direction::From), to, here })
                 })
                 .collect();
             let node = network.node(&format!("{near}{index}_0"));
