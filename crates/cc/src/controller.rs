@@ -91,7 +91,7 @@ pub trait Controller: Send + fmt::Debug {
 }
 
 /// The state of its path that a law may read at any event.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PathView {
     /// The time of the event. Never runs backwards from one event to the next.
     pub now: Time,
@@ -141,7 +141,7 @@ pub enum Transmission {
 }
 
 /// An ACK that acknowledged something new.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Ack {
     /// Segments acknowledged for the first time, cumulatively or selectively; more than zero.
     pub newly_acked: f64,
@@ -201,9 +201,10 @@ pub enum Ect {
 }
 
 /// What limits the sender.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Limit {
     /// The congestion window: a larger one would be used.
+    #[default]
     Window,
     /// The application, the peer's window or the law's own rate: the congestion window was not full in the last round, so an ACK is
     /// no evidence for a larger one (RFC 9438 sec. 5.8, RFC 7661).
@@ -221,9 +222,10 @@ pub enum Reduction {
 }
 
 /// Whether the sender is in fast recovery.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Phase {
     /// No recovery, or one after a timeout, in which the window grows.
+    #[default]
     Open,
     /// Fast recovery: from the [`Controller::on_loss`] by duplicate ACKs to [`Controller::on_recovered`].
     Recovery,

@@ -107,10 +107,10 @@ impl WindowedMax {
 
 #[cfg(test)]
 mod tests {
-    use anabranch_units::{Bytes, Span, Time};
+    use anabranch_units::{Span, Time};
 
     use super::*;
-    use crate::controller::{Departure, Limit, Phase, Progress};
+    use crate::controller::{Departure, Progress};
 
     fn at(ms: u64) -> Time {
         Time::ZERO + Span::from_millis(ms)
@@ -123,24 +123,14 @@ mod tests {
         let before = Progress { delivered: 10.0, lost: 1.0, delivered_at: at(90), departed: at(10) };
         let departure =
             Departure { time: at(100), window: 20.0, flight: 15.0, progress: before, supply: Supply::Short };
-        let mut ack = Ack {
-            newly_acked: 1.0,
-            newly_lost: 0.0,
-            newly_marked: 0.0,
-            rtt: Some(Span::from_millis(100)),
-            size: Bytes::new(1000),
-            arrival: at(200),
-            departure,
-            limit: Limit::Window,
-            phase: Phase::Open,
-        };
+        let mut ack =
+            Ack { newly_acked: 1.0, rtt: Some(Span::from_millis(100)), arrival: at(200), departure, ..Ack::default() };
         let mut path = PathView {
             now: at(200),
             flight: 15.0,
-            mss: Bytes::new(1000),
-            rtt_smoothed: None,
             rtt_min: Some(Span::from_millis(100)),
             progress: Progress { delivered: 30.0, lost: 3.0, delivered_at: at(200), departed: at(100) },
+            ..PathView::default()
         };
         let sample = RateSample::of(&path, &ack);
         assert!((sample.rate.unwrap() - 20.0 / 0.11).abs() < 1e-9);

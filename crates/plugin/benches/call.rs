@@ -11,9 +11,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Instant;
 
-use anabranch_cc::{
-    Ack, Cause, Controller, Departure, Limit, Loss, PathView, Phase, Progress, Settings, Signal, Supply, registry,
-};
+use anabranch_cc::{Ack, Cause, Controller, Departure, Loss, PathView, Progress, Settings, Signal, Supply, registry};
 use anabranch_plugin::template::{Language, project};
 use anabranch_plugin::{Faults, Law, Module};
 use anabranch_units::{Bytes, Span, Time};
@@ -126,8 +124,6 @@ fn view() -> PathView {
 fn ack() -> Ack {
     Ack {
         newly_acked: 1.0,
-        newly_lost: 0.0,
-        newly_marked: 0.0,
         rtt: Some(Span::from_millis(20)),
         size: Bytes::new(1448),
         arrival: Time::from_ticks(1_500_000_000),
@@ -138,8 +134,7 @@ fn ack() -> Ack {
             progress: progress(),
             supply: Supply::Enough,
         },
-        limit: Limit::Window,
-        phase: Phase::Open,
+        ..Ack::default()
     }
 }
 

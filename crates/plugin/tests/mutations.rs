@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use anabranch_cc::{Ack, Departure, Limit, PathView, Phase, Supply};
+use anabranch_cc::{Ack, Departure, PathView, Phase, Supply};
 use anabranch_plugin::{Faults, Law, Module};
 use anabranch_units::{Bytes, Time};
 
@@ -102,29 +102,12 @@ fn run(bytes: Vec<u8>) -> Result<Option<String>, String> {
     let faults = Faults::default();
     let settings = Law::new(Arc::new(module)).settings("", &faults);
     let mut controller = settings.row().build(&settings);
-    let departure =
-        Departure { time: Time::ZERO, window: 11.0, flight: 9.0, progress: Default::default(), supply: Supply::Short };
+    let departure = Departure { window: 11.0, flight: 9.0, supply: Supply::Short, ..Departure::default() };
     for event in 1..20 {
         let now = Time::from_ticks(event * 10_000_000);
-        let view = PathView {
-            now,
-            flight: 3.5,
-            mss: Bytes::new(1448),
-            rtt_smoothed: None,
-            rtt_min: None,
-            progress: Default::default(),
-        };
-        let ack = Ack {
-            newly_acked: 1.0,
-            newly_lost: 0.0,
-            newly_marked: 0.0,
-            rtt: None,
-            size: Bytes::new(1000),
-            arrival: now,
-            departure,
-            limit: Limit::Application,
-            phase: Phase::Recovery,
-        };
+        let view = PathView { now, flight: 3.5, mss: Bytes::new(1448), ..PathView::default() };
+        let (size, phase) = (Bytes::new(1000), Phase::Recovery);
+        let ack = Ack { newly_acked: 1.0, size, arrival: now, departure, phase, ..Ack::default() };
         controller.on_ack(&view, &ack);
         let window = controller.window();
         assert!(window.is_finite() && window >= 0.0, "a window of {window}");

@@ -2,9 +2,7 @@
 //! times, reroutes, and phases in which the application limits the sender.
 
 use anabranch_bpf::{Event, Kind, Settings};
-use anabranch_cc::controller::{
-    Ack, Cause, Controller, Departure, Limit, Loss, PathView, Phase, Progress, Restart, Signal,
-};
+use anabranch_cc::controller::{Ack, Cause, Controller, Departure, Limit, Loss, PathView, Phase, Restart, Signal};
 use anabranch_units::{Bytes, Span, Time};
 
 const MSS: u64 = 1000;
@@ -146,14 +144,7 @@ impl Flow {
     fn happen(&mut self, event: Event) {
         let now = Time::ZERO + Span::from_ticks(event.now);
         let departure = Departure { time: now, window: event.old, flight: event.old, ..Departure::default() };
-        let path = PathView {
-            now,
-            flight: event.old,
-            mss: Bytes::new(MSS),
-            rtt_smoothed: None,
-            rtt_min: None,
-            progress: Progress::default(),
-        };
+        let path = PathView { now, flight: event.old, mss: Bytes::new(MSS), ..PathView::default() };
         let loss = |signal, cause| Loss { signal, cause, lost: 1.0, departure };
         let controller = &mut self.controller;
         match event.kind {
@@ -161,14 +152,13 @@ impl Flow {
                 &path,
                 &Ack {
                     newly_acked: event.acked,
-                    newly_lost: 0.0,
-                    newly_marked: 0.0,
                     rtt: event.rtt.map(Span::from_ticks),
                     size: Bytes::new(if event.is_short { MSS / 4 } else { MSS }),
                     arrival: now,
                     departure,
                     limit: if event.is_limited { Limit::Application } else { Limit::Window },
                     phase: if event.in_recovery { Phase::Recovery } else { Phase::Open },
+                    ..Ack::default()
                 },
             ),
             Kind::DupAcks => {

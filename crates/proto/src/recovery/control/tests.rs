@@ -196,14 +196,12 @@ fn an_ack_tells_how_things_stood_at_departure() {
     let departure = Departure { time: left, window: 10.0, flight: 4.0, progress, supply: Supply::Enough };
     let expected = Ack {
         newly_acked: 4.0,
-        newly_lost: 0.0,
-        newly_marked: 0.0,
         rtt: Some(ms(100)),
         size: Bytes::new(1000),
         arrival: bench.now,
         departure,
         limit: Limit::Application,
-        phase: Phase::Open,
+        ..Ack::default()
     };
     assert_eq!(bench.heard()[0], Heard::Ack(expected, 2.0));
     assert_eq!((bench.control.rtt_min(), bench.control.tally.rtt_samples), (Some(ms(100)), 1));
