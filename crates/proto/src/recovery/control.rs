@@ -12,6 +12,7 @@ mod black_hole;
 mod dup_acks;
 mod losses;
 mod sending;
+mod silence;
 mod timers;
 pub(crate) mod undo;
 
@@ -20,7 +21,8 @@ use anabranch_units::{Bytes, Span, Time};
 
 use self::black_hole::Blame;
 use self::dup_acks::Duplicates;
-use self::timers::{Probe, Timer};
+use self::silence::Silence;
+use self::timers::{Probe, Timer, Timers};
 use self::undo::Suspicion;
 use crate::ecn::{EcnReport, PathEcn};
 use crate::path::PathId;
@@ -60,20 +62,14 @@ pub(crate) struct PathControl {
     prr: Option<Prr>,
     /// Bytes acknowledged by the ACK that is being processed.
     arriving: u64,
-    timer: Timer,
-    probe: Probe,
+    timers: Timers,
+    silence: Silence,
     /// The latest loss, as long as it may prove spurious.
     suspicion: Option<Suspicion>,
     /// Whether the ECN codepoint is the cause of the latest loss.
     blame: Blame,
-    /// When the retransmission timer was started.
-    started: Time,
     /// When the last segment was sent.
     sent_last: Time,
-    /// When an ACK last arrived on the path, or a segment was sent with nothing in flight.
-    heard: Time,
-    /// When the oldest segment in flight was sent, if silence of the path is measured.
-    oldest: Time,
     /// Whether one lost segment may be sent despite a full window: [rfc-6675] sec. 5 (4.3).
     is_urgent: bool,
     /// Whether nothing was acknowledged since a timeout. Another timeout then begins no new episode ([rfc-5681] sec. 3.1).
@@ -90,15 +86,17 @@ pub(crate) struct PathControl {
     is_doubtful: bool,
     /// Bytes in flight as counted here; the scoreboard counts them, too.
     flight: u64,
-    /// Lost bytes that were not yet reported to the controller.
-    lost_untold: u64,
-    /// Marked segments that were not yet reported to the controller.
-    marked_untold: u64,
-    /// Whether another path would take over. Then silence is probed earlier.
-    has_others: bool,
-    /// Whether there was ever another path. If not, silence is not measured.
-    is_watched: bool,
+    untold: Untold,
     pub(crate) tally: Tally,
+}
+
+/// What the controller learns with the next ACK.
+#[derive(Debug, Default)]
+struct Untold {
+    /// Lost bytes.
+    lost: u64,
+    /// Marked segments.
+    marked: u64,
 }
 
 /// Counters of a path.
@@ -160,14 +158,11 @@ impl PathControl {
             episode: Episode::Open,
             prr: None,
             arriving: 0,
-            timer: Timer::Idle,
-            probe: Probe::None,
+            timers: Timers { running: Timer::Idle, probe: Probe::None, started: now },
+            silence: Silence::new(now),
             suspicion: None,
             blame: Blame::default(),
-            started: now,
             sent_last: now,
-            heard: now,
-            oldest: now,
             is_urgent: false,
             is_silent: false,
             ack_delay: Span::ZERO,
@@ -177,10 +172,7 @@ impl PathControl {
             marked_at: None,
             is_doubtful: false,
             flight: 0,
-            lost_untold: 0,
-            marked_untold: 0,
-            has_others: false,
-            is_watched: false,
+            untold: Untold::default(),
             tally: Tally::default(),
         }
     }
@@ -225,15 +217,15 @@ impl PathControl {
 
     /// Sets whether other paths exist that would take over.
     pub(crate) fn set_others<T>(&mut self, would_take_over: bool, board: &Scoreboard<T>) {
-        if !self.is_watched {
-            self.is_watched = true;
+        if !self.silence.is_measured {
+            self.silence.is_measured = true;
             self.look_back(board);
         }
-        self.has_others = would_take_over;
+        self.silence.has_others = would_take_over;
     }
 
     fn look_back<T>(&mut self, board: &Scoreboard<T>) {
-        self.oldest = board.oldest_departed(self.id).unwrap_or(self.heard);
+        self.silence.oldest = board.oldest_departed(self.id).unwrap_or(self.silence.heard);
     }
 
     /// The path is abandoned, for a while or for good: its data in flight may be sent on any other path. The controller sees a
@@ -247,19 +239,19 @@ impl PathControl {
         let found = board.orphan(self.id);
         self.on_lost(board, &found);
         self.tally.lost_by_timeout += found.count as u64;
-        self.probe = Probe::None;
+        self.timers.probe = Probe::None;
         if let Some(departure) = found.departure.filter(|_| !self.is_silent) {
             self.report_loss(now, board, Signal::Timeout, Cause::Congestion, departure);
         }
         (self.is_silent, self.is_urgent) = (true, false);
         self.suspicion = None;
         self.episode = Episode::AfterTimeout { until: board.next() };
-        self.timer = Timer::Idle;
+        self.timers.running = Timer::Idle;
     }
 
     /// The path has answered and is in use again; `sample` is the RTT of the answer, if known.
     pub(crate) fn revive(&mut self, now: Time, sample: Option<Span>) {
-        (self.sent_last, self.started, self.heard) = (now, now, now);
+        (self.sent_last, self.timers.started, self.silence.heard) = (now, now, now);
         if let Some(sample) = sample {
             self.rtt.on_answer(sample);
         }
@@ -288,14 +280,14 @@ impl PathControl {
     /// The peer reported `left..right` as a duplicate.
     pub(crate) fn on_duplicate<T>(&mut self, now: Time, board: &mut Scoreboard<T>, right: Offset) {
         self.tally.duplicates += 1;
-        self.heard = now;
+        self.silence.heard = now;
         board.confirm_copy(self.id, right);
         self.rack.on_duplicate(board.departures(self.id));
         // [rfc-8985] sec. 7.4.2: the probe was unnecessary.
-        if let Probe::Out { probed, transmission: Transmission::Again, .. } = self.probe
+        if let Probe::Out { probed, transmission: Transmission::Again, .. } = self.timers.probe
             && right == probed
         {
-            self.probe = Probe::None;
+            self.timers.probe = Probe::None;
             self.arm(now, board);
         }
     }
@@ -304,8 +296,8 @@ impl PathControl {
     /// end that only receives.
     pub(crate) fn is_at_rest(&self) -> bool {
         self.flight == 0
-            && self.timer == Timer::Idle
-            && self.probe == Probe::None
+            && self.timers.running == Timer::Idle
+            && self.timers.probe == Probe::None
             && self.episode.is_open()
             && self.suspicion.is_none()
     }
@@ -325,7 +317,8 @@ impl PathControl {
         has_counts: bool,
         via: impl FnOnce() -> Via,
     ) -> bool {
-        let is_open = self.episode.is_open() && self.suspicion.is_none() && !matches!(self.probe, Probe::Out { .. });
+        let is_open =
+            self.episode.is_open() && self.suspicion.is_none() && !matches!(self.timers.probe, Probe::Out { .. });
         let has_news = board.has_newly_acked(self.id) || has_counts;
         if is_open && !has_news {
             // It acknowledges nothing sent on this path, as is usual at an end that receives. Only time may have revealed a loss.
@@ -350,7 +343,7 @@ impl PathControl {
             Via::Own { late, ecn, .. } => (now - late, self.ecn.on_report(ecn)),
             Via::Other => (now, 0),
         };
-        self.marked_untold += marked;
+        self.untold.marked += marked;
         let acked = self.segments(newly_acked.bytes);
         if let Some(newest) = &newly_acked.newest {
             self.account.on_delivered(acked, arrival, newest.departure.time);
@@ -379,12 +372,11 @@ impl PathControl {
         if let Some(newest) = newly_acked.newest {
             self.tally.delivered += newly_acked.bytes;
             self.is_silent = false;
-            self.started = now;
+            self.timers.started = now;
             if via != Via::Other {
-                self.heard = now;
+                self.silence.heard = now;
             }
-            let (limit, lost) = (self.rounds.limit(), std::mem::take(&mut self.lost_untold));
-            let marked = std::mem::take(&mut self.marked_untold);
+            let (limit, Untold { lost, marked }) = (self.rounds.limit(), std::mem::take(&mut self.untold));
             let ack = Ack {
                 newly_acked: acked,
                 newly_lost: self.segments(lost),
@@ -414,7 +406,7 @@ impl PathControl {
             is_round_over = true;
         }
         match spared {
-            Some(time) => self.timer = Timer::Reordering(time),
+            Some(time) => self.timers.running = Timer::Reordering(time),
             None => self.arm(now, board),
         }
         is_round_over

@@ -45,8 +45,8 @@ impl PathControl {
     pub(super) fn look<T>(&mut self, now: Time, board: &mut Scoreboard<T>) {
         if self.episode.is_open() && self.has_lost_nothing(board) {
             // Nothing was sent and nothing arrived since the timer was set, and it was already too late for a probe then.
-            let is_set = matches!(self.timer, Timer::Retransmission(_)) && self.probe == Probe::None;
-            if !is_set || self.is_watched {
+            let is_set = matches!(self.timers.running, Timer::Retransmission(_)) && self.timers.probe == Probe::None;
+            if !is_set || self.silence.is_measured {
                 self.arm_again(now, board);
             }
             return;
@@ -65,7 +65,7 @@ impl PathControl {
         let (found, spared) = self.detect(now, board);
         self.repair(now, board, &found, path_una);
         match spared {
-            Some(time) => self.timer = Timer::Reordering(time),
+            Some(time) => self.timers.running = Timer::Reordering(time),
             None => self.arm(now, board),
         }
     }
@@ -106,7 +106,7 @@ impl PathControl {
     /// Lost segments are no longer in flight.
     pub(super) fn on_lost<T>(&mut self, board: &Scoreboard<T>, found: &Found) {
         self.tally.lost += found.count as u64;
-        self.lost_untold += found.bytes;
+        self.untold.lost += found.bytes;
         self.account.on_lost(self.segments(found.bytes));
         self.is_doubtful |= found.transmissions >= STUBBORN;
         self.flight -= found.bytes;
@@ -172,8 +172,8 @@ impl PathControl {
         let (cause, window) = (self.cause(board), self.law.window());
         self.is_urgent = true;
         // The next retransmission does not count as a probe.
-        if self.probe == Probe::Due {
-            self.probe = Probe::None;
+        if self.timers.probe == Probe::Due {
+            self.timers.probe = Probe::None;
         }
         self.report_loss(now, board, Signal::DupAcks, cause, departure);
         // A law that also reduces its window for random losses has already responded.

@@ -45,7 +45,7 @@ impl PathControl {
 
     /// Whether a tail loss probe is to be sent.
     pub(crate) fn is_probe_due(&self) -> bool {
-        self.probe == Probe::Due
+        self.timers.probe == Probe::Due
     }
 
     /// When the pacer releases the next segment.
@@ -127,7 +127,7 @@ impl PathControl {
         transmission: Transmission,
     ) {
         if self.flight == 0 {
-            self.heard = now;
+            self.silence.heard = now;
             self.pacer.on_idle(now, self.mss);
         }
         self.flight += added;
@@ -138,10 +138,10 @@ impl PathControl {
         if transmission == Transmission::Again {
             self.is_urgent = false;
         }
-        if self.probe == Probe::Due {
-            self.probe = Probe::Out { end: board.next(), probed: end, transmission };
+        if self.timers.probe == Probe::Due {
+            self.timers.probe = Probe::Out { end: board.next(), probed: end, transmission };
             // [rfc-8985] sec. 7.3: after the probe, the retransmission timer runs.
-            self.started = now;
+            self.timers.started = now;
         }
         if let Some(prr) = &mut self.prr {
             prr.on_sent(len);
@@ -154,10 +154,10 @@ impl PathControl {
             self.law.count_sent(&view, &sent);
         }
         // [rfc-6298] sec. 5.1: starts the timer if it is not running. [rfc-8985] sec. 7.2: new data moves the probe.
-        if self.timer == Timer::Idle {
-            self.started = now;
+        if self.timers.running == Timer::Idle {
+            self.timers.started = now;
         }
-        if !matches!(self.timer, Timer::Reordering(_)) {
+        if !matches!(self.timers.running, Timer::Reordering(_)) {
             self.arm(now, board);
         }
     }

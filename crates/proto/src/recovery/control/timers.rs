@@ -36,10 +36,19 @@ pub(super) enum Probe {
     },
 }
 
+/// The timers of a path.
+#[derive(Debug)]
+pub(super) struct Timers {
+    pub(super) running: Timer,
+    pub(super) probe: Probe,
+    /// When the retransmission timer was started.
+    pub(super) started: Time,
+}
+
 impl PathControl {
     /// Handles the timeout of the running timer.
     pub(crate) fn handle_timeout<T>(&mut self, now: Time, board: &mut Scoreboard<T>) {
-        match self.timer {
+        match self.timers.running {
             Timer::Reordering(at) if at <= now => self.look(now, board),
             // ACKs on other paths cover everything in flight, so no retransmission is needed.
             Timer::Probe(at) | Timer::Retransmission(at) if at <= now && board.oldest(self.id).is_none() => {
@@ -48,9 +57,9 @@ impl PathControl {
                 self.on_ack(now, board, Via::Other);
             }
             Timer::Probe(at) if at <= now => {
-                self.probe = Probe::Due;
+                self.timers.probe = Probe::Due;
                 self.ecn.on_probe_timeout(now);
-                self.timer = Timer::Retransmission(now.saturating_add(self.rtt.timeout()));
+                self.timers.running = Timer::Retransmission(now.saturating_add(self.rtt.timeout()));
             }
             Timer::Retransmission(at) if at <= now => self.time_out(now, board),
             Timer::Idle | Timer::Reordering(_) | Timer::Probe(_) | Timer::Retransmission(_) => {}
@@ -58,7 +67,7 @@ impl PathControl {
     }
 
     pub(crate) fn deadline(&self) -> Time {
-        match self.timer {
+        match self.timers.running {
             Timer::Idle => Time::NEVER,
             Timer::Reordering(at) | Timer::Probe(at) | Timer::Retransmission(at) => at,
         }
@@ -67,20 +76,25 @@ impl PathControl {
     /// When a silent path is suspected: a probe timeout ([rfc-9002] sec. 6.2.1) after the time when it is probed. [`Time::NEVER`]
     /// if nothing is in flight, or if no other path would take over.
     pub(crate) fn suspect_at(&self) -> Time {
-        if self.flight == 0 || !self.has_others {
+        if self.flight == 0 || !self.silence.has_others {
             return Time::NEVER;
         }
         self.ask_at().saturating_add(self.rtt.probe_timeout())
     }
 
-    /// When to probe a silent path, if another one would take over. That is when the ACK of the oldest segment in flight is
-    /// overdue, counted from its sending as in [rfc-7765]: a probe timeout later. On a full path ACKs arrive all the time, and
-    /// this would be a moment after the last one, so the minimum is half a probe timeout after the last ACK.
     fn ask_at(&self) -> Time {
-        let timeout = self.rtt.probe_timeout();
-        let delay = if self.flight <= self.mss { DELAYED_ACK_MAX } else { self.ack_delay };
-        let overdue = self.oldest.saturating_add(timeout);
-        self.heard.saturating_add(timeout / 2).max(overdue).saturating_add(delay)
+        self.silence.ask_at(self.rtt.probe_timeout(), self.ack_delay())
+    }
+
+    /// How long the peer may hold back the next ACK: longer if a segment is alone, with no second one to answer with it.
+    fn ack_delay(&self) -> Span {
+        if self.flight <= self.mss { DELAYED_ACK_MAX } else { self.ack_delay }
+    }
+
+    /// The probe timeout PTO of a tail loss probe ([rfc-8985] sec. 7.2); that of a silent path is the larger one of
+    /// [rfc-9002] (`RttEstimator::probe_timeout`).
+    fn pto(&self, smoothed: Span) -> Span {
+        smoothed.saturating_mul(2).saturating_add(self.ack_delay())
     }
 
     /// Whether nothing was acknowledged since a retransmission timeout.
@@ -108,7 +122,7 @@ impl PathControl {
         self.on_lost(board, &found);
         self.tally.lost_by_timeout += found.count as u64;
         self.tally.timeouts += 1;
-        self.probe = Probe::None;
+        self.timers.probe = Probe::None;
         self.ecn.on_timeout(now);
         if let Some(departure) = found.departure.filter(|_| !self.is_silent) {
             self.report_loss(now, board, Signal::Timeout, Cause::Congestion, departure);
@@ -123,7 +137,7 @@ impl PathControl {
         self.is_urgent = false;
         self.episode = Episode::AfterTimeout { until: board.next() };
         self.rtt.back_off();
-        self.started = now;
+        self.timers.started = now;
         self.arm(now, board);
     }
 
@@ -137,20 +151,20 @@ impl PathControl {
         let (found, _) = board.lose_until(self.id, u64::MAX, now);
         self.on_lost(board, &found);
         self.tally.lost_by_timeout += found.count as u64;
-        self.started = now;
+        self.timers.started = now;
         self.arm(now, board);
     }
 
     /// [rfc-8985] sec. 7.4.2: an ACK beyond the probe without a DSACK means that the probe repaired a loss.
     #[inline]
     pub(super) fn conclude_probe<T>(&mut self, now: Time, board: &Scoreboard<T>, path_una: Offset) {
-        let Probe::Out { end, transmission, .. } = self.probe else { return };
+        let Probe::Out { end, transmission, .. } = self.timers.probe else { return };
         // With several paths, a path counts as acknowledged beyond the end as soon as nothing is in flight on it.
         let is_beyond = path_una > end && board.highest(self.id) > end;
         if transmission == Transmission::First && path_una >= end {
-            self.probe = Probe::None;
+            self.timers.probe = Probe::None;
         } else if is_beyond {
-            self.probe = Probe::None;
+            self.timers.probe = Probe::None;
             if self.episode.is_open() {
                 let departure = self.departure(now)(self.flight);
                 self.begin_episode(now, board, departure, path_una);
@@ -165,29 +179,28 @@ impl PathControl {
     /// Sets the timer according to what is in flight.
     #[inline]
     pub(super) fn arm<T>(&mut self, now: Time, board: &Scoreboard<T>) {
-        if self.is_watched {
+        if self.silence.is_measured {
             self.look_back(board);
         }
         if self.flight == 0 {
-            self.timer = Timer::Idle;
+            self.timers.running = Timer::Idle;
             return;
         }
-        let retransmission = self.started.saturating_add(self.rtt.timeout());
+        let retransmission = self.timers.started.saturating_add(self.rtt.timeout());
         // [rfc-8985] sec. 7.2: no probe during a recovery, and no second one.
-        if self.detection != Detection::Rack || !self.episode.is_open() || self.probe != Probe::None {
-            self.timer = Timer::Retransmission(retransmission);
+        if self.detection != Detection::Rack || !self.episode.is_open() || self.timers.probe != Probe::None {
+            self.timers.running = Timer::Retransmission(retransmission);
             return;
         }
         let Some(smoothed) = self.rtt.smoothed() else {
-            self.timer = Timer::Retransmission(retransmission);
+            self.timers.running = Timer::Retransmission(retransmission);
             return;
         };
-        let is_alone = self.flight <= self.mss;
-        let delay = if is_alone { DELAYED_ACK_MAX } else { self.ack_delay };
-        let probe = now.saturating_add(smoothed.saturating_mul(2)).saturating_add(delay);
+        let probe = now.saturating_add(self.pto(smoothed));
         // The ACK of a probe must arrive before the path is suspected.
-        let probe = if self.has_others { probe.min(self.ask_at().max(now)) } else { probe };
-        self.timer = if probe < retransmission { Timer::Probe(probe) } else { Timer::Retransmission(retransmission) };
+        let probe = if self.silence.has_others { probe.min(self.ask_at().max(now)) } else { probe };
+        self.timers.running =
+            if probe < retransmission { Timer::Probe(probe) } else { Timer::Retransmission(retransmission) };
     }
 }
 

@@ -1,0 +1,33 @@
+//! The silence of a path: since when its peer has not answered on it, and when it is probed for that.
+//!
+//! Another path takes over from a silent one. A path that never had another does not measure its silence.
+
+use anabranch_units::{Span, Time};
+
+/// What is known of a path's silence.
+#[derive(Debug)]
+pub(super) struct Silence {
+    /// When an ACK last arrived on the path, or a segment was sent with nothing in flight.
+    pub(super) heard: Time,
+    /// When the oldest segment in flight was sent, if silence is measured.
+    pub(super) oldest: Time,
+    /// Whether another path would take over. Then silence is probed earlier.
+    pub(super) has_others: bool,
+    /// Whether there was ever another path.
+    pub(super) is_measured: bool,
+}
+
+impl Silence {
+    pub(super) fn new(now: Time) -> Self {
+        Self { heard: now, oldest: now, has_others: false, is_measured: false }
+    }
+
+    /// When to probe a silent path, if another one would take over. That is when the ACK of the oldest segment in flight is
+    /// overdue, counted from its sending as in [rfc-7765]: a probe timeout later. On a full path ACKs arrive all the time, and
+    /// this would be a moment after the last one, so the minimum is half a probe timeout after the last ACK. The peer may
+    /// hold the ACK back for `ack_delay`.
+    pub(super) fn ask_at(&self, probe_timeout: Span, ack_delay: Span) -> Time {
+        let overdue = self.oldest.saturating_add(probe_timeout);
+        self.heard.saturating_add(probe_timeout / 2).max(overdue).saturating_add(ack_delay)
+    }
+}
