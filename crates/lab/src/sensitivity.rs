@@ -134,17 +134,8 @@ mod tests {
 
     const EXPERIMENT: &str = r#"# Is it coarse?
 duration = "1s"
-[[link]]
-id = "a"
-from = "n0"
-to = "n1"
-rate = "1Mbit/s"
-delay = "1ms"
-[[flow]]
-id = "f"
-from = "n0"
-to = "n1"
-transport = "ns2/sack"
+link = [{ id = "a", from = "n0", to = "n1", rate = "1Mbit/s", delay = "1ms" }]
+flow = [{ id = "f", from = "n0", to = "n1", transport = "ns2/sack" }]
 [experiment]
 paper = "test-2000"
 [[axis]]

@@ -132,19 +132,8 @@ mod tests {
     /// A window of 10 packets on a path of 200.8 ms, without a queue or errors: 49.8 packets a second.
     const WINDOW_LIMITED: &str = r#"# What limits it?
 duration = "100s"
-[[link]]
-id = "a"
-from = "x"
-to = "y"
-rate = "10Mbit/s"
-delay = "100ms"
-[[flow]]
-id = "f"
-from = "x"
-to = "y"
-transport = "ns2/sack"
-packet = "1000B"
-window = 10
+link = [{ id = "a", from = "x", to = "y", rate = "10Mbit/s", delay = "100ms" }]
+flow = [{ id = "f", from = "x", to = "y", transport = "ns2/sack", packet = "1000B", window = 10 }]
 [experiment]
 paper = "test-2000"
 [measure]

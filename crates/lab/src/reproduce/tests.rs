@@ -6,17 +6,8 @@ use crate::verdict::Verdict;
 /// What one flow sends within a second.
 const EXPERIMENT: &str = r#"# What is sent?
 duration = "1s"
-[[link]]
-id = "a"
-from = "x"
-to = "y"
-rate = "1Mbit/s"
-delay = "10ms"
-[[flow]]
-id = "f"
-from = "x"
-to = "y"
-transport = "ns2/sack"
+link = [{ id = "a", from = "x", to = "y", rate = "1Mbit/s", delay = "10ms" }]
+flow = [{ id = "f", from = "x", to = "y", transport = "ns2/sack" }]
 [experiment]
 paper = "KEY"
 [measure]
@@ -114,19 +105,8 @@ fn command_names_folder_of_experiments() {
 const WINDOWS: &str = r#"# Are runs shared?
 duration = "5s"
 
-[[link]]
-id = "a"
-from = "n0"
-to = "n1"
-rate = "1.5Mbit/s"
-delay = "20ms"
-error = { kind = "uniform", rate = 0.02 }
-
-[[flow]]
-id = "f"
-from = "n0"
-to = "n1"
-transport = "ns2/sack"
+link = [{ id = "a", from = "n0", to = "n1", rate = "1.5Mbit/s", delay = "20ms", error = { kind = "uniform", rate = 0.02 } }]
+flow = [{ id = "f", from = "n0", to = "n1", transport = "ns2/sack" }]
 
 [experiment]
 paper = "test-2000"

@@ -8,21 +8,8 @@ use crate::run;
 /// 10 Mbit/s and a round trip of 60 ms: 72 packets of 1040 B.
 const CHAIN: &str = r#"
 duration = "100s"
-
-[[link]]
-id = "a"
-from = "n0"
-to = "n1"
-rate = "10Mbit/s"
-delay = "30ms"
-queue = { kind = "drop_tail", packets = 100 }
-
-[[flow]]
-id = "f"
-from = "n0"
-to = "n1"
-transport = "anabranch"
-packet = "1040B"
+link = [{ id = "a", from = "n0", to = "n1", rate = "10Mbit/s", delay = "30ms", queue = { kind = "drop_tail", packets = 100 } }]
+flow = [{ id = "f", from = "n0", to = "n1", transport = "anabranch", packet = "1040B" }]
 "#;
 
 /// The goodput of a full link: 996 of 1040 bytes are payload.

@@ -17,21 +17,8 @@ mod tables;
 /// A chain whose link takes 8 ms for a packet of 1000 B and holds two packets.
 const CHAIN: &str = r#"
 duration = "20s"
-
-[[link]]
-id = "a"
-from = "n0"
-to = "n1"
-rate = "1Mbit/s"
-delay = "10ms"
-
-[[flow]]
-id = "f"
-from = "n0"
-to = "n1"
-transport = "ns2/sack"
-packet = "1040B"
-window = 40
+link = [{ id = "a", from = "n0", to = "n1", rate = "1Mbit/s", delay = "10ms" }]
+flow = [{ id = "f", from = "n0", to = "n1", transport = "ns2/sack", packet = "1040B", window = 40 }]
 "#;
 
 fn scenario(overrides: &[&str]) -> Result<Scenario, Diagnostic> {
@@ -81,38 +68,13 @@ fn messages_come_one_after_the_other() {
 /// 20 ms there and back by the link `direct`; 20 ms by way of `m`, and 10 ms back.
 const DETOUR: &str = r#"
 duration = "5s"
-
-[[link]]
-id = "direct"
-from = "a"
-to = "b"
-rate = "1Gbit/s"
-delay = "10ms"
-
-[[link]]
-id = "out"
-from = "a"
-to = "m"
-rate = "1Gbit/s"
-delay = "10ms"
-
-[[link]]
-id = "in"
-from = "m"
-to = "b"
-rate = "1Gbit/s"
-delay = "10ms"
-
-[[route]]
-node = "a"
-to = "b"
-via = "out"
-
-[[flow]]
-id = "f"
-from = "a"
-to = "b"
-transport = "ns2/fast"
+link = [
+    { id = "direct", from = "a", to = "b", rate = "1Gbit/s", delay = "10ms" },
+    { id = "out", from = "a", to = "m", rate = "1Gbit/s", delay = "10ms" },
+    { id = "in", from = "m", to = "b", rate = "1Gbit/s", delay = "10ms" },
+]
+route = [{ node = "a", to = "b", via = "out" }]
+flow = [{ id = "f", from = "a", to = "b", transport = "ns2/fast" }]
 "#;
 
 /// The packets that a flow sends by `direct` if flow and route both start at `at`, and the least RTT that it has measured in the
@@ -175,7 +137,7 @@ fn losses_in_a_row_and_late_packets_are_counted() {
 #[test]
 fn retransmitted_packets_are_reordered() {
     let late = |transport: &str| {
-        let text = CHAIN.replace("ns2/sack", transport).replace("window = 40\n", "");
+        let text = CHAIN.replace("ns2/sack", transport).replace(", window = 40", "");
         let mut document = Document::parse("chain.toml", &text).unwrap();
         document.set("link.a.error={ kind = \"list\", packets = [300, 301, 302, 310] }").unwrap();
         let flow = run::run(&Scenario::parse(&document).unwrap()).unwrap().flows.remove(0);
@@ -190,11 +152,11 @@ fn retransmitted_packets_are_reordered() {
 #[test]
 fn random_losses_are_counted() {
     for transport in
-        ["transport = \"ns2/composite\"", "transport = \"anabranch\"\ncc = { name = \"composite\" }\nrbuf = \"40kB\""]
+        ["transport = \"ns2/composite\"", "transport = \"anabranch\", cc = { name = \"composite\" }, rbuf = \"40kB\""]
     {
         let random = |packets: &str| {
             let text = CHAIN.replace("transport = \"ns2/sack\"", transport);
-            let text = if transport.contains("anabranch") { text.replace("window = 40\n", "") } else { text };
+            let text = if transport.contains("anabranch") { text.replace(", window = 40", "") } else { text };
             let mut document = Document::parse("chain.toml", &text).unwrap();
             document.set("link.a.rate=100Mbit/s").unwrap();
             document.set(&format!("link.a.error={{ kind = \"list\", packets = {packets} }}")).unwrap();
@@ -211,7 +173,7 @@ fn random_losses_are_counted() {
 #[test]
 fn timeouts_in_a_row_are_counted() {
     let flow = |packets: &str| {
-        let text = CHAIN.replace("ns2/sack", "ns2/sctp").replace("window = 40\n", "").replace("20s", "100s");
+        let text = CHAIN.replace("ns2/sack", "ns2/sctp").replace(", window = 40", "").replace("20s", "100s");
         let mut document = Document::parse("chain.toml", &text).unwrap();
         document.set(&format!("link.a.error={{ kind = \"list\", packets = {packets} }}")).unwrap();
         let flow = run::run(&Scenario::parse(&document).unwrap()).unwrap().flows.remove(0);
@@ -241,34 +203,18 @@ fn flows_start_at_random_within_their_jitter() {
 #[test]
 fn a_flow_keeps_its_draws_when_another_is_added() {
     let both = r#"
-        duration = "60s"
-        [[link]]
-        id = "a"
-        from = "x"
-        to = "y"
-        rate = "10Mbit/s"
-        delay = "20ms"
-        error = { kind = "uniform", rate = 0.03 }
-        [[link]]
-        id = "b"
-        from = "v"
-        to = "w"
-        rate = "10Mbit/s"
-        delay = "20ms"
-        [[flow]]
-        id = "second"
-        from = "v"
-        to = "w"
-        transport = "ns2/sack"
-        [[flow]]
-        id = "first"
-        from = "x"
-        to = "y"
-        transport = "ns2/composite"
-    "#;
-    let (head, flows) = both.split_once("[[flow]]").unwrap();
-    let (_, first) = flows.split_once("[[flow]]").unwrap();
-    let alone = format!("{head}[[flow]]{first}");
+duration = "60s"
+link = [
+    { id = "a", from = "x", to = "y", rate = "10Mbit/s", delay = "20ms", error = { kind = "uniform", rate = 0.03 } },
+    { id = "b", from = "v", to = "w", rate = "10Mbit/s", delay = "20ms" },
+]
+flow = [
+    { id = "second", from = "v", to = "w", transport = "ns2/sack" },
+    { id = "first", from = "x", to = "y", transport = "ns2/composite" },
+]"#;
+    let second = "    { id = \"second\", from = \"v\", to = \"w\", transport = \"ns2/sack\" },\n";
+    assert!(both.contains(second));
+    let alone = both.replace(second, "");
     let max_seq = |text: &str, clock: &str| {
         let text = format!("clock = \"{clock}\"\n{text}");
         let scenario = Scenario::parse(&Document::parse("test.toml", &text).unwrap()).unwrap();

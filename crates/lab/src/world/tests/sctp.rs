@@ -8,39 +8,12 @@ use crate::scenario::transport::Transport;
 /// The chain of mfast-2019.
 const SCTP: &str = r#"
 duration = "100s"
-
-[[link]]
-id = "a"
-from = "n0"
-to = "n1"
-rate = "2Mbit/s"
-delay = "10ms"
-queue = { kind = "drop_tail", packets = 10 }
-
-[[link]]
-id = "b"
-from = "n1"
-to = "n2"
-rate = "1.5Mbit/s"
-delay = "100ms"
-queue = { kind = "drop_tail", packets = 10 }
-
-[[link]]
-id = "c"
-from = "n2"
-to = "n3"
-rate = "2Mbit/s"
-delay = "10ms"
-queue = { kind = "drop_tail", packets = 10 }
-
-[[flow]]
-id = "f"
-from = "n0"
-to = "n3"
-start = "1s"
-transport = "ns2/sctp"
-packet = "1000B"
-options = { streams = 5 }
+link = [
+    { id = "a", from = "n0", to = "n1", rate = "2Mbit/s", delay = "10ms", queue = { kind = "drop_tail", packets = 10 } },
+    { id = "b", from = "n1", to = "n2", rate = "1.5Mbit/s", delay = "100ms", queue = { kind = "drop_tail", packets = 10 } },
+    { id = "c", from = "n2", to = "n3", rate = "2Mbit/s", delay = "10ms", queue = { kind = "drop_tail", packets = 10 } },
+]
+flow = [{ id = "f", from = "n0", to = "n3", start = "1s", transport = "ns2/sctp", packet = "1000B", options = { streams = 5 } }]
 "#;
 
 /// mfast-2019, Table 2, and its golden run: ns-2's clock orders equal times as ns-2 does.
@@ -57,7 +30,7 @@ fn sctp_of_mfast_2019() {
 /// into its queue. After slow start the bottleneck is full, and 952 of 1000 bytes are payload.
 #[test]
 fn sctp_fills_a_path() {
-    let scenario = SCTP.replacen("queue = { kind = \"drop_tail\", packets = 10 }", "", 3);
+    let scenario = SCTP.replace(", queue = { kind = \"drop_tail\", packets = 10 }", "");
     let scenario = Scenario::parse(&Document::parse("chain.toml", &scenario).unwrap()).unwrap();
     let flow = run::run(&scenario).unwrap().flows.remove(0);
     assert_eq!((flow.dropped_packets, flow.retransmitted_packets), (0, 0));
@@ -164,8 +137,8 @@ fn assert_sctp_refused(from: &str, to: &str, expected: &str) {
 
 #[test]
 fn keys_unknown_to_sctp_are_refused() {
-    assert_sctp_refused("streams = 5", "policy = \"same\"", "mfast.toml:35:13: unknown key `policy`; there are chunk");
-    assert_sctp_refused("streams = 5", "stream = 5", ":35:13: unknown key `stream`; did you mean `streams`?");
+    assert_sctp_refused("streams = 5", "policy = \"same\"", "mfast.toml:8:113: unknown key `policy`; there are chunk");
+    assert_sctp_refused("streams = 5", "stream = 5", ":8:113: unknown key `stream`; did you mean `streams`?");
     assert_sctp_refused("streams = 5", "streams = 0", "found integer `0`, expected a whole number from 1 to 65535");
     assert_sctp_refused("streams = 5", "window_floor = 1001", "found `1001`, expected a whole number from 1 to 1000");
     assert_sctp_refused("streams = 5", "dormant = \"hopp\"", "unknown kind `hopp`; did you mean `hop`?");
@@ -175,17 +148,17 @@ fn keys_unknown_to_sctp_are_refused() {
     assert_sctp_refused("streams = 5", "chunk = 1000", "a chunk of 1000 does not fit a packet of 1000; use 17 to 968");
     assert_sctp_refused(
         "packet =",
-        "window = 20\npacket =",
+        "window = 20, packet =",
         "`ns2/sctp` has no key `window`; there are rto_min, paths, workload, options",
     );
     assert_sctp_refused(
         "packet =",
-        "workload = { kind = \"messages\", bytes = \"1kB\", every = \"1s\" }\npacket =",
+        "workload = { kind = \"messages\", bytes = \"1kB\", every = \"1s\" }, packet =",
         "does not send what is offered while it is idle",
     );
     assert_sctp_refused(
         "packet =",
-        "paths = [{ first = \"b\", last = \"c\" }]\npacket =",
+        "paths = [{ first = \"b\", last = \"c\" }], packet =",
         "`b` is no duplex link that leaves node `n0`",
     );
 }
