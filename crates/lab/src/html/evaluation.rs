@@ -60,28 +60,13 @@ fn claims<'a>(evaluation: &'a Evaluation, section: &str) -> Vec<Placed<'a>> {
 fn masthead(evaluation: &Evaluation) -> Markup {
     let Evaluation { law, against, outcome, quick, .. } = evaluation;
     let (met, missed) = (evaluation.count(Ruling::Met), evaluation.count(Ruling::Missed));
-    html! {
-        header.masthead {
-            div {
-                p.brand { "anabranch" }
-                h1 { (law) " by the criteria of RFC 9743" }
-                p.lead {
-                    (met + missed) " criteria in " (words::count(outcome.runs, "simulation"))
-                    @if !against.is_empty() { ", beside " (against.join(", ")) }
-                    ": " (met) " met, " (missed) " missed."
-                    @if *quick { " A quick look: fewer points, one run of each." }
-                }
-            }
-            div.facts {
-                dl {
-                    div { dt { "version" } dd { (outcome.version) } }
-                    div { dt { "seeds" } dd { @if let Some(seeds) = outcome.seeds { (seeds) " a variant" } @else { "each experiment's own" } } }
-                    div { dt { "hash" } dd { code { (outcome.hash) } } }
-                }
-                button #theme type="button" hidden aria-label="Light or dark" { "Dark" }
-            }
-        }
-    }
+    let lead = html! {
+        (met + missed) " criteria in " (words::count(outcome.runs, "simulation"))
+        @if !against.is_empty() { ", beside " (against.join(", ")) }
+        ": " (met) " met, " (missed) " missed."
+        @if *quick { " A quick look: fewer points, one run of each." }
+    };
+    page::head(&format!("{law} by the criteria of RFC 9743"), &lead, &page::facts(outcome))
 }
 
 fn contents(evaluation: &Evaluation) -> Markup {

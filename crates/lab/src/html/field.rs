@@ -18,27 +18,17 @@ pub fn field_page(field: &Field) -> String {
 
 fn masthead(field: &Field, title: &str) -> Markup {
     let Field { laws, draws, seed, families, runs, hash, .. } = field;
-    html! {
-        header.masthead {
-            div {
-                p.brand { "anabranch" }
-                h1 { (title) }
-                p.lead {
-                    (words::count(families.len(), "question")) " on " (words::count(*draws as usize, "network")) " each, drawn from seed " (seed) ", in "
-                    (words::count(*runs, "simulation"))
-                    @if laws.len() > 1 { ". On the same networks: " (laws[1..].join(", ")) } "."
-                }
-            }
-            div.facts {
-                dl {
-                    div { dt { "version" } dd { (env!("CARGO_PKG_VERSION")) } }
-                    div { dt { "seed" } dd { (seed) } }
-                    div { dt { "hash" } dd { code { (hash) } } }
-                }
-                button #theme type="button" hidden aria-label="Light or dark" { "Dark" }
-            }
-        }
-    }
+    let lead = html! {
+        (words::count(families.len(), "question")) " on " (words::count(*draws as usize, "network")) " each, drawn from seed " (seed) ", in "
+        (words::count(*runs, "simulation"))
+        @if laws.len() > 1 { ". On the same networks: " (laws[1..].join(", ")) } "."
+    };
+    let facts = html! {
+        div { dt { "version" } dd { (env!("CARGO_PKG_VERSION")) } }
+        div { dt { "seed" } dd { (seed) } }
+        div { dt { "hash" } dd { code { (hash) } } }
+    };
+    page::head(title, &lead, &facts)
 }
 
 fn contents(field: &Field) -> Markup {

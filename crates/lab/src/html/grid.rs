@@ -50,22 +50,12 @@ pub fn sweep_page(experiment: &Experiment, sweep: &Sweep) -> String {
 
 fn masthead(experiment: &Experiment, sweep: &Sweep) -> Markup {
     let axes: Vec<&str> = experiment.axes.iter().map(|axis| axis.name.as_str()).collect();
-    html! {
-        header.masthead {
-            div {
-                p.brand { "anabranch" }
-                h1 { (experiment.name()) }
-                p.lead {
-                    (experiment.question().split("\n\n").next().unwrap_or_default()) " "
-                    (words::count(sweep.points, "point")) @if !axes.is_empty() { " over " (axes.join(" and ")) } ", " (words::count(sweep.rows.len(), "run")) "."
-                }
-            }
-            div.facts {
-                dl { div { dt { "version" } dd { (env!("CARGO_PKG_VERSION")) } } }
-                button #theme type="button" hidden aria-label="Light or dark" { "Dark" }
-            }
-        }
-    }
+    let lead = html! {
+        (experiment.question().split("\n\n").next().unwrap_or_default()) " "
+        (words::count(sweep.points, "point")) @if !axes.is_empty() { " over " (axes.join(" and ")) } ", " (words::count(sweep.rows.len(), "run")) "."
+    };
+    let facts = html! { div { dt { "version" } dd { (env!("CARGO_PKG_VERSION")) } } };
+    page::head(experiment.name(), &lead, &facts)
 }
 
 /// The description of the axes.

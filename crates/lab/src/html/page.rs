@@ -58,6 +58,32 @@ pub(super) fn document(title: &str, masthead: &Markup, contents: &Markup, body: 
     page.into_string()
 }
 
+/// The head of a report: its title, a sentence, and a list of facts.
+pub(super) fn head(title: &str, lead: &Markup, facts: &Markup) -> Markup {
+    html! {
+        header.masthead {
+            div {
+                p.brand { "anabranch" }
+                h1 { (title) }
+                p.lead { (lead) }
+            }
+            div.facts {
+                dl { (facts) }
+                button #theme type="button" hidden aria-label="Light or dark" { "Dark" }
+            }
+        }
+    }
+}
+
+/// The facts of an outcome.
+pub(super) fn facts(outcome: &Outcome) -> Markup {
+    html! {
+        div { dt { "version" } dd { (outcome.version) } }
+        div { dt { "seeds" } dd { @if let Some(seeds) = outcome.seeds { (seeds) " a variant" } @else { "each experiment's own" } } }
+        div { dt { "hash" } dd { code { (outcome.hash) } } }
+    }
+}
+
 /// The credits of a report.
 pub(super) const ABOUT: &str = "Charts by uPlot 1.6.32 (Leon Sorokin, MIT licence); type is Inter 4.1 (The Inter Project Authors, SIL Open Font License 1.1).";
 
@@ -80,27 +106,12 @@ fn masthead(outcome: &Outcome) -> Markup {
     let beside = beside.map(|(under, whose)| (count(under), whose));
     let beside: Vec<String> =
         beside.iter().filter(|(count, _)| *count > 0).map(|(count, whose)| format!("{count} {whose}")).collect();
-    html! {
-        header.masthead {
-            div {
-                p.brand { "anabranch" }
-                h1 { "Published and ours" }
-                p.lead {
-                    (words::count(count(Under::Paper), "result")) " of " (words::count(papers, "paper"))
-                    @if !beside.is_empty() { ", and beside them " (beside.join(", ")) }
-                    ", computed from scratch in " (words::count(outcome.runs, "simulation")) " and held against what is printed."
-                }
-            }
-            div.facts {
-                dl {
-                    div { dt { "version" } dd { (outcome.version) } }
-                    div { dt { "seeds" } dd { @if let Some(seeds) = outcome.seeds { (seeds) " a variant" } @else { "each experiment's own" } } }
-                    div { dt { "hash" } dd { code { (outcome.hash) } } }
-                }
-                button #theme type="button" hidden aria-label="Light or dark" { "Dark" }
-            }
-        }
-    }
+    let lead = html! {
+        (words::count(count(Under::Paper), "result")) " of " (words::count(papers, "paper"))
+        @if !beside.is_empty() { ", and beside them " (beside.join(", ")) }
+        ", computed from scratch in " (words::count(outcome.runs, "simulation")) " and held against what is printed."
+    };
+    head("Published and ours", &lead, &facts(outcome))
 }
 
 fn contents(outcome: &Outcome) -> Markup {

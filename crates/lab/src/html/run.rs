@@ -41,31 +41,21 @@ pub fn run_page(runs: &[Pictured]) -> String {
 
 fn masthead(runs: &[Pictured], title: &str) -> Markup {
     let first = &runs[0].report;
-    html! {
-        header.masthead {
-            div {
-                p.brand { "anabranch" }
-                h1 { (title) }
-                p.lead {
-                    (words::count(first.flows.len(), "flow")) ", " (words::count(first.links.len(), "link direction")) ", " (shown(first.simulated_seconds)) " s"
-                    @if let [run] = runs { @if let Some(jain) = run.report.jain_index { ", Jain's index " (format!("{jain:.3}")) } }
-                    "."
-                }
-            }
-            div.facts {
-                dl {
-                    div { dt { "version" } dd { (env!("CARGO_PKG_VERSION")) } }
-                    @if let [run] = runs {
-                        div { dt { "seed" } dd { (run.report.seed) } }
-                        div { dt { "hash" } dd { code { (run.report.hash) } } }
-                    } @else {
-                        @for run in runs { div { dt { (run.name) } dd { "seed " (run.report.seed) ", hash " code { (run.report.hash) } } } }
-                    }
-                }
-                button #theme type="button" hidden aria-label="Light or dark" { "Dark" }
-            }
+    let lead = html! {
+        (words::count(first.flows.len(), "flow")) ", " (words::count(first.links.len(), "link direction")) ", " (shown(first.simulated_seconds)) " s"
+        @if let [run] = runs { @if let Some(jain) = run.report.jain_index { ", Jain's index " (format!("{jain:.3}")) } }
+        "."
+    };
+    let facts = html! {
+        div { dt { "version" } dd { (env!("CARGO_PKG_VERSION")) } }
+        @if let [run] = runs {
+            div { dt { "seed" } dd { (run.report.seed) } }
+            div { dt { "hash" } dd { code { (run.report.hash) } } }
+        } @else {
+            @for run in runs { div { dt { (run.name) } dd { "seed " (run.report.seed) ", hash " code { (run.report.hash) } } } }
         }
-    }
+    };
+    page::head(title, &lead, &facts)
 }
 
 fn contents(runs: &[Pictured]) -> Markup {
