@@ -27,12 +27,8 @@ pub(crate) struct Call {
     pub(crate) span: Span,
     /// The number of handles of the connection and of its streams. While the connection waits to be accepted, there is one.
     pub(crate) handles: usize,
-    pub(crate) is_established: bool,
-    /// Three facts: whether this end has closed; whether everything it wrote has arrived; whether both ends have closed.
-    pub(crate) is_closing: bool,
-    pub(crate) is_delivered: bool,
-    pub(crate) is_over: bool,
-    /// The other end has closed.
+    pub(crate) stage: Stage,
+    /// Whether the other end has closed, which it may do at any stage.
     pub(crate) has_peer_closed: bool,
     /// Why the connection has ended in the engine, if it has.
     pub(crate) closed: Option<Ended>,
@@ -60,6 +56,20 @@ pub(crate) struct Call {
     made: u64,
     /// Unread data, kept when the engine dropped the connection.
     left: BTreeMap<Sid, VecDeque<Read<Bytes>>>,
+}
+
+/// How far a connection has come; none goes back. It may be lost at any stage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Stage {
+    /// The handshake goes on.
+    Opening,
+    Established,
+    /// This end has closed.
+    Closing,
+    /// Everything that it wrote has arrived.
+    Delivered,
+    /// Both ends have closed and have received everything.
+    Over,
 }
 
 /// How a connection ended.
@@ -106,10 +116,7 @@ impl Call {
             number: 0,
             remote,
             handles: 1,
-            is_established: false,
-            is_closing: false,
-            is_delivered: false,
-            is_over: false,
+            stage: Stage::Opening,
             has_peer_closed: false,
             closed: None,
             full: None,
@@ -134,6 +141,11 @@ impl Call {
             Ended::Engine(reason) => Lost::of(reason),
             Ended::EndpointGone => Some(Lost::EndpointGone),
         }
+    }
+
+    /// Whether it ended, in whatever way.
+    pub(crate) fn is_over(&self) -> bool {
+        self.stage == Stage::Over || self.closed.is_some()
     }
 
     /// A new sending stream has this SID. Returns its serial number.
@@ -280,8 +292,9 @@ impl Call {
     /// The connection is over: wakes every waiting task.
     pub(crate) fn end(&mut self, ended: Ended, woken: &mut Woken) {
         self.closed = Some(ended);
-        self.is_over = true;
-        self.is_delivered |= self.lost().is_none();
+        if self.lost().is_none() {
+            self.stage = Stage::Over;
+        }
         self.outbound.values_mut().for_each(|outbound| woken.one(&mut outbound.waiting));
         for inbound in &mut self.inbound {
             if let Inbound::Open(waiting) = inbound {

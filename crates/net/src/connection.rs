@@ -14,6 +14,7 @@ use bytes::Bytes;
 use tokio::task::JoinSet;
 
 use crate::address;
+use crate::call::Stage;
 use crate::error::{AddPathError, Lost, MessageError, StreamError, WriteError};
 use crate::handle::Handle;
 use crate::interfaces::{self, Interface};
@@ -165,7 +166,7 @@ impl Connection {
         if let Some(lost) = call.lost() {
             return Poll::Ready(Err(lost.into()));
         }
-        if call.is_closing || call.closed.is_some() {
+        if call.stage >= Stage::Closing || call.closed.is_some() {
             return Poll::Ready(Err(StreamError::Closed));
         }
         let opened = engine.connection(self.handle.id()).map(|connection| connection.streams().open());
@@ -214,7 +215,7 @@ impl Connection {
         for turn in 0..4 * LOOKS {
             let has_answered = shared.with(|state| {
                 let (call, engine, _) = state.parts(id);
-                let Some(connection) = engine.view(id).filter(|_| !call.is_over) else { return Some(false) };
+                let Some(connection) = engine.view(id).filter(|_| !call.is_over()) else { return Some(false) };
                 if connection.heard_at() > begin {
                     return Some(true);
                 }
@@ -243,7 +244,7 @@ impl Connection {
             if call.is_stalled {
                 return Poll::Ready(true);
             }
-            if call.is_over {
+            if call.is_over() {
                 return Poll::Ready(false);
             }
             call.stalling.add(cx);
@@ -262,7 +263,7 @@ impl Connection {
         poll_fn(|cx| {
             let mut state = self.handle.shared().lock();
             let call = state.call(self.handle.id());
-            if call.is_delivered {
+            if call.stage >= Stage::Delivered {
                 return Poll::Ready(Ok(()));
             }
             if let Some(lost) = call.lost() {
@@ -297,7 +298,7 @@ impl Connection {
             if let Some(lost) = call.lost() {
                 return Poll::Ready(Err(lost));
             }
-            if call.is_over {
+            if call.is_over() {
                 return Poll::Ready(Ok(()));
             }
             call.closing.add(cx);

@@ -11,7 +11,7 @@ use anabranch_proto::endpoint::{self as engine, ConnectionId};
 
 use crate::aborter::Aborter;
 use crate::address;
-use crate::call::Call;
+use crate::call::{Call, Stage};
 use crate::clock::{self, Clock};
 use crate::config::{Admission, Config};
 use crate::connection::Connection;
@@ -183,7 +183,7 @@ impl Endpoint {
                     found = Some((place, Err(why)));
                     break;
                 }
-                if call.is_established {
+                if call.stage >= Stage::Established {
                     found = Some((place, Ok(())));
                     break;
                 }

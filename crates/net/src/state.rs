@@ -9,7 +9,7 @@ use anabranch_proto::endpoint::{ConnectionId, Endpoint as Engine, EndpointEvent}
 use anabranch_proto::{CloseReason, Event, FourTuple, PathId, State as Life};
 use anabranch_units::{Span, Time};
 
-use crate::call::{Call, Ended};
+use crate::call::{Call, Ended, Stage};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::error::Full;
@@ -143,7 +143,7 @@ impl State {
     /// Established connections in the order of creation.
     #[cfg(feature = "prometheus")]
     pub(crate) fn established(&self) -> impl Iterator<Item = (ConnectionId, &Call)> {
-        let all = self.calls.iter().filter(|(_, call)| call.is_established && call.closed.is_none());
+        let all = self.calls.iter().filter(|(_, call)| call.stage >= Stage::Established && call.closed.is_none());
         all.map(|(id, call)| (*id, call))
     }
 
@@ -169,7 +169,7 @@ impl State {
             self.calls.remove(&id);
             return;
         }
-        let (is_established, mut unread) = (call.is_established, std::mem::take(&mut call.incoming));
+        let (is_established, mut unread) = (call.stage >= Stage::Established, std::mem::take(&mut call.incoming));
         if let Some(connection) = engine.connection(id) {
             if is_established {
                 // Stopping fails if nothing of the stream has arrived yet, which does not matter.
@@ -185,7 +185,8 @@ impl State {
 
     /// This end has closed a connection.
     pub(crate) fn watch_close(&mut self, id: ConnectionId) {
-        self.call(id).is_closing = true;
+        let stage = &mut self.call(id).stage;
+        *stage = Stage::Closing.max(*stage);
         if !self.closing.contains(&id) {
             self.closing.push(id);
         }
@@ -251,13 +252,13 @@ impl State {
         }
         let (call, engine, woken) = self.parts(id);
         // If this end waited for retransmitted FINs, the end was already reported.
-        let is_told = call.is_over && told.event == Event::Closed(CloseReason::Finished);
+        let is_told = call.is_over() && told.event == Event::Closed(CloseReason::Finished);
         if !call.span.is_disabled() && !is_told {
             spans::tell(&call.span, told.event, tuple(engine, told));
         }
         match told.event {
             Event::Established { .. } => {
-                call.is_established = true;
+                call.stage = Stage::Established.max(call.stage);
                 woken.all(&mut call.opening);
             }
             Event::Readable(sid) if call.handles == 0 => {
@@ -314,7 +315,7 @@ impl State {
             return;
         }
         let mut call = Call::new(Vantage::Server, PublicKey(remote));
-        call.is_established = true;
+        call.stage = Stage::Established;
         spans::tell(&call.span, event, tuple(&self.engine, EndpointEvent { connection: id, event }));
         self.insert(id, call);
         self.incoming.push_back(id);
@@ -326,17 +327,21 @@ impl State {
         let Self { calls, engine, woken, deserted, .. } = self;
         self.closing.retain(|&id| {
             let (Some(call), Some(connection)) = (calls.get_mut(&id), engine.view(id)) else { return false };
-            let is_over = connection.state() == Life::TimeWait;
-            let is_delivered = is_over || connection.state() == Life::FinWait2;
-            if is_over && !call.is_over {
+            let stage = match connection.state() {
+                Life::TimeWait => Stage::Over,
+                Life::FinWait2 => Stage::Delivered,
+                _ => Stage::Closing,
+            };
+            let is_over = stage == Stage::Over;
+            if is_over && !call.is_over() {
                 spans::tell(&call.span, Event::Closed(CloseReason::Finished), None);
             }
-            if is_delivered && !call.is_delivered || is_over && !call.is_over {
-                (call.is_delivered, call.is_over) = (is_delivered, is_over);
+            if stage > call.stage {
+                call.stage = stage;
                 woken.all(&mut call.closing);
             }
             // A peer that keeps sending has no reader here any more.
-            let is_deserted = is_delivered && call.handles == 0;
+            let is_deserted = stage >= Stage::Delivered && call.handles == 0;
             if is_deserted && !is_over {
                 deserted.push_back((now.saturating_add(DESERTED_FOR), id));
             }

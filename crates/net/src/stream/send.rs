@@ -11,7 +11,7 @@ use anabranch_units::Time;
 use bytes::Bytes;
 use tokio::io::AsyncWrite;
 
-use crate::call::{Call, Outcome};
+use crate::call::{Call, Outcome, Stage};
 use crate::error::{Lost, WriteError};
 use crate::handle::Handle;
 use crate::state::State;
@@ -189,7 +189,7 @@ fn refusal(call: &mut Call, serial: u64, is_done: bool) -> Option<WriteError> {
     match call.outbound(serial).and_then(|outbound| outbound.outcome) {
         Some(Outcome::Stopped(code)) => Some(WriteError::Stopped(code)),
         Some(Outcome::Delivered) => Some(WriteError::Closed),
-        None => (is_done || call.is_closing || call.closed.is_some()).then_some(WriteError::Closed),
+        None => (is_done || call.stage >= Stage::Closing || call.closed.is_some()).then_some(WriteError::Closed),
     }
 }
 
