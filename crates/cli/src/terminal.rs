@@ -91,6 +91,12 @@ impl Table {
         Self { columns: columns.iter().map(|&(head, align)| (head.to_owned(), align)).collect(), rows: Vec::new() }
     }
 
+    /// A table with columns of text, and columns of numbers after them.
+    pub(crate) fn of(texts: &[&str], numbers: &[&str]) -> Self {
+        let with = |heads: &[&str], align| heads.iter().map(|&head| (head.to_owned(), align)).collect::<Vec<_>>();
+        Self { columns: [with(texts, Align::Left), with(numbers, Align::Right)].concat(), rows: Vec::new() }
+    }
+
     pub(crate) fn row(&mut self, cells: Vec<(String, Style)>) {
         assert_eq!(cells.len(), self.columns.len(), "a row has a cell for each column");
         self.rows.push(cells);

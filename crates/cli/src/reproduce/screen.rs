@@ -4,7 +4,7 @@ use anabranch_lab::experiment::ClaimKind;
 use anabranch_lab::reproduce::{EngineCount, JudgedClaim, Paper, Total, Under, item_name, item_rank};
 use anabranch_lab::verdict::Verdict;
 
-use crate::terminal::{Align, BAD, BOLD, DIM, GOOD, NOTABLE, PLAIN, Table, paragraph};
+use crate::terminal::{BAD, BOLD, DIM, GOOD, NOTABLE, PLAIN, Table, paragraph};
 
 /// With more titles, a line is an item, such as all of Table 4.
 const TITLES_MAX: usize = 24;
@@ -36,13 +36,7 @@ fn table(claims: &[&JudgedClaim]) -> String {
     titles.dedup();
     let is_by_title = titles.len() <= TITLES_MAX;
     let name = |claim: &JudgedClaim| if is_by_title { claim.title.clone() } else { item_name(&claim.item) };
-    let mut table = Table::new(&[
-        ("", Align::Left),
-        ("claims", Align::Right),
-        ("reproduced", Align::Right),
-        ("deviate", Align::Right),
-        ("not reproducible", Align::Right),
-    ]);
+    let mut table = Table::of(&[""], &["claims", "reproduced", "deviate", "not reproducible"]);
     for group in claims.chunk_by(|a, b| name(a) == name(b)) {
         let count = |wanted: &dyn Fn(&JudgedClaim) -> bool| group.iter().filter(|claim| wanted(claim)).count();
         let shown = |count: usize| if count > 0 { count.to_string() } else { String::new() };

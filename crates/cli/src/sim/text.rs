@@ -44,22 +44,23 @@ fn milliseconds(seconds: Option<f64>) -> (String, Style) {
 }
 
 fn flows(report: &Report) -> Table {
-    let mut table = Table::new(&[
-        ("flow", Align::Left),
-        ("transport", Align::Left),
-        ("goodput", Align::Right),
-        ("throughput", Align::Right),
-        ("sent", Align::Right),
-        ("delivered", Align::Right),
-        ("resent", Align::Right),
-        ("dropped", Align::Right),
-        ("rtt ms", Align::Right),
-        ("p50", Align::Right),
-        ("p95", Align::Right),
-        ("p99", Align::Right),
-        ("delay ms", Align::Right),
-        ("window", Align::Right),
-    ]);
+    let mut table = Table::of(
+        &["flow", "transport"],
+        &[
+            "goodput",
+            "throughput",
+            "sent",
+            "delivered",
+            "resent",
+            "dropped",
+            "rtt ms",
+            "p50",
+            "p95",
+            "p99",
+            "delay ms",
+            "window",
+        ],
+    );
     for flow in &report.flows {
         table.row(vec![
             (flow.id.clone(), BOLD),
@@ -83,16 +84,7 @@ fn flows(report: &Report) -> Table {
 
 /// `None` if no flow has several paths.
 fn paths(report: &Report) -> Option<Table> {
-    let mut table = Table::new(&[
-        ("path", Align::Left),
-        ("state", Align::Left),
-        ("delivered", Align::Right),
-        ("share %", Align::Right),
-        ("sent", Align::Right),
-        ("resent", Align::Right),
-        ("rtt ms", Align::Right),
-        ("window", Align::Right),
-    ]);
+    let mut table = Table::of(&["path", "state"], &["delivered", "share %", "sent", "resent", "rtt ms", "window"]);
     for flow in &report.flows {
         let sum: f64 = flow.paths.iter().filter_map(|path| path.delivered_bps).sum();
         for path in &flow.paths {
@@ -113,17 +105,7 @@ fn paths(report: &Report) -> Option<Table> {
 }
 
 fn links(report: &Report) -> Table {
-    let mut table = Table::new(&[
-        ("link", Align::Left),
-        ("forwarded", Align::Right),
-        ("dropped", Align::Right),
-        ("busy %", Align::Right),
-        ("queue mean", Align::Right),
-        ("p50", Align::Right),
-        ("p95", Align::Right),
-        ("p99", Align::Right),
-        ("max", Align::Right),
-    ]);
+    let mut table = Table::of(&["link"], &["forwarded", "dropped", "busy %", "queue mean", "p50", "p95", "p99", "max"]);
     for link in &report.links {
         table.row(vec![
             (link.id.clone(), BOLD),
@@ -142,19 +124,10 @@ fn links(report: &Report) -> Table {
 
 /// `None` if no flow has a class. Ranges of sizes without messages are left out.
 fn classes(report: &Report) -> Option<Table> {
-    let mut table = Table::new(&[
-        ("class", Align::Left),
-        ("messages", Align::Right),
-        ("finished", Align::Right),
-        ("completion ms", Align::Right),
-        ("p50", Align::Right),
-        ("p95", Align::Right),
-        ("p99", Align::Right),
-        ("slowdown", Align::Right),
-        ("p50", Align::Right),
-        ("p95", Align::Right),
-        ("p99", Align::Right),
-    ]);
+    let mut table = Table::of(
+        &["class"],
+        &["messages", "finished", "completion ms", "p50", "p95", "p99", "slowdown", "p50", "p95", "p99"],
+    );
     for class in report.classes.iter().filter(|class| class.messages > 0) {
         let ratio = |ratio: Option<f64>| known(ratio.map(number));
         table.row(vec![
