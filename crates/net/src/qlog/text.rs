@@ -115,7 +115,7 @@ impl<W: Write> Text<W> {
             let end = segment.offset + u64::from(segment.space);
             self.outstanding.insert(segment.offset, Outstanding { end, path, number: segment.number });
         }
-        let mut frames = Frames::of(segment);
+        let mut frames = frames(segment);
         if segment.ack.is_some() && segment.space == 0 {
             frames.add(r#"{"frame_type":"ack"}"#);
         }
@@ -124,7 +124,7 @@ impl<W: Write> Text<W> {
 
     fn received(&mut self, at: Time, path: PathId, segment: &TracedSegment) -> io::Result<()> {
         let mut acked = self.acked(segment);
-        let mut frames = Frames::of(segment);
+        let mut frames = frames(segment);
         if let Some(numbers) = acked.remove(&path.index()) {
             frames.add(format_args!(r#"{{"frame_type":"ack","acked_ranges":{}}}"#, Ranges(numbers)));
         }
@@ -166,7 +166,7 @@ impl<W: Write> Text<W> {
         path: PathId,
         name: &str,
         segment: &TracedSegment,
-        frames: &Frames,
+        frames: &Parts,
     ) -> io::Result<()> {
         let TracedSegment { number, size, .. } = segment;
         // A path has one packet count, which includes the handshake.
@@ -180,12 +180,12 @@ impl<W: Write> Text<W> {
     fn metrics(&mut self, at: Time, path: PathId, metrics: &Metrics) -> io::Result<()> {
         let before = self.metrics.insert(path.index(), *metrics);
         let is_news = |same: fn(&Metrics, &Metrics) -> bool| before.is_none_or(|before| !same(&before, metrics));
-        let mut fields = Fields::default();
+        let mut fields = Parts::default();
         if is_news(|one, other| one.window == other.window) {
-            fields.add("congestion_window", metrics.window);
+            fields.member("congestion_window", metrics.window);
         }
         if is_news(|one, other| one.flight == other.flight) {
-            fields.add("bytes_in_flight", metrics.flight);
+            fields.member("bytes_in_flight", metrics.flight);
         }
         let rtts: [(&str, RttOf); 3] = [
             ("smoothed_rtt", |metrics| metrics.rtt_smoothed),
@@ -194,11 +194,11 @@ impl<W: Write> Text<W> {
         ];
         for (name, of) in rtts {
             if let Some(rtt) = of(metrics).filter(|_| before.is_none_or(|before| of(&before) != of(metrics))) {
-                fields.add(name, Ms(rtt));
+                fields.member(name, Ms(rtt));
             }
         }
         if let Some(pacing) = metrics.pacing.filter(|_| is_news(|one, other| one.pacing == other.pacing)) {
-            fields.add("pacing_rate", pacing.bits_per_second());
+            fields.member("pacing_rate", pacing.bits_per_second());
         }
         if fields.0.is_empty() {
             return Ok(());
@@ -241,47 +241,37 @@ fn closed(reason: CloseReason) -> &'static str {
     }
 }
 
-/// The frames of a packet, separated by commas.
-#[derive(Default)]
-struct Frames(String);
-
-impl Frames {
-    /// The frames of a segment, without its acknowledgement.
-    fn of(segment: &TracedSegment) -> Self {
-        let mut frames = Self::default();
-        let TracedSegment { offset, space, stream, flags, .. } = *segment;
-        if flags.contains(Flags::RST) {
-            frames.add(r#"{"frame_type":"connection_close"}"#);
-        } else if flags.contains(Flags::SYN) {
-            frames.add(r#"{"frame_type":"crypto"}"#);
-        } else if let Some(stream) = stream {
-            frames.add(format_args!(
-                r#"{{"frame_type":"stream","stream_id":{stream},"offset":{offset},"length":{space}}}"#
-            ));
-        } else if space > 0 {
-            frames.add(format_args!(r#"{{"frame_type":"unknown","raw_frame_type":0,"raw":{{"length":{space}}}}}"#));
-        }
+/// The frames of a segment, without its acknowledgement.
+fn frames(segment: &TracedSegment) -> Parts {
+    let mut frames = Parts::default();
+    let TracedSegment { offset, space, stream, flags, .. } = *segment;
+    if flags.contains(Flags::RST) {
+        frames.add(r#"{"frame_type":"connection_close"}"#);
+    } else if flags.contains(Flags::SYN) {
+        frames.add(r#"{"frame_type":"crypto"}"#);
+    } else if let Some(stream) = stream {
         frames
+            .add(format_args!(r#"{{"frame_type":"stream","stream_id":{stream},"offset":{offset},"length":{space}}}"#));
+    } else if space > 0 {
+        frames.add(format_args!(r#"{{"frame_type":"unknown","raw_frame_type":0,"raw":{{"length":{space}}}}}"#));
     }
-
-    fn add(&mut self, frame: impl Display) {
-        if !self.0.is_empty() {
-            self.0.push(',');
-        }
-        _ = write!(self.0, "{frame}");
-    }
+    frames
 }
 
-/// The members of an object, separated by commas.
+/// The parts of a list or of an object, separated by commas.
 #[derive(Default)]
-struct Fields(String);
+struct Parts(String);
 
-impl Fields {
-    fn add(&mut self, name: &str, value: impl Display) {
+impl Parts {
+    fn add(&mut self, part: impl Display) {
         if !self.0.is_empty() {
             self.0.push(',');
         }
-        _ = write!(self.0, r#""{name}":{value}"#);
+        _ = write!(self.0, "{part}");
+    }
+
+    fn member(&mut self, name: &str, value: impl Display) {
+        self.add(format_args!(r#""{name}":{value}"#));
     }
 }
 
