@@ -73,22 +73,17 @@ fn root_64(value: f64) -> f64 {
     (0..6).fold(value, |value, _| value.sqrt())
 }
 
-/// Forty draws. The losses of a short queue may look like congestion to a law, alone and together: one run in fifteen then takes
-/// ten seconds to get going. So a draw that fails with the losses of one seed must hold with those of two others. Measured: the least
-/// is 0.98, and one draw needs other losses. Before ACKs were read in the order of sending, three draws had 0.79 to 0.95: what an ACK
-/// of one path reports of another was released at once, and came in bursts.
+/// Forty draws. Measured: the least is 1.015. With the law `yielding`, random losses of a short queue look like congestion, alone and
+/// together, and four of 51 seeds of draw 24 leave a third of the rate; this law has none. Before ACKs were read in the order of
+/// sending, three draws had 0.79 to 0.95: what an ACK of one path reports of another was released at once, and came in bursts.
 #[test]
 fn drawn_path_beside_another_costs_at_most_three_per_cent() {
     let mut draws = Draws(33);
     let mut shares = vec![];
     for number in 0..40 {
         let paths = [draws.path(), draws.path()];
-        let (mut least, mut text) = share(&paths, "anabranch", 1);
-        if least < LEAST {
-            let others = [2, 3].map(|seed| share(&paths, "anabranch", seed));
-            (least, text) = if others[0].0 < others[1].0 { others[0].clone() } else { others[1].clone() };
-        }
-        shares.push((least, format!("{number}: {text}")));
+        let (share, text) = share(&paths, "anabranch", 1);
+        shares.push((share, format!("{number}: {text}")));
     }
     shares.sort_by(|one, other| one.0.total_cmp(&other.0));
     let worst: Vec<_> = shares.iter().take(10).map(|(_, text)| text.as_str()).collect();

@@ -273,7 +273,7 @@ fn narrow_way_back_hardly_slows_a_transfer() {
 }
 
 /// Without a queue of ACKs, the window doubles six times from ten segments in 0.12 s of 20 ms each, and 0.9 s of 46.5 Mbit/s remain.
-/// A round trip of 40 ms needs 0.15 s more. Losses at the end of the start are acknowledged one by one, which 500 kbit/s carry late.
+/// A round trip of 30 ms needs 0.1 s more. Losses at the end of the start are acknowledged one by one, which 500 kbit/s carry late.
 #[test]
 fn narrow_way_back_hardly_slows_the_first_second() {
     for (back_kbit, law, later, least) in [
