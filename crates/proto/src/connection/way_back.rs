@@ -15,8 +15,8 @@
 //!                                                                                                   back at once if a queue grows
 //! ```
 //!
-//! The start asks for few ACKs, as there is no time to try anything out. When it is over, twice as many are tried until all pass that are
-//! wanted, or a queue shows that they do not.
+//! The start asks for few ACKs, as there is no time to try anything out. Its request stays until long after it twice as many are tried, until
+//! all pass that are wanted, or a queue shows that they do not.
 //!
 //! What is not kept is tried again ever more rarely.
 //!
@@ -135,10 +135,9 @@ impl WayBack {
     pub(super) fn on_round(&mut self, round: &Round) {
         let is_start_over = !self.has_started && !round.is_growing && self.arrived > 0;
         if is_start_over && round.asked >= START_LEAST && round.asked > self.every {
-            // So few ACKs were enough until now. The start has left a queue, so it takes some looks until it can be tried out whether more
-            // pass. That comes before fewer are tried, which would be a second guess on top of the first.
+            // So few ACKs were enough until now, and the start has left a queue of data: a trial of fewer would find it to go in any case.
             self.has_started = true;
-            (self.every, self.more.looks, self.fewer.looks) = (round.asked, SETTLED, PAUSE_LEAST);
+            (self.every, self.more.looks, self.fewer.looks) = (round.asked, LONG, PAUSE_LEAST);
             self.rounds = 0;
             return self.begin_look(round);
         }
@@ -263,9 +262,6 @@ const QUEUE_LEAST: Span = Span::from_millis(2);
 
 /// A start that asks for more has a window below 32 segments, each of which may be acknowledged.
 const START_LEAST: u32 = 4;
-
-/// The looks after the start in which its queue goes: a dozen round trips.
-const SETTLED: u32 = 4;
 
 /// More ACKs have made a queue of their own if it grows by this fraction of the minimum RTT: they are taken back before the trial ends.
 const QUEUED_AGAIN: u64 = 4;
@@ -425,7 +421,7 @@ mod tests {
     /// The requests after a start in which one ACK for eight segments was requested, by round, on a way back with room for so many datagrams.
     fn after_start(room: u64) -> Vec<(u32, u32)> {
         let (mut model, mut asked, mut changes) = (Model::new(), 8, vec![]);
-        for round in 1..=70 {
+        for round in 1..=430 {
             let sent = 1000 / u64::from(asked);
             (0..sent).for_each(|_| model.way.on_datagram(1));
             model.now += Span::from_millis(100);
@@ -449,17 +445,17 @@ mod tests {
         changes
     }
 
-    /// After four looks of three rounds, twice as many ACKs are tried, for six rounds until they show and a look. Two looks later follow twice
-    /// as many again.
+    /// The start is over in round 10. After 128 looks of three rounds, twice as many ACKs are tried, for six rounds until they show and a look.
+    /// Two looks later follow twice as many again.
     #[test]
     fn start_over_a_wide_way_back_is_followed_by_more_acks() {
-        assert_eq!(after_start(1000), [(22, 4), (22 + 15, 2), (22 + 30, 1)]);
+        assert_eq!(after_start(1000), [(394, 4), (394 + 15, 2), (394 + 30, 1)]);
     }
 
     /// 130 ACKs pass, one for each eight of 1000 segments: twice as many queue, and are taken back in the round trip in which they do.
     #[test]
     fn start_over_a_narrow_way_back_keeps_its_request() {
-        assert_eq!(after_start(130), [(22, 4), (23, 8)]);
+        assert_eq!(after_start(130), [(394, 4), (395, 8)]);
     }
 
     /// A loss of a third at random, as many with fewer ACKs.

@@ -258,10 +258,10 @@ fn transfer(law: &str, back_kbit: u64) -> Transfer {
     Transfer { room, client, server, sid, read: 0 }
 }
 
-/// Of 50 Mbit/s, 93 per cent remain after headers.
+/// Of 50 Mbit/s, 93 per cent remain after headers: 46.5 Mbit/s.
 #[test]
 fn narrow_way_back_hardly_slows_a_transfer() {
-    for (back_kbit, by_law) in [(10_000, [46.0, 46.0]), (1000, [45.0, 46.0]), (500, [43.0, 44.0])] {
+    for (back_kbit, by_law) in [(10_000, [45.8, 46.0]), (1000, [45.0, 46.0]), (500, [43.0, 44.0])] {
         for (law, least) in ["anabranch", "cubic"].into_iter().zip(by_law) {
             let (rate, segments) = goodput(law, back_kbit);
             assert!(
