@@ -25,7 +25,7 @@ fn full_disk(bench: &Bench, table: &mut Table) -> Result<(), String> {
     let payload = bench.payload("payload", BYTES)?;
     let disk = Mount::tmpfs(&bench.folder("disk")?, "size=16m")?;
     let ended = transfer(bench, &payload, &disk.at, &[])?;
-    ended.rows(table, "full disk", &["No space left", "mended, send again"]);
+    ended.rows(table, "full disk", &["No space left", "correct this, then send again"]);
     let is_named = disk.at.join("payload").exists();
     table.row("full disk, final name", "not taken", if is_named { "taken" } else { "not taken" }, !is_named);
     disk.remount("size=200m")?;
