@@ -394,8 +394,8 @@ const LOSSES_LONG: f64 = 150.0;
 /// A loss leaves this of alpha, as in CUBIC of the window.
 const ALPHA_AFTER_LOSS: f64 = 0.7;
 
-/// Growth of alpha in a second after a loss: from 0.7 back in 7.3 s.
-const ALPHA_GROWTH: f64 = 0.05;
+/// Growth of alpha in a second after a loss: from 0.7 back in 3.6 s.
+const ALPHA_GROWTH: f64 = 0.1;
 
 /// Three losses in a second or two leave less of alpha.
 const PRESSED: f64 = 0.4;
@@ -418,7 +418,7 @@ mod tests {
             model.lose();
             assert_near(model.alpha(), left, 1e-9);
             model.recover_alpha(1.0);
-            assert_near(model.alpha(), 1.05 * left, 1e-9);
+            assert_near(model.alpha(), 1.1 * left, 1e-9);
         }
     }
 
