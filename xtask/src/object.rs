@@ -1,6 +1,6 @@
-//! The compiled laws of `crates/bpf`: made by clang from `c/tcp.bpf.c`, stored in the repository, and held to their source.
+//! The compiled laws of `crates/bpf`: made by clang from the files `c/*.bpf.c`, stored in the repository, and held to their source.
 //!
-//! `object/tcp.bpf.toml` has the hashes of source and object, and the compiler. A machine without clang, or with another version, compares the hashes;
+//! `object/NAME.bpf.toml` has the hashes of source and object, and the compiler. A machine without clang, or with another version, compares the hashes;
 //! with the same version it also compiles again and compares every byte.
 
 use std::fs;
@@ -11,11 +11,10 @@ use sha2::{Digest as _, Sha256};
 
 use crate::run;
 
-const OBJECT: &str = "object/tcp.bpf.o";
-const RECORD: &str = "object/tcp.bpf.toml";
+const NAMES: [&str; 2] = ["tcp", "anabranch"];
 
-/// `-g` gives BTF, the types by which the loader finds fields. `-mcpu=v3` has comparisons of 32 bits (Linux 5.1).
-const FLAGS: [&str; 10] = [
+/// `-g` gives BTF, the types by which the loader finds fields. `-mcpu=v3` has comparisons of 32 bits (Linux 5.1). A state is cleared by words.
+const FLAGS: [&str; 11] = [
     "-target",
     "bpf",
     "-mcpu=v3",
@@ -24,41 +23,49 @@ const FLAGS: [&str; 10] = [
     "-Wall",
     "-Wextra",
     "-Werror",
+    "-fno-strict-aliasing",
     // No path of this machine.
     "-fdebug-compilation-dir=.",
     "-c",
 ];
 
-/// Makes the object anew if its source has changed, or checks that it has not. Returns whether it is stale.
+/// Makes the objects anew if their source has changed, or checks that it has not. Returns whether one is stale.
 pub(crate) fn run(check: bool) -> Result<bool, String> {
     let folder = run::root().join("crates/bpf");
-    let (source, compiler) = (source_hash(&folder)?, compiler());
-    let object = fs::read(folder.join(OBJECT)).unwrap_or_default();
-    let stored = fs::read_to_string(folder.join(RECORD)).unwrap_or_default();
+    let source = source_hash(&folder)?;
+    NAMES.iter().try_fold(false, |is_stale, name| Ok(run_one(&folder, &source, name, check)? || is_stale))
+}
+
+fn run_one(folder: &Path, source: &str, name: &str, check: bool) -> Result<bool, String> {
+    let compiler = compiler();
+    let (object_path, record_path) =
+        (folder.join(format!("object/{name}.bpf.o")), folder.join(format!("object/{name}.bpf.toml")));
+    let object = fs::read(&object_path).unwrap_or_default();
+    let stored = fs::read_to_string(&record_path).unwrap_or_default();
     let recorded = |key: &str| {
         let lines = stored.lines().filter_map(|line| line.split_once(" = "));
         lines.filter(|&(name, _)| name == key).map(|(_, value)| value.trim_matches('"').to_owned()).next()
     };
-    let is_of_source = recorded("source") == Some(source.clone()) && recorded("object") == Some(hash(&object));
+    let is_of_source = recorded("source").as_deref() == Some(source) && recorded("object") == Some(hash(&object));
     let is_of_compiler = compiler.is_some() && recorded("compiler") == compiler;
     if is_of_source && !(check && is_of_compiler) {
         return Ok(false);
     }
     if check {
-        return Ok(!is_of_source || compile(&folder)? != object);
+        return Ok(!is_of_source || compile(folder, name)? != object);
     }
     let Some(compiler) = compiler else {
         return Err(
             "clang is missing: crates/bpf/c has changed, and has to be compiled; apt-get install clang".to_owned()
         );
     };
-    let object = compile(&folder)?;
+    let object = compile(folder, name)?;
     let record = format!(
         "# Made by `cargo xtask generate`.\ncompiler = \"{compiler}\"\nsource = \"{source}\"\nobject = \"{}\"\n",
         hash(&object)
     );
-    write(&folder.join(OBJECT), &object)?;
-    write(&folder.join(RECORD), record.as_bytes())?;
+    write(&object_path, &object)?;
+    write(&record_path, record.as_bytes())?;
     Ok(false)
 }
 
@@ -72,20 +79,25 @@ fn hash(bytes: &[u8]) -> String {
 
 /// The hash of the C files by their names, and of the flags.
 fn source_hash(folder: &Path) -> Result<String, String> {
-    let failed = |error| format!("{}: {error}", folder.display());
-    let entries = fs::read_dir(folder.join("c")).map_err(failed)?;
-    let mut files: Vec<PathBuf> =
-        entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>().map_err(failed)?;
-    // The program for tests is no part of the object.
-    files.retain(|path| !path.ends_with("host.c"));
-    files.sort();
+    let top = folder.join("c");
+    let mut all_files = files(&top)?;
+    all_files.extend(files(&top.join("anabranch"))?);
+    // The program for tests is no part of the objects.
+    all_files.retain(|path| path.is_file() && !path.ends_with("host.c"));
+    all_files.sort();
     let mut all = FLAGS.join(" ").into_bytes();
-    for path in files {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    for path in all_files {
+        let name = path.strip_prefix(&top).unwrap_or(&path).to_string_lossy().into_owned();
         let text = fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
         all.extend(format!("\n{name} {}\n", text.len()).bytes().chain(text));
     }
     Ok(hash(&all))
+}
+
+fn files(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let failed = |error| format!("{}: {error}", folder.display());
+    let entries = fs::read_dir(folder).map_err(failed)?;
+    entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>().map_err(failed)
 }
 
 /// The first line of `clang --version`; `None` without clang.
@@ -95,30 +107,23 @@ fn compiler() -> Option<String> {
 }
 
 /// Compiles the object, and leaves out what the loader does not read.
-fn compile(folder: &Path) -> Result<Vec<u8>, String> {
-    let output = run::target()?.join(format!("tcp.bpf.{}.o", std::process::id()));
-    let told = Command::new("clang")
-        .args(FLAGS)
-        .arg("tcp.bpf.c")
-        .arg("-o")
-        .arg(&output)
-        .current_dir(folder.join("c"))
-        .output();
+fn compile(folder: &Path, name: &str) -> Result<Vec<u8>, String> {
+    let source = format!("{name}.bpf.c");
+    let output = run::target()?.join(format!("{name}.bpf.{}.o", std::process::id()));
+    let told =
+        Command::new("clang").args(FLAGS).arg(&source).arg("-o").arg(&output).current_dir(folder.join("c")).output();
     let told = told.map_err(|error| format!("clang: {error}"))?;
     if !told.status.success() {
-        return Err(format!("crates/bpf/c/tcp.bpf.c does not compile:\n{}", String::from_utf8_lossy(&told.stderr)));
+        return Err(format!("crates/bpf/c/{source} does not compile:\n{}", String::from_utf8_lossy(&told.stderr)));
     }
     let file = fs::read(&output).map_err(|error| format!("{}: {error}", output.display()))?;
     fs::remove_file(&output).map_err(|error| format!("{}: {error}", output.display()))?;
     stripped(&file).ok_or_else(|| "clang wrote no ELF file".to_owned())
 }
 
-/// An ELF file without debugging information and without the relocations of BTF. Sections keep their numbers; those left out are empty.
+/// An ELF file without debugging information, lines of the source and relocations of BTF. Sections keep their numbers; those left out are empty.
 fn stripped(file: &[u8]) -> Option<Vec<u8>> {
-    let number = |at: usize, len: usize| {
-        let bytes = file.get(at..at + len)?;
-        Some(bytes.iter().rev().fold(0_usize, |number, &byte| number << 8 | usize::from(byte)))
-    };
+    let number = |at, len| number(file, at, len);
     let (table, count, names) = (number(40, 8)?, number(60, 2)?, number(62, 2)?);
     let header = |index: usize| table + HEADER * index;
     let names = number(header(names) + 24, 8)?;
@@ -133,7 +138,10 @@ fn stripped(file: &[u8]) -> Option<Vec<u8>> {
         } else {
             new.resize(new.len().next_multiple_of(8), 0);
             header[24..32].copy_from_slice(&(new.len() as u64).to_le_bytes());
-            new.extend(file.get(number(at + 24, 8)?..)?.get(..number(at + 32, 8)?)?);
+            let data = file.get(number(at + 24, 8)?..)?.get(..number(at + 32, 8)?)?;
+            let data = if name == b".BTF.ext" { fields(data)? } else { data.to_vec() };
+            header[32..40].copy_from_slice(&(data.len() as u64).to_le_bytes());
+            new.extend(data);
         }
         headers.extend(header);
     }
@@ -144,5 +152,26 @@ fn stripped(file: &[u8]) -> Option<Vec<u8>> {
     Some(new)
 }
 
+/// Of `.BTF.ext` the part about fields of structs: a line of the source for each instruction would double the object.
+fn fields(data: &[u8]) -> Option<Vec<u8>> {
+    let word = |at| number(data, at, 4);
+    let (start, len) = (word(4)? + word(24)?, word(28)?);
+    let mut new = data.get(..FIELDS_HEADER)?.to_vec();
+    new[4] = FIELDS_HEADER as u8;
+    new[8..].fill(0);
+    new[28..].copy_from_slice(&(len as u32).to_le_bytes());
+    new.extend(data.get(start..start + len)?);
+    Some(new)
+}
+
+/// The number of `len` bytes at `at`.
+fn number(file: &[u8], at: usize, len: usize) -> Option<usize> {
+    let bytes = file.get(at..at + len)?;
+    Some(bytes.iter().rev().fold(0_usize, |number, &byte| number << 8 | usize::from(byte)))
+}
+
 /// The size of the header of the file, and of that of a section.
 const HEADER: usize = 64;
+
+/// The size of the header of `.BTF.ext`.
+const FIELDS_HEADER: usize = 32;

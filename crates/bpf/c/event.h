@@ -1,12 +1,28 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * One event as a record: what tests feed to the law, on the host and in the kernel
- * (crates/bpf/src/event.rs has the same layout).
+ * What a law is told, and one such event as a record: what tests feed to the law, on the
+ * host and in the kernel (crates/bpf/src/event.rs has the same layout).
  */
 #ifndef AB_EVENT_H
 #define AB_EVENT_H
 
-#include "law.h"
+#include "fixed.h"
+
+/* An ACK that acknowledged something new. */
+struct ab_ack {
+	u64 now;			/* ns */
+	ab_segments acked;		/* newly acknowledged */
+	ab_segments lost;		/* newly known to be lost */
+	ab_segments old;		/* flight when the newest of them left */
+	ab_segments delivered;		/* since the newest of them left */
+	u64 rtt;			/* ns; 0: no sample */
+	ab_flag is_short;		/* the newest is less than half a full segment */
+	ab_flag is_limited;		/* by the application, not by the window */
+	ab_flag in_recovery;		/* fast recovery, this ACK included */
+};
+
+enum ab_signal { AB_DUP_ACKS, AB_TIMEOUT, AB_ECN };
+enum ab_restart { AB_ESTABLISHED, AB_IDLE, AB_AFTER_TIMEOUT, AB_PATH_CHANGED };
 
 enum ab_kind {
 	AB_EVENT_ACK,
@@ -30,43 +46,23 @@ struct ab_event {
 	u32 flags;
 	u64 now;			/* ns */
 	ab_segments acked;
+	ab_segments lost;
 	ab_segments old;
+	ab_segments delivered;
 	u64 rtt;			/* ns; 0: no sample */
 };
 
-AB_INLINE void ab_handle(struct ab_state *s, const struct ab_settings *p,
-			 const struct ab_event *event)
+AB_INLINE void ab_read_ack(const struct ab_event *event, struct ab_ack *ack)
 {
-	struct ab_ack ack = {};
-	u32 kind = event->kind, flags = event->flags;
-
-	if (kind == AB_EVENT_ACK) {
-		ack.now = event->now;
-		ack.acked = event->acked;
-		ack.old = event->old;
-		ack.rtt = event->rtt;
-		ack.is_short = flags & AB_FLAG_SHORT;
-		ack.is_limited = flags & AB_FLAG_LIMITED;
-		ack.in_recovery = flags & AB_FLAG_RECOVERY;
-		ab_on_arrival(s, ack.now);
-		ab_on_ack(s, p, &ack);
-	} else if (kind == AB_EVENT_DUP_ACKS) {
-		ab_on_loss(s, p, AB_DUP_ACKS, flags & AB_FLAG_RANDOM);
-	} else if (kind == AB_EVENT_TIMEOUT) {
-		ab_on_loss(s, p, AB_TIMEOUT, 0);
-	} else if (kind == AB_EVENT_ECN) {
-		ab_on_loss(s, p, AB_ECN, 0);
-	} else if (kind == AB_EVENT_RECOVERED) {
-		ab_on_recovered(s, p);
-	} else if (kind == AB_EVENT_UNDO) {
-		ab_on_undo(s, p);
-	} else if (kind == AB_EVENT_IDLE) {
-		ab_on_restart(s, p, AB_IDLE);
-	} else if (kind == AB_EVENT_AFTER_TIMEOUT) {
-		ab_on_restart(s, p, AB_AFTER_TIMEOUT);
-	} else if (kind == AB_EVENT_PATH_CHANGED) {
-		ab_on_restart(s, p, AB_PATH_CHANGED);
-	}
+	ack->now = event->now;
+	ack->acked = event->acked;
+	ack->lost = event->lost;
+	ack->old = event->old;
+	ack->delivered = event->delivered;
+	ack->rtt = event->rtt;
+	ack->is_short = event->flags & AB_FLAG_SHORT;
+	ack->is_limited = event->flags & AB_FLAG_LIMITED;
+	ack->in_recovery = event->flags & AB_FLAG_RECOVERY;
 }
 
 #endif

@@ -45,7 +45,8 @@ AB_INLINE ab_segments ab_advance(struct ab_state *s, const struct ab_settings *p
 				 const struct ab_ack *ack, u64 rtt)
 {
 	u64 average = ab_average_rtt(s);
-	ab_segments window = s->window, target, queued;
+	ab_segments window = s->window, target;
+	u64 queued = ab_queued(s, ack->old);
 	u64 ratio = ab_ratio(s->base, average);
 
 	ab_schedule(s, ack->now, rtt);
@@ -58,8 +59,8 @@ AB_INLINE ab_segments ab_advance(struct ab_state *s, const struct ab_settings *p
 		s->pending = 0;
 		return window + ack->acked;
 	}
-	queued = ab_backlog(ack->old, ratio);
-	if ((queued < p->alpha || queued >= p->beta) && ab_is_due(s, ack->now)) {
+	if ((queued < ab_of_average(s, p->alpha) || queued >= ab_of_average(s, p->beta)) &&
+	    ab_is_due(s, ack->now)) {
 		s->has_updated = 1;
 		s->updated = ack->now;
 		target = ab_target(p, window, ack->old, ratio);
@@ -84,8 +85,7 @@ AB_INLINE void ab_fast_on_ack(struct ab_state *s, const struct ab_settings *p,
 	}
 	if (!ab_is_known(s))
 		return;
-	if (ack->is_limited &&
-	    ab_backlog(ack->old, ab_ratio(s->base, ab_average_rtt(s))) <= p->alpha) {
+	if (ack->is_limited && ab_queued(s, ack->old) <= ab_of_average(s, p->alpha)) {
 		s->pending = 0;
 		return;
 	}

@@ -22,6 +22,8 @@ struct sock_common {
 
 struct sock {
 	struct sock_common __sk_common;
+	unsigned long sk_pacing_rate;
+	u32 sk_pacing_status;
 } AB_CORE;
 
 struct inet_sock {
@@ -30,6 +32,7 @@ struct inet_sock {
 
 struct inet_connection_sock {
 	struct inet_sock icsk_inet;
+	u32 icsk_rto;
 	u8 icsk_ca_state : 5;
 	u64 icsk_ca_priv[13];
 } AB_CORE;
@@ -45,6 +48,10 @@ struct tcp_sock {
 	u32 lost_out;
 	u32 sacked_out;
 	u32 lost;
+	u32 delivered;
+	u32 packets_out;
+	u32 retrans_out;
+	u32 lsndtime;
 	u64 tcp_mstamp;
 	u8 is_cwnd_limited : 1;
 } AB_CORE;
@@ -55,6 +62,14 @@ struct ack_sample {
 	u32 in_flight;
 } AB_CORE;
 
+struct rate_sample {
+	u32 prior_delivered;
+	int delivered;
+	long rtt_us;
+	u32 acked_sacked;
+	u32 prior_in_flight;
+} AB_CORE;
+
 /* The context of a program on a control group's sockets: a fixed layout, not CO-RE. */
 struct bpf_sock_ops {
 	u32 op;
@@ -63,13 +78,15 @@ struct bpf_sock_ops {
 /* include/net/tcp.h, include/uapi/linux/tcp.h */
 enum { TCP_CA_Open, TCP_CA_Disorder, TCP_CA_CWR, TCP_CA_Recovery, TCP_CA_Loss };
 enum { CA_EVENT_TX_START, CA_EVENT_CWND_RESTART };
+enum { SK_PACING_NONE, SK_PACING_NEEDED };
 #define TCP_INFINITE_SSTHRESH 0x7fffffff
 #define IPPROTO_TCP 6
 #define TCP_CONGESTION 13
 #define BPF_SOCK_OPS_TCP_CONNECT_CB 3
 #define BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB 5
 
-enum { BPF_MAP_TYPE_ARRAY = 2, BPF_MAP_TYPE_LRU_HASH = 9 };
+enum { BPF_MAP_TYPE_ARRAY = 2, BPF_MAP_TYPE_LRU_HASH = 9, BPF_MAP_TYPE_SK_STORAGE = 24 };
+#define BPF_SK_STORAGE_GET_F_CREATE 1
 
 static void *(*const bpf_map_lookup_elem)(const void *map, const void *key) = (void *)1;
 static long (*const bpf_map_update_elem)(const void *map, const void *key, const void *value,
@@ -77,6 +94,10 @@ static long (*const bpf_map_update_elem)(const void *map, const void *key, const
 static long (*const bpf_map_delete_elem)(const void *map, const void *key) = (void *)3;
 static long (*const bpf_setsockopt)(void *ctx, int level, int name, const void *value,
 				    int length) = (void *)49;
+
+static void *(*const bpf_sk_storage_get)(const void *map, void *sk, const void *value,
+					 u64 flags) = (void *)107;
+static u64 (*const bpf_jiffies64)(void) = (void *)118;
 
 /*
  * A bit-field: its bits lie at another offset in each kernel, so a plain read would take

@@ -106,4 +106,39 @@ AB_INLINE ab_segments ab_halved(const struct ab_state *s, const struct ab_settin
 	return p->base == AB_RENO ? ab_reno_halved(s->window) : ab_fast_halved(s->window);
 }
 
+AB_INLINE ab_segments ab_window(const struct ab_state *s)
+{
+	return s->window;
+}
+
+/* Tells the law of an event, for tests. */
+AB_INLINE void ab_handle(struct ab_state *s, const struct ab_settings *p,
+			 const struct ab_event *event)
+{
+	u32 kind = event->kind;
+	struct ab_ack ack = {};
+
+	if (kind == AB_EVENT_ACK) {
+		ab_read_ack(event, &ack);
+		ab_on_arrival(s, ack.now);
+		ab_on_ack(s, p, &ack);
+	} else if (kind == AB_EVENT_DUP_ACKS) {
+		ab_on_loss(s, p, AB_DUP_ACKS, event->flags & AB_FLAG_RANDOM);
+	} else if (kind == AB_EVENT_TIMEOUT) {
+		ab_on_loss(s, p, AB_TIMEOUT, 0);
+	} else if (kind == AB_EVENT_ECN) {
+		ab_on_loss(s, p, AB_ECN, 0);
+	} else if (kind == AB_EVENT_RECOVERED) {
+		ab_on_recovered(s, p);
+	} else if (kind == AB_EVENT_UNDO) {
+		ab_on_undo(s, p);
+	} else if (kind == AB_EVENT_IDLE) {
+		ab_on_restart(s, p, AB_IDLE);
+	} else if (kind == AB_EVENT_AFTER_TIMEOUT) {
+		ab_on_restart(s, p, AB_AFTER_TIMEOUT);
+	} else if (kind == AB_EVENT_PATH_CHANGED) {
+		ab_on_restart(s, p, AB_PATH_CHANGED);
+	}
+}
+
 #endif

@@ -30,7 +30,7 @@ AB_INLINE void ab_on_arrival(struct ab_state *s, u64 now)
 		ipd = ab_min(ab_excess(now, s->arrival), AB_RTT_MAX) << AB_SUB_NS;
 		s->ipd = s->has_ipd ? ab_average(s->ipd, ipd, AB_IPD_WEIGHT) : ipd;
 		s->has_ipd = 1;
-		/* Within a tenth: 10 * 2^44 < 2^48. */
+		/* Within a tenth: 10 * 2^52 < 2^56. */
 		s->is_even = 10 * ab_distance(ipd, s->ipd) <= s->ipd;
 		s->is_gap = ipd > 3 * s->ipd;
 	}
@@ -45,7 +45,7 @@ AB_INLINE ab_segments ab_refill(struct ab_state *s, const struct ab_settings *p,
 	ab_segments window = s->window;
 	u64 sample = rtt << AB_SUB_NS;
 
-	/* Within 0.3 %: 1000 * 2^44 < 2^54. */
+	/* Within 0.3 %: 1000 * 2^52 < 2^62. */
 	if (s->is_even && 1000 * ab_distance(sample, s->average) <= 3 * s->average)
 		s->mode = AB_OFF;
 	if (s->mode == AB_FILLING)

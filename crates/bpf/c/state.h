@@ -6,7 +6,7 @@
 #ifndef AB_STATE_H
 #define AB_STATE_H
 
-#include "fixed.h"
+#include "event.h"
 
 enum ab_base { AB_FAST, AB_RENO };
 
@@ -46,11 +46,11 @@ struct ab_state {
 		u64 base;		/* fast: ns; 0: not known */
 		ab_segments ssthresh_before; /* reno */
 	};
-	u64 average;			/* avgRTT, 2^-8 ns; 0: not known */
+	u64 average;			/* avgRTT, 2^-16 ns; 0: not known */
 	u64 began;			/* ns; when the round trip began */
 	u64 updated;			/* ns; when the target was last computed */
 	u64 arrival;			/* ns; of the last ACK */
-	u64 ipd;			/* avgIPD, 2^-8 ns */
+	u64 ipd;			/* avgIPD, 2^-16 ns */
 	u64 watch_until;		/* ns; 0: no decrease is watched */
 	u64 watch_least;		/* ns; the least RTT of the watch */
 	/* The driver's: what the ACK at hand has shown. */
@@ -75,19 +75,5 @@ struct ab_state {
 };
 
 _Static_assert(sizeof(struct ab_state) == 104, "the state fits icsk_ca_priv");
-
-/* An ACK that acknowledged something new. */
-struct ab_ack {
-	u64 now;			/* ns */
-	ab_segments acked;		/* newly acknowledged */
-	ab_segments old;		/* flight when the newest of them left */
-	u64 rtt;			/* ns; 0: no sample */
-	u32 is_short;			/* the newest is less than half a full segment */
-	u32 is_limited;			/* by the application, not by the window */
-	u32 in_recovery;		/* fast recovery, this ACK included */
-};
-
-enum ab_signal { AB_DUP_ACKS, AB_TIMEOUT, AB_ECN };
-enum ab_restart { AB_ESTABLISHED, AB_IDLE, AB_AFTER_TIMEOUT, AB_PATH_CHANGED };
 
 #endif

@@ -17,51 +17,12 @@
  *   - a loss looks random if one segment is marked lost as recovery begins, and the last
  *     RTT is at most SRTT; later losses of the same recovery tell the law of congestion.
  */
-#include "event.h"
-#include "kernel.h"
-
-char LICENSE[] SEC("license") = "Dual MIT/GPL";
-
-/* The map of one element that holds the settings; the loader fills it. */
-struct ab_settings settings SEC(".data.settings");
-
-/* What `anabranch kernel status` shows of a socket; written every 16 ACKs. */
-struct ab_report {
-	u64 base;			/* ns */
-	u64 average;			/* ns */
-	ab_segments window;
-	u32 source, destination;	/* IPv4, as on the wire; 0 for IPv6 */
-	u32 source_port, destination_port;
-	u32 family;
-	u32 flight;			/* segments */
-	u32 mode;
-	u32 reroutes;
-};
-
-enum { AB_REPORTS = 4096, AB_REPORT_EVERY = 16 };
-enum { AB_MODE_INCREASE, AB_MODE_HOLD, AB_MODE_FIRST_SERIES, AB_MODE_FILLING, AB_MODE_RECOVERY };
-
-/* By the socket's address. The oldest makes room for the newest. */
-struct ab_map sockets SEC("maps") = {
-	.type = BPF_MAP_TYPE_LRU_HASH,
-	.key_size = sizeof(u64),
-	.value_size = sizeof(struct ab_report),
-	.entries = AB_REPORTS,
-};
+#include "law.h"
+#include "driver.h"
 
 AB_INLINE struct ab_state *state_of(struct tcp_sock *tp)
 {
 	return (struct ab_state *)tp->inet_conn.icsk_ca_priv;
-}
-
-AB_INLINE u32 ca_state_of(struct tcp_sock *tp)
-{
-	return AB_BITS(&tp->inet_conn, icsk_ca_state);
-}
-
-AB_INLINE u64 now_of(struct tcp_sock *tp)
-{
-	return tp->tcp_mstamp * 1000;
 }
 
 AB_INLINE u32 mode_of(const struct ab_state *s, u32 ca_state)
@@ -77,24 +38,17 @@ AB_INLINE u32 mode_of(const struct ab_state *s, u32 ca_state)
 
 AB_INLINE void report(struct tcp_sock *tp, const struct ab_state *s)
 {
-	struct sock_common *common = &tp->inet_conn.icsk_inet.sk.__sk_common;
 	struct ab_report now = {};
-	u64 key = (u64)tp;
 
 	if (settings.base == AB_FAST) {
 		now.base = s->base;
 		now.average = ab_average_rtt(s);
 	}
 	now.window = s->window;
-	now.source = common->skc_rcv_saddr;
-	now.destination = common->skc_daddr;
-	now.source_port = common->skc_num;
-	now.destination_port = common->skc_dport;
-	now.family = common->skc_family;
 	now.flight = s->flight;
 	now.mode = mode_of(s, ca_state_of(tp));
 	now.reroutes = s->reroutes;
-	bpf_map_update_elem(&sockets, &key, &now, 0);
+	store_report(tp, &now);
 }
 
 /* Multiplicative increase is the kernel's slow start: it paces at two windows a round trip. */
@@ -104,14 +58,6 @@ AB_INLINE void set_window(struct tcp_sock *tp, const struct ab_state *s)
 
 	tp->snd_cwnd = ab_max(ab_min(window, tp->snd_cwnd_clamp), 1);
 	tp->snd_ssthresh = s->is_increasing ? TCP_INFINITE_SSTHRESH : ab_max(window, 2);
-}
-
-/* As the kernel's tcp_is_cwnd_limited(). */
-AB_INLINE int is_window_full(struct tcp_sock *tp)
-{
-	if (tp->snd_cwnd < tp->snd_ssthresh)
-		return tp->snd_cwnd < 2 * tp->max_packets_out;
-	return AB_BITS(tp, is_cwnd_limited);
 }
 
 SEC("struct_ops/init")
@@ -130,9 +76,7 @@ void init(u64 *ctx)
 SEC("struct_ops/release")
 void release(u64 *ctx)
 {
-	u64 key = ctx[0];
-
-	bpf_map_delete_elem(&sockets, &key);
+	forget_report((void *)ctx[0]);
 }
 
 /* The size at which the kernel's reduction ends: called once, before set_state. */
@@ -232,44 +176,4 @@ void cong_avoid(u64 *ctx)
 	s->ticks++;
 	if (s->ticks % AB_REPORT_EVERY == 0)
 		report(tp, s);
-}
-
-/* For `anabranch kernel run`: a new connection of the control group gets the law. */
-SEC("sockops")
-int steer(struct bpf_sock_ops *ops)
-{
-	if (ops->op == BPF_SOCK_OPS_TCP_CONNECT_CB || ops->op == BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB)
-		bpf_setsockopt(ops, IPPROTO_TCP, TCP_CONGESTION, settings.name, sizeof(settings.name));
-	return 1;
-}
-
-/* For tests: one event of a law, by BPF_PROG_TEST_RUN. */
-struct ab_step {
-	struct ab_settings settings;
-	struct ab_state state;
-	struct ab_event event;
-};
-
-/* The verifier takes a context only at constant offsets, so parts are copied word by word. */
-#define AB_COPY(to, from)								\
-	do {										\
-		_Static_assert(sizeof(to) == sizeof(from) && sizeof(to) % 8 == 0, "words"); \
-		_Pragma("unroll")							\
-		for (u32 word = 0; word < sizeof(to) / 8; word++)			\
-			((volatile u64 *)&(to))[word] = ((volatile u64 *)&(from))[word]; \
-	} while (0)
-
-SEC("syscall")
-int step(struct ab_step *step)
-{
-	struct ab_settings p;
-	struct ab_state s;
-	struct ab_event event;
-
-	AB_COPY(p, step->settings);
-	AB_COPY(s, step->state);
-	AB_COPY(event, step->event);
-	ab_handle(&s, &p, &event);
-	AB_COPY(step->state, s);
-	return 0;
 }

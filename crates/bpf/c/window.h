@@ -9,9 +9,6 @@
  *   how:          an increase segment by segment with the ACKs, a decrease at once
  *
  * Citation: fast-2006 eq. 8.
- *
- * Differs from the Rust in: the dead band is compared as a number of queued segments,
- * where the Rust avoids the division.
  */
 #ifndef AB_WINDOW_H
 #define AB_WINDOW_H
@@ -59,10 +56,18 @@ AB_INLINE void ab_on_rtt(struct ab_state *s, u64 rtt, u64 most)
 		s->average = sample;
 }
 
-/* Segments queued of `old` in flight. */
-AB_INLINE ab_segments ab_backlog(ab_segments old, u64 ratio)
+/*
+ * Segments queued of `old` in flight, old (avgRTT - baseRTT)/avgRTT, before the division, and
+ * `segments` of that; both 2^-6 segments * ns: 2^96 / 2^34.
+ */
+AB_INLINE u64 ab_queued(const struct ab_state *s, ab_segments old)
 {
-	return ab_excess(old, ab_scale(old, ratio));
+	return ab_product(old, ab_excess(s->average, s->base << AB_SUB_NS), 34);
+}
+
+AB_INLINE u64 ab_of_average(const struct ab_state *s, ab_segments segments)
+{
+	return ab_product(segments, s->average, 34);
 }
 
 /* gamma * 2^44 <= 2^60. */

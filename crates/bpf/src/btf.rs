@@ -137,6 +137,13 @@ impl<'a> Btf<'a> {
         found.rest.chunks_exact(12).map(member).collect()
     }
 
+    /// The number of arguments of the function that a pointer of this type points to.
+    pub(crate) fn arguments(&self, id: u32) -> Option<u32> {
+        let (_, pointer) = self.plain(id).filter(|(_, it)| it.kind() == PTR)?;
+        let (_, function) = self.plain(pointer.size_or_type).filter(|(_, it)| it.kind() == FUNC_PROTO)?;
+        Some(function.info & 0xffff)
+    }
+
     /// The steps that an access string of this object, such as `0:3:1`, takes from type `id`.
     pub(crate) fn steps(&self, id: u32, access: &str) -> Option<Vec<Step<'a>>> {
         let mut steps = vec![];

@@ -9,8 +9,12 @@ pub struct Event {
     pub now: u64,
     /// Segments newly acknowledged.
     pub acked: f64,
-    /// Segments in flight when the newest of them left.
+    /// Segments newly known to be lost.
+    pub lost: f64,
+    /// Segments in flight when the newest of the acknowledged ones left.
     pub old: f64,
+    /// Segments delivered since then.
+    pub delivered: f64,
     /// The RTT sample in nanoseconds, if there is one.
     pub rtt: Option<u64>,
     /// Whether the newest segment is less than half a full one.
@@ -49,12 +53,23 @@ pub enum Kind {
 
 impl Event {
     /// The size in bytes in C.
-    pub const BYTES: usize = 40;
+    pub const BYTES: usize = 56;
 
     /// An event of a kind that says nothing but its time.
     pub const fn new(kind: Kind, now: u64) -> Self {
-        let (acked, old, rtt) = (0.0, 0.0, None);
-        Self { kind, now, acked, old, rtt, is_short: false, is_limited: false, in_recovery: false, is_random: false }
+        Self {
+            kind,
+            now,
+            acked: 0.0,
+            lost: 0.0,
+            old: 0.0,
+            delivered: 0.0,
+            rtt: None,
+            is_short: false,
+            is_limited: false,
+            in_recovery: false,
+            is_random: false,
+        }
     }
 
     /// The bytes of `struct ab_event`.
@@ -64,7 +79,8 @@ impl Event {
         let mut bytes = [0; Self::BYTES];
         bytes[..4].copy_from_slice(&(self.kind as u32).to_ne_bytes());
         bytes[4..8].copy_from_slice(&flags.to_ne_bytes());
-        let words = [self.now, point(self.acked), point(self.old), self.rtt.unwrap_or(0)];
+        let [acked, lost, old, delivered] = [self.acked, self.lost, self.old, self.delivered].map(point);
+        let words = [self.now, acked, lost, old, delivered, self.rtt.unwrap_or(0)];
         for (to, word) in bytes[8..].chunks_exact_mut(8).zip(words) {
             to.copy_from_slice(&word.to_ne_bytes());
         }

@@ -9,7 +9,7 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 
-pub use self::installed::{InstallError, Installed, Socket, install, installed, remove};
+pub use self::installed::{InstallError, Installed, MODES, Socket, install, installed, remove};
 pub use self::run::Group;
 use crate::btf::Btf;
 use crate::event::Event;
@@ -18,8 +18,9 @@ use crate::object::{Kind, MapShape, Object, Program, SETTINGS, Unfit};
 use crate::settings::Settings;
 use crate::sys::{self, Map, NewMap, ProgramType};
 
-/// The compiled laws.
-const OBJECT: &[u8] = include_bytes!("../object/tcp.bpf.o");
+/// The compiled laws: the default law, and the others.
+const ANABRANCH: &[u8] = include_bytes!("../object/anabranch.bpf.o");
+const OTHERS: &[u8] = include_bytes!("../object/tcp.bpf.o");
 /// Where the kernel tells its types.
 const BTF: &str = "/sys/kernel/btf/vmlinux";
 /// The struct of functions that a law is for the kernel, and the one that a map of it holds.
@@ -27,6 +28,9 @@ const OPS: &str = "tcp_congestion_ops";
 const OPS_VALUE: &str = "bpf_struct_ops_tcp_congestion_ops";
 /// `TCP_CONG_NON_RESTRICTED`: any user may choose the law, and it may be the default.
 const NON_RESTRICTED: u32 = 1;
+/// The function of the default law that has other arguments before Linux 6.10.
+const CONG_CONTROL: &str = "cong_control";
+const CONG_CONTROL_ARGUMENTS: u32 = 4;
 /// The map of reports about sockets.
 const SOCKETS: &str = "sockets";
 
@@ -90,7 +94,14 @@ pub fn check() -> Result<(), LoadError> {
     if !rustix::process::geteuid().is_root() {
         return Err(LoadError::NotRoot);
     }
-    Types::read()?.with(|btf| Object::parse(OBJECT)?.programs(btf).map(|_| ()).map_err(LoadError::from))
+    Types::read()?.with(|btf| Object::parse(OTHERS)?.programs(btf).map(|_| ()).map_err(LoadError::from))
+}
+
+fn object(law: Law) -> Result<Object<'static>, Unfit> {
+    Object::parse(match law {
+        Law::Anabranch => ANABRANCH,
+        Law::Fast | Law::Emfast | Law::Rrfast | Law::Composite => OTHERS,
+    })
 }
 
 /// The kernel's types.
@@ -124,9 +135,8 @@ impl Loaded {
     pub fn load(law: Law, settings: &Settings) -> Result<Self, LoadError> {
         check()?;
         Types::read()?.with(|btf| {
-            let object = Object::parse(OBJECT)?;
-            let maps = Maps::create(&object)?;
-            maps.settings.set(&ZERO, &settings.to_bytes()).map_err(|error| LoadError::Call("settings", error))?;
+            let object = object(law)?;
+            let maps = Maps::create(&object, settings)?;
             let license = license(&object)?;
             let programs = object.programs(btf)?;
             let (kernel_type, value_type) = (id(btf, OPS)?, id(btf, OPS_VALUE)?);
@@ -146,7 +156,12 @@ impl Loaded {
             let mut loaded = vec![];
             for program in programs.iter().filter(|it| it.kind == Kind::StructOps) {
                 let number = members.iter().position(|known| known.name == program.name);
-                let member = number.ok_or(LoadError::NoStructOps)? as u32;
+                let number = number.ok_or(LoadError::NoStructOps)?;
+                let arguments = btf.arguments(members[number].type_id);
+                if program.name == CONG_CONTROL && arguments != Some(CONG_CONTROL_ARGUMENTS) {
+                    return Err(Unfit::NoField(format!("{CONG_CONTROL} of Linux 6.10")).into());
+                }
+                let member = number as u32;
                 let fd = maps.load(program, ProgramType::StructOps { kernel_type, member }, &license)?;
                 // The kernel takes the descriptor of a program where the struct has the address of a function.
                 put(&program.name, &u64::try_from(fd.as_raw_fd()).expect("not negative").to_ne_bytes())?;
@@ -167,7 +182,8 @@ impl Loaded {
                 io::ErrorKind::AlreadyExists => LoadError::Taken(law),
                 _ => LoadError::Call("registration", error),
             })?;
-            Ok(Self { link, settings: maps.settings, sockets: maps.sockets })
+            let (settings, sockets) = maps.split()?;
+            Ok(Self { link, settings, sockets })
         })
     }
 }
@@ -181,9 +197,8 @@ impl Loaded {
 impl Installed {
     /// Gives every new TCP connection of a control group the law, for as long as the group exists.
     fn steer(law: Law, group: BorrowedFd<'_>) -> Result<(), LoadError> {
-        let object = Object::parse(OBJECT)?;
-        let maps = Maps::create(&object)?;
-        maps.settings.set(&ZERO, &Settings::of(law).to_bytes()).map_err(|error| LoadError::Call("settings", error))?;
+        let object = object(law)?;
+        let maps = Maps::create(&object, &Settings::of(law))?;
         Types::read()?.with(|btf| {
             let programs = object.programs(btf)?;
             let program = programs.iter().find(|it| it.kind == Kind::SockOps).ok_or(Unfit::Damaged("sockops"))?;
@@ -196,30 +211,50 @@ impl Installed {
 /// The key of a map of one element.
 pub(crate) const ZERO: [u8; 4] = [0; 4];
 
-/// The maps that the programs share.
-struct Maps {
-    settings: Map,
-    sockets: Map,
-}
+/// The maps that the programs share, by their names in C.
+struct Maps(Vec<(&'static str, Map)>);
 
 impl Maps {
-    fn create(object: &Object<'_>) -> Result<Self, LoadError> {
-        let size = object.settings_size().filter(|&size| size == Settings::BYTES);
-        let size = size.ok_or(Unfit::Damaged(SETTINGS))?;
-        let (_, shape) =
-            object.maps()?.into_iter().find(|&(name, _)| name == SOCKETS).ok_or(Unfit::Damaged(SOCKETS))?;
-        let one = MapShape { kind: sys::MAP_ARRAY, key_size: 4, value_size: size as u32, entries: 1 };
+    fn create(object: &Object<'static>, settings: &Settings) -> Result<Self, LoadError> {
+        let failed = |error| LoadError::Call("maps", error);
+        let bytes = settings.to_bytes();
+        object.settings_size().filter(|&size| size == bytes.len()).ok_or(Unfit::Damaged(SETTINGS))?;
+        let one = MapShape { kind: sys::MAP_ARRAY, key_size: 4, value_size: bytes.len() as u32, entries: 1 };
         let create = |name, MapShape { kind, key_size, value_size, entries }, flags| {
             let new = NewMap { name, kind, key_size, value_size, entries, flags, kernel_type: 0 };
-            Map::create(&new).map_err(|error| LoadError::Call("maps", error))
+            Map::create(&new).map_err(failed)
         };
-        Ok(Self { settings: create("settings", one, sys::MMAPABLE)?, sockets: create(SOCKETS, shape, 0)? })
+        let map = create("settings", one, sys::MMAPABLE)?;
+        map.set(&ZERO, &bytes).map_err(failed)?;
+        let mut maps = vec![(SETTINGS, map)];
+        for (name, shape) in object.maps()? {
+            let flags = if shape.kind == sys::MAP_SK_STORAGE { sys::NO_PREALLOC } else { 0 };
+            maps.push((name, create(name, shape, flags)?));
+        }
+        Ok(Self(maps))
+    }
+
+    fn named(&self, name: &str) -> Result<&Map, Unfit> {
+        self.0.iter().find(|(known, _)| *known == name).map(|(_, map)| map).ok_or(Unfit::Damaged("maps"))
+    }
+
+    /// The settings and the reports; the programs keep the other maps.
+    fn split(self) -> Result<(Map, Map), Unfit> {
+        let (mut settings, mut sockets) = (None, None);
+        for (name, map) in self.0 {
+            match name {
+                SETTINGS => settings = Some(map),
+                SOCKETS => sockets = Some(map),
+                _ => {}
+            }
+        }
+        settings.zip(sockets).ok_or(Unfit::Damaged("maps"))
     }
 
     fn load(&self, program: &Program, kind: ProgramType, license: &CStr) -> Result<OwnedFd, LoadError> {
         let mut instructions = program.instructions.clone();
         for place in &program.maps {
-            let map = if place.map == SETTINGS { &self.settings } else { &self.sockets };
+            let map = self.named(&place.map)?;
             // `BPF_PSEUDO_MAP_FD` or `BPF_PSEUDO_MAP_VALUE` in the upper half of the registers' byte.
             let pseudo = if place.is_value { 2 } else { 1 };
             let instruction = &mut instructions[place.offset..place.offset + 8];
@@ -243,29 +278,24 @@ fn id(btf: &Btf<'_>, name: &str) -> Result<u32, LoadError> {
 #[derive(Debug)]
 pub struct Steps {
     program: OwnedFd,
-    /// `struct ab_step`.
-    context: Vec<u8>,
+    /// `struct ab_step`: the event, and the window after it.
+    context: [u8; Event::BYTES + 8],
 }
 
 impl Steps {
-    /// The size of `struct ab_state`.
-    const STATE: usize = 104;
-
     /// Loads the program.
     ///
     /// # Errors
     /// See [`LoadError`].
-    pub fn load(settings: &Settings) -> Result<Self, LoadError> {
+    pub fn load(law: Law, settings: &Settings) -> Result<Self, LoadError> {
         check()?;
         Types::read()?.with(|btf| {
-            let object = Object::parse(OBJECT)?;
-            let maps = Maps::create(&object)?;
+            let object = object(law)?;
+            let maps = Maps::create(&object, settings)?;
             let programs = object.programs(btf)?;
             let program = programs.iter().find(|it| it.kind == Kind::Syscall).ok_or(Unfit::Damaged("syscall"))?;
             let program = maps.load(program, ProgramType::Syscall, &license(&object)?)?;
-            let mut context = settings.to_bytes().to_vec();
-            context.resize(Settings::BYTES + Self::STATE + Event::BYTES, 0);
-            Ok(Self { program, context })
+            Ok(Self { program, context: [0; Event::BYTES + 8] })
         })
     }
 
@@ -274,10 +304,8 @@ impl Steps {
     /// # Errors
     /// If the kernel refuses to run the program.
     pub fn window(&mut self, event: &Event) -> io::Result<u64> {
-        let (state, rest) = self.context.split_at_mut(Settings::BYTES + Self::STATE);
-        rest.copy_from_slice(&event.to_bytes());
-        let state = state.len() - Self::STATE;
+        self.context[..Event::BYTES].copy_from_slice(&event.to_bytes());
         sys::run(self.program.as_fd(), &mut self.context)?;
-        Ok(u64::from_ne_bytes(self.context[state..state + 8].try_into().expect("8 bytes")))
+        Ok(u64::from_ne_bytes(self.context[Event::BYTES..].try_into().expect("8 bytes")))
     }
 }

@@ -8,6 +8,8 @@ use anabranch_cc::registry::{self, Row};
 /// A law of the kernel. Its name is that of the law in [`anabranch_cc`], and the one that programs ask the kernel for (`TCP_CONGESTION`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Law {
+    /// The default law of the project.
+    Anabranch,
     /// FAST TCP (fast-2006).
     Fast,
     /// FAST that refills the pipe after fast recovery (emfast-2019).
@@ -20,11 +22,12 @@ pub enum Law {
 
 impl Law {
     /// Every law, in the order for readers.
-    pub const ALL: [Self; 4] = [Self::Fast, Self::Emfast, Self::Rrfast, Self::Composite];
+    pub const ALL: [Self; 5] = [Self::Anabranch, Self::Fast, Self::Emfast, Self::Rrfast, Self::Composite];
 
     /// The name in the registry and in the kernel.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Anabranch => "anabranch",
             Self::Fast => "fast",
             Self::Emfast => "emfast",
             Self::Rrfast => "rrfast",

@@ -1,4 +1,4 @@
-//! The settings of a law as the C code reads them (`struct ab_settings` of `c/state.h`).
+//! The settings of a law as the C code reads them (`struct ab_settings` of `c/state.h` and of `c/anabranch/settings.h`).
 
 use std::fmt;
 
@@ -8,10 +8,10 @@ use anabranch_units::Span;
 use crate::law::Law;
 
 /// The settings of a law in the kernel: the numbers of `struct ab_settings`, in its order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     law: Law,
-    words: [u64; Self::WORDS],
+    words: Vec<u64>,
 }
 
 /// Why settings are refused.
@@ -20,15 +20,16 @@ pub enum Problem {
     /// The law has no such setting, or the value is out of its range.
     Setting(SettingError),
     /// The Rust law has the setting, the C law does not: the name.
-    NotInKernel(String),
+    NotInKernel(Law, String),
 }
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Setting(error) => error.fmt(f),
-            Self::NotInKernel(key) => {
-                write!(f, "the law has no `{key}` in the kernel; there are {}", KEYS.map(|key| key.name).join(", "))
+            Self::NotInKernel(law, key) => {
+                let names: Vec<&str> = keys(*law).iter().map(|key| key.name).collect();
+                write!(f, "the law has no `{key}` in the kernel; there are {}", names.join(", "))
             }
         }
     }
@@ -37,13 +38,9 @@ impl fmt::Display for Problem {
 impl std::error::Error for Problem {}
 
 impl Settings {
-    /// The number of words in C.
-    const WORDS: usize = KEYS.len() + 1;
     /// The size of the name in C.
     const NAME: usize = 16;
-    /// The size in bytes in C.
-    pub const BYTES: usize = 8 * Self::WORDS + Self::NAME;
-    /// The place of `base`: `enum ab_base`.
+    /// The place of `base` in the settings of FAST's C: `enum ab_base`.
     const BASE: usize = 6;
 
     /// The defaults of a law, which are those in Rust.
@@ -75,27 +72,30 @@ impl Settings {
     pub fn pairs(&self) -> Vec<(&'static str, String)> {
         let settings = registry::Settings::default_for(self.law.row());
         let has = |key: &Key| settings.value(key.name).is_some();
-        KEYS.iter().filter(|key| has(key)).map(|key| (key.name, key.scale.show(self.words[key.place]))).collect()
+        keys(self.law)
+            .iter()
+            .filter(|key| has(key))
+            .map(|key| (key.name, key.scale.show(self.words[key.place])))
+            .collect()
     }
 
     /// The bytes of `struct ab_settings`.
-    pub fn to_bytes(&self) -> [u8; Self::BYTES] {
-        let mut bytes = [0; Self::BYTES];
-        for (to, word) in bytes.chunks_exact_mut(8).zip(self.words) {
-            to.copy_from_slice(&word.to_ne_bytes());
-        }
-        let name = self.law.name().as_bytes();
-        bytes[8 * Self::WORDS..][..name.len()].copy_from_slice(name);
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes: Vec<u8> = self.words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        bytes.extend(self.law.name().bytes());
+        bytes.resize(8 * self.words.len() + Self::NAME, 0);
         bytes
     }
 
-    /// The settings of `law` from the bytes of `struct ab_settings`; `None` if a word is out of its range.
-    pub fn from_bytes(law: Law, bytes: &[u8; Self::BYTES]) -> Option<Self> {
-        let mut words = [0; Self::WORDS];
-        for (word, from) in words.iter_mut().zip(bytes.chunks_exact(8)) {
+    /// The settings of `law` from the bytes of `struct ab_settings`; `None` if there are too few or too many, or a word is out of its range.
+    pub fn from_bytes(law: Law, bytes: &[u8]) -> Option<Self> {
+        let mut found = Self::of(law);
+        if bytes.len() != found.to_bytes().len() {
+            return None;
+        }
+        for (word, from) in found.words.iter_mut().zip(bytes.chunks_exact(8)) {
             *word = u64::from_ne_bytes(from.try_into().expect("a chunk has 8 bytes"));
         }
-        let found = Self { law, words };
         let mut settings = registry::Settings::default_for(law.row());
         let is_valid = found.pairs().iter().all(|(key, value)| settings.set(key, value).is_ok());
         (is_valid && Self::encode(law, &settings).is_ok()).then_some(found)
@@ -104,26 +104,27 @@ impl Settings {
     fn encode(law: Law, settings: &registry::Settings) -> Result<Self, Problem> {
         // The defaults with what C has: everything else has to be equal.
         let mut plain = registry::Settings::default_for(law.row());
-        for key in &KEYS {
+        for key in keys(law) {
             if let Some(value) = settings.value(key.name) {
                 plain.set(key.name, &value.to_string()).map_err(Problem::Setting)?;
             }
         }
         for parameter in settings.parameters() {
             if settings.value(&parameter.name) != plain.value(&parameter.name) {
-                return Err(Problem::NotInKernel(parameter.name.to_string()));
+                return Err(Problem::NotInKernel(law, parameter.name.to_string()));
             }
         }
         let fast = registry::Settings::default_for(Law::Fast.row());
-        let mut words = [0; Self::WORDS];
-        for key in &KEYS {
+        let mut words = vec![0; keys(law).iter().map(|key| key.place + 1).max().unwrap_or_default()];
+        for key in keys(law) {
             // Standard TCP has none of FAST's settings; its C does not read them.
             let value = settings.value(key.name).or_else(|| fast.value(key.name)).expect("FAST has every setting");
-            words[key.place] = key.scale.word(value).ok_or_else(|| Problem::NotInKernel(key.name.to_owned()))?;
+            let word = key.scale.word(value).ok_or_else(|| Problem::NotInKernel(law, key.name.to_owned()))?;
+            words[key.place] = word;
         }
         if law == Law::Composite {
             words[Self::BASE] = 1;
-            words[KEYS[KEYS.len() - 1].place] = 1;
+            words[FAST[FAST.len() - 1].place] = 1;
         }
         Ok(Self { law, words })
     }
@@ -149,7 +150,25 @@ enum Scale {
     Choice([&'static str; 2]),
 }
 
-const KEYS: [Key; 9] = [
+/// The settings of a law.
+fn keys(law: Law) -> &'static [Key] {
+    match law {
+        Law::Anabranch => &ANABRANCH,
+        Law::Fast | Law::Emfast | Law::Rrfast | Law::Composite => &FAST,
+    }
+}
+
+const ANABRANCH: [Key; 7] = [
+    Key { name: "initial_window", place: 0, scale: Scale::Bits(24) },
+    Key { name: "alpha", place: 1, scale: Scale::Bits(24) },
+    Key { name: "drain_interval", place: 2, scale: Scale::Span },
+    Key { name: "drain_part", place: 3, scale: Scale::Bits(32) },
+    Key { name: "decrease", place: 4, scale: Scale::Bits(32) },
+    Key { name: "ours", place: 5, scale: Scale::Bits(32) },
+    Key { name: "rival", place: 6, scale: Scale::Choice(["cubic", "yield"]) },
+];
+
+const FAST: [Key; 9] = [
     Key { name: "initial_window", place: 0, scale: Scale::Bits(24) },
     Key { name: "alpha", place: 1, scale: Scale::Bits(24) },
     Key { name: "beta", place: 2, scale: Scale::Bits(24) },

@@ -27,12 +27,15 @@ const LINK_CREATE: libc::c_int = 28;
 pub(crate) const MMAPABLE: u32 = 1 << 10;
 /// `BPF_F_LINK`: a link, and not the map, keeps the law registered (Linux 6.4).
 pub(crate) const BY_LINK: u32 = 1 << 13;
+/// `BPF_F_NO_PREALLOC`, which storage of sockets has to have.
+pub(crate) const NO_PREALLOC: u32 = 1;
 const SLEEPABLE: u32 = 1 << 4;
 const ATTACH_STRUCT_OPS: u32 = 44;
 const ATTACH_SOCK_OPS: u32 = 3;
 
 /// `enum bpf_map_type`.
 pub(crate) const MAP_ARRAY: u32 = 2;
+pub(crate) const MAP_SK_STORAGE: u32 = 24;
 pub(crate) const MAP_STRUCT_OPS: u32 = 26;
 
 /// The size of a name in the kernel, its final zero included.
@@ -130,9 +133,11 @@ impl Map {
     pub(crate) fn create(new: &NewMap<'_>) -> io::Result<Self> {
         let attributes = Attributes::new().u32(0, new.kind).u32(4, new.key_size).u32(8, new.value_size);
         let attributes = attributes.u32(12, new.entries).u32(16, new.flags).name(28, new.name).u32(60, new.kernel_type);
-        // With a type of the kernel, the creator has to show types of its own, whichever.
-        let types = if new.kernel_type > 0 { Some(load_types()?) } else { None };
+        // With a type of the kernel, the creator has to show types of its own, whichever; for storage of sockets, those of key and value.
+        let is_storage = new.kind == MAP_SK_STORAGE;
+        let types = if new.kernel_type > 0 || is_storage { Some(load_types(new.value_size)?) } else { None };
         let attributes = types.iter().fold(attributes, |attributes, types| attributes.fd(48, types.as_raw_fd()));
+        let attributes = if is_storage { attributes.u32(52, NUMBER).u32(56, NUMBERS) } else { attributes };
         let fd = attributes.open(MAP_CREATE)?;
         Ok(Self { fd, key_size: new.key_size as usize, value_size: new.value_size as usize })
     }
@@ -182,10 +187,17 @@ impl Map {
     }
 }
 
-/// Loads BTF with one type: a number called `int`.
-fn load_types() -> io::Result<OwnedFd> {
-    let words = [0x0001_eb9f, 24, 0, 16, 16, 5, 1, 1 << 24, 4, 1 << 24 | 32];
-    let mut types: Vec<u8> = words.into_iter().flat_map(u32::to_ne_bytes).collect();
+/// The types of [`load_types`].
+const NUMBER: u32 = 1;
+const NUMBERS: u32 = 2;
+
+/// Loads BTF with two types: a number called `int`, and an array of such numbers that has `size` bytes.
+fn load_types(size: u32) -> io::Result<OwnedFd> {
+    let number = [1, 1 << 24, 4, 1 << 24 | 32];
+    let array = [0, 3 << 24, 0, NUMBER, NUMBER, size / 4];
+    let header = [0x0001_eb9f, 24, 0, 40, 40, 5];
+    let words = header.into_iter().chain(number).chain(array);
+    let mut types: Vec<u8> = words.flat_map(u32::to_ne_bytes).collect();
     types.extend(b"\0int\0");
     Attributes::new().reads(0, &types).u32(16, types.len() as u32).open(BTF_LOAD)
 }

@@ -143,8 +143,7 @@ impl Installed {
     /// If they are of another version of this program, or cannot be read.
     pub fn settings(&self) -> Result<Settings, InstallError> {
         let value = self.settings.value(&ZERO).map_err(|error| InstallError::Call("read", error))?;
-        let bytes = value.and_then(|bytes| bytes.try_into().ok());
-        bytes.and_then(|bytes| Settings::from_bytes(self.law, &bytes)).ok_or(InstallError::Foreign(self.law))
+        value.and_then(|bytes| Settings::from_bytes(self.law, &bytes)).ok_or(InstallError::Foreign(self.law))
     }
 
     /// Sets its settings, for all connections at once, also for those that exist.
@@ -180,6 +179,10 @@ impl Installed {
 /// The most sockets that are read: the size of the map.
 const SOCKETS_MOST: usize = 4096;
 
+/// What a law may do (`enum ab_report_mode` of `c/driver.h`): five of FAST and its kind, and four of the default law.
+pub const MODES: [&str; 9] =
+    ["increase", "hold", "first series", "filling", "recovery", "grow", "cruise", "drain", "compete"];
+
 /// A TCP socket with a law, as it was at one of its last 16 ACKs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Socket {
@@ -195,7 +198,7 @@ pub struct Socket {
     pub average_rtt_ns: Option<u64>,
     /// The segments that the law counts as queued.
     pub queued: Option<f64>,
-    /// What the law does: `increase`, `hold`, `first series`, `filling`, `recovery`.
+    /// What the law does: one of [`MODES`].
     pub mode: &'static str,
     /// Longer routes that were recognised, modulo 256.
     pub reroutes: u32,
@@ -214,7 +217,6 @@ impl Socket {
         let queued = queued.map(|(base, average)| window * average.saturating_sub(base) as f64 / average as f64);
         // The own port is a number, the peer's is as on the wire.
         let (own_port, peer_port) = (u32_at(32)? as u16, u16::from_be(u32_at(36)? as u16));
-        let modes = ["increase", "hold", "first series", "filling", "recovery"];
         Some(Self {
             local: (address(24)?, own_port),
             remote: (address(28)?, peer_port),
@@ -222,7 +224,7 @@ impl Socket {
             base_rtt_ns,
             average_rtt_ns,
             queued,
-            mode: modes.get(u32_at(48)? as usize).copied().unwrap_or("?"),
+            mode: MODES.get(u32_at(48)? as usize).copied().unwrap_or("?"),
             reroutes: u32_at(52)?,
         })
     }

@@ -1,6 +1,8 @@
 use super::*;
+use crate::{Law, Settings};
 
 const OBJECT: &[u8] = include_bytes!("../../object/tcp.bpf.o");
+const ANABRANCH: &[u8] = include_bytes!("../../object/anabranch.bpf.o");
 
 /// A field of 1 bit at bit 13 of words of 1 byte: byte 1, bits 64 − 6 to the left, 63 to the right. One of 4 bits at bit 30 of words of 4 bytes
 /// crosses a word, so it is read as 8 bytes from 0.
@@ -16,17 +18,21 @@ fn bit_field_read_as_the_least_word_around_it() {
 }
 
 #[test]
-fn object_fits_types_of_its_own() {
-    let object = Object::parse(OBJECT).expect("the object is whole");
-    let (_, btf) = object.elf.section(".BTF").expect("it has types");
-    let own = Btf::parse(btf.data).expect("they are whole");
-    let programs = object.programs(&own).expect("an object fits its own types");
-    let functions: Vec<&str> =
-        programs.iter().filter(|it| it.kind == Kind::StructOps).map(|it| it.name.as_str()).collect();
-    let expected = ["init", "release", "ssthresh", "set_state", "undo_cwnd", "cwnd_event", "pkts_acked", "cong_avoid"];
-    assert_eq!(functions, expected);
-    assert_eq!(object.settings_size(), Some(crate::Settings::BYTES));
-    assert_eq!(object.license(), Some(&b"Dual MIT/GPL\0"[..]));
+fn objects_fit_types_of_their_own() {
+    let shared = ["init", "release", "ssthresh", "set_state", "undo_cwnd", "cwnd_event"];
+    for (law, file, own) in
+        [(Law::Fast, OBJECT, &["pkts_acked", "cong_avoid"][..]), (Law::Anabranch, ANABRANCH, &["cong_control"])]
+    {
+        let object = Object::parse(file).expect("the object is whole");
+        let (_, btf) = object.elf.section(".BTF").expect("it has types");
+        let types = Btf::parse(btf.data).expect("they are whole");
+        let programs = object.programs(&types).expect("an object fits its own types");
+        let functions: Vec<&str> =
+            programs.iter().filter(|it| it.kind == Kind::StructOps).map(|it| it.name.as_str()).collect();
+        assert_eq!(functions, [&shared[..], own].concat(), "{law}");
+        assert_eq!(object.settings_size(), Some(Settings::of(law).to_bytes().len()), "{law}");
+        assert_eq!(object.license(), Some(&b"Dual MIT/GPL\0"[..]));
+    }
 }
 
 #[test]

@@ -4,14 +4,21 @@ use super::*;
 #[test]
 fn defaults_of_fast_encode_as_words() {
     let words = Settings::of(Law::Fast).words;
-    assert_eq!(words, [10 << 24, 20 << 24, 0, 1 << 15, 750_000, 1 << 24, 0, 0, 0, 0]);
+    assert_eq!(*words, [10 << 24, 20 << 24, 0, 1 << 15, 750_000, 1 << 24, 0, 0, 0, 0]);
+}
+
+/// Parts have 32 bits after the point, 0.75 is 3 << 30; 5 s are nanoseconds.
+#[test]
+fn defaults_of_anabranch_encode_as_words() {
+    let words = Settings::of(Law::Anabranch).words;
+    assert_eq!(*words, [10 << 24, 20 << 24, 5_000_000_000, 3 << 30, 644_245_094, 3_435_973_837, 0]);
 }
 
 #[test]
 fn presets_differ_in_one_word_each() {
     let differing = |law| {
         let (fast, other) = (Settings::of(Law::Fast).words, Settings::of(law).words);
-        (0..Settings::WORDS).filter(|&at| fast[at] != other[at]).collect::<Vec<_>>()
+        (0..fast.len()).filter(|&at| fast[at] != other[at]).collect::<Vec<_>>()
     };
     assert_eq!(differing(Law::Emfast), [7]);
     assert_eq!(differing(Law::Rrfast), [8]);
@@ -23,7 +30,7 @@ fn settings_survive_the_kernel_map() {
     for law in Law::ALL {
         let mut settings = Settings::of(law);
         settings.set("initial_window", "4").expect("every law has it");
-        assert_eq!(Settings::from_bytes(law, &settings.to_bytes()), Some(settings), "{law}");
+        assert_eq!(Settings::from_bytes(law, &settings.to_bytes()), Some(settings.clone()), "{law}");
         assert_eq!(Settings::encode(law, &settings.decode()).expect("valid"), settings, "{law}");
     }
 }
@@ -61,4 +68,5 @@ fn words_out_of_range_are_no_settings() {
     let mut bytes = Settings::of(Law::Fast).to_bytes();
     bytes[56] = 7;
     assert_eq!(Settings::from_bytes(Law::Fast, &bytes), None);
+    assert_eq!(Settings::from_bytes(Law::Anabranch, &Settings::of(Law::Fast).to_bytes()), None);
 }

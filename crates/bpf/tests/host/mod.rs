@@ -6,13 +6,13 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::thread;
 
-use anabranch_bpf::{Event, Settings};
+use anabranch_bpf::{Event, Law, Settings};
 
 /// The window after each event, as C has it.
-pub(crate) fn windows(settings: &Settings, events: impl Iterator<Item = Event>) -> Vec<u64> {
+pub(crate) fn windows(law: Law, settings: &Settings, events: impl Iterator<Item = Event>) -> Vec<u64> {
     let mut input = settings.to_bytes().to_vec();
     events.for_each(|event| input.extend(event.to_bytes()));
-    let mut program = Command::new(program());
+    let mut program = Command::new(program(law));
     let mut child = program.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the program starts");
     let (mut stdin, mut stdout) = (child.stdin.take().expect("piped"), child.stdout.take().expect("piped"));
     let writer = thread::spawn(move || stdin.write_all(&input));
@@ -23,12 +23,18 @@ pub(crate) fn windows(settings: &Settings, events: impl Iterator<Item = Event>) 
     output.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().expect("8 bytes"))).collect()
 }
 
-/// The program; compiled once in a run, by the C compiler that Rust links with.
-fn program() -> &'static Path {
-    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| {
+/// The program of a law; compiled once in a run, by the C compiler that Rust links with.
+fn program(law: Law) -> &'static Path {
+    static ANABRANCH: OnceLock<PathBuf> = OnceLock::new();
+    static OTHERS: OnceLock<PathBuf> = OnceLock::new();
+    let (program, header) = match law {
+        Law::Anabranch => (&ANABRANCH, "anabranch/law.h"),
+        _ => (&OTHERS, "law.h"),
+    };
+    program.get_or_init(|| {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("c/host.c");
-        let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("host-{}", std::process::id()));
+        let name = format!("host-{}-{}", header.replace('/', "-"), std::process::id());
+        let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         let mut compiler = Command::new("cc");
         compiler.args([
             "-std=c11",
@@ -36,11 +42,13 @@ fn program() -> &'static Path {
             "-Wall",
             "-Wextra",
             "-Werror",
+            "-fno-strict-aliasing",
             "-fsanitize=undefined",
             "-fno-sanitize-recover",
         ]);
+        compiler.arg(format!("-DAB_LAW=\"{header}\""));
         let status = compiler.arg("-o").arg(&program).arg(&source).status().expect("there is a C compiler");
-        assert!(status.success(), "{} does not compile", source.display());
+        assert!(status.success(), "{} does not compile with {header}", source.display());
         program
     })
 }

@@ -10,7 +10,7 @@ use clap::{Args, Subcommand};
     after_help = "Exit codes: 0 success, 1 failure, 2 wrong usage, not root, or a kernel without what is needed."
 )]
 pub(crate) enum Kernel {
-    /// Load a law. It stays until `unload`. Programs choose it by its name: iperf3 -C fast.
+    /// Load a law. It stays until `unload`. Programs choose it by its name: iperf3 -C anabranch.
     Load(Load),
     /// Remove laws. Connections that have one keep it.
     Unload(Unload),
@@ -26,7 +26,7 @@ pub(crate) enum Kernel {
 
 #[derive(Debug, Args)]
 pub(crate) struct Load {
-    /// The law: fast, emfast, rrfast, composite.
+    /// The law: anabranch, fast, emfast, rrfast, composite.
     pub(crate) law: Law,
     /// Its settings, as in `anabranch cc show LAW`, such as alpha=100.
     #[arg(value_name = "KEY=VALUE", value_parser = pair)]

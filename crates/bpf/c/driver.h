@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * What the congestion controls have in common: settings, reports, and the programs that are
+ * no functions of tcp_congestion_ops. To be included after the header of a law.
+ */
+#ifndef AB_DRIVER_H
+#define AB_DRIVER_H
+
+#include "kernel.h"
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+/* The map of one element that holds the settings; the loader fills it. */
+struct ab_settings settings SEC(".data.settings");
+
+/* What `anabranch kernel status` shows of a socket; written every 16 ACKs. */
+struct ab_report {
+	u64 base;			/* ns */
+	u64 average;			/* ns */
+	ab_segments window;
+	u32 source, destination;	/* IPv4, as on the wire; 0 for IPv6 */
+	u32 source_port, destination_port;
+	u32 family;
+	u32 flight;			/* segments */
+	u32 mode;			/* enum ab_report_mode */
+	u32 reroutes;
+};
+
+enum { AB_REPORTS = 4096, AB_REPORT_EVERY = 16 };
+enum ab_report_mode {
+	AB_MODE_INCREASE,
+	AB_MODE_HOLD,
+	AB_MODE_FIRST_SERIES,
+	AB_MODE_FILLING,
+	AB_MODE_RECOVERY,
+	AB_MODE_GROW,
+	AB_MODE_CRUISE,
+	AB_MODE_DRAIN,
+	AB_MODE_COMPETE,
+};
+
+/* By the socket's address. The oldest makes room for the newest. */
+struct ab_map sockets SEC("maps") = {
+	.type = BPF_MAP_TYPE_LRU_HASH,
+	.key_size = sizeof(u64),
+	.value_size = sizeof(struct ab_report),
+	.entries = AB_REPORTS,
+};
+
+AB_INLINE u32 ca_state_of(struct tcp_sock *tp)
+{
+	return AB_BITS(&tp->inet_conn, icsk_ca_state);
+}
+
+AB_INLINE u64 now_of(struct tcp_sock *tp)
+{
+	return tp->tcp_mstamp * 1000;
+}
+
+/* As the kernel's tcp_is_cwnd_limited(). */
+AB_INLINE int is_window_full(struct tcp_sock *tp)
+{
+	if (tp->snd_cwnd < tp->snd_ssthresh)
+		return tp->snd_cwnd < 2 * tp->max_packets_out;
+	return AB_BITS(tp, is_cwnd_limited);
+}
+
+/* Adds the addresses, and stores the report. */
+AB_INLINE void store_report(struct tcp_sock *tp, struct ab_report *now)
+{
+	struct sock_common *common = &tp->inet_conn.icsk_inet.sk.__sk_common;
+	u64 key = (u64)tp;
+
+	now->source = common->skc_rcv_saddr;
+	now->destination = common->skc_daddr;
+	now->source_port = common->skc_num;
+	now->destination_port = common->skc_dport;
+	now->family = common->skc_family;
+	bpf_map_update_elem(&sockets, &key, now, 0);
+}
+
+AB_INLINE void forget_report(struct tcp_sock *tp)
+{
+	u64 key = (u64)tp;
+
+	bpf_map_delete_elem(&sockets, &key);
+}
+
+/* For `anabranch kernel run`: a new connection of the control group gets the law. */
+SEC("sockops")
+int steer(struct bpf_sock_ops *ops)
+{
+	if (ops->op == BPF_SOCK_OPS_TCP_CONNECT_CB || ops->op == BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB)
+		bpf_setsockopt(ops, IPPROTO_TCP, TCP_CONGESTION, settings.name, sizeof(settings.name));
+	return 1;
+}
+
+/* For tests: the law of no socket, which gets one event at a time by BPF_PROG_TEST_RUN. */
+struct ab_map steps SEC("maps") = {
+	.type = BPF_MAP_TYPE_ARRAY,
+	.key_size = sizeof(u32),
+	.value_size = sizeof(struct ab_state),
+	.entries = 1,
+};
+
+struct ab_step {
+	struct ab_event event;
+	ab_segments window;		/* after it */
+};
+
+SEC("syscall")
+int step(struct ab_step *step)
+{
+	struct ab_event event;
+	u32 key = 0;
+	struct ab_state *s = bpf_map_lookup_elem(&steps, &key);
+
+	if (!s)
+		return 1;
+	/* The verifier takes a context only at constant offsets, so it is copied word by word. */
+#pragma unroll
+	for (u32 word = 0; word < sizeof(event) / 8; word++)
+		((volatile u64 *)&event)[word] = ((volatile u64 *)&step->event)[word];
+	ab_handle(s, (const struct ab_settings *)&settings, &event);
+	step->window = ab_window(s);
+	return 0;
+}
+
+#endif
