@@ -273,7 +273,6 @@ void cong_control(u64 *ctx)
 		tp->snd_cwnd = ab_max(tp->snd_cwnd, in_flight(tp) + 1);
 	}
 	set_pace(tp, &k->law);
-	k->ticks++;
-	if (k->ticks % AB_REPORT_EVERY == 0)
+	if (k->ticks++ % AB_REPORT_EVERY == 0)
 		report(tp, &k->law);
 }

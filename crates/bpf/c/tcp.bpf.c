@@ -173,7 +173,6 @@ void cong_avoid(u64 *ctx)
 	ack.is_limited = !is_window_full(tp);
 	ab_on_ack(s, (const struct ab_settings *)&settings, &ack);
 	set_window(tp, s);
-	s->ticks++;
-	if (s->ticks % AB_REPORT_EVERY == 0)
+	if (s->ticks++ % AB_REPORT_EVERY == 0)
 		report(tp, s);
 }

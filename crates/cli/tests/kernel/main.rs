@@ -103,7 +103,7 @@ fn keep(law: &str) {
         let mut all = vec![];
         far.read_to_end(&mut all).map(|_| all)
     });
-    let half = vec![7; 4_000_000];
+    let half = vec![7; 16_000_000];
     near.write_all(&half).unwrap();
     let told = status();
     let connection = &told[0]["connections"][0];
