@@ -19,6 +19,8 @@
  *     in proportion between them;
  *   - outside of the start the pace is 1.25 windows in a smoothed RTT, as our transport's,
  *     but segments leave in bursts of a millisecond (TSO);
+ *   - what a timeout declares lost is not told as lost, as in our transport; the kernel's count
+ *     has it, also where the timeout was spurious;
  *   - a loss that a tail loss probe repairs comes as CWR: the law is told of a mark.
  */
 #include "anabranch/law.h"
@@ -123,13 +125,11 @@ AB_INLINE void set_pace(struct tcp_sock *tp, const struct ab_state *s)
 	tp->inet_conn.icsk_inet.sk.sk_pacing_rate = ab_max(rate, 1);
 }
 
-/* Stores what was delivered and lost, eight times in a round trip. */
+/* Stores what was delivered and lost until now. */
 AB_INLINE void mark(struct tcp_sock *tp, struct ab_socket *k, u64 now)
 {
 	struct ab_mark *mark = &k->marks[k->marked % AB_MARKS];
 
-	if (now - k->marked_at < (u64)(tp->srtt_us >> 3) * 1000 / AB_MARKS_A_ROUND)
-		return;
 	mark->delivered = tp->delivered;
 	mark->lost = tp->lost;
 	k->marked++;
@@ -198,6 +198,11 @@ void set_state(u64 *ctx)
 	if (!k || before == after || after < TCP_CA_CWR)
 		return;
 	k->begins_recovery = after == TCP_CA_Recovery;
+	if (after == TCP_CA_Loss) {
+		/* All that was in flight counts as lost from here on, without evidence. */
+		k->lost = tp->lost;
+		mark(tp, k, now_of(tp));
+	}
 	ab_on_loss(&k->law, p, now_of(tp), after == TCP_CA_Loss ? AB_TIMEOUT : AB_DUP_ACKS);
 	set_window(tp, &k->law);
 	report(tp, &k->law);
@@ -264,7 +269,8 @@ void cong_control(u64 *ctx)
 		ack->is_limited = !is_window_full(tp);
 		ack->in_recovery = ca_state_of(tp) == TCP_CA_Recovery;
 		k->lost = lost;
-		mark(tp, k, ack->now);
+		if (ack->now - k->marked_at >= (u64)(tp->srtt_us >> 3) * 1000 / AB_MARKS_A_ROUND)
+			mark(tp, k, ack->now);
 		ab_on_ack(&k->law, (const struct ab_settings *)&settings);
 	}
 	set_window(tp, &k->law);

@@ -196,7 +196,14 @@ impl Scale {
     /// The value of a word, as text.
     fn show(self, word: u64) -> String {
         match self {
-            Self::Bits(bits) => (word as f64 / (1_u64 << bits) as f64).to_string(),
+            Self::Bits(bits) => {
+                // The shortest text of this word: 0.15 and not 0.149999….
+                let number = word as f64 / (1_u64 << bits) as f64;
+                let texts = (0..=bits as usize).map(|digits| format!("{number:.digits$}"));
+                let is_same =
+                    |text: &String| text.parse().is_ok_and(|number| self.word(Value::Number(number)) == Some(word));
+                texts.into_iter().find(is_same).unwrap_or_else(|| number.to_string())
+            }
             Self::Span => Span::from_ticks(word).to_string(),
             Self::Choice(words) => usize::try_from(word).ok().and_then(|at| words.get(at)).unwrap_or(&"?").to_string(),
         }

@@ -15,6 +15,13 @@ fn defaults_of_anabranch_encode_as_words() {
 }
 
 #[test]
+fn number_shown_as_shortest_text_of_its_word() {
+    let pairs = Settings::of(Law::Anabranch).pairs();
+    let value = |name| pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| value.as_str());
+    assert_eq!((value("decrease"), value("ours"), value("alpha")), (Some("0.15"), Some("0.8"), Some("20")));
+}
+
+#[test]
 fn presets_differ_in_one_word_each() {
     let differing = |law| {
         let (fast, other) = (Settings::of(Law::Fast).words, Settings::of(law).words);
