@@ -4,11 +4,17 @@
 mod linux;
 
 #[cfg(target_os = "linux")]
-pub(crate) use self::linux::{finding, kernel};
+pub(crate) use self::linux::{finding, kernel, watch};
 
 /// Reports that this system is not supported.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn kernel(_command: &crate::args::kernel::Kernel) -> crate::failure::Outcome {
+    Err(crate::failure::Failure::usage("laws are loaded into the kernel of Linux only"))
+}
+
+/// Reports that this system is not supported.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn watch(_once: bool) -> crate::failure::Outcome {
     Err(crate::failure::Failure::usage("laws are loaded into the kernel of Linux only"))
 }
 

@@ -61,6 +61,7 @@ fn run(anabranch: Anabranch) -> Outcome {
         Command::Send(args) => network::send(&args),
         Command::Bench(args) => network::bench(&args),
         Command::Tunnel(args) => network::tunnel(&args),
+        Command::Watch(args) if args.kernel => kernel::watch(args.once),
         Command::Watch(args) => network::watch(&args),
         Command::Doctor(args) => doctor::doctor(&args),
     }

@@ -65,6 +65,9 @@ pub(crate) struct One {
 
 #[derive(Debug, Args)]
 pub(crate) struct Run {
+    /// Make its TCP sockets MPTCP sockets, each of whose subflows has the law. It needs the program mptcpize.
+    #[arg(long)]
+    pub(crate) multipath: bool,
     /// The law.
     pub(crate) law: Law,
     /// The program and its arguments, after `--`.

@@ -257,6 +257,9 @@ pub(crate) struct Watch {
     /// The process id. By default the only running command is watched; several are listed.
     #[arg(value_name = "PID")]
     pub(crate) pid: Option<u32>,
+    /// Show the TCP connections that have a law of `anabranch kernel` (Linux, root).
+    #[arg(long, conflicts_with = "pid")]
+    pub(crate) kernel: bool,
     /// Print the present state as text, and exit. Without a terminal, text is printed every two seconds.
     #[arg(long)]
     pub(crate) once: bool,

@@ -1,9 +1,12 @@
 //! The commands, over `anabranch_bpf::kernel`.
 
+use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::net::Ipv4Addr;
 use std::process::Command;
+use std::thread;
+use std::time::Duration;
 
 use anabranch_bpf::kernel::{self, Group, InstallError, Installed, LoadError, Socket};
 use anabranch_bpf::{Law, Settings};
@@ -70,7 +73,7 @@ fn set(args: &Set) -> Outcome {
     let loaded = kernel::installed()?;
     let laws = args.law.map_or(loaded, |law| vec![law]);
     if laws.is_empty() {
-        return Err(Failure::failed("no law is loaded: anabranch kernel load fast"));
+        return Err(Failure::failed("no law is loaded: anabranch kernel load anabranch"));
     }
     // All are checked before one is changed.
     let mut changed = vec![];
@@ -103,10 +106,15 @@ fn make_default(args: &One) -> Outcome {
 fn run(args: &Run) -> Outcome {
     Installed::open(args.law)?;
     let group = Group::make(args.law)?;
-    let (program, arguments) = args.command.split_first().expect("a program is required");
+    // mptcpize changes what the program asks for as its sockets' protocol.
+    let wrapper: &[&str] = if args.multipath { &["mptcpize", "run"] } else { &[] };
+    let mut words = wrapper.iter().map(OsStr::new).chain(args.command.iter().map(OsString::as_os_str));
+    let program = words.next().expect("a program is required");
+    let mut command = Command::new(program);
+    command.args(words);
     // An interrupt from the keyboard is for the program; this command still has to remove the group.
     ctrlc::set_handler(|| {}).map_err(|error| Failure::failed(error.to_string()))?;
-    let outcome = group.spawn(Command::new(program).args(arguments)).and_then(|mut child| child.wait());
+    let outcome = group.spawn(&mut command).and_then(|mut child| child.wait());
     let path = group.path().to_owned();
     if let Err(error) = group.remove() {
         crate::terminal::complain(&format!("{}: {error}; programs still run in it", path.display()));
@@ -118,6 +126,7 @@ fn run(args: &Run) -> Outcome {
             code: status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1),
             ..Failure::failed("")
         }),
+        Err(error) if args.multipath => Err(Failure::usage(format!("mptcpize (Debian's package mptcpize): {error}"))),
         Err(error) => Err(Failure::usage(format!("{}: {error}", program.display()))),
     }
 }
@@ -144,20 +153,47 @@ struct Connection {
 }
 
 fn status(args: &Status) -> Outcome {
-    let laws = kernel::installed()?.into_iter().map(of_law).collect::<Result<Vec<_>, _>>()?;
+    let laws = laws()?;
     if args.json {
         return network::print_line(&laws);
     }
     let mut out = anstream::stdout().lock();
-    if laws.is_empty() {
-        writeln!(out, "no law is loaded")?;
-    }
-    for law in &laws {
-        let settings: Vec<String> = law.settings.iter().map(|(key, value)| format!("{key}={}", plain(value))).collect();
-        writeln!(out, "{}  {}", law.law, settings.join(" "))?;
-        write!(out, "{}", table(&law.connections).render("  "))?;
-    }
+    write!(out, "{}", text(&laws))?;
     Ok(out.flush()?)
+}
+
+/// Prints the loaded laws and their connections: once, or every two seconds until the command is interrupted.
+pub(crate) fn watch(once: bool) -> Outcome {
+    let is_screen = !once && std::io::stdout().is_terminal();
+    loop {
+        let text = text(&laws()?);
+        let mut out = anstream::stdout().lock();
+        if is_screen {
+            // To the upper left corner, and nothing below.
+            write!(out, "\u{1b}[H\u{1b}[J")?;
+        }
+        write!(out, "{text}")?;
+        out.flush()?;
+        if once {
+            return Ok(());
+        }
+        thread::sleep(Duration::from_secs(2));
+    }
+}
+
+fn laws() -> Result<Vec<LawStatus>, Failure> {
+    kernel::installed()?.into_iter().map(of_law).collect()
+}
+
+fn text(laws: &[LawStatus]) -> String {
+    if laws.is_empty() {
+        return "no law is loaded\n".to_owned();
+    }
+    let one = |law: &LawStatus| {
+        let settings: Vec<String> = law.settings.iter().map(|(key, value)| format!("{key}={}", plain(value))).collect();
+        format!("{}  {}\n{}", law.law, settings.join(" "), table(&law.connections).render("  "))
+    };
+    laws.iter().map(one).collect()
 }
 
 fn plain(value: &serde_json::Value) -> String {

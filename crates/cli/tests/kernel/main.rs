@@ -143,6 +143,69 @@ fn program_run_with_a_law_has_it() {
     assert_exit(&kernel("unload"), 0);
 }
 
+/// Protocol 262 is MPTCP; its subflow is the only TCP socket.
+#[test]
+fn subflow_of_program_run_multipath_has_the_law() {
+    if !is_inside("subflow_of_program_run_multipath_has_the_law") {
+        return;
+    }
+    let has = |path| {
+        fs::read_to_string(path)
+            .is_ok_and(|text: String| text.lines().any(|line| line.starts_with("0::") || line == "1"))
+    };
+    if Command::new("mptcpize").output().is_err() || !has("/proc/self/cgroup") || !has("/proc/sys/net/mptcp/enabled") {
+        println!("skipped: there is no mptcpize, no MPTCP, or there are no control groups of version 2");
+        return;
+    }
+    assert_exit(&kernel("load anabranch"), 0);
+    let script = "import socket, subprocess\nl = socket.create_server(('127.0.0.1', 0))\n\
+                  s = socket.create_connection(l.getsockname())\nf, _ = l.accept()\ns.send(b'x' * 5000)\n\
+                  print(len(f.recv(5000)), s.getsockopt(1, 38))\nsubprocess.run(['ss', '-tinH'])\n";
+    let mut command = Command::new(env!("CARGO_BIN_EXE_anabranch"));
+    command.args(["kernel", "run", "--multipath", "anabranch", "--", "python3", "-c", script]);
+    let told = command.output().unwrap();
+    assert_exit(&told, 0);
+    assert!(stdout(&told).starts_with("5000 262"), "{}", stdout(&told));
+    let subflows = stdout(&told).lines().filter(|line| line.contains(" anabranch ") && line.contains("mptcp")).count();
+    assert!(subflows >= 1, "{}", stdout(&told));
+    assert_exit(&kernel("unload"), 0);
+}
+
+/// What systemd would run: the law is the default while the unit is up, and gone after it.
+#[test]
+fn commands_of_the_unit_load_and_unload_the_default() {
+    if !is_inside("commands_of_the_unit_load_and_unload_the_default") {
+        return;
+    }
+    let unit = fs::read_to_string(repository().join("docs/systemd/anabranch-kernel@.service")).unwrap();
+    let run = |key: &str| {
+        let commands =
+            unit.lines().filter_map(|line| line.strip_prefix(key)?.strip_prefix("=/usr/local/bin/anabranch "));
+        let mut count = 0;
+        for command in commands {
+            let command = command.replace("%i", "anabranch").replace("$SETTINGS", "alpha=30");
+            let told = Command::new(env!("CARGO_BIN_EXE_anabranch")).args(command.split(' ')).output().unwrap();
+            assert_exit(&told, 0);
+            count += 1;
+        }
+        count
+    };
+    assert_eq!(run("ExecStart"), 2);
+    let default = || fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").unwrap();
+    assert_eq!(default().trim(), "anabranch");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    assert_eq!(tcp_congestion(&near).unwrap(), "anabranch");
+    let told = Command::new(env!("CARGO_BIN_EXE_anabranch")).args(["watch", "--kernel", "--once"]).output().unwrap();
+    assert_exit(&told, 0);
+    for part in ["alpha=30", &near.local_addr().unwrap().to_string(), "grow"] {
+        assert!(stdout(&told).contains(part), "{part}: {}", stdout(&told));
+    }
+    assert_eq!(run("ExecStop"), 1);
+    assert_ne!(default().trim(), "anabranch");
+    assert_eq!(status(), Value::Array(vec![]));
+}
+
 /// The first block of docs/kernel.md, in order; transfers take a second instead of twenty, and are left out where there is no iperf3.
 #[test]
 fn commands_of_the_page_succeed() {
