@@ -4,7 +4,7 @@
 //!          a full segment leaves             nothing is left to try
 //! Resting ───────────────────────> Searching ───────────────────────> Resting, for 600 s
 //!    │                                │  ^
-//!    │  a timeout, or a third loss    │  │ 1200 bytes from now on
+//!    │  a lost flight, a third loss   │  │ 1200 bytes from now on
 //!    └──────────────> Doubting <──────┘  │
 //!                        └──no answer────┘
 //! ```

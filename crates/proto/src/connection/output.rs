@@ -2,6 +2,7 @@
 //!
 //! The order is: a reset; the handshake; path segments; a pure acknowledgement that no data can carry; for each path its lost
 //! segments (lowest first) and a tail loss probe; new data or a FIN, on the path that the scheduler chooses; an acknowledgement.
+//! While there are lost segments, path segments come last.
 //!
 //! A path that waits for room to retransmit sends no new data.
 
@@ -33,10 +34,9 @@ impl<P: Payload> Connection<P> {
             return Some(self.transmit(self.acks.via(), reset(seq, ack, why)));
         }
         self.clock.on_time(now);
-        if self.paths.have_options()
-            && self.state.has_paths()
-            && let Some(transmit) = self.poll_path_option(now)
-        {
+        // Behind a full buffer the first of several datagrams has the best chance: after a timeout, that is lost data, not a probe of the MTU.
+        let has_lost = self.sender.board.has_lost();
+        if !has_lost && let Some(transmit) = self.poll_path_option(now) {
             return Some(transmit);
         }
         match self.next_leaving(now) {
@@ -46,6 +46,9 @@ impl<P: Payload> Connection<P> {
             Ok(Leaving::Ack(path)) => self.pure_ack(now, path),
             Ok(Leaving::Probe(path)) => Some(self.window_or_keep_alive_probe(path)),
             Err(stop) => {
+                if has_lost && let Some(transmit) = self.poll_path_option(now) {
+                    return Some(transmit);
+                }
                 self.rest(now, stop);
                 self.resting_until = Some(self.deadline());
                 None

@@ -42,6 +42,8 @@ struct Link {
     spacing: Span,
     /// The same on the way back, if it differs.
     spacing_back: Option<Span>,
+    /// The longest queueing delay.
+    queue: Span,
     /// The queueing delay from which ECN-capable datagrams are marked.
     marks_from: Span,
     /// When it is free, per direction.
@@ -59,6 +61,7 @@ impl Link {
             packet_max,
             spacing: Span::from_ticks(800),
             spacing_back: None,
+            queue: ms(50),
             marks_from: Span::MAX,
             free_at: [Time::ZERO; 2],
             refused: 0,
@@ -74,7 +77,7 @@ impl Link {
             return None;
         }
         let free_at = &mut self.free_at[usize::from(is_up)];
-        if free_at.since(now) > ms(50) {
+        if free_at.since(now) > self.queue {
             return None;
         }
         if free_at.since(now) > self.marks_from {

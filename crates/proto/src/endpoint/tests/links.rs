@@ -135,6 +135,20 @@ fn a_path_that_narrows_carries_on() {
     }
 }
 
+/// A bottleneck where one datagram can wait: the last of three that leave together is lost. After a timeout, lost data leaves before a probe of the
+/// size, as else each timeout sends only what carries nothing.
+#[test]
+fn timeout_sends_data_before_mtu_probe() {
+    let mut transfer = Transfer::over(1500);
+    transfer.run_for(Span::from_secs(3));
+    let usual = std::mem::replace(transfer.link(0), Link { packet_max: 0, ..Link::new(1500) });
+    transfer.run_for(Span::from_secs(1));
+    *transfer.link(0) = Link { queue: Span::from_micros(1100), ..usual };
+    assert!(transfer.path(0).tally.timeouts >= 1);
+    let read = transfer.run_for(Span::from_secs(10));
+    assert!(read > 100_000, "{read}");
+}
+
 /// The same on one of two paths. It may be suspected once, while nothing passes, and recovers at once.
 #[test]
 fn one_of_two_paths_that_narrows_carries_on() {

@@ -117,7 +117,7 @@ impl PathControl {
         self.check(board);
     }
 
-    /// Whether the path MTU may have shrunk: nothing arrived until a timeout, or a segment was lost for the third time.
+    /// Whether the path MTU may have shrunk: a flight was lost until a timeout, or anything until the second one, or a segment for the third time.
     #[inline]
     pub(crate) fn is_doubtful(&self) -> bool {
         self.is_doubtful

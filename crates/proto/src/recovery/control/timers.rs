@@ -132,8 +132,8 @@ impl PathControl {
                 Episode::Recovery { .. } | Episode::AfterTimeout { .. } => self.suspicion = None,
             }
         }
+        self.is_doubtful |= found.count >= FLIGHT || self.is_silent && found.count > 0;
         self.is_silent = true;
-        self.is_doubtful |= found.count > 0;
         self.is_urgent = false;
         self.episode = Episode::AfterTimeout { until: board.next() };
         self.rtt.back_off();
@@ -206,3 +206,7 @@ impl PathControl {
 
 /// [rfc-8985] sec. 7.2: a peer may delay ACKs for 200 ms.
 const DELAYED_ACK_MAX: Span = Span::from_millis(200);
+
+/// A smaller path MTU loses a whole flight. Fewer segments are also lost where a rival keeps a short queue full, and there a single datagram has a
+/// better chance than fragments and probes.
+const FLIGHT: usize = 4;
