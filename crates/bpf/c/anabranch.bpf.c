@@ -205,6 +205,9 @@ void set_state(u64 *ctx)
 	}
 	ab_on_loss(&k->law, p, now_of(tp), after == TCP_CA_Loss ? AB_TIMEOUT : AB_DUP_ACKS);
 	set_window(tp, &k->law);
+	/* Without ACKs the old pace would stay, by which MPTCP chooses a subflow. */
+	if (after == TCP_CA_Loss)
+		set_pace(tp, &k->law);
 	report(tp, &k->law);
 }
 
