@@ -571,8 +571,8 @@ fn no_more_leaves_than_arrives_and_a_segment_an_ack() {
     runner.run(&strategy, |(law, window, lossy, fates)| play((law, window, lossy, fates))).unwrap();
 }
 
-/// Two signs that a path no longer carries long datagrams: nothing arrives until the timeout; or other segments arrive, but one
-/// segment is lost for the third time. Anything less casts no doubt.
+/// Signs that a path no longer carries long datagrams: nothing of a flight arrives until the timeout, or of less until the second one; or other
+/// segments arrive, but one segment is lost for the third time. Anything less casts no doubt: behind a full buffer a segment or two are lost, too.
 #[test]
 fn a_timeout_and_a_third_loss_are_doubts() {
     let mut bench = Bench::under("reno", "100");
@@ -590,9 +590,16 @@ fn a_timeout_and_a_third_loss_are_doubts() {
     }
     assert!(bench.control.take_doubt() && !bench.control.is_doubtful());
 
-    let mut bench = Bench::under("reno", "100");
-    bench.send(1);
-    bench.control.handle_timeout(bench.control.deadline(), &mut bench.board);
-    assert_eq!(bench.control.tally.timeouts, 1);
-    assert!(bench.control.is_doubtful());
+    for (segments, at_first) in [(1, false), (3, false), (4, true)] {
+        let mut bench = Bench::under("reno", "100");
+        bench.send(segments);
+        bench.now = bench.control.deadline();
+        bench.control.handle_timeout(bench.now, &mut bench.board);
+        assert_eq!(bench.control.is_doubtful(), at_first, "{segments}");
+        bench.resend();
+        bench.now = bench.control.deadline();
+        bench.control.handle_timeout(bench.now, &mut bench.board);
+        assert_eq!(bench.control.tally.timeouts, 2);
+        assert!(bench.control.is_doubtful(), "{segments}");
+    }
 }
