@@ -35,8 +35,11 @@ impl<P: Payload> Connection<P> {
         }
         self.clock.on_time(now);
         // Behind a full buffer the first of several datagrams has the best chance: after a timeout, that is lost data, not a probe of the MTU.
-        let has_lost = self.sender.board.has_lost();
-        if !has_lost && let Some(transmit) = self.poll_path_option(now) {
+        if self.paths.have_options()
+            && self.state.has_paths()
+            && !self.sender.board.has_lost()
+            && let Some(transmit) = self.poll_path_option(now)
+        {
             return Some(transmit);
         }
         match self.next_leaving(now) {
@@ -46,7 +49,10 @@ impl<P: Payload> Connection<P> {
             Ok(Leaving::Ack(path)) => self.pure_ack(now, path),
             Ok(Leaving::Probe(path)) => Some(self.window_or_keep_alive_probe(path)),
             Err(stop) => {
-                if has_lost && let Some(transmit) = self.poll_path_option(now) {
+                if self.paths.have_options()
+                    && self.sender.board.has_lost()
+                    && let Some(transmit) = self.poll_late_path_option(now)
+                {
                     return Some(transmit);
                 }
                 self.rest(now, stop);
@@ -54,6 +60,13 @@ impl<P: Payload> Connection<P> {
                 None
             }
         }
+    }
+
+    /// A path segment that has waited for lost data. Not inlined: it is rare, and this is the way of each segment.
+    #[cold]
+    #[inline(never)]
+    fn poll_late_path_option(&mut self, now: Time) -> Option<Transmit<P>> {
+        if self.state.has_paths() { self.poll_path_option(now) } else { None }
     }
 
     /// Decides what is sent next, except path segments. The segment is large, so it is built in its final place.

@@ -51,9 +51,6 @@ impl<P: Payload> Connection<P> {
 
     /// The next path segment to send.
     pub(in crate::connection) fn poll_path_option(&mut self, now: Time) -> Option<Transmit<P>> {
-        if !self.paths.have_options() || !self.state.has_paths() {
-            return None;
-        }
         if let Some(Farewell { path, tuple, token }) = self.paths.farewells.pop_front() {
             return Some(self.path_segment(PathOption::Leave(token), (path, tuple), 0));
         }
