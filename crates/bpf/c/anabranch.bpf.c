@@ -172,12 +172,6 @@ void init(u64 *ctx)
 		report(tp, &k->law);
 }
 
-SEC("struct_ops/release")
-void release(u64 *ctx)
-{
-	forget_report((void *)ctx[0]);
-}
-
 /* The kernel asks at each entry to a recovery. The law has no size at which one ends. */
 SEC("struct_ops/ssthresh")
 u32 ssthresh(u64 *ctx)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * What the congestion controls have in common: settings, reports, and the programs that are
- * no functions of tcp_congestion_ops. To be included after the header of a law.
+ * What the congestion controls have in common: settings, reports, the end of a socket, and
+ * the programs that are no functions of tcp_congestion_ops. To be included after the header
+ * of a law.
  */
 #ifndef AB_DRIVER_H
 #define AB_DRIVER_H
@@ -79,9 +80,10 @@ AB_INLINE void store_report(struct tcp_sock *tp, struct ab_report *now)
 	bpf_map_update_elem(&sockets, &key, now, 0);
 }
 
-AB_INLINE void forget_report(struct tcp_sock *tp)
+SEC("struct_ops/release")
+void release(u64 *ctx)
 {
-	u64 key = (u64)tp;
+	u64 key = ctx[0];
 
 	bpf_map_delete_elem(&sockets, &key);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
  * The laws `fast`, `emfast`, `rrfast` and `composite`: one set of functions, told apart
- * by their settings (crates/bpf/src/setting.rs has the defaults of each).
+ * by their settings (crates/bpf/src/settings.rs has the defaults of each).
  *
  * Composite TCP is a decorator, as in crates/cc/src/composite.rs: a random loss is
  * repaired, and the base law is told neither of it nor of the fast recovery.

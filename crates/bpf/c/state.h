@@ -12,7 +12,7 @@ enum ab_base { AB_FAST, AB_RENO };
 
 /*
  * Settings of a law; one copy for all its connections, which user space may change at
- * any time. User space keeps the ranges; crates/bpf/src/setting.rs has the same order.
+ * any time. User space keeps the ranges; crates/bpf/src/settings.rs has the same order.
  */
 struct ab_settings {
 	ab_segments initial_window;	/* 1 to 1000 segments */

@@ -73,12 +73,6 @@ void init(u64 *ctx)
 	report(tp, s);
 }
 
-SEC("struct_ops/release")
-void release(u64 *ctx)
-{
-	forget_report((void *)ctx[0]);
-}
-
 /* The size at which the kernel's reduction ends: called once, before set_state. */
 SEC("struct_ops/ssthresh")
 u32 ssthresh(u64 *ctx)

@@ -19,7 +19,7 @@ fn bit_field_read_as_the_least_word_around_it() {
 
 #[test]
 fn objects_fit_types_of_their_own() {
-    let shared = ["init", "release", "ssthresh", "set_state", "undo_cwnd", "cwnd_event"];
+    let shared = ["release", "init", "ssthresh", "set_state", "undo_cwnd", "cwnd_event"];
     for (law, file, own) in
         [(Law::Fast, OBJECT, &["pkts_acked", "cong_avoid"][..]), (Law::Anabranch, ANABRANCH, &["cong_control"])]
     {
