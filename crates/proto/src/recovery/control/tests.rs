@@ -9,6 +9,7 @@ use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 
 use super::*;
 
+mod doubts;
 mod supply;
 
 /// A call to the controller.
@@ -128,6 +129,12 @@ impl Bench {
             self.board.send((), (1000, 0), PATH, self.control.departure(self.now));
             self.control.on_sent(self.now, &self.board, (self.board.next(), 1000), 1000, Transmission::First);
         }
+    }
+
+    /// The next timer fires.
+    fn time_out(&mut self) {
+        self.now = self.control.deadline();
+        self.control.handle_timeout(self.now, &mut self.board);
     }
 
     fn resend(&mut self) {
@@ -280,8 +287,7 @@ fn a_series_of_timeouts_is_one_episode() {
     bench.heard();
     let mut timeouts = 0;
     while timeouts < 3 {
-        bench.now = bench.control.deadline();
-        bench.control.handle_timeout(bench.now, &mut bench.board);
+        bench.time_out();
         timeouts = bench.control.tally.timeouts;
         if bench.board.lowest_lost(PATH).is_some() {
             bench.resend();
@@ -320,8 +326,7 @@ fn a_timeout_that_was_not_needed_puts_everything_back_in_flight() {
     bench.send(10);
     bench.ack(ms(100), 1, &[]);
     while bench.control.tally.timeouts == 0 {
-        bench.now = bench.control.deadline();
-        bench.control.handle_timeout(bench.now, &mut bench.board);
+        bench.time_out();
         if bench.control.is_probe_due() {
             let last = bench.board.last(PATH).expect("nine are out");
             let added = bench.board.resend(last, PATH, bench.control.departure(bench.now));
@@ -347,8 +352,7 @@ fn a_loss_beside_another_one_stays() {
     let mut bench = Bench::new();
     bench.control.detect_by(Detection::Overtaken);
     bench.send(1);
-    bench.now = bench.control.deadline();
-    bench.control.handle_timeout(bench.now, &mut bench.board);
+    bench.time_out();
     bench.send(12);
     bench.resend();
     bench.ack(ms(100), 0, &[(2, 5)]);
@@ -449,12 +453,10 @@ fn a_window_that_opens_again_is_not_waited_for() {
     let mut bench = Bench::new();
     bench.send(4);
     for _ in 0..3 {
-        bench.now = bench.control.deadline();
-        bench.control.handle_timeout(bench.now, &mut bench.board);
+        bench.time_out();
         if bench.board.lowest_lost(PATH).is_none() {
             // A tail loss probe comes first.
-            bench.now = bench.control.deadline();
-            bench.control.handle_timeout(bench.now, &mut bench.board);
+            bench.time_out();
         }
         bench.resend();
     }
@@ -569,37 +571,4 @@ fn no_more_leaves_than_arrives_and_a_segment_an_ack() {
         Ok(())
     };
     runner.run(&strategy, |(law, window, lossy, fates)| play((law, window, lossy, fates))).unwrap();
-}
-
-/// Signs that a path no longer carries long datagrams: nothing of a flight arrives until the timeout, or of less until the second one; or other
-/// segments arrive, but one segment is lost for the third time. Anything less casts no doubt: behind a full buffer a segment or two are lost, too.
-#[test]
-fn a_timeout_and_a_third_loss_are_doubts() {
-    let mut bench = Bench::under("reno", "100");
-    bench.send(1);
-    for loss in 1..=3 {
-        assert!(!bench.control.is_doubtful(), "{loss}");
-        // Three segments that were sent after it arrive.
-        let next = bench.board.next() / 1000;
-        bench.send(3);
-        bench.ack(ms(90), 0, &[(next, next + 3)]);
-        assert_eq!(bench.control.tally.lost, loss);
-        if loss < 3 {
-            bench.resend();
-        }
-    }
-    assert!(bench.control.take_doubt() && !bench.control.is_doubtful());
-
-    for (segments, at_first) in [(1, false), (3, false), (4, true)] {
-        let mut bench = Bench::under("reno", "100");
-        bench.send(segments);
-        bench.now = bench.control.deadline();
-        bench.control.handle_timeout(bench.now, &mut bench.board);
-        assert_eq!(bench.control.is_doubtful(), at_first, "{segments}");
-        bench.resend();
-        bench.now = bench.control.deadline();
-        bench.control.handle_timeout(bench.now, &mut bench.board);
-        assert_eq!(bench.control.tally.timeouts, 2);
-        assert!(bench.control.is_doubtful(), "{segments}");
-    }
 }
