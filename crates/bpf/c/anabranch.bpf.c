@@ -19,8 +19,6 @@
  *     in proportion between them;
  *   - outside of the start the pace is 1.25 windows in a smoothed RTT, as our transport's,
  *     but segments leave in bursts of a millisecond (TSO);
- *   - what a timeout declares lost is not told as lost, as in our transport; the kernel's count
- *     has it, also where the timeout was spurious;
  *   - a loss that a tail loss probe repairs comes as CWR: the law is told of a mark.
  */
 #include "anabranch/law.h"
@@ -192,11 +190,9 @@ void set_state(u64 *ctx)
 	if (!k || before == after || after < TCP_CA_CWR)
 		return;
 	k->begins_recovery = after == TCP_CA_Recovery;
-	if (after == TCP_CA_Loss) {
-		/* All that was in flight counts as lost from here on, without evidence. */
-		k->lost = tp->lost;
+	/* All that was in flight counts as lost from here on, without evidence. */
+	if (after == TCP_CA_Loss)
 		mark(tp, k, now_of(tp));
-	}
 	ab_on_loss(&k->law, p, now_of(tp), after == TCP_CA_Loss ? AB_TIMEOUT : AB_DUP_ACKS);
 	set_window(tp, &k->law);
 	/* Without ACKs the old pace would stay, by which MPTCP chooses a subflow. */

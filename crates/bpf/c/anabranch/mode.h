@@ -246,6 +246,7 @@ AB_INLINE void ab_after_loss(struct ab_state *s, const struct ab_settings *p)
 /* The mode after a timeout. */
 AB_INLINE void ab_after_timeout(struct ab_state *s)
 {
+	ab_forget_losses(&s->core.model);
 	if (s->mode == AB_COMPETE || (s->mode == AB_DRAIN && s->drain.is_of_compete)) {
 		ab_compete_on_timeout(&s->core, &s->compete);
 		s->mode = AB_COMPETE;

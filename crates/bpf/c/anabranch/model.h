@@ -64,6 +64,7 @@ struct ab_model {
 	ab_span last_rtt;
 	ab_time losses_since;
 	struct ab_count round, round_before, losses_long;
+	u32 is_anew;			/* the next ACK tells what was lost before a timeout */
 	struct ab_recent high, least;	/* how much RTTs vary */
 	struct ab_recent of_rtt, of_base, of_standing, of_peak, of_peak_long, of_low;
 	struct ab_recent of_old, of_rate, of_carried;
@@ -283,15 +284,26 @@ AB_INLINE void ab_hear_rtt(struct ab_model *m, ab_span sample, ab_segments acked
 	m->peak_long = ab_recent_most(&m->of_peak_long, now, m->standing, 8 * m->mean);
 }
 
+/* What was lost until a timeout is its reason, and says nothing of the losses after it. */
+AB_INLINE void ab_forget_losses(struct ab_model *m)
+{
+	m->losses_since = 0;
+	m->round.lost = m->round.acked = 0;
+	m->round_before = m->losses_long = m->round;
+	m->is_anew = 1;
+}
+
 AB_INLINE void ab_count_ack(struct ab_model *m, const struct ab_ack *ack, ab_segments window)
 {
-	ab_segments all = ack->lost + ack->acked, over = ab_max(window, AB_LOSSES_LONG);
+	ab_segments lost = m->is_anew ? 0 : ack->lost;
+	ab_segments all = lost + ack->acked, over = ab_max(window, AB_LOSSES_LONG);
 	struct ab_count *longer = &m->losses_long;
 
-	m->round.lost += ack->lost;
+	m->is_anew = 0;
+	m->round.lost += lost;
 	m->round.acked += ack->acked;
 	all = ab_min(all, over);
-	longer->lost = ab_excess(longer->lost, ab_mul_div(longer->lost, all, over)) + ack->lost;
+	longer->lost = ab_excess(longer->lost, ab_mul_div(longer->lost, all, over)) + lost;
 	longer->acked = ab_excess(longer->acked, ab_mul_div(longer->acked, all, over)) + ack->acked;
 	if (ab_since(m->now, m->losses_since) > m->mean) {
 		m->losses_since = m->now;

@@ -111,6 +111,19 @@ fn a_path_that_narrows_carries_on() {
     }
 }
 
+/// Whenever the MTU falls, the start after the timeout is not ended by the losses before it, although retransmissions give no RTT.
+#[test]
+fn window_grows_after_mtu_falls_at_any_time() {
+    for number in 0..30 {
+        let change = format!("link.b.mtu_changes=[{{ at = \"{}ms\", mtu = \"1400B\" }}]", 5000 + 137 * number);
+        let more = ["link.a.delay=40ms", "link.b.mtu=1500B", "flow.f.streams=4", "flow.f.pacing=always", &change];
+        let scenario = scenario(CHAIN, &more);
+        let mut simulation = Simulation::build(&scenario, Recording::Counters).unwrap();
+        let read = seconds(&mut simulation);
+        assert!(read[13..].iter().all(|&bytes| bytes > least(1400) / 2), "{number}: {read:?}");
+    }
+}
+
 /// The same on one of two paths: the other one is not slower, and the first one carries its share again. The path fails at most once,
 /// when nothing gets through.
 #[test]

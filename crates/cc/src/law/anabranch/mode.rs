@@ -110,6 +110,7 @@ impl Mode {
 
     /// The mode after a timeout.
     pub(super) fn after_timeout(&self, core: &mut Core) -> Self {
+        core.model.forget_losses();
         match *self {
             Self::Compete(mut compete) | Self::Drain(Drain { before: Before::Compete(mut compete), .. }) => {
                 compete.on_timeout(core);

@@ -93,6 +93,8 @@ struct Losses {
     round_before: Count,
     /// Weighted: older segments count less.
     long: Count,
+    /// The next ACK tells what was lost before a timeout.
+    is_anew: bool,
 }
 
 /// Segments with a known fate.
@@ -103,9 +105,9 @@ struct Count {
 }
 
 impl Count {
-    fn add(&mut self, ack: &Ack) {
-        self.lost += ack.newly_lost;
-        self.acked += ack.newly_acked;
+    fn add(&mut self, lost: f64, acked: f64) {
+        self.lost += lost;
+        self.acked += acked;
     }
 
     fn scaled(self, by: f64) -> Self {
@@ -235,15 +237,21 @@ impl Model {
     }
 
     fn count(&mut self, ack: &Ack, window: f64) {
-        let Losses { since, round, round_before, long } = &mut self.losses;
-        round.add(ack);
-        *long = long.scaled(1.0 - ((ack.newly_lost + ack.newly_acked) / window.max(LOSSES_LONG)).min(1.0));
-        long.add(ack);
+        let Losses { since, round, round_before, long, is_anew } = &mut self.losses;
+        let (lost, acked) = (if std::mem::take(is_anew) { 0.0 } else { ack.newly_lost }, ack.newly_acked);
+        round.add(lost, acked);
+        *long = long.scaled(1.0 - ((lost + acked) / window.max(LOSSES_LONG)).min(1.0));
+        long.add(lost, acked);
         if self.now - *since > self.mean {
             *since = self.now;
             *round_before = *round;
             *round = Count::default();
         }
+    }
+
+    /// What was lost until a timeout is its reason, and says nothing of the losses after it.
+    pub(super) fn forget_losses(&mut self) {
+        self.losses = Losses { is_anew: true, ..Losses::default() };
     }
 
     /// The lost share of the last one to two round trips.

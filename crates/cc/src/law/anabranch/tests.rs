@@ -161,6 +161,21 @@ fn timeout_leaves_one_segment_and_start_begins_anew() {
     assert_eq!((flow.window(), flow.gauge(MODE)), (1.0, GROW));
 }
 
+/// The path carries nothing for a while, and a flight is lost. That does not end the start that follows the timeout.
+#[test]
+fn flight_lost_by_timeout_does_not_end_the_start() {
+    let mut flow = Flow::new("anabranch", &[]);
+    flow.rounds(4);
+    flow.newly_lost = flow.window();
+    flow.timeout();
+    flow.rounds(6);
+    assert_eq!((flow.window(), flow.gauge(MODE)), (64.0, GROW));
+    // Losses after the timeout do.
+    flow.newly_lost = 30.0;
+    flow.ack(1.0);
+    assert_near(flow.gauge(MODE), CRUISE, 1e-9);
+}
+
 #[test]
 fn spurious_loss_gives_the_window_back() {
     let mut flow = Flow::new("anabranch", &[]);
