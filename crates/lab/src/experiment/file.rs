@@ -109,12 +109,14 @@ impl FileKeys {
         .check(document)
     }
 
-    /// Replaces ns-2's agents by our own transport wherever it can; returns whether there is such a flow.
+    /// Replaces ns-2's agents by our own transport wherever it can; returns whether a flow that starts within the run is replaced. Otherwise the
+    /// run is that of the agents.
     pub(crate) fn replace_agents(&mut self) -> bool {
         let mut is_replaced = false;
         for flow in &mut self.flow {
             if let Some(twin) = flow.twin() {
-                (*flow, is_replaced) = (twin, true);
+                is_replaced |= twin.start.0 <= self.duration.0;
+                *flow = twin;
             }
         }
         is_replaced

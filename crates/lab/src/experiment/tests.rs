@@ -247,6 +247,16 @@ fn only_the_papers_own_protocols_have_a_twin() {
     assert!(twin_of("transport = \"ns2/composite\"\ncc = { name = \"composite\", rtt = \"fine\" }", "").is_none());
 }
 
+/// An axis starts one flow of several, and the others after the end; the run with a flow that has no twin is run once.
+#[test]
+fn a_flow_that_starts_after_the_end_has_no_twin() {
+    let twin = |start: &str| twin_of(&format!("transport = \"ns2/fast\"\nstart = \"{start}\""), "");
+    assert!(twin("1h").is_none());
+    // The fixture's run has one second.
+    assert!(twin("1s").is_some());
+    assert!(twin("1000001us").is_none());
+}
+
 #[test]
 fn a_twin_sets_what_the_experiment_says_for_it() {
     let errors = |more: &str| twin_of("transport = \"ns2/fast\"", more).unwrap().links[0].spec.errors.clone();
