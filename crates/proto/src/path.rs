@@ -130,7 +130,7 @@ pub enum RemovePathError {
 }
 
 /// One end of a path. The driver defines addresses: IPv6, IPv4 mapped into IPv6, or the number of a simulated node.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Address {
     /// The host and its interface.
     pub address: u128,
@@ -146,7 +146,7 @@ impl Address {
 }
 
 /// Both ends of a path, as the local engine sees them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FourTuple {
     /// The local end.
     pub local: Address,

@@ -42,6 +42,12 @@ impl Secret {
         Self { key: seed, initial: SeqNumber(u32::from_le_bytes([a, b, c, d])) }
     }
 
+    /// A secret from 32 random bytes, with an initial sequence number that the caller has made, as [rfc-6528] asks of a host with more than one
+    /// connection.
+    pub fn numbered(seed: [u8; 32], initial: SeqNumber) -> Self {
+        Self { key: seed, initial }
+    }
+
     /// A secret with a given initial sequence number, for simulations and tests. It is predictable and protects nothing.
     pub fn predictable(initial: SeqNumber) -> Self {
         Self { key: [0; 32], initial }

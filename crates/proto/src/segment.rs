@@ -212,7 +212,7 @@ impl Flags {
     pub const SYN: Self = Self(0x02);
     /// The connection is reset.
     pub const RST: Self = Self(0x04);
-    /// Push: the receiver should deliver the data at once. Never sent here.
+    /// Push: the receiver should deliver the data at once. The engine sends none; a host may add it.
     pub const PSH: Self = Self(0x08);
     /// The acknowledgement number is valid.
     pub const ACK: Self = Self(0x10);

@@ -1,0 +1,98 @@
+//! SYN cookies ([rfc-4987] sec. 3.6): an initial sequence number that stands for what a listener would have to keep of a SYN.
+//!
+//! ```text
+//!  31                            8 7       3 2     0
+//! +-------------------------------+---------+-------+
+//! |  tag of ends, number, minute  | minute  | size  |
+//! +-------------------------------+---------+-------+
+//! ```
+//!
+//! A connection that a cookie opens has neither SACK nor a window scale, as there is no place for them.
+
+use anabranch_proto::{FourTuple, HandshakeOptions, SeqNumber};
+use anabranch_units::{Span, Time};
+
+use crate::key::StackKey;
+
+/// The cookie that answers a SYN.
+pub(crate) fn make(key: &StackKey, now: Time, tuple: FourTuple, peer: SeqNumber, mss: Option<u16>) -> SeqNumber {
+    let mss = mss.unwrap_or(SIZES[0]);
+    let size = SIZES.iter().rposition(|&size| size <= mss).unwrap_or(0) as u8;
+    cookie(key, tuple, peer, minute(now), size)
+}
+
+/// What the SYN had, if `number` is a cookie of the last two minutes for it.
+pub(crate) fn check(
+    key: &StackKey,
+    now: Time,
+    tuple: FourTuple,
+    peer: SeqNumber,
+    number: SeqNumber,
+) -> Option<HandshakeOptions> {
+    let size = (number.0 & SIZE_MASK) as u8;
+    let present = minute(now);
+    let is_ours = (0..MINUTES).any(|ago| {
+        let made = present.checked_sub(ago);
+        made.is_some_and(|made| cookie(key, tuple, peer, made, size) == number)
+    });
+    let mss = SIZES.get(usize::from(size)).copied();
+    is_ours.then(|| HandshakeOptions { mss, ..HandshakeOptions::default() })
+}
+
+fn cookie(key: &StackKey, tuple: FourTuple, peer: SeqNumber, minute: u64, size: u8) -> SeqNumber {
+    let tag = key.cookie(tuple, peer, minute, size);
+    SeqNumber(tag << TAG_SHIFT | ((minute & MINUTE_MASK) as u32) << MINUTE_SHIFT | u32::from(size))
+}
+
+fn minute(now: Time) -> u64 {
+    now.since(Time::ZERO).ticks() / MINUTE.ticks()
+}
+
+/// Segment sizes of common paths in bytes: the least that all have, IPv6's least MTU, tunnels, Ethernet, jumbo frames.
+const SIZES: [u16; 8] = [536, 1220, 1360, 1400, 1440, 1460, 4312, 8960];
+
+const SIZE_MASK: u32 = 0b111;
+const MINUTE_SHIFT: u32 = 3;
+const MINUTE_MASK: u64 = 0b1_1111;
+const TAG_SHIFT: u32 = 8;
+
+/// How long a cookie is of the present, and how many such spans it is believed: the peer must answer within one to two minutes.
+const MINUTE: Span = Span::from_secs(60);
+const MINUTES: u64 = 2;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PEER: SeqNumber = SeqNumber(77);
+
+    fn seconds(count: u64) -> Time {
+        Time::ZERO + Span::from_secs(count)
+    }
+
+    #[test]
+    fn cookie_stands_for_the_size_for_two_minutes() {
+        let (key, tuple) = (StackKey::new([7; 32]), FourTuple::default());
+        for (mss, kept) in [(None, 536), (Some(100), 536), (Some(1300), 1220), (Some(1460), 1460), (Some(9000), 8960)] {
+            let number = make(&key, seconds(1000), tuple, PEER, mss);
+            for (at, is_valid) in [(1000, true), (1060, true), (1140, false), (10_000, false)] {
+                let options = check(&key, seconds(at), tuple, PEER, number);
+                assert_eq!(options.map(|options| options.mss), is_valid.then_some(Some(kept)), "{mss:?} at {at}");
+            }
+        }
+    }
+
+    /// Of 2^24 guesses one is right.
+    #[test]
+    fn other_numbers_and_other_ends_are_no_cookies() {
+        let (key, tuple) = (StackKey::new([7; 32]), FourTuple::default());
+        let number = make(&key, seconds(0), tuple, PEER, Some(1460));
+        let valid = (0..32).filter(|bit| check(&key, seconds(0), tuple, PEER, SeqNumber(number.0 ^ 1 << bit)).is_some());
+        assert_eq!(valid.count(), 0);
+        assert!(check(&key, seconds(0), tuple, SeqNumber(78), number).is_none());
+        let mut other = tuple;
+        other.remote.port = 1;
+        assert!(check(&key, seconds(0), other, PEER, number).is_none());
+        assert!(check(&StackKey::new([8; 32]), seconds(0), tuple, PEER, number).is_none());
+    }
+}

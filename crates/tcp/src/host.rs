@@ -1,0 +1,421 @@
+//! A stack on a TUN device, driven by a task of tokio (Linux).
+//!
+//! The kernel routes packets for the addresses of the host to the device, and reads those that the host writes. `ip` gives the device its own address; opening
+//! it needs CAP_NET_ADMIN.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::future::poll_fn;
+use std::io;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use anabranch_proto::{Address, CloseReason, FourTuple, PathReport, Read, State};
+use anabranch_units::{Span, Time};
+use bytes::{Bytes, BytesMut};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::sync::Notify;
+use tun_rs::{AsyncDevice, DeviceBuilder};
+
+use crate::packet;
+use crate::stack::{Settings, SocketError, SocketEvent, SocketId, Stack, StackTally};
+
+/// A host with addresses of its own behind a TUN device.
+#[derive(Clone, Debug)]
+pub struct Host {
+    shared: Arc<Shared>,
+    /// Its end ends the task.
+    _alive: Arc<Alive>,
+}
+
+/// Accepts the connections to a port. Its end resets those that nobody has accepted.
+#[derive(Debug)]
+pub struct Listener {
+    host: Host,
+    port: u16,
+}
+
+/// A connection. Its end closes it: what was written is still sent.
+#[derive(Debug)]
+pub struct TcpStream {
+    host: Host,
+    id: SocketId,
+    ends: FourTuple,
+}
+
+/// Why there is no host.
+#[derive(Debug)]
+pub enum HostError {
+    /// The device cannot be opened.
+    Device {
+        /// Its name.
+        name: String,
+        /// The reason.
+        error: io::Error,
+    },
+    /// The settings are invalid.
+    Settings(anabranch_proto::ConfigError),
+}
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<Inner>,
+    /// Commands of applications.
+    wake: Notify,
+    start: Instant,
+}
+
+#[derive(Debug)]
+struct Inner {
+    stack: Stack,
+    sockets: HashMap<SocketId, Wakers>,
+    listeners: HashMap<u16, Option<Waker>>,
+    /// All hosts and streams are gone.
+    is_over: bool,
+    /// Packets that the device did not take.
+    unsent: u64,
+}
+
+#[derive(Debug, Default)]
+struct Wakers {
+    read: Option<Waker>,
+    write: Option<Waker>,
+}
+
+#[derive(Debug)]
+struct Alive(Arc<Shared>);
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        self.0.lock().is_over = true;
+        self.0.wake.notify_one();
+    }
+}
+
+impl Host {
+    /// Opens a TUN device, which must exist with this name or is made, and drives a stack on it until the last handle is dropped. `seed` must come from
+    /// the system's random source. The runtime must have I/O and time.
+    ///
+    /// # Errors
+    /// If the device cannot be opened, or the settings are invalid.
+    pub fn open(name: &str, settings: Settings, seed: [u8; 32]) -> Result<Self, HostError> {
+        let stack = Stack::new(settings, seed).map_err(HostError::Settings)?;
+        let device = DeviceBuilder::new().name(name).enable(false).build_async();
+        let device = device.map_err(|error| HostError::Device { name: name.to_owned(), error })?;
+        let inner =
+            Inner { stack, sockets: HashMap::new(), listeners: HashMap::new(), is_over: false, unsent: 0 };
+        let shared = Arc::new(Shared { state: Mutex::new(inner), wake: Notify::new(), start: Instant::now() });
+        tokio::spawn(drive(Arc::clone(&shared), device));
+        Ok(Self { _alive: Arc::new(Alive(Arc::clone(&shared))), shared })
+    }
+
+    /// Accepts connections to a port.
+    ///
+    /// # Errors
+    /// If the port has a listener.
+    pub fn listen(&self, port: u16) -> io::Result<Listener> {
+        let mut inner = self.shared.lock();
+        inner.stack.listen(port).map_err(io_error)?;
+        inner.listeners.insert(port, None);
+        Ok(Listener { host: self.clone(), port })
+    }
+
+    /// Opens a connection from an address of the host.
+    ///
+    /// # Errors
+    /// If the address is not the host's, or the peer refuses or does not answer.
+    pub async fn connect(&self, local: IpAddr, remote: SocketAddr) -> io::Result<TcpStream> {
+        let now = self.shared.now();
+        let stream = {
+            let mut inner = self.shared.lock();
+            let local = Address { address: packet::number(local), port: 0 };
+            let remote = Address { address: packet::number(remote.ip()), port: remote.port() };
+            let id = inner.stack.connect(now, local, remote).map_err(io_error)?;
+            self.stream(&mut inner, id)
+        };
+        self.shared.wake.notify_one();
+        poll_fn(|context| {
+            let mut inner = self.shared.lock();
+            if let Some(reason) = inner.stack.closed(stream.id) {
+                return Poll::Ready(Err(io_error(SocketError::Closed(reason))));
+            }
+            match inner.stack.state(stream.id) {
+                Some(State::SynSent | State::SynReceived) => {
+                    inner.sockets.entry(stream.id).or_default().write = Some(context.waker().clone());
+                    Poll::Pending
+                }
+                _ => Poll::Ready(Ok(())),
+            }
+        })
+        .await?;
+        Ok(stream)
+    }
+
+    /// The counters of the stack, and the packets that the device did not take.
+    pub fn tally(&self) -> (StackTally, u64) {
+        let inner = self.shared.lock();
+        (inner.stack.tally(), inner.unsent)
+    }
+
+    fn stream(&self, inner: &mut Inner, id: SocketId) -> TcpStream {
+        inner.sockets.insert(id, Wakers::default());
+        TcpStream { host: self.clone(), id, ends: inner.stack.ends(id).unwrap_or_default() }
+    }
+}
+
+impl Listener {
+    /// The next connection.
+    pub async fn accept(&mut self) -> TcpStream {
+        poll_fn(|context| {
+            let mut inner = self.host.shared.lock();
+            match inner.stack.accept(self.port) {
+                Some(id) => Poll::Ready(self.host.stream(&mut inner, id)),
+                None => {
+                    inner.listeners.insert(self.port, Some(context.waker().clone()));
+                    Poll::Pending
+                }
+            }
+        })
+        .await
+    }
+
+    /// The port.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        let mut inner = self.host.shared.lock();
+        inner.stack.unlisten(self.port);
+        inner.listeners.remove(&self.port);
+        self.host.shared.wake.notify_one();
+    }
+}
+
+impl TcpStream {
+    /// The address of this end.
+    pub fn local_addr(&self) -> SocketAddr {
+        socket_addr(self.ends.local)
+    }
+
+    /// The address of the peer.
+    pub fn peer_addr(&self) -> SocketAddr {
+        socket_addr(self.ends.remote)
+    }
+
+    /// A snapshot of the path, unless the connection is gone.
+    pub fn path(&self) -> Option<PathReport> {
+        self.host.shared.lock().stack.path(self.id)
+    }
+
+    /// Resets the connection.
+    pub fn abort(&self) {
+        self.host.shared.lock().stack.abort(self.id);
+        self.host.shared.wake.notify_one();
+    }
+}
+
+impl Drop for TcpStream {
+    fn drop(&mut self) {
+        let mut inner = self.host.shared.lock();
+        inner.stack.release(self.id);
+        inner.sockets.remove(&self.id);
+        self.host.shared.wake.notify_one();
+    }
+}
+
+impl AsyncRead for TcpStream {
+    fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let shared = &self.host.shared;
+        let mut inner = shared.lock();
+        match inner.stack.read(self.id, buffer.remaining().try_into().unwrap_or(u32::MAX)).map_err(io_error)? {
+            Read::Data(data) => {
+                buffer.put_slice(&data);
+                shared.wake.notify_one();
+                Poll::Ready(Ok(()))
+            }
+            Read::End | Read::Reset(_) => Poll::Ready(Ok(())),
+            Read::Nothing => {
+                inner.sockets.entry(self.id).or_default().read = Some(context.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+}
+
+impl AsyncWrite for TcpStream {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, data: &[u8]) -> Poll<io::Result<usize>> {
+        if data.is_empty() {
+            return Poll::Ready(Ok(0));
+        }
+        let shared = &self.host.shared;
+        let mut inner = shared.lock();
+        let mut data = Bytes::copy_from_slice(&data[..data.len().min(WRITE_MAX)]);
+        let taken = inner.stack.write(self.id, &mut data).map_err(io_error)?;
+        if taken == 0 {
+            inner.sockets.entry(self.id).or_default().write = Some(context.waker().clone());
+            return Poll::Pending;
+        }
+        shared.wake.notify_one();
+        Poll::Ready(Ok(taken as usize))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.host.shared.lock().stack.close(self.id);
+        self.host.shared.wake.notify_one();
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now(&self) -> Time {
+        Time::ZERO + Span::from_ticks(self.start.elapsed().as_nanos() as u64)
+    }
+}
+
+impl Inner {
+    /// Sends what there is, and wakes whom it concerns. Returns the next deadline.
+    fn turn(&mut self, now: Time, device: &AsyncDevice, out: &mut Vec<u8>) -> Time {
+        self.stack.handle_timeout(now);
+        loop {
+            out.clear();
+            if !self.stack.poll_transmit(now, out) {
+                break;
+            }
+            // The network may lose any packet, and so may the device.
+            if device.try_send(out).is_err() {
+                self.unsent += 1;
+            }
+        }
+        while let Some(event) = self.stack.poll_event() {
+            match event {
+                SocketEvent::Incoming(port) => wake(self.listeners.get_mut(&port)),
+                SocketEvent::Readable(id) => wake(self.sockets.get_mut(&id).map(|wakers| &mut wakers.read)),
+                SocketEvent::Writable(id) => wake(self.sockets.get_mut(&id).map(|wakers| &mut wakers.write)),
+                SocketEvent::Established(id) | SocketEvent::Closed(id, _) => {
+                    wake(self.sockets.get_mut(&id).map(|wakers| &mut wakers.read));
+                    wake(self.sockets.get_mut(&id).map(|wakers| &mut wakers.write));
+                }
+            }
+        }
+        self.stack.poll_timeout()
+    }
+}
+
+fn wake(waker: Option<&mut Option<Waker>>) {
+    if let Some(waker) = waker.and_then(Option::take) {
+        waker.wake();
+    }
+}
+
+/// Drives a stack until all its handles are gone and its connections are over, or time is up for them.
+async fn drive(shared: Arc<Shared>, device: AsyncDevice) {
+    let mut out = Vec::with_capacity(PACKET_MAX);
+    // Packets share the memory of a block, so that not each is cleared.
+    let mut buffer = BytesMut::new();
+    let mut over_at = None;
+    loop {
+        let deadline = {
+            let mut inner = shared.lock();
+            let deadline = inner.turn(shared.now(), &device, &mut out);
+            if inner.is_over {
+                let over_at = *over_at.get_or_insert_with(|| Instant::now() + LINGER);
+                if inner.stack.is_empty() || Instant::now() > over_at {
+                    return;
+                }
+            }
+            deadline
+        };
+        let until = match over_at {
+            Some(over_at) => over_at.min(shared.start + Duration::from_nanos(deadline.ticks().min(FAR))),
+            None => shared.start + Duration::from_nanos(deadline.ticks().min(FAR)),
+        };
+        tokio::select! {
+            ready = device.readable() => {
+                if ready.is_err() {
+                    return;
+                }
+                let mut inner = shared.lock();
+                for _ in 0..BATCH {
+                    if buffer.len() < PACKET_MAX {
+                        buffer = BytesMut::zeroed(BLOCK);
+                    }
+                    match device.try_recv(&mut buffer) {
+                        Ok(len) => {
+                            let packet = buffer.split_to(len).freeze();
+                            inner.stack.handle_packet(shared.now(), &packet);
+                        }
+                        Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                        Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                        // The device is gone.
+                        Err(_) => return,
+                    }
+                }
+            }
+            () = shared.wake.notified() => {}
+            () = tokio::time::sleep_until(until.into()) => {}
+        }
+    }
+}
+
+fn socket_addr(end: Address) -> SocketAddr {
+    SocketAddr::new(Ipv6Addr::from_bits(end.address).to_canonical(), end.port)
+}
+
+fn io_error(error: SocketError) -> io::Error {
+    let kind = match error {
+        SocketError::NoSuchSocket | SocketError::NotOpen => io::ErrorKind::NotConnected,
+        SocketError::TooMany => io::ErrorKind::ResourceBusy,
+        SocketError::PortInUse => io::ErrorKind::AddrInUse,
+        SocketError::NotOurs => io::ErrorKind::AddrNotAvailable,
+        SocketError::Config(_) => io::ErrorKind::InvalidInput,
+        SocketError::Closed(reason) => match reason {
+            CloseReason::Refused | CloseReason::PortClosed => io::ErrorKind::ConnectionRefused,
+            CloseReason::TimedOut | CloseReason::Stalled => io::ErrorKind::TimedOut,
+            CloseReason::Aborted => io::ErrorKind::ConnectionAborted,
+            CloseReason::Finished => io::ErrorKind::NotConnected,
+            CloseReason::Reset | CloseReason::GaveWay | CloseReason::FalseAcknowledgement => {
+                io::ErrorKind::ConnectionReset
+            }
+        },
+    };
+    io::Error::from(kind)
+}
+
+impl fmt::Display for HostError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Device { name, error } => write!(f, "the TUN device {name} cannot be opened: {error}"),
+            Self::Settings(error) => write!(f, "the settings of connections are invalid: {error:?}"),
+        }
+    }
+}
+
+impl std::error::Error for HostError {}
+
+/// Bytes of the largest packet, and packets that are read before what they ask for is sent.
+const PACKET_MAX: usize = 65_536;
+const BATCH: usize = 64;
+const BLOCK: usize = 1 << 20;
+
+/// Bytes that one write copies at most.
+const WRITE_MAX: usize = 65_536;
+
+/// How long the connections of a host that nobody holds any more may last.
+const LINGER: Duration = Duration::from_secs(60);
+
+/// A year, in ns: the timer of tokio takes no time that is much later.
+const FAR: u64 = 31_536_000_000_000_000;

@@ -1,0 +1,63 @@
+//! The secret of a stack: from it come initial sequence numbers, secrets of connections and cookies.
+
+use anabranch_proto::{FourTuple, Secret, SeqNumber};
+use anabranch_units::Time;
+use ring::hmac;
+
+/// The secret of a stack.
+#[derive(Clone, Debug)]
+pub(crate) struct StackKey(hmac::Key);
+
+/// What a tag is for. Tags of different uses are independent.
+#[derive(Clone, Copy, Debug)]
+enum Use {
+    Initial = 0,
+    Secret = 1,
+    Cookie = 2,
+}
+
+impl StackKey {
+    /// `seed` must come from the system's random source.
+    pub(crate) fn new(seed: [u8; 32]) -> Self {
+        Self(hmac::Key::new(hmac::HMAC_SHA256, &seed))
+    }
+
+    /// The initial sequence number of a connection: a clock of 4 µs, moved for each pair of ends by what no one else knows ([rfc-6528] sec. 3). So a
+    /// connection begins above an earlier one with the same ends.
+    pub(crate) fn initial(&self, now: Time, tuple: FourTuple) -> SeqNumber {
+        let clock = (now.since(Time::ZERO).ticks() / INITIAL_TICK_NS) as u32;
+        SeqNumber(clock.wrapping_add(word(&self.tag(Use::Initial, tuple, &[]))))
+    }
+
+    /// The secret of a connection with this initial sequence number; `count` makes it different from that of any other.
+    pub(crate) fn secret(&self, tuple: FourTuple, count: u64, initial: SeqNumber) -> Secret {
+        let tag = self.tag(Use::Secret, tuple, &count.to_be_bytes());
+        let mut seed = [0; 32];
+        seed.copy_from_slice(tag.as_ref());
+        Secret::numbered(seed, initial)
+    }
+
+    /// The tag of a cookie: 24 bits.
+    pub(crate) fn cookie(&self, tuple: FourTuple, peer_initial: SeqNumber, minute: u64, size: u8) -> u32 {
+        let content = [&peer_initial.0.to_be_bytes()[..], &minute.to_be_bytes(), &[size]].concat();
+        word(&self.tag(Use::Cookie, tuple, &content)) >> 8
+    }
+
+    fn tag(&self, of: Use, tuple: FourTuple, content: &[u8]) -> hmac::Tag {
+        let mut context = hmac::Context::with_key(&self.0);
+        context.update(&[of as u8]);
+        for end in [tuple.local, tuple.remote] {
+            context.update(&end.address.to_be_bytes());
+            context.update(&end.port.to_be_bytes());
+        }
+        context.update(content);
+        context.sign()
+    }
+}
+
+fn word(tag: &hmac::Tag) -> u32 {
+    tag.as_ref().first_chunk().copied().map_or(0, u32::from_be_bytes)
+}
+
+/// [rfc-6528] sec. 3: the clock of initial sequence numbers.
+const INITIAL_TICK_NS: u64 = 4000;

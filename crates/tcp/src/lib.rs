@@ -1,0 +1,30 @@
+//! Genuine TCP in user space: the engine's TCP form on IP packets, for any peer that speaks TCP.
+//!
+//! ```text
+//!   TcpStream, Listener      tokio's AsyncRead and AsyncWrite                      host     (Linux)
+//!          |
+//!        Host                a task: TUN device, clock, wakers                     host     (Linux)
+//!          |
+//!        Stack               sockets by four-tuple, listeners, resets, ICMP        stack    (sans I/O)
+//!          |
+//!   Connection<Bytes>        one connection                                        crates/proto
+//!          |
+//!        packet              IPv4 and IPv6 around encoded segments                 packet
+//! ```
+//!
+//! A listener whose backlog is full answers with SYN cookies ([`cookie`]): it keeps nothing of a peer until that peer has shown that it gets our answers.
+//!
+//! Not here yet: streams between two of ours (MFast), several paths, path MTU discovery (IPv4 packets leave without DF, so that routers fragment them;
+//! IPv6 packets have at most 1280 bytes unless the caller knows better), urgent data (it is delivered in line, as [rfc-6093] recommends), TCP Fast Open.
+
+mod cookie;
+#[cfg(target_os = "linux")]
+mod host;
+mod key;
+mod packet;
+mod stack;
+
+#[cfg(target_os = "linux")]
+pub use self::host::{Host, HostError, Listener, TcpStream};
+pub use self::packet::{Body, Notice, NoticeKind, Packet, Unfit};
+pub use self::stack::{Settings, SocketError, SocketEvent, SocketId, Stack, StackTally};

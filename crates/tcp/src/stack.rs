@@ -1,0 +1,710 @@
+//! The sockets of a host, without a clock, a device or a thread.
+//!
+//! ```text
+//! packet ──> malformed, not ours                     counted
+//!            ICMP about a segment in flight          ends a connection that is being opened, if its port is closed
+//!            segment of a socket                     its connection
+//!              a new SYN in TIME-WAIT                a new connection ([rfc-9293] sec. 3.6.1)
+//!            SYN to a listener                       a connection; a cookie if the backlog is full
+//!            ACK to a listener, with a cookie        a connection, established
+//!            anything else                           a reset
+//! ```
+//!
+//! Everything that a stranger can make grow has a limit: sockets, the backlog of a listener, answers that wait to be sent.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+
+use anabranch_proto::{
+    Address, CloseReason, Config, ConfigError, Connection, Content, EcnCodepoint, Event, Flags, FourTuple, Header,
+    Options, PathId, PathReport, Read, Segment, SeqNumber, Sid, State, Transmit,
+};
+use anabranch_units::{Span, Time};
+use bytes::Bytes;
+
+use crate::cookie;
+use crate::key::StackKey;
+use crate::packet::{self, Body, Notice, NoticeKind, Packet, Unfit};
+
+/// The settings of a stack.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The addresses of the host; packets to others are dropped.
+    pub addresses: Vec<u128>,
+    /// The settings of connections. They speak plain TCP: the number of streams counts as zero.
+    pub connection: Config,
+    /// The largest number of sockets.
+    pub sockets_max: usize,
+    /// Connections that a listener keeps and nobody has accepted yet, half-open ones included. Beyond them it answers with cookies.
+    pub backlog: usize,
+}
+
+/// A socket of a stack. It is not reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SocketId(u64);
+
+/// Something that happened to a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SocketEvent {
+    /// A connection waits to be accepted at this port.
+    Incoming(u16),
+    /// The handshake is over.
+    Established(SocketId),
+    /// There is something to read, which may be the end.
+    Readable(SocketId),
+    /// There is room again after a write that was not taken whole.
+    Writable(SocketId),
+    /// The connection is over.
+    Closed(SocketId, CloseReason),
+}
+
+/// Why a call on a socket fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SocketError {
+    /// There is no such socket.
+    NoSuchSocket,
+    /// The connection is over, for this reason.
+    Closed(CloseReason),
+    /// The side of the connection is closed already.
+    NotOpen,
+    /// The stack has as many sockets as it may have.
+    TooMany,
+    /// The port is in use, or none is free.
+    PortInUse,
+    /// The address is none of the host.
+    NotOurs,
+    /// The settings of connections are invalid.
+    Config(ConfigError),
+}
+
+/// Counters of a stack.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StackTally {
+    /// Packets that arrived.
+    pub packets: u64,
+    /// Of these: no TCP segment or ICMP message, or none that is right.
+    pub unfit: u64,
+    /// Of these: to an address that is not the host's.
+    pub not_ours: u64,
+    /// Resets for segments without a connection.
+    pub resets: u64,
+    /// SYNs that were answered with a cookie, and connections that cookies have opened.
+    pub cookies_sent: u64,
+    /// Connections that cookies have opened.
+    pub cookies_used: u64,
+    /// ICMP messages about a segment in flight, and of these that a packet was too long.
+    pub notices: u64,
+    /// ICMP messages that a packet was too long; path MTU discovery is not there yet.
+    pub too_big: u64,
+    /// Answers that were dropped because too many waited.
+    pub dropped: u64,
+}
+
+/// The sockets of a host.
+#[derive(Debug)]
+pub struct Stack {
+    settings: Settings,
+    key: StackKey,
+    sockets: HashMap<SocketId, Socket>,
+    by_tuple: HashMap<FourTuple, SocketId>,
+    listeners: HashMap<u16, Listener>,
+    /// The next socket, and the next ephemeral port.
+    next: u64,
+    port: u16,
+    /// Sockets that may have something to send.
+    busy: VecDeque<SocketId>,
+    timers: BTreeSet<(Time, SocketId)>,
+    answers: VecDeque<Answer>,
+    events: VecDeque<SocketEvent>,
+    tally: StackTally,
+}
+
+#[derive(Debug)]
+struct Socket {
+    connection: Connection<Bytes>,
+    tuple: FourTuple,
+    /// The initial numbers of both ends; the peer's is known from its SYN.
+    initial: SeqNumber,
+    peer_initial: Option<SeqNumber>,
+    /// The listener of a connection that is not accepted yet.
+    listener: Option<u16>,
+    is_busy: bool,
+    timer: Time,
+    /// Why it is over.
+    closed: Option<CloseReason>,
+    /// An ICMP message has said that the port is closed.
+    is_port_closed: bool,
+    /// The application has let go of it.
+    is_released: bool,
+}
+
+#[derive(Debug, Default)]
+struct Listener {
+    /// Connections that were begun here and are not accepted.
+    kept: usize,
+    /// Those of them that are established.
+    ready: VecDeque<SocketId>,
+    /// When the last cookie was sent. Without one, no acknowledgement is tried as a cookie.
+    cookie_at: Option<Time>,
+}
+
+#[derive(Debug)]
+enum Answer {
+    Segment(FourTuple, Segment<Bytes>),
+    Pong(FourTuple, Bytes),
+}
+
+impl Stack {
+    /// A stack; `seed` must come from the system's random source.
+    ///
+    /// # Errors
+    /// If the settings of connections are invalid.
+    pub fn new(mut settings: Settings, seed: [u8; 32]) -> Result<Self, ConfigError> {
+        settings.connection.streams = 0;
+        settings.connection.paths_max = 1;
+        settings.connection.check()?;
+        let key = StackKey::new(seed);
+        let port = PORT_FIRST + (key.initial(Time::ZERO, FourTuple::default()).0 % PORTS) as u16;
+        Ok(Self {
+            settings,
+            key,
+            sockets: HashMap::new(),
+            by_tuple: HashMap::new(),
+            listeners: HashMap::new(),
+            next: 0,
+            port,
+            busy: VecDeque::new(),
+            timers: BTreeSet::new(),
+            answers: VecDeque::new(),
+            events: VecDeque::new(),
+            tally: StackTally::default(),
+        })
+    }
+
+    /// Accepts connections to a port of the host.
+    ///
+    /// # Errors
+    /// If the port has a listener.
+    pub fn listen(&mut self, port: u16) -> Result<(), SocketError> {
+        if self.listeners.contains_key(&port) {
+            return Err(SocketError::PortInUse);
+        }
+        self.listeners.insert(port, Listener::default());
+        Ok(())
+    }
+
+    /// Ends a listener. Connections that nobody has accepted are reset.
+    pub fn unlisten(&mut self, port: u16) {
+        if self.listeners.remove(&port).is_none() {
+            return;
+        }
+        let waiting = self.sockets.iter().filter(|(_, socket)| socket.listener == Some(port)).map(|(&id, _)| id);
+        for id in waiting.collect::<Vec<_>>() {
+            self.abort(id);
+            self.release(id);
+        }
+    }
+
+    /// A connection that waits at a port.
+    pub fn accept(&mut self, port: u16) -> Option<SocketId> {
+        let listener = self.listeners.get_mut(&port)?;
+        let id = listener.ready.pop_front()?;
+        listener.kept -= 1;
+        if let Some(socket) = self.sockets.get_mut(&id) {
+            socket.listener = None;
+        }
+        Some(id)
+    }
+
+    /// Opens a connection from an address of the host; with port 0 from a free port.
+    ///
+    /// # Errors
+    /// If the address is not the host's, or the port or the number of sockets does not allow it.
+    pub fn connect(&mut self, now: Time, mut local: Address, remote: Address) -> Result<SocketId, SocketError> {
+        if !self.settings.addresses.contains(&local.address) || local.is_ipv4() != remote.is_ipv4() {
+            return Err(SocketError::NotOurs);
+        }
+        if self.sockets.len() >= self.settings.sockets_max {
+            return Err(SocketError::TooMany);
+        }
+        if local.port == 0 {
+            local.port = self.free_port(local, remote).ok_or(SocketError::PortInUse)?;
+        }
+        let tuple = FourTuple { local, remote };
+        if self.by_tuple.contains_key(&tuple) {
+            return Err(SocketError::PortInUse);
+        }
+        let initial = self.key.initial(now, tuple);
+        let secret = self.key.secret(tuple, self.next, initial);
+        let config = self.settings.connection.clone();
+        let connection = Connection::connect(now, config, tuple, secret).map_err(SocketError::Config)?;
+        Ok(self.insert(connection, tuple, initial, None, None))
+    }
+
+    /// The next port from which no connection to `remote` exists ([rfc-6056] sec. 3.3.1: from a random one on).
+    fn free_port(&mut self, local: Address, remote: Address) -> Option<u16> {
+        for _ in 0..PORTS {
+            self.port = if self.port == u16::MAX { PORT_FIRST } else { self.port + 1 };
+            let local = Address { port: self.port, ..local };
+            if !self.by_tuple.contains_key(&FourTuple { local, remote }) {
+                return Some(self.port);
+            }
+        }
+        None
+    }
+
+    fn insert(
+        &mut self,
+        connection: Connection<Bytes>,
+        tuple: FourTuple,
+        initial: SeqNumber,
+        peer_initial: Option<SeqNumber>,
+        listener: Option<u16>,
+    ) -> SocketId {
+        let id = SocketId(self.next);
+        self.next += 1;
+        let socket = Socket {
+            connection,
+            tuple,
+            initial,
+            peer_initial,
+            listener,
+            is_busy: false,
+            timer: Time::NEVER,
+            closed: None,
+            is_port_closed: false,
+            is_released: false,
+        };
+        self.sockets.insert(id, socket);
+        self.by_tuple.insert(tuple, id);
+        self.touch(id);
+        id
+    }
+
+    /// Handles an IP packet.
+    pub fn handle_packet(&mut self, now: Time, bytes: &Bytes) {
+        self.tally.packets += 1;
+        match Packet::read(bytes) {
+            Ok(packet) if !self.settings.addresses.contains(&packet.tuple.local.address) => self.tally.not_ours += 1,
+            Ok(Packet { tuple, ecn, body }) => match body {
+                Body::Segment(segment) if is_host(tuple.remote) => self.handle_segment(now, tuple, ecn, segment),
+                Body::Segment(_) => self.tally.not_ours += 1,
+                Body::Notice(notice) => self.handle_notice(tuple, notice),
+                Body::Ping(message) => self.answer(Answer::Pong(tuple, message)),
+            },
+            Err(Unfit::Fragment | Unfit::Malformed | Unfit::OtherProtocol | Unfit::Segment(_) | Unfit::Icmp) => {
+                self.tally.unfit += 1;
+            }
+        }
+    }
+
+    fn handle_segment(&mut self, now: Time, tuple: FourTuple, ecn: Option<EcnCodepoint>, segment: Segment<Bytes>) {
+        if let Some(&id) = self.by_tuple.get(&tuple) {
+            let Some(socket) = self.sockets.get_mut(&id) else { return };
+            if !socket.is_succeeded_by(&segment) {
+                if segment.has(Flags::SYN) {
+                    socket.peer_initial.get_or_insert(segment.header.seq);
+                }
+                socket.connection.handle_marked(now, tuple, ecn, segment);
+                return self.touch(id);
+            }
+            self.forget(id);
+        }
+        let is_alone = |flags: Flags| segment.has(flags) && !segment.has(Flags::RST);
+        if self.listeners.contains_key(&tuple.local.port) {
+            if is_alone(Flags::SYN) && !segment.has(Flags::ACK) {
+                return self.begin(now, tuple, segment);
+            }
+            if is_alone(Flags::ACK) && !segment.has(Flags::SYN) && self.redeem(now, tuple, &segment) {
+                return;
+            }
+        }
+        if let Some(reset) = packet::reset_for(&segment) {
+            self.tally.resets += 1;
+            self.answer(Answer::Segment(tuple, reset));
+        }
+    }
+
+    /// A SYN has arrived at a listener.
+    fn begin(&mut self, now: Time, tuple: FourTuple, segment: Segment<Bytes>) {
+        let Some(listener) = self.listeners.get_mut(&tuple.local.port) else { return };
+        let peer = segment.header.seq;
+        if listener.kept >= self.settings.backlog || self.sockets.len() >= self.settings.sockets_max {
+            listener.cookie_at = Some(now);
+            let Options::Handshake(options) = segment.options else { return };
+            let number = cookie::make(&self.key, now, tuple, peer, options.mss);
+            let options = cookie::check(&self.key, now, tuple, peer, number).unwrap_or_default();
+            let syn = Segment { options: Options::Handshake(options), ..segment };
+            // What a connection would answer; it is forgotten at once.
+            if let Some((_, Transmit { segment, .. })) = self.answer_syn(now, tuple, number, syn) {
+                self.tally.cookies_sent += 1;
+                self.answer(Answer::Segment(tuple, segment));
+            }
+            return;
+        }
+        listener.kept += 1;
+        let initial = self.key.initial(now, tuple);
+        let secret = self.key.secret(tuple, self.next, initial);
+        let config = self.settings.connection.clone();
+        let Ok(mut connection) = Connection::listen(now, config, tuple, secret) else { return };
+        connection.handle_segment(now, tuple, segment);
+        self.insert(connection, tuple, initial, Some(peer), Some(tuple.local.port));
+    }
+
+    /// A new connection with this initial number, and its answer to a SYN.
+    fn answer_syn(
+        &self,
+        now: Time,
+        tuple: FourTuple,
+        initial: SeqNumber,
+        syn: Segment<Bytes>,
+    ) -> Option<(Connection<Bytes>, Transmit<Bytes>)> {
+        let secret = self.key.secret(tuple, self.next, initial);
+        let config = self.settings.connection.clone();
+        let mut connection = Connection::listen(now, config, tuple, secret).ok()?;
+        connection.handle_segment(now, tuple, syn);
+        let answer = connection.poll_transmit(now)?;
+        Some((connection, answer))
+    }
+
+    /// An acknowledgement has arrived at a listener. Returns whether it acknowledges a cookie.
+    fn redeem(&mut self, now: Time, tuple: FourTuple, segment: &Segment<Bytes>) -> bool {
+        let port = tuple.local.port;
+        let Some(listener) = self.listeners.get_mut(&port) else { return false };
+        if !listener.cookie_at.is_some_and(|at| now.since(at) < COOKIE_LIFE) {
+            return false;
+        }
+        let (peer, number) = (before(segment.header.seq), before(segment.header.ack));
+        let Some(options) = cookie::check(&self.key, now, tuple, peer, number) else { return false };
+        if listener.kept >= self.settings.backlog || self.sockets.len() >= self.settings.sockets_max {
+            // The peer takes the connection for open: its data is retransmitted until there is a place.
+            return true;
+        }
+        let header = Header { seq: peer, flags: Flags::SYN, window: segment.header.window, ..Header::default() };
+        let options = Options::Handshake(options);
+        let syn = Segment { header, options, stream_header: None, content: Content::Nothing };
+        let Some((mut connection, _)) = self.answer_syn(now, tuple, number, syn) else { return false };
+        connection.handle_segment(now, tuple, segment.clone());
+        self.tally.cookies_used += 1;
+        if let Some(listener) = self.listeners.get_mut(&port) {
+            listener.kept += 1;
+        }
+        self.insert(connection, tuple, number, Some(peer), Some(port));
+        true
+    }
+
+    /// [rfc-5927] sec. 4.1: only a message about a segment in flight counts, and a connection that is open survives it ([rfc-1122] sec. 4.2.3.9 asks
+    /// otherwise, and [rfc-5461] sec. 4.1 has the reason).
+    fn handle_notice(&mut self, tuple: FourTuple, Notice { kind, seq }: Notice) {
+        let Some(&id) = self.by_tuple.get(&tuple) else { return };
+        let Some(socket) = self.sockets.get_mut(&id) else { return };
+        let Socket { connection, initial, .. } = socket;
+        let is_opening = matches!(connection.state(), State::SynSent | State::SynReceived);
+        let flight = if is_opening { 0..1 } else { connection.acked()..connection.sent() };
+        if !seq.offset_from(*initial, flight.end).is_some_and(|offset| flight.contains(&offset)) {
+            return;
+        }
+        self.tally.notices += 1;
+        match kind {
+            NoticeKind::PortUnreachable if connection.state() == State::SynSent => {
+                socket.is_port_closed = true;
+                connection.abort();
+                self.touch(id);
+            }
+            NoticeKind::TooBig(_) => self.tally.too_big += 1,
+            NoticeKind::PortUnreachable | NoticeKind::Unreachable | NoticeKind::TimeExceeded => {}
+        }
+    }
+
+    fn answer(&mut self, answer: Answer) {
+        if self.answers.len() >= ANSWERS_MAX {
+            self.tally.dropped += 1;
+            return;
+        }
+        self.answers.push_back(answer);
+    }
+
+    /// Reads at most `most` bytes.
+    ///
+    /// # Errors
+    /// If there is no such socket, or its connection has ended other than by a close of the peer.
+    pub fn read(&mut self, id: SocketId, most: u32) -> Result<Read<Bytes>, SocketError> {
+        let socket = self.sockets.get_mut(&id).ok_or(SocketError::NoSuchSocket)?;
+        let read = socket.connection.streams().read(Sid::PLAIN, most);
+        let closed = socket.closed;
+        self.touch(id);
+        match (read, closed) {
+            (Ok(Read::Nothing) | Err(_), Some(CloseReason::Finished)) => Ok(Read::End),
+            (Ok(Read::Nothing) | Err(_), Some(reason)) => Err(SocketError::Closed(reason)),
+            (Ok(read), _) => Ok(read),
+            // Before the handshake is over.
+            (Err(_), None) => Ok(Read::Nothing),
+        }
+    }
+
+    /// Takes as much of `data` as there is room for, and returns the number of bytes.
+    ///
+    /// # Errors
+    /// If there is no such socket, or it is not open for writing.
+    pub fn write(&mut self, id: SocketId, data: &mut Bytes) -> Result<u32, SocketError> {
+        let socket = self.sockets.get_mut(&id).ok_or(SocketError::NoSuchSocket)?;
+        if let Some(reason) = socket.closed {
+            return Err(SocketError::Closed(reason));
+        }
+        let taken = socket.connection.streams().write(Sid::PLAIN, data).map_err(|_| SocketError::NotOpen)?;
+        self.touch(id);
+        Ok(taken)
+    }
+
+    /// Closes the sending side after what was written.
+    pub fn close(&mut self, id: SocketId) {
+        self.command(id, Connection::close);
+    }
+
+    /// Ends the connection with a reset.
+    pub fn abort(&mut self, id: SocketId) {
+        self.command(id, Connection::abort);
+    }
+
+    fn command(&mut self, id: SocketId, act: fn(&mut Connection<Bytes>)) {
+        if let Some(socket) = self.sockets.get_mut(&id) {
+            act(&mut socket.connection);
+            self.touch(id);
+        }
+    }
+
+    /// The application lets go of a socket. What was written is still sent; data that nobody has read or that arrives from now on resets the connection,
+    /// so that the peer knows ([rfc-2525] sec. 2.17).
+    pub fn release(&mut self, id: SocketId) {
+        let Some(socket) = self.sockets.get_mut(&id) else { return };
+        socket.is_released = true;
+        if socket.closed.is_some() {
+            return self.remove(id);
+        }
+        socket.connection.close();
+        self.touch(id);
+    }
+
+    /// A snapshot of a socket's path.
+    pub fn path(&self, id: SocketId) -> Option<PathReport> {
+        self.sockets.get(&id)?.connection.path(PathId::FIRST)
+    }
+
+    /// The ends of a socket.
+    pub fn ends(&self, id: SocketId) -> Option<FourTuple> {
+        self.sockets.get(&id).map(|socket| socket.tuple)
+    }
+
+    /// The state of a socket's connection.
+    pub fn state(&self, id: SocketId) -> Option<State> {
+        self.sockets.get(&id).map(|socket| socket.connection.state())
+    }
+
+    /// Why a socket's connection is over; `None` if it is not.
+    pub fn closed(&self, id: SocketId) -> Option<CloseReason> {
+        self.sockets.get(&id).and_then(|socket| socket.closed)
+    }
+
+    /// The number of sockets.
+    pub fn len(&self) -> usize {
+        self.sockets.len()
+    }
+
+    /// Whether there are no sockets.
+    pub fn is_empty(&self) -> bool {
+        self.sockets.is_empty()
+    }
+
+    /// The counters.
+    pub fn tally(&self) -> StackTally {
+        self.tally
+    }
+
+    /// The next event.
+    pub fn poll_event(&mut self) -> Option<SocketEvent> {
+        self.events.pop_front()
+    }
+
+    /// When to call [`Stack::handle_timeout`]; [`Time::NEVER`] if there is no deadline.
+    pub fn poll_timeout(&self) -> Time {
+        self.timers.first().map_or(Time::NEVER, |&(time, _)| time)
+    }
+
+    /// Handles the timeouts until now.
+    pub fn handle_timeout(&mut self, now: Time) {
+        while let Some(&(time, id)) = self.timers.first().filter(|(time, _)| *time <= now) {
+            self.timers.remove(&(time, id));
+            if let Some(socket) = self.sockets.get_mut(&id) {
+                socket.timer = Time::NEVER;
+                socket.connection.handle_timeout(now);
+                self.touch(id);
+            }
+        }
+    }
+
+    /// Appends the next IP packet to `out`; false if there is none now.
+    pub fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> bool {
+        match self.answers.pop_front() {
+            Some(Answer::Segment(tuple, segment)) => {
+                packet::write_segment(tuple, None, &segment, out);
+                return true;
+            }
+            Some(Answer::Pong(tuple, ping)) => {
+                packet::write_pong(tuple, &ping, out);
+                return true;
+            }
+            None => {}
+        }
+        while let Some(&id) = self.busy.front() {
+            let Some(socket) = self.sockets.get_mut(&id) else {
+                self.busy.pop_front();
+                continue;
+            };
+            if let Some(Transmit { tuple, mut segment, ecn, .. }) = socket.connection.poll_transmit(now) {
+                // The receiver need not wait for more of a burst: [rfc-9293] sec. 3.9.1.2.
+                let has_data = !segment.content.is_empty();
+                if has_data && segment.content.len() < u32::from(self.settings.connection.mss) {
+                    segment.header.flags = segment.header.flags | Flags::PSH;
+                }
+                packet::write_segment(tuple, ecn, &segment, out);
+                // The others' turn.
+                self.busy.rotate_left(1);
+                return true;
+            }
+            self.busy.pop_front();
+            socket.is_busy = false;
+            self.settle(id);
+        }
+        false
+    }
+
+    /// A socket has had an input.
+    fn touch(&mut self, id: SocketId) {
+        if let Some(socket) = self.sockets.get_mut(&id)
+            && !socket.is_busy
+        {
+            socket.is_busy = true;
+            self.busy.push_back(id);
+        }
+    }
+
+    /// A socket has sent what it could: takes its events and its deadline.
+    fn settle(&mut self, id: SocketId) {
+        let Some(socket) = self.sockets.get_mut(&id) else { return };
+        while let Some(event) = socket.connection.poll_event() {
+            match event {
+                Event::Established { .. } => match socket.listener {
+                    Some(port) => {
+                        if let Some(listener) = self.listeners.get_mut(&port) {
+                            listener.ready.push_back(id);
+                        }
+                        self.events.push_back(SocketEvent::Incoming(port));
+                    }
+                    None => self.events.push_back(SocketEvent::Established(id)),
+                },
+                Event::Readable(_) | Event::PeerClosed => self.events.push_back(SocketEvent::Readable(id)),
+                Event::Writable(_) => self.events.push_back(SocketEvent::Writable(id)),
+                Event::Closed(reason) => {
+                    let reason = if socket.is_port_closed { CloseReason::PortClosed } else { reason };
+                    socket.closed = Some(reason);
+                    self.events.push_back(SocketEvent::Closed(id, reason));
+                }
+                Event::Finished(_)
+                | Event::Stopped { .. }
+                | Event::PathValidated(_)
+                | Event::PathFailed(_)
+                | Event::PathRestored(_)
+                | Event::PathGone(_)
+                | Event::Stalled => {}
+            }
+        }
+        let timer = socket.connection.poll_timeout();
+        if timer != socket.timer {
+            self.timers.remove(&(socket.timer, id));
+            socket.timer = timer;
+            if timer != Time::NEVER {
+                self.timers.insert((timer, id));
+            }
+        }
+        let is_unread = socket.is_released && has_data(&mut socket.connection);
+        if socket.closed.is_some() {
+            self.by_tuple.remove(&socket.tuple);
+            let port = socket.listener;
+            if socket.is_released {
+                self.remove(id);
+            } else if let Some(port) = port {
+                // Nobody has accepted it. What it has received may still be read.
+                let listener = self.listeners.get_mut(&port);
+                if listener.is_none_or(|listener| !listener.ready.contains(&id)) {
+                    self.remove(id);
+                }
+            }
+        } else if is_unread {
+            self.abort(id);
+        }
+    }
+
+    /// A socket is gone for the network; the application may still read what it has received.
+    fn forget(&mut self, id: SocketId) {
+        if let Some(socket) = self.sockets.get_mut(&id) {
+            self.by_tuple.remove(&socket.tuple);
+            socket.connection.abort();
+            socket.closed = Some(CloseReason::Finished);
+            if socket.is_released {
+                self.remove(id);
+            }
+        }
+    }
+
+    fn remove(&mut self, id: SocketId) {
+        let Some(socket) = self.sockets.remove(&id) else { return };
+        self.timers.remove(&(socket.timer, id));
+        if self.by_tuple.get(&socket.tuple) == Some(&id) {
+            self.by_tuple.remove(&socket.tuple);
+        }
+        if let Some(listener) = socket.listener.and_then(|port| self.listeners.get_mut(&port)) {
+            listener.kept -= 1;
+            listener.ready.retain(|ready| *ready != id);
+        }
+    }
+}
+
+impl Socket {
+    /// Whether the segment begins a connection that succeeds this one in TIME-WAIT: a SYN beyond all that the peer has sent ([rfc-9293] sec. 3.6.1).
+    fn is_succeeded_by(&self, segment: &Segment<Bytes>) -> bool {
+        let is_syn = segment.has(Flags::SYN) && !segment.has(Flags::ACK) && !segment.has(Flags::RST);
+        let last = self.peer_initial.map(|initial| initial.plus(self.connection.received()));
+        is_syn && self.connection.state() == State::TimeWait && last.is_some_and(|last| last.is_before(segment.header.seq))
+    }
+}
+
+/// Whether data, other than the end, waits to be read.
+fn has_data(connection: &mut Connection<Bytes>) -> bool {
+    matches!(connection.streams().read(Sid::PLAIN, 1), Ok(Read::Data(_)))
+}
+
+/// Whether the address can be that of one host.
+fn is_host(end: Address) -> bool {
+    let is_multicast = match end.is_ipv4() {
+        true => end.address as u32 >> 28 >= 0xe || end.address as u32 == 0,
+        false => end.address >> 120 == 0xff || end.address == 0,
+    };
+    !is_multicast && end.port != 0
+}
+
+/// The number before this one.
+fn before(number: SeqNumber) -> SeqNumber {
+    SeqNumber(number.0.wrapping_sub(1))
+}
+
+/// [rfc-6335] sec. 6: dynamic ports.
+const PORT_FIRST: u16 = 49_152;
+const PORTS: u32 = 16_384;
+
+/// Answers that may wait to be sent. More are dropped: their senders retransmit.
+const ANSWERS_MAX: usize = 1024;
+
+/// For so long after the last cookie, an acknowledgement may be one of a cookie.
+const COOKIE_LIFE: Span = Span::from_secs(120);
+
+#[cfg(test)]
+mod tests;

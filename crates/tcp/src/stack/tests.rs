@@ -1,0 +1,360 @@
+//! Two stacks back to back, and a stack against strangers.
+
+use anabranch_cc::{Settings as Law, registry};
+use anabranch_proto::{AcknowledgementOptions, HandshakeOptions, wire};
+use anabranch_units::Span;
+use proptest::prelude::*;
+
+use super::*;
+use crate::packet::write_segment;
+
+const HERE: u128 = 0xffff_0a00_0001;
+const THERE: u128 = 0xffff_0a00_0002;
+const STRANGER: u128 = 0xffff_0a00_0003;
+const PORT: u16 = 80;
+
+fn end(address: u128, port: u16) -> Address {
+    Address { address, port }
+}
+
+fn stack(address: u128, backlog: usize) -> Stack {
+    let law = Law::default_for(registry::find("reno").unwrap());
+    let connection = Config { time_wait: Span::from_secs(60), ..Config::new(law) };
+    let settings = Settings { addresses: vec![address], connection, sockets_max: 2000, backlog };
+    Stack::new(settings, [address as u8; 32]).unwrap()
+}
+
+/// Two hosts and a network of 10 ms one way that loses each `loses`-th packet; none if it is zero.
+struct World {
+    now: Time,
+    hosts: [Stack; 2],
+    events: [Vec<SocketEvent>; 2],
+    flying: VecDeque<(Time, usize, Bytes)>,
+    loses: u64,
+    sent: u64,
+}
+
+impl World {
+    fn new(backlog: usize) -> Self {
+        let hosts = [stack(HERE, backlog), stack(THERE, backlog)];
+        Self { now: Time::ZERO + Span::from_secs(100), hosts, events: [vec![], vec![]], flying: VecDeque::new(), loses: 0, sent: 0 }
+    }
+
+    fn flush(&mut self) {
+        for host in 0..2 {
+            loop {
+                let mut out = vec![];
+                if !self.hosts[host].poll_transmit(self.now, &mut out) {
+                    break;
+                }
+                self.sent += 1;
+                if self.loses == 0 || !self.sent.is_multiple_of(self.loses) {
+                    self.flying.push_back((self.now + Span::from_millis(10), 1 - host, out.into()));
+                }
+            }
+            while let Some(event) = self.hosts[host].poll_event() {
+                self.events[host].push(event);
+            }
+        }
+    }
+
+    fn run(&mut self, span: Span) {
+        let until = self.now + span;
+        loop {
+            self.flush();
+            let arrival = self.flying.front().map_or(Time::NEVER, |packet| packet.0);
+            let timer = self.hosts.iter().map(Stack::poll_timeout).min().unwrap();
+            self.now = arrival.min(timer).max(self.now);
+            if self.now > until {
+                self.now = until;
+                return;
+            }
+            if arrival <= self.now {
+                let (_, host, packet) = self.flying.pop_front().unwrap();
+                self.hosts[host].handle_packet(self.now, &packet);
+            }
+            self.hosts.iter_mut().for_each(|host| host.handle_timeout(self.now));
+        }
+    }
+
+    fn connect(&mut self) -> SocketId {
+        self.hosts[0].connect(self.now, end(HERE, 0), end(THERE, PORT)).unwrap()
+    }
+
+    /// Connects, and returns both ends.
+    fn pair(&mut self) -> [SocketId; 2] {
+        let client = self.connect();
+        self.run(Span::from_millis(100));
+        [client, self.hosts[1].accept(PORT).expect("a connection")]
+    }
+}
+
+/// Sends `data` from one end and reads it at the other.
+fn transfer(world: &mut World, from: (usize, SocketId), to: (usize, SocketId), data: &Bytes) -> Vec<u8> {
+    let (mut rest, mut got) = (data.clone(), vec![]);
+    for _ in 0..20_000 {
+        if !rest.is_empty() {
+            world.hosts[from.0].write(from.1, &mut rest).unwrap();
+            if rest.is_empty() {
+                world.hosts[from.0].close(from.1);
+            }
+        }
+        world.run(Span::from_millis(5));
+        loop {
+            match world.hosts[to.0].read(to.1, u32::MAX).unwrap() {
+                Read::Data(data) => got.extend_from_slice(&data),
+                Read::End => return got,
+                Read::Nothing => break,
+                Read::Reset(_) => panic!("plain TCP has no such thing"),
+            }
+        }
+    }
+    panic!("{} of {} bytes", got.len(), data.len());
+}
+
+fn content(len: usize) -> Bytes {
+    (0..len).map(|at| (at * 7 + at / 251) as u8).collect()
+}
+
+#[test]
+fn every_byte_arrives_whatever_is_lost() {
+    for loses in [0, 20, 7] {
+        let mut world = World::new(16);
+        world.hosts[1].listen(PORT).unwrap();
+        let [client, server] = world.pair();
+        world.loses = loses;
+        let data = content(300_000);
+        assert!(transfer(&mut world, (0, client), (1, server), &data) == data, "there, {loses}");
+        assert!(transfer(&mut world, (1, server), (0, client), &data) == data, "back, {loses}");
+        world.loses = 0;
+        world.run(Span::from_secs(130));
+        assert_eq!(world.hosts[0].closed(client), Some(CloseReason::Finished));
+        assert_eq!(world.hosts[1].closed(server), Some(CloseReason::Finished));
+        for (host, id) in [(0, client), (1, server)] {
+            world.hosts[host].release(id);
+            assert!(world.hosts[host].is_empty());
+            assert_eq!(world.hosts[host].poll_timeout(), Time::NEVER);
+        }
+    }
+}
+
+#[test]
+fn port_without_listener_refuses() {
+    let mut world = World::new(16);
+    let client = world.connect();
+    world.run(Span::from_millis(100));
+    assert_eq!(world.hosts[0].closed(client), Some(CloseReason::Refused));
+    assert_eq!(world.hosts[1].tally().resets, 1);
+}
+
+/// With a backlog of 16, 50 connections come up: those beyond it by cookies, once there is a place.
+#[test]
+fn full_backlog_answers_with_cookies_that_open_connections() {
+    let mut world = World::new(16);
+    world.hosts[1].listen(PORT).unwrap();
+    let clients: Vec<_> = (0..50).map(|_| world.connect()).collect();
+    world.run(Span::from_millis(25));
+    assert_eq!(world.hosts[1].len(), 16, "the listener keeps no more");
+    assert_eq!(world.hosts[1].tally().cookies_sent, 34);
+    let mut servers = vec![];
+    for round in 0..400 {
+        while let Some(id) = world.hosts[1].accept(PORT) {
+            servers.push(id);
+        }
+        for &client in &clients {
+            // What is sent brings the acknowledgement of the cookie again.
+            if round == 5 {
+                world.hosts[0].write(client, &mut Bytes::from_static(b"hello")).unwrap();
+            }
+        }
+        world.run(Span::from_millis(50));
+    }
+    assert_eq!((servers.len(), world.hosts[1].tally().cookies_used), (50, 34));
+    for server in servers {
+        assert_eq!(world.hosts[1].read(server, 100), Ok(Read::Data(Bytes::from_static(b"hello"))));
+    }
+}
+
+/// A flood of SYNs from strangers takes no memory beyond the backlog, and a connection beside it comes up.
+#[test]
+fn flood_of_syns_leaves_the_listener_open() {
+    let mut world = World::new(8);
+    world.hosts[1].listen(PORT).unwrap();
+    let syn = |port| {
+        let tuple = FourTuple { local: end(STRANGER, port), remote: end(THERE, PORT) };
+        let options = Options::Handshake(HandshakeOptions { mss: Some(1460), ..HandshakeOptions::default() });
+        packet(tuple, Header { seq: SeqNumber(port.into()), flags: Flags::SYN, ..Header::default() }, options)
+    };
+    for port in 1..5000 {
+        world.hosts[1].handle_packet(world.now, &syn(port));
+        let mut out = vec![];
+        _ = world.hosts[1].poll_transmit(world.now, &mut out);
+    }
+    assert_eq!(world.hosts[1].len(), 8);
+    let client = world.connect();
+    world.run(Span::from_millis(100));
+    assert_eq!(world.hosts[0].state(client), Some(State::Established));
+}
+
+fn packet(tuple: FourTuple, header: Header, options: Options) -> Bytes {
+    let segment = Segment { header, options, stream_header: None, content: Content::Nothing };
+    let mut out = vec![];
+    write_segment(tuple, None, &segment, &mut out);
+    out.into()
+}
+
+/// [rfc-9293] sec. 3.6.1: in TIME-WAIT a SYN beyond the old numbers begins a new connection; an old one is answered by an acknowledgement.
+#[test]
+fn new_syn_in_time_wait_begins_a_connection() {
+    let mut world = World::new(16);
+    world.hosts[1].listen(PORT).unwrap();
+    let [client, server] = world.pair();
+    let from = world.hosts[0].ends(client).unwrap();
+    world.hosts[1].close(server);
+    world.run(Span::from_millis(100));
+    world.hosts[0].close(client);
+    world.run(Span::from_millis(100));
+    assert_eq!(world.hosts[1].state(server), Some(State::TimeWait));
+    world.hosts[0].release(client);
+    let first = world.hosts[0].connect(world.now, from.local, from.remote).unwrap();
+    world.run(Span::from_millis(100));
+    assert_eq!(world.hosts[0].state(first), Some(State::Established), "the clock of numbers has gone on");
+    let second = world.hosts[1].accept(PORT).unwrap();
+    assert_ne!(second, server);
+    assert_eq!(world.hosts[1].read(server, 1), Ok(Read::End));
+}
+
+/// [rfc-5927] sec. 4.1: who does not know a number in flight cannot end a connection, and no message ends one that is open.
+#[test]
+fn only_notice_about_flight_refuses_connection() {
+    for (known, state) in [(false, Some(State::SynSent)), (true, Some(State::Closed))] {
+        let mut world = World::new(16);
+        let client = world.connect();
+        let mut out = vec![];
+        assert!(world.hosts[0].poll_transmit(world.now, &mut out));
+        if !known {
+            // The number of the quoted segment.
+            out[27] ^= 1;
+        }
+        world.hosts[0].handle_packet(world.now, &unreachable_port(&out));
+        assert_eq!(world.hosts[0].state(client), state, "{known}");
+        world.flush();
+        assert_eq!(world.hosts[0].closed(client), known.then_some(CloseReason::PortClosed));
+    }
+    let mut world = World::new(16);
+    world.hosts[1].listen(PORT).unwrap();
+    let [client, _] = world.pair();
+    world.hosts[0].write(client, &mut Bytes::from_static(b"x")).unwrap();
+    let mut out = vec![];
+    assert!(world.hosts[0].poll_transmit(world.now, &mut out));
+    world.hosts[0].handle_packet(world.now, &unreachable_port(&out));
+    assert_eq!((world.hosts[0].tally().notices, world.hosts[0].state(client)), (1, Some(State::Established)));
+}
+
+/// The ICMP message that the port is closed, about this packet.
+fn unreachable_port(about: &[u8]) -> Bytes {
+    let mut message = [&[3, 3, 0, 0, 0, 0, 0, 0][..], &about[..28]].concat();
+    let sum = wire::internet_checksum(&[&message]);
+    message[2..4].copy_from_slice(&sum.to_be_bytes());
+    let header = etherparse::Ipv4Header::new(
+        message.len() as u16,
+        64,
+        etherparse::IpNumber::ICMP,
+        [10, 0, 0, 2],
+        [10, 0, 0, 1],
+    );
+    [&header.unwrap().to_bytes()[..], &message].concat().into()
+}
+
+#[test]
+fn ping_is_answered_alike() {
+    let mut host = stack(HERE, 1);
+    let mut message = vec![8, 0, 0, 0, 1, 2, 3, 4, 5];
+    let sum = wire::internet_checksum(&[&message]);
+    message[2..4].copy_from_slice(&sum.to_be_bytes());
+    let header =
+        etherparse::Ipv4Header::new(message.len() as u16, 64, etherparse::IpNumber::ICMP, [10, 0, 0, 2], [10, 0, 0, 1]);
+    let ping = [&header.unwrap().to_bytes()[..], &message].concat();
+    host.handle_packet(Time::ZERO, &ping.into());
+    let mut out = vec![];
+    assert!(host.poll_transmit(Time::ZERO, &mut out));
+    assert_eq!((&out[12..20], out[20], &out[24..]), (&[10, 0, 0, 1, 10, 0, 0, 2][..], 0, &message[4..]));
+    assert_eq!(wire::internet_checksum(&[&out[20..]]), 0);
+    assert_eq!(wire::internet_checksum(&[&out[..20]]), 0);
+}
+
+/// [rfc-2525] sec. 2.17: who writes to an end that nobody reads any more learns it.
+#[test]
+fn data_for_released_socket_resets() {
+    let mut world = World::new(16);
+    world.hosts[1].listen(PORT).unwrap();
+    let [client, server] = world.pair();
+    world.hosts[1].release(server);
+    world.run(Span::from_millis(100));
+    world.hosts[0].write(client, &mut Bytes::from_static(b"late")).unwrap();
+    world.run(Span::from_millis(100));
+    assert_eq!(world.hosts[0].closed(client), Some(CloseReason::Reset));
+    assert!(world.hosts[1].is_empty());
+}
+
+#[test]
+fn ended_listener_resets_what_nobody_has_accepted() {
+    let mut world = World::new(16);
+    world.hosts[1].listen(PORT).unwrap();
+    assert_eq!(world.hosts[1].listen(PORT), Err(SocketError::PortInUse));
+    let client = world.connect();
+    world.run(Span::from_millis(100));
+    world.hosts[1].unlisten(PORT);
+    world.run(Span::from_millis(100));
+    assert_eq!(world.hosts[0].closed(client), Some(CloseReason::Reset));
+    assert!(world.hosts[1].is_empty());
+}
+
+proptest! {
+    /// Nothing that a stranger sends makes a stack panic, and every answer is a packet.
+    #[test]
+    fn stranger_cannot_make_it_panic(
+        packets in prop::collection::vec(
+            (0u32..4, 0u32..4, any::<u16>(), any::<u32>(), prop::collection::vec(any::<u8>(), 0..80), any::<bool>()), 1..60,
+        ),
+    ) {
+        let mut host = stack(THERE, 2);
+        host.listen(PORT).unwrap();
+        let mut now = Time::ZERO + Span::from_secs(10);
+        for (seq, ack, bits, cut, bytes, is_raw) in packets {
+            let tuple = FourTuple { local: end(STRANGER, 1 + (cut % 3) as u16), remote: end(THERE, PORT) };
+            let flags = [Flags::SYN, Flags::ACK, Flags::FIN, Flags::RST]
+                .into_iter()
+                .enumerate()
+                .filter(|(bit, _)| bits >> bit & 1 == 1)
+                .fold(Flags::default(), |all, (_, flag)| all | flag);
+            let header = Header { seq: SeqNumber(seq), ack: SeqNumber(ack), flags, window: bits, ..Header::default() };
+            let options = match flags.contains(Flags::SYN) {
+                true => Options::Handshake(HandshakeOptions::default()),
+                false => Options::Acknowledgement(AcknowledgementOptions::default()),
+            };
+            let content = if bytes.is_empty() { Content::Nothing } else { Content::Data(Bytes::from(bytes.clone())) };
+            let segment = Segment { header, options, stream_header: None, content };
+            let mut out = vec![];
+            write_segment(tuple, None, &segment, &mut out);
+            if is_raw {
+                out = bytes;
+            } else if bits & 0x100 != 0 {
+                let at = cut as usize % out.len();
+                out[at] ^= (bits >> 9) as u8;
+            }
+            host.handle_packet(now, &out.into());
+            now = now + Span::from_millis(u64::from(cut % 700));
+            host.handle_timeout(now);
+            let mut out = vec![];
+            while host.poll_transmit(now, &mut out) {
+                prop_assert!(Packet::read(&std::mem::take(&mut out).into()).is_ok());
+            }
+            if let Some(id) = host.accept(PORT) {
+                _ = host.read(id, 10);
+                host.release(id);
+            }
+            prop_assert!(host.len() <= 2000);
+        }
+    }
+}
