@@ -1,0 +1,281 @@
+//! Our TCP and the kernel's, over a TUN device in a network namespace of the test's own. Without root or TUN the tests say so and pass.
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot set its stage shall stop there")]
+#![expect(clippy::print_stdout, reason = "whoever runs the tests shall know what was not tested")]
+
+use std::io::{Read as _, Write as _};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use anabranch_cc::{Settings as Law, registry};
+use anabranch_proto::Config;
+use anabranch_tcp::{Host, Settings};
+use anabranch_units::Span;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+/// Set for the run inside of the namespace.
+const INSIDE: &str = "ANABRANCH_INSIDE";
+const DEVICE: &str = "tcp0";
+const PORT: u16 = 80;
+
+/// The addresses of the kernel and of ours, by family.
+const V4: [&str; 2] = ["10.99.0.1", "10.99.0.2"];
+const V6: [&str; 2] = ["fd00:99::1", "fd00:99::2"];
+
+/// Whether this process has a namespace of its own; if not, runs the test in one.
+fn is_inside(test: &str) -> bool {
+    if std::env::var_os(INSIDE).is_some() {
+        return true;
+    }
+    let can = Command::new("unshare").args(["-n", "ip", "tuntap", "add", DEVICE, "mode", "tun"]).output();
+    if !can.as_ref().is_ok_and(|output| output.status.success()) {
+        println!("skipped: a TUN device in a network namespace needs root, iproute2 and /dev/net/tun");
+        return false;
+    }
+    let mut inner = Command::new("unshare");
+    inner.arg("-n").arg(std::env::current_exe().unwrap()).args([test, "--exact", "--nocapture"]).env(INSIDE, "1");
+    assert!(inner.status().unwrap().success(), "{test} failed in its namespace");
+    false
+}
+
+fn ip(arguments: &str) {
+    let output = Command::new("ip").args(arguments.split(' ')).output().unwrap();
+    assert!(output.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+fn sysctl(name: &str, value: &str) {
+    std::fs::write(format!("/proc/sys/net/ipv4/{name}"), value).unwrap();
+}
+
+/// A host behind the device; the kernel's addresses are on it.
+fn host(set: impl FnOnce(&mut Config)) -> Host {
+    let mut connection = Config::new(Law::default_for(registry::find("anabranch").unwrap()));
+    connection.time_wait = Span::from_secs(1);
+    // IPv6's header is 20 bytes longer.
+    connection.mss = 1440;
+    set(&mut connection);
+    let address = |text: &str| match text.parse().unwrap() {
+        IpAddr::V4(address) => address.to_ipv6_mapped().to_bits(),
+        IpAddr::V6(address) => address.to_bits(),
+    };
+    let settings = Settings { addresses: vec![address(V4[1]), address(V6[1])], connection, sockets_max: 4000, backlog: 128 };
+    let host = Host::open(DEVICE, settings, [9; 32]).unwrap();
+    ip("link set lo up");
+    ip(&format!("address add {}/24 dev {DEVICE}", V4[0]));
+    ip(&format!("address add {}/64 dev {DEVICE} nodad", V6[0]));
+    ip(&format!("link set {DEVICE} up txqueuelen 5000"));
+    host
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
+}
+
+fn content(len: usize) -> Vec<u8> {
+    (0..len).map(|at| (at * 7 + at / 251) as u8).collect()
+}
+
+fn remote(address: &str, port: u16) -> SocketAddr {
+    SocketAddr::new(address.parse().unwrap(), port)
+}
+
+/// Accepts connections, and sends back what arrives until the end.
+fn serve_echo(host: &Host) -> tokio::task::JoinHandle<()> {
+    let mut listener = host.listen(PORT).unwrap();
+    tokio::spawn(async move {
+        loop {
+            let stream = listener.accept().await;
+            tokio::spawn(async move {
+                let (mut from, mut to) = tokio::io::split(stream);
+                _ = tokio::io::copy(&mut from, &mut to).await;
+                _ = to.shutdown().await;
+            });
+        }
+    })
+}
+
+/// A client of the kernel that sends `data`, closes its side, and reads all that comes back.
+fn echo_by_kernel(address: &str, data: &[u8]) -> Vec<u8> {
+    let mut stream = TcpStream::connect(remote(address, PORT)).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    thread::scope(|scope| {
+        let mut writer = stream.try_clone().unwrap();
+        scope.spawn(move || {
+            writer.write_all(data).unwrap();
+            writer.shutdown(Shutdown::Write).unwrap();
+        });
+        let mut back = vec![];
+        stream.read_to_end(&mut back).unwrap();
+        back
+    })
+}
+
+/// The features of the kernel's TCP, as sysctls: timestamps, SACK, scaled windows, ECN.
+const FEATURES: [[&str; 4]; 4] = [["1", "1", "1", "1"], ["0", "1", "1", "2"], ["1", "0", "1", "0"], ["0", "0", "0", "0"]];
+
+fn set_features([timestamps, sack, scaling, ecn]: [&str; 4]) {
+    sysctl("tcp_timestamps", timestamps);
+    sysctl("tcp_sack", sack);
+    sysctl("tcp_window_scaling", scaling);
+    sysctl("tcp_ecn", ecn);
+}
+
+#[test]
+fn kernel_client_gets_every_byte_back() {
+    if !is_inside("kernel_client_gets_every_byte_back") {
+        return;
+    }
+    let runtime = runtime();
+    let _guard = runtime.enter();
+    for ours in [false, true] {
+        let host = host(|config| config.timestamps = ours);
+        let server = serve_echo(&host);
+        let data = content(3 << 20);
+        for features in FEATURES {
+            set_features(features);
+            for address in [V4[1], V6[1]] {
+                assert!(echo_by_kernel(address, &data) == data, "{address} {features:?} {ours}");
+            }
+        }
+        server.abort();
+        drop(host);
+        // The device goes with the last connection in TIME-WAIT.
+        thread::sleep(Duration::from_secs(3));
+    }
+}
+
+#[test]
+fn kernel_server_gets_every_byte_and_sees_the_end() {
+    if !is_inside("kernel_server_gets_every_byte_and_sees_the_end") {
+        return;
+    }
+    let runtime = runtime();
+    let host = runtime.block_on(async { host(|_| {}) });
+    for features in FEATURES {
+        set_features(features);
+        for [kernel, ours] in [V4, V6] {
+            let server = TcpListener::bind(remote(kernel, 0)).unwrap();
+            let port = server.local_addr().unwrap().port();
+            let reader = thread::spawn(move || {
+                let (mut stream, _) = server.accept().unwrap();
+                let mut got = vec![];
+                stream.read_to_end(&mut got).unwrap();
+                stream.write_all(&got[..1000]).unwrap();
+                got
+            });
+            let data = content(3 << 20);
+            let back = runtime.block_on(async {
+                let mut stream = host.connect(ours.parse().unwrap(), remote(kernel, port)).await.unwrap();
+                stream.write_all(&data).await.unwrap();
+                stream.shutdown().await.unwrap();
+                let mut back = vec![];
+                stream.read_to_end(&mut back).await.unwrap();
+                back
+            });
+            assert!(reader.join().unwrap() == data, "{kernel} {features:?}");
+            assert_eq!(back, data[..1000]);
+        }
+    }
+}
+
+/// Of packets both ways, each twentieth is lost.
+#[test]
+fn every_byte_arrives_with_five_percent_lost() {
+    if !is_inside("every_byte_arrives_with_five_percent_lost") {
+        return;
+    }
+    let rules = "table inet loss { chain in { type filter hook input priority 0; iifname \"tcp0\" numgen random mod 20 0 drop; }
+        chain out { type filter hook output priority 0; oifname \"tcp0\" numgen random mod 20 0 drop; } }";
+    let runtime = runtime();
+    let _guard = runtime.enter();
+    let host = host(|_| {});
+    _ = serve_echo(&host);
+    if !Command::new("nft").arg(rules).status().is_ok_and(|status| status.success()) {
+        println!("skipped: losses need nftables");
+        return;
+    }
+    let data = content(1 << 20);
+    for features in FEATURES {
+        set_features(features);
+        assert!(echo_by_kernel(V4[1], &data) == data, "{features:?}");
+    }
+}
+
+#[test]
+fn thousand_connections_at_once_are_served() {
+    if !is_inside("thousand_connections_at_once_are_served") {
+        return;
+    }
+    let runtime = runtime();
+    let _guard = runtime.enter();
+    let host = host(|_| {});
+    _ = serve_echo(&host);
+    let kernel = runtime.spawn(async {
+        let mut tasks = tokio::task::JoinSet::new();
+        for number in 0..1000_u32 {
+            tasks.spawn(async move {
+                let mut stream = tokio::net::TcpStream::connect(remote(V4[1], PORT)).await?;
+                stream.write_all(&number.to_be_bytes()).await?;
+                let back = stream.read_u32().await?;
+                stream.shutdown().await?;
+                Ok::<_, std::io::Error>(back == number)
+            });
+        }
+        let mut right = 0;
+        while let Some(done) = tasks.join_next().await {
+            right += usize::from(done.unwrap().unwrap());
+        }
+        right
+    });
+    assert_eq!(runtime.block_on(kernel).unwrap(), 1000);
+    println!("{:?}", host.tally());
+}
+
+#[test]
+fn refusal_and_reset_are_seen_by_both() {
+    if !is_inside("refusal_and_reset_are_seen_by_both") {
+        return;
+    }
+    let runtime = runtime();
+    let _guard = runtime.enter();
+    let host = host(|_| {});
+    // Nobody listens, here or there.
+    let refused = TcpStream::connect(remote(V4[1], 81)).unwrap_err();
+    assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused);
+    let refused = runtime.block_on(host.connect(V4[1].parse().unwrap(), remote(V4[0], 81))).unwrap_err();
+    assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused);
+    // Our reset.
+    let mut listener = host.listen(PORT).unwrap();
+    let mut stream = TcpStream::connect(remote(V4[1], PORT)).unwrap();
+    runtime.block_on(listener.accept()).abort();
+    assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), std::io::ErrorKind::ConnectionReset);
+    // The kernel's: it closes with unread data.
+    let server = TcpListener::bind(remote(V4[0], 82)).unwrap();
+    runtime.block_on(async {
+        let mut stream = host.connect(V4[1].parse().unwrap(), remote(V4[0], 82)).await.unwrap();
+        let (there, _) = server.accept().unwrap();
+        stream.write_all(b"unread").await.unwrap();
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        drop(there);
+        let error = stream.read(&mut [0]).await.unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
+    });
+}
+
+#[test]
+fn kernel_pings_our_addresses() {
+    if !is_inside("kernel_pings_our_addresses") {
+        return;
+    }
+    let runtime = runtime();
+    let _guard = runtime.enter();
+    let _host = host(|_| {});
+    for address in [V4[1], V6[1]] {
+        match Command::new("ping").args(["-c", "2", "-W", "2", address]).output() {
+            Ok(output) => assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout)),
+            Err(_) => println!("skipped: no ping"),
+        }
+    }
+}
