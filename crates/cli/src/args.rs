@@ -3,6 +3,7 @@
 pub(crate) mod kernel;
 pub(crate) mod link;
 pub(crate) mod network;
+pub(crate) mod tcp;
 pub(crate) mod ticket;
 
 use std::num::NonZeroUsize;
@@ -58,6 +59,9 @@ pub(crate) enum Command {
     /// Load congestion laws into the kernel, for the TCP connections of any program (Linux 6.4, root).
     #[command(subcommand)]
     Kernel(kernel::Kernel),
+    /// Speak TCP with any peer by our own TCP instead of the kernel's, over a TUN device (Linux, root).
+    #[command(subcommand)]
+    Tcp(tcp::Tcp),
     /// Create a key, or show its public key.
     #[command(subcommand)]
     Key(network::Key),

@@ -16,6 +16,7 @@ mod network;
 mod reproduce;
 mod sim;
 mod swarm;
+mod tcp;
 mod terminal;
 
 use std::process::ExitCode;
@@ -56,6 +57,7 @@ fn run(anabranch: Anabranch) -> Outcome {
         Command::Generate(command) => generate::generate(&command),
         Command::Link(command) => link::link(&command),
         Command::Kernel(command) => kernel::kernel(&command),
+        Command::Tcp(command) => tcp::tcp(&command),
         Command::Key(command) => network::key(&command),
         Command::Recv(args) => network::recv(&args),
         Command::Send(args) => network::send(&args),

@@ -87,7 +87,8 @@ mod tests {
     fn other_numbers_and_other_ends_are_no_cookies() {
         let (key, tuple) = (StackKey::new([7; 32]), FourTuple::default());
         let number = make(&key, seconds(0), tuple, PEER, Some(1460));
-        let valid = (0..32).filter(|bit| check(&key, seconds(0), tuple, PEER, SeqNumber(number.0 ^ 1 << bit)).is_some());
+        let valid =
+            (0..32).filter(|bit| check(&key, seconds(0), tuple, PEER, SeqNumber(number.0 ^ 1 << bit)).is_some());
         assert_eq!(valid.count(), 0);
         assert!(check(&key, seconds(0), tuple, SeqNumber(78), number).is_none());
         let mut other = tuple;

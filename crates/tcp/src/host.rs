@@ -21,7 +21,8 @@ use tokio::sync::Notify;
 use tun_rs::{AsyncDevice, DeviceBuilder};
 
 use crate::packet;
-use crate::stack::{Settings, SocketError, SocketEvent, SocketId, Stack, StackTally};
+use crate::socket::{Settings, SocketError, SocketEvent, SocketId, StackTally};
+use crate::stack::Stack;
 
 /// A host with addresses of its own behind a TUN device.
 #[derive(Clone, Debug)]
@@ -51,9 +52,9 @@ pub struct TcpStream {
 pub enum HostError {
     /// The device cannot be opened.
     Device {
-        /// Its name.
+        /// The name that was asked for.
         name: String,
-        /// The reason.
+        /// What the system says.
         error: io::Error,
     },
     /// The settings are invalid.
@@ -105,8 +106,7 @@ impl Host {
         let stack = Stack::new(settings, seed).map_err(HostError::Settings)?;
         let device = DeviceBuilder::new().name(name).enable(false).build_async();
         let device = device.map_err(|error| HostError::Device { name: name.to_owned(), error })?;
-        let inner =
-            Inner { stack, sockets: HashMap::new(), listeners: HashMap::new(), is_over: false, unsent: 0 };
+        let inner = Inner { stack, sockets: HashMap::new(), listeners: HashMap::new(), is_over: false, unsent: 0 };
         let shared = Arc::new(Shared { state: Mutex::new(inner), wake: Notify::new(), start: Instant::now() });
         tokio::spawn(drive(Arc::clone(&shared), device));
         Ok(Self { _alive: Arc::new(Alive(Arc::clone(&shared))), shared })
@@ -154,6 +154,14 @@ impl Host {
         Ok(stream)
     }
 
+    /// Waits until everything that was written has arrived, and every end, too; `most` at most. A program that ends before loses the rest.
+    pub async fn flush(&self, most: Duration) {
+        let until = Instant::now() + most;
+        while Instant::now() < until && !self.shared.lock().stack.is_quiet() {
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+    }
+
     /// The counters of the stack, and the packets that the device did not take.
     pub fn tally(&self) -> (StackTally, u64) {
         let inner = self.shared.lock();
@@ -182,7 +190,7 @@ impl Listener {
         .await
     }
 
-    /// The port.
+    /// The port of the host where it listens.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -416,6 +424,9 @@ const WRITE_MAX: usize = 65_536;
 
 /// How long the connections of a host that nobody holds any more may last.
 const LINGER: Duration = Duration::from_secs(60);
+
+/// How often [`Host::flush`] looks.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// A year, in ns: the timer of tokio takes no time that is much later.
 const FAR: u64 = 31_536_000_000_000_000;

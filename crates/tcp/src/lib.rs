@@ -12,7 +12,7 @@
 //!        packet              IPv4 and IPv6 around encoded segments                 packet
 //! ```
 //!
-//! A listener whose backlog is full answers with SYN cookies ([`cookie`]): it keeps nothing of a peer until that peer has shown that it gets our answers.
+//! A listener whose backlog is full answers with SYN cookies: it keeps nothing of a peer until that peer has shown that it gets our answers.
 //!
 //! Not here yet: streams between two of ours (MFast), several paths, path MTU discovery (IPv4 packets leave without DF, so that routers fragment them;
 //! IPv6 packets have at most 1280 bytes unless the caller knows better), urgent data (it is delivered in line, as [rfc-6093] recommends), TCP Fast Open.
@@ -22,9 +22,13 @@ mod cookie;
 mod host;
 mod key;
 mod packet;
+mod socket;
 mod stack;
+
+pub use anabranch_proto::{Config, ConfigError};
 
 #[cfg(target_os = "linux")]
 pub use self::host::{Host, HostError, Listener, TcpStream};
 pub use self::packet::{Body, Notice, NoticeKind, Packet, Unfit};
-pub use self::stack::{Settings, SocketError, SocketEvent, SocketId, Stack, StackTally};
+pub use self::socket::{Settings, SocketError, SocketEvent, SocketId, StackTally};
+pub use self::stack::Stack;

@@ -85,7 +85,8 @@ impl Packet {
         };
         let (remote, local) = (number(packet.source_addr()), number(packet.destination_addr()));
         let ecn = EcnCodepoint::from_bits(class);
-        let ends = FourTuple { local: Address { address: local, port: 0 }, remote: Address { address: remote, port: 0 } };
+        let ends =
+            FourTuple { local: Address { address: local, port: 0 }, remote: Address { address: remote, port: 0 } };
         let content = bytes.slice_ref(payload.payload);
         match payload.ip_number {
             IpNumber::TCP => {

@@ -12,92 +12,21 @@
 //!
 //! Everything that a stranger can make grow has a limit: sockets, the backlog of a listener, answers that wait to be sent.
 
+mod listener;
+
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use anabranch_proto::{
-    Address, CloseReason, Config, ConfigError, Connection, Content, EcnCodepoint, Event, Flags, FourTuple, Header,
-    Options, PathId, PathReport, Read, Segment, SeqNumber, Sid, State, Transmit,
+    Address, CloseReason, ConfigError, Connection, EcnCodepoint, Event, Flags, FourTuple, PathId, PathReport, Read,
+    Segment, SeqNumber, Sid, State, Transmit,
 };
-use anabranch_units::{Span, Time};
+use anabranch_units::Time;
 use bytes::Bytes;
 
-use crate::cookie;
+use self::listener::Listener;
 use crate::key::StackKey;
 use crate::packet::{self, Body, Notice, NoticeKind, Packet, Unfit};
-
-/// The settings of a stack.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// The addresses of the host; packets to others are dropped.
-    pub addresses: Vec<u128>,
-    /// The settings of connections. They speak plain TCP: the number of streams counts as zero.
-    pub connection: Config,
-    /// The largest number of sockets.
-    pub sockets_max: usize,
-    /// Connections that a listener keeps and nobody has accepted yet, half-open ones included. Beyond them it answers with cookies.
-    pub backlog: usize,
-}
-
-/// A socket of a stack. It is not reused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct SocketId(u64);
-
-/// Something that happened to a socket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SocketEvent {
-    /// A connection waits to be accepted at this port.
-    Incoming(u16),
-    /// The handshake is over.
-    Established(SocketId),
-    /// There is something to read, which may be the end.
-    Readable(SocketId),
-    /// There is room again after a write that was not taken whole.
-    Writable(SocketId),
-    /// The connection is over.
-    Closed(SocketId, CloseReason),
-}
-
-/// Why a call on a socket fails.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SocketError {
-    /// There is no such socket.
-    NoSuchSocket,
-    /// The connection is over, for this reason.
-    Closed(CloseReason),
-    /// The side of the connection is closed already.
-    NotOpen,
-    /// The stack has as many sockets as it may have.
-    TooMany,
-    /// The port is in use, or none is free.
-    PortInUse,
-    /// The address is none of the host.
-    NotOurs,
-    /// The settings of connections are invalid.
-    Config(ConfigError),
-}
-
-/// Counters of a stack.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct StackTally {
-    /// Packets that arrived.
-    pub packets: u64,
-    /// Of these: no TCP segment or ICMP message, or none that is right.
-    pub unfit: u64,
-    /// Of these: to an address that is not the host's.
-    pub not_ours: u64,
-    /// Resets for segments without a connection.
-    pub resets: u64,
-    /// SYNs that were answered with a cookie, and connections that cookies have opened.
-    pub cookies_sent: u64,
-    /// Connections that cookies have opened.
-    pub cookies_used: u64,
-    /// ICMP messages about a segment in flight, and of these that a packet was too long.
-    pub notices: u64,
-    /// ICMP messages that a packet was too long; path MTU discovery is not there yet.
-    pub too_big: u64,
-    /// Answers that were dropped because too many waited.
-    pub dropped: u64,
-}
+use crate::socket::{Settings, SocketError, SocketEvent, SocketId, StackTally};
 
 /// The sockets of a host.
 #[derive(Debug)]
@@ -113,6 +42,8 @@ pub struct Stack {
     /// Sockets that may have something to send.
     busy: VecDeque<SocketId>,
     timers: BTreeSet<(Time, SocketId)>,
+    /// Sockets in TIME-WAIT that the application has let go of, the oldest first; some are gone.
+    waiting: VecDeque<SocketId>,
     answers: VecDeque<Answer>,
     events: VecDeque<SocketEvent>,
     tally: StackTally,
@@ -135,16 +66,8 @@ struct Socket {
     is_port_closed: bool,
     /// The application has let go of it.
     is_released: bool,
-}
-
-#[derive(Debug, Default)]
-struct Listener {
-    /// Connections that were begun here and are not accepted.
-    kept: usize,
-    /// Those of them that are established.
-    ready: VecDeque<SocketId>,
-    /// When the last cookie was sent. Without one, no acknowledgement is tried as a cookie.
-    cookie_at: Option<Time>,
+    /// It is among those that give way.
+    is_waiting: bool,
 }
 
 #[derive(Debug)]
@@ -174,45 +97,11 @@ impl Stack {
             port,
             busy: VecDeque::new(),
             timers: BTreeSet::new(),
+            waiting: VecDeque::new(),
             answers: VecDeque::new(),
             events: VecDeque::new(),
             tally: StackTally::default(),
         })
-    }
-
-    /// Accepts connections to a port of the host.
-    ///
-    /// # Errors
-    /// If the port has a listener.
-    pub fn listen(&mut self, port: u16) -> Result<(), SocketError> {
-        if self.listeners.contains_key(&port) {
-            return Err(SocketError::PortInUse);
-        }
-        self.listeners.insert(port, Listener::default());
-        Ok(())
-    }
-
-    /// Ends a listener. Connections that nobody has accepted are reset.
-    pub fn unlisten(&mut self, port: u16) {
-        if self.listeners.remove(&port).is_none() {
-            return;
-        }
-        let waiting = self.sockets.iter().filter(|(_, socket)| socket.listener == Some(port)).map(|(&id, _)| id);
-        for id in waiting.collect::<Vec<_>>() {
-            self.abort(id);
-            self.release(id);
-        }
-    }
-
-    /// A connection that waits at a port.
-    pub fn accept(&mut self, port: u16) -> Option<SocketId> {
-        let listener = self.listeners.get_mut(&port)?;
-        let id = listener.ready.pop_front()?;
-        listener.kept -= 1;
-        if let Some(socket) = self.sockets.get_mut(&id) {
-            socket.listener = None;
-        }
-        Some(id)
     }
 
     /// Opens a connection from an address of the host; with port 0 from a free port.
@@ -223,7 +112,7 @@ impl Stack {
         if !self.settings.addresses.contains(&local.address) || local.is_ipv4() != remote.is_ipv4() {
             return Err(SocketError::NotOurs);
         }
-        if self.sockets.len() >= self.settings.sockets_max {
+        if !self.has_place() {
             return Err(SocketError::TooMany);
         }
         if local.port == 0 {
@@ -273,7 +162,11 @@ impl Stack {
             closed: None,
             is_port_closed: false,
             is_released: false,
+            is_waiting: false,
         };
+        if let Some(listener) = listener.and_then(|port| self.listeners.get_mut(&port)) {
+            listener.half_open += 1;
+        }
         self.sockets.insert(id, socket);
         self.by_tuple.insert(tuple, id);
         self.touch(id);
@@ -324,74 +217,6 @@ impl Stack {
         }
     }
 
-    /// A SYN has arrived at a listener.
-    fn begin(&mut self, now: Time, tuple: FourTuple, segment: Segment<Bytes>) {
-        let Some(listener) = self.listeners.get_mut(&tuple.local.port) else { return };
-        let peer = segment.header.seq;
-        if listener.kept >= self.settings.backlog || self.sockets.len() >= self.settings.sockets_max {
-            listener.cookie_at = Some(now);
-            let Options::Handshake(options) = segment.options else { return };
-            let number = cookie::make(&self.key, now, tuple, peer, options.mss);
-            let options = cookie::check(&self.key, now, tuple, peer, number).unwrap_or_default();
-            let syn = Segment { options: Options::Handshake(options), ..segment };
-            // What a connection would answer; it is forgotten at once.
-            if let Some((_, Transmit { segment, .. })) = self.answer_syn(now, tuple, number, syn) {
-                self.tally.cookies_sent += 1;
-                self.answer(Answer::Segment(tuple, segment));
-            }
-            return;
-        }
-        listener.kept += 1;
-        let initial = self.key.initial(now, tuple);
-        let secret = self.key.secret(tuple, self.next, initial);
-        let config = self.settings.connection.clone();
-        let Ok(mut connection) = Connection::listen(now, config, tuple, secret) else { return };
-        connection.handle_segment(now, tuple, segment);
-        self.insert(connection, tuple, initial, Some(peer), Some(tuple.local.port));
-    }
-
-    /// A new connection with this initial number, and its answer to a SYN.
-    fn answer_syn(
-        &self,
-        now: Time,
-        tuple: FourTuple,
-        initial: SeqNumber,
-        syn: Segment<Bytes>,
-    ) -> Option<(Connection<Bytes>, Transmit<Bytes>)> {
-        let secret = self.key.secret(tuple, self.next, initial);
-        let config = self.settings.connection.clone();
-        let mut connection = Connection::listen(now, config, tuple, secret).ok()?;
-        connection.handle_segment(now, tuple, syn);
-        let answer = connection.poll_transmit(now)?;
-        Some((connection, answer))
-    }
-
-    /// An acknowledgement has arrived at a listener. Returns whether it acknowledges a cookie.
-    fn redeem(&mut self, now: Time, tuple: FourTuple, segment: &Segment<Bytes>) -> bool {
-        let port = tuple.local.port;
-        let Some(listener) = self.listeners.get_mut(&port) else { return false };
-        if !listener.cookie_at.is_some_and(|at| now.since(at) < COOKIE_LIFE) {
-            return false;
-        }
-        let (peer, number) = (before(segment.header.seq), before(segment.header.ack));
-        let Some(options) = cookie::check(&self.key, now, tuple, peer, number) else { return false };
-        if listener.kept >= self.settings.backlog || self.sockets.len() >= self.settings.sockets_max {
-            // The peer takes the connection for open: its data is retransmitted until there is a place.
-            return true;
-        }
-        let header = Header { seq: peer, flags: Flags::SYN, window: segment.header.window, ..Header::default() };
-        let options = Options::Handshake(options);
-        let syn = Segment { header, options, stream_header: None, content: Content::Nothing };
-        let Some((mut connection, _)) = self.answer_syn(now, tuple, number, syn) else { return false };
-        connection.handle_segment(now, tuple, segment.clone());
-        self.tally.cookies_used += 1;
-        if let Some(listener) = self.listeners.get_mut(&port) {
-            listener.kept += 1;
-        }
-        self.insert(connection, tuple, number, Some(peer), Some(port));
-        true
-    }
-
     /// [rfc-5927] sec. 4.1: only a message about a segment in flight counts, and a connection that is open survives it ([rfc-1122] sec. 4.2.3.9 asks
     /// otherwise, and [rfc-5461] sec. 4.1 has the reason).
     fn handle_notice(&mut self, tuple: FourTuple, Notice { kind, seq }: Notice) {
@@ -413,6 +238,17 @@ impl Stack {
             NoticeKind::TooBig(_) => self.tally.too_big += 1,
             NoticeKind::PortUnreachable | NoticeKind::Unreachable | NoticeKind::TimeExceeded => {}
         }
+    }
+
+    /// Whether there may be another socket: the oldest in TIME-WAIT gives way.
+    fn has_place(&mut self) -> bool {
+        while self.sockets.len() >= self.settings.sockets_max {
+            match self.waiting.pop_front() {
+                Some(id) => self.remove(id),
+                None => return false,
+            }
+        }
+        true
     }
 
     fn answer(&mut self, answer: Answer) {
@@ -514,7 +350,13 @@ impl Stack {
         self.sockets.is_empty()
     }
 
-    /// The counters.
+    /// Whether everything that was written has arrived, and every end, too.
+    pub fn is_quiet(&self) -> bool {
+        let is_over = |socket: &Socket| matches!(socket.connection.state(), State::TimeWait | State::Closed);
+        self.answers.is_empty() && self.sockets.values().all(is_over)
+    }
+
+    /// The counters since the stack was made.
     pub fn tally(&self) -> StackTally {
         self.tally
     }
@@ -595,6 +437,7 @@ impl Stack {
                 Event::Established { .. } => match socket.listener {
                     Some(port) => {
                         if let Some(listener) = self.listeners.get_mut(&port) {
+                            listener.half_open -= 1;
                             listener.ready.push_back(id);
                         }
                         self.events.push_back(SocketEvent::Incoming(port));
@@ -624,6 +467,10 @@ impl Stack {
             if timer != Time::NEVER {
                 self.timers.insert((timer, id));
             }
+        }
+        if socket.is_released && !socket.is_waiting && socket.connection.state() == State::TimeWait {
+            socket.is_waiting = true;
+            self.waiting.push_back(id);
         }
         let is_unread = socket.is_released && has_data(&mut socket.connection);
         if socket.closed.is_some() {
@@ -657,13 +504,18 @@ impl Stack {
 
     fn remove(&mut self, id: SocketId) {
         let Some(socket) = self.sockets.remove(&id) else { return };
+        // They all wait for the same time, so those that are gone are the oldest.
+        while self.waiting.front().is_some_and(|id| !self.sockets.contains_key(id)) {
+            self.waiting.pop_front();
+        }
         self.timers.remove(&(socket.timer, id));
         if self.by_tuple.get(&socket.tuple) == Some(&id) {
             self.by_tuple.remove(&socket.tuple);
         }
         if let Some(listener) = socket.listener.and_then(|port| self.listeners.get_mut(&port)) {
-            listener.kept -= 1;
+            let before = listener.ready.len();
             listener.ready.retain(|ready| *ready != id);
+            listener.half_open -= usize::from(listener.ready.len() == before);
         }
     }
 }
@@ -673,7 +525,9 @@ impl Socket {
     fn is_succeeded_by(&self, segment: &Segment<Bytes>) -> bool {
         let is_syn = segment.has(Flags::SYN) && !segment.has(Flags::ACK) && !segment.has(Flags::RST);
         let last = self.peer_initial.map(|initial| initial.plus(self.connection.received()));
-        is_syn && self.connection.state() == State::TimeWait && last.is_some_and(|last| last.is_before(segment.header.seq))
+        is_syn
+            && self.connection.state() == State::TimeWait
+            && last.is_some_and(|last| last.is_before(segment.header.seq))
     }
 }
 
@@ -691,20 +545,12 @@ fn is_host(end: Address) -> bool {
     !is_multicast && end.port != 0
 }
 
-/// The number before this one.
-fn before(number: SeqNumber) -> SeqNumber {
-    SeqNumber(number.0.wrapping_sub(1))
-}
-
 /// [rfc-6335] sec. 6: dynamic ports.
 const PORT_FIRST: u16 = 49_152;
 const PORTS: u32 = 16_384;
 
 /// Answers that may wait to be sent. More are dropped: their senders retransmit.
 const ANSWERS_MAX: usize = 1024;
-
-/// For so long after the last cookie, an acknowledgement may be one of a cookie.
-const COOKIE_LIFE: Span = Span::from_secs(120);
 
 #[cfg(test)]
 mod tests;

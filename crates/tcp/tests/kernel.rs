@@ -60,7 +60,8 @@ fn host(set: impl FnOnce(&mut Config)) -> Host {
         IpAddr::V4(address) => address.to_ipv6_mapped().to_bits(),
         IpAddr::V6(address) => address.to_bits(),
     };
-    let settings = Settings { addresses: vec![address(V4[1]), address(V6[1])], connection, sockets_max: 4000, backlog: 128 };
+    let settings =
+        Settings { addresses: vec![address(V4[1]), address(V6[1])], connection, sockets_max: 4000, backlog: 128 };
     let host = Host::open(DEVICE, settings, [9; 32]).unwrap();
     ip("link set lo up");
     ip(&format!("address add {}/24 dev {DEVICE}", V4[0]));
@@ -113,7 +114,8 @@ fn echo_by_kernel(address: &str, data: &[u8]) -> Vec<u8> {
 }
 
 /// The features of the kernel's TCP, as sysctls: timestamps, SACK, scaled windows, ECN.
-const FEATURES: [[&str; 4]; 4] = [["1", "1", "1", "1"], ["0", "1", "1", "2"], ["1", "0", "1", "0"], ["0", "0", "0", "0"]];
+const FEATURES: [[&str; 4]; 4] =
+    [["1", "1", "1", "1"], ["0", "1", "1", "2"], ["1", "0", "1", "0"], ["0", "0", "0", "0"]];
 
 fn set_features([timestamps, sack, scaling, ecn]: [&str; 4]) {
     sysctl("tcp_timestamps", timestamps);

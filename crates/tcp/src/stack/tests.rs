@@ -1,7 +1,7 @@
 //! Two stacks back to back, and a stack against strangers.
 
 use anabranch_cc::{Settings as Law, registry};
-use anabranch_proto::{AcknowledgementOptions, HandshakeOptions, wire};
+use anabranch_proto::{AcknowledgementOptions, Config, Content, HandshakeOptions, Header, Options, wire};
 use anabranch_units::Span;
 use proptest::prelude::*;
 
@@ -37,7 +37,14 @@ struct World {
 impl World {
     fn new(backlog: usize) -> Self {
         let hosts = [stack(HERE, backlog), stack(THERE, backlog)];
-        Self { now: Time::ZERO + Span::from_secs(100), hosts, events: [vec![], vec![]], flying: VecDeque::new(), loses: 0, sent: 0 }
+        Self {
+            now: Time::ZERO + Span::from_secs(100),
+            hosts,
+            events: [vec![], vec![]],
+            flying: VecDeque::new(),
+            loses: 0,
+            sent: 0,
+        }
     }
 
     fn flush(&mut self) {
@@ -191,9 +198,28 @@ fn flood_of_syns_leaves_the_listener_open() {
         _ = world.hosts[1].poll_transmit(world.now, &mut out);
     }
     assert_eq!(world.hosts[1].len(), 8);
-    let client = world.connect();
+    let [client, server] = world.pair();
+    world.hosts[0].write(client, &mut Bytes::from_static(b"hello")).unwrap();
     world.run(Span::from_millis(100));
-    assert_eq!(world.hosts[0].state(client), Some(State::Established));
+    assert_eq!(world.hosts[1].read(server, 100), Ok(Read::Data(Bytes::from_static(b"hello"))));
+}
+
+/// Connections in TIME-WAIT give way to new ones when all sockets are in use.
+#[test]
+fn full_stack_drops_the_oldest_time_wait() {
+    let mut world = World::new(16);
+    world.hosts[1].settings.sockets_max = 20;
+    world.hosts[1].listen(PORT).unwrap();
+    for _ in 0..100 {
+        let [client, server] = world.pair();
+        world.hosts[1].release(server);
+        world.run(Span::from_millis(50));
+        world.hosts[0].release(client);
+        world.run(Span::from_millis(50));
+        assert!(world.hosts[1].len() <= 20);
+    }
+    assert_eq!(world.hosts[1].tally().cookies_sent, 0);
+    assert_eq!(world.hosts[1].len(), 20);
 }
 
 fn packet(tuple: FourTuple, header: Header, options: Options) -> Bytes {
@@ -256,13 +282,8 @@ fn unreachable_port(about: &[u8]) -> Bytes {
     let mut message = [&[3, 3, 0, 0, 0, 0, 0, 0][..], &about[..28]].concat();
     let sum = wire::internet_checksum(&[&message]);
     message[2..4].copy_from_slice(&sum.to_be_bytes());
-    let header = etherparse::Ipv4Header::new(
-        message.len() as u16,
-        64,
-        etherparse::IpNumber::ICMP,
-        [10, 0, 0, 2],
-        [10, 0, 0, 1],
-    );
+    let header =
+        etherparse::Ipv4Header::new(message.len() as u16, 64, etherparse::IpNumber::ICMP, [10, 0, 0, 2], [10, 0, 0, 1]);
     [&header.unwrap().to_bytes()[..], &message].concat().into()
 }
 
@@ -344,7 +365,7 @@ proptest! {
                 out[at] ^= (bits >> 9) as u8;
             }
             host.handle_packet(now, &out.into());
-            now = now + Span::from_millis(u64::from(cut % 700));
+            now += Span::from_millis(u64::from(cut % 700));
             host.handle_timeout(now);
             let mut out = vec![];
             while host.poll_transmit(now, &mut out) {

@@ -1,0 +1,212 @@
+//! The commands, over `anabranch_tcp::Host`.
+
+use std::io;
+use std::net::IpAddr;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anabranch_cc::{Settings as Law, registry};
+use anabranch_tcp::{Config, Host, HostError, Settings};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, copy, copy_bidirectional, split};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+
+use crate::args::tcp::{Connect, Device, From, Listen, Proxy, Tcp, To};
+use crate::failure::{Failure, Outcome};
+use crate::network;
+
+/// Runs a command.
+pub(crate) fn tcp(command: &Tcp) -> Outcome {
+    network::block_on(async {
+        match command {
+            Tcp::Listen(args) => listen(args).await,
+            Tcp::Connect(args) => connect(args).await,
+            Tcp::Proxy(args) => proxy(args).await,
+        }
+    })
+}
+
+async fn listen(args: &Listen) -> Outcome {
+    let host = open(&args.device)?;
+    let mut listener =
+        host.listen(args.port).map_err(|error| Failure::failed(format!("port {}: {error}", args.port)))?;
+    for address in &args.device.addresses {
+        anstream::eprintln!("waits at {address} port {}", args.port);
+    }
+    let stream = listener.accept().await;
+    anstream::eprintln!("connected to {}", stream.peer_addr());
+    pipe(&host, stream).await
+}
+
+async fn connect(args: &Connect) -> Outcome {
+    let host = open(&args.device)?;
+    let stream = dial(&host, &args.device.addresses, args.peer).await.map_err(Failure::failed)?;
+    pipe(&host, stream).await
+}
+
+/// A connection to `peer` from our address of its family.
+async fn dial(
+    host: &Host,
+    addresses: &[IpAddr],
+    peer: std::net::SocketAddr,
+) -> Result<anabranch_tcp::TcpStream, String> {
+    let local = addresses.iter().find(|address| address.is_ipv4() == peer.is_ipv4());
+    let local = local.ok_or_else(|| format!("{peer}: we have no address of that family: name one by --address"))?;
+    host.connect(*local, peer).await.map_err(|error| format!("{peer}: {error}"))
+}
+
+/// Standard input to the peer, and the peer's data to standard output, until both have ended.
+async fn pipe(host: &Host, stream: anabranch_tcp::TcpStream) -> Outcome {
+    let (mut from, mut to) = split(stream);
+    let there = async {
+        copy(&mut tokio::io::stdin(), &mut to).await?;
+        to.shutdown().await
+    };
+    let back = async {
+        let mut out = tokio::io::stdout();
+        copy(&mut from, &mut out).await?;
+        out.flush().await
+    };
+    let result = tokio::try_join!(there, back);
+    drop((from, to));
+    host.flush(FLUSH).await;
+    result.map(|_| ()).map_err(|error| Failure::failed(format!("the connection is broken: {error}")))
+}
+
+async fn proxy(args: &Proxy) -> Outcome {
+    if let (From::Kernel(_), To::Kernel(_)) = (&args.from, &args.to) {
+        return Err(Failure::usage("one of --from and --to must be ours: tcp:PORT or tcp:ADDRESS:PORT"));
+    }
+    let host = open(&args.device)?;
+    let door = Door::open(&host, args.from).await?;
+    let target = Arc::new((host, args.to.clone(), args.device.addresses.clone()));
+    let places = Arc::new(Semaphore::new(args.connections as usize));
+    let mut door = door;
+    anstream::eprintln!("passes connections on");
+    loop {
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return Ok(()) };
+        let Some(stream) = door.next().await else { continue };
+        let target = Arc::clone(&target);
+        tokio::spawn(async move {
+            if let Err(message) = pass_on(stream, &target).await {
+                anstream::eprintln!("{message}");
+            }
+            drop(place);
+        });
+    }
+}
+
+/// A connection that can be read and written.
+trait Both: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Both for T {}
+
+/// Where connections come from.
+enum Door {
+    Ours(anabranch_tcp::Listener),
+    Kernel(TcpListener),
+}
+
+impl Door {
+    async fn open(host: &Host, from: From) -> Result<Self, Failure> {
+        match from {
+            From::Ours(port) => {
+                host.listen(port).map(Self::Ours).map_err(|error| Failure::failed(format!("port {port}: {error}")))
+            }
+            From::Kernel(at) => {
+                let listener = TcpListener::bind(at).await;
+                listener.map(Self::Kernel).map_err(|error| Failure::failed(format!("{at}: {error}")))
+            }
+        }
+    }
+
+    /// The next connection. The kernel may refuse one, such as when it has no more descriptors; that passes.
+    async fn next(&mut self) -> Option<Box<dyn Both>> {
+        match self {
+            Self::Ours(listener) => Some(Box::new(listener.accept().await)),
+            Self::Kernel(listener) => match listener.accept().await {
+                Ok((stream, _)) => Some(Box::new(stream)),
+                Err(_) => {
+                    tokio::time::sleep(PAUSE).await;
+                    None
+                }
+            },
+        }
+    }
+}
+
+/// Opens the other side of a connection, and copies until both have ended.
+async fn pass_on(mut from: Box<dyn Both>, target: &(Host, To, Vec<IpAddr>)) -> Result<(), String> {
+    let (host, to, addresses) = target;
+    let mut to: Box<dyn Both> = match to {
+        To::Ours(peer) => Box::new(dial(host, addresses, *peer).await?),
+        To::Kernel(name) => Box::new(TcpStream::connect(name).await.map_err(|error| format!("{name}: {error}"))?),
+    };
+    // A side that breaks breaks the other: both are dropped.
+    _ = copy_bidirectional(&mut from, &mut to).await;
+    Ok(())
+}
+
+/// Opens the device, gives it the kernel's addresses, and starts our host behind it.
+fn open(args: &Device) -> Result<Host, Failure> {
+    let row = registry::find(&args.law).map_err(|error| Failure::usage(error.to_string()))?;
+    let mut connection = Config::new(Law::default_for(row));
+    let has_v6 = args.addresses.iter().any(IpAddr::is_ipv6);
+    // The device has an MTU of 1500 bytes.
+    connection.mss = if has_v6 { 1440 } else { 1460 };
+    connection.timestamps = true;
+    // Many connections are slow or idle: buffers grow where they are used.
+    (connection.receive_buffer, connection.receive_buffer_max) = (BUFFER, 64 * BUFFER);
+    (connection.send_buffer, connection.send_buffer_max) = (BUFFER, 64 * BUFFER);
+    let address = |address: &IpAddr| match address {
+        IpAddr::V4(address) => address.to_ipv6_mapped().to_bits(),
+        IpAddr::V6(address) => address.to_bits(),
+    };
+    let addresses = args.addresses.iter().map(address).collect();
+    let mut seed = [0; 32];
+    getrandom::fill(&mut seed).map_err(|error| Failure::failed(format!("no random numbers: {error}")))?;
+    let settings = Settings { addresses, connection, sockets_max: SOCKETS_MAX, backlog: BACKLOG };
+    let host = Host::open(args.device.as_str(), settings, seed).map_err(|error| match &error {
+        HostError::Device { error: cause, .. } if cause.kind() == io::ErrorKind::PermissionDenied => {
+            Failure::usage(format!("{error}: run it as root, or with CAP_NET_ADMIN"))
+        }
+        HostError::Device { error: cause, .. } if cause.kind() == io::ErrorKind::NotFound => {
+            Failure::usage(format!("{error}: load the kernel's module with modprobe tun"))
+        }
+        HostError::Device { .. } => Failure::usage(error.to_string()),
+        HostError::Settings(_) => Failure::failed(error.to_string()),
+    })?;
+    if !args.as_is {
+        for prefix in &args.kernel {
+            ip(&["address", "replace", &prefix.to_string(), "dev", args.device.as_str(), "nodad"])?;
+        }
+        ip(&["link", "set", args.device.as_str(), "up", "txqueuelen", "5000"])?;
+    }
+    Ok(host)
+}
+
+fn ip(arguments: &[&str]) -> Outcome {
+    let output = Command::new("ip").args(arguments).output();
+    let output = output.map_err(|error| Failure::failed(format!("ip: {error}: apt-get install iproute2")))?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(Failure::failed(format!(
+            "ip {}: {}",
+            arguments.join(" "),
+            String::from_utf8_lossy(&output.stderr).trim()
+        ))),
+    }
+}
+
+/// Sockets and waiting connections of our host.
+const SOCKETS_MAX: usize = 100_000;
+const BACKLOG: usize = 1024;
+
+/// Bytes of the buffers of a connection at its begin.
+const BUFFER: u64 = 256 << 10;
+
+/// After the last byte, the time for it to arrive.
+const FLUSH: Duration = Duration::from_secs(10);
+
+/// After the kernel has refused to accept.
+const PAUSE: Duration = Duration::from_millis(100);

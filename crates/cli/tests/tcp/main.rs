@@ -1,0 +1,137 @@
+//! `anabranch tcp`, as programs of the kernel's TCP see it, in a network namespace of the test's own. Without root or TUN the tests say so and pass.
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot set its stage shall stop there")]
+#![expect(clippy::print_stdout, reason = "whoever runs the tests shall know what was not tested")]
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
+
+/// Set for the run inside of the namespace.
+const INSIDE: &str = "ANABRANCH_INSIDE";
+
+/// Whether this process has a namespace of its own; if not, runs the test in one.
+fn is_inside(test: &str) -> bool {
+    if std::env::var_os(INSIDE).is_some() {
+        return true;
+    }
+    let can = Command::new("unshare").args(["-n", "ip", "tuntap", "add", "tcp0", "mode", "tun"]).output();
+    if !can.is_ok_and(|output| output.status.success()) {
+        println!("skipped: a TUN device in a network namespace needs root, iproute2 and /dev/net/tun");
+        return false;
+    }
+    let mut inner = Command::new("unshare");
+    inner.args(["-n", "--kill-child", "sh", "-c", "ip link set lo up && exec \"$@\"", "sh"]);
+    let status =
+        inner.arg(std::env::current_exe().unwrap()).args([test, "--exact", "--nocapture"]).env(INSIDE, "1").status();
+    assert!(status.unwrap().success(), "{test} failed in its namespace");
+    false
+}
+
+/// A running `anabranch tcp`, which is stopped at the end.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        _ = self.0.kill();
+        _ = self.0.wait();
+    }
+}
+
+fn tcp(arguments: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_anabranch"));
+    command.arg("tcp").args(arguments.split(' ')).stdin(Stdio::null());
+    command
+}
+
+/// Starts it, and waits for the first line that it says.
+fn start(command: &mut Command) -> Running {
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    assert!(!line.starts_with("error"), "{line}");
+    Running(child)
+}
+
+fn output(arguments: &str) -> Output {
+    tcp(arguments).output().unwrap()
+}
+
+/// A server that answers each connection with the same, and closes.
+fn serve(at: &str, answer: &'static [u8]) {
+    let listener = TcpListener::bind(at).unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            _ = stream.read(&mut [0; 1000]);
+            _ = stream.write_all(answer);
+        }
+    });
+}
+
+fn ask(at: &str) -> Vec<u8> {
+    let mut stream = TcpStream::connect(at).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    stream.write_all(b"?").unwrap();
+    stream.shutdown(Shutdown::Write).unwrap();
+    let mut got = vec![];
+    stream.read_to_end(&mut got).unwrap();
+    got
+}
+
+/// The first commands of docs/tcp.md: a server of the kernel's behind our TCP; and the other way.
+#[test]
+fn proxy_passes_connections_on_both_ways() {
+    if !is_inside("proxy_passes_connections_on_both_ways") {
+        return;
+    }
+    serve("127.0.0.1:8000", b"from the server");
+    let page = include_str!("../../../../docs/tcp.md");
+    let first = "tcp proxy --from tcp:80 --to 127.0.0.1:8000";
+    assert!(page.contains(first), "the page has the command");
+    let ours = start(&mut tcp(first.strip_prefix("tcp ").unwrap()));
+    for _ in 0..20 {
+        assert_eq!(ask("10.99.0.2:80"), b"from the server");
+    }
+    serve("10.99.0.1:8001", b"from a far one");
+    let second =
+        "proxy --from 127.0.0.1:9000 --to tcp:10.99.0.1:8001 --device other --address 10.98.0.2 --kernel 10.98.0.1/24";
+    let theirs = start(&mut tcp(second));
+    assert_eq!(ask("127.0.0.1:9000"), b"from a far one");
+    drop((ours, theirs));
+}
+
+#[test]
+fn connect_pipes_standard_input_and_output() {
+    if !is_inside("connect_pipes_standard_input_and_output") {
+        return;
+    }
+    let listening = start(tcp("listen 80").stdin(Stdio::piped()).stdout(Stdio::piped()));
+    let mut child = listening;
+    child.0.stdin.take().unwrap().write_all(b"to you").unwrap();
+    assert_eq!(ask("10.99.0.2:80"), b"to you");
+    let mut got = String::new();
+    child.0.stdout.take().unwrap().read_to_string(&mut got).unwrap();
+    assert_eq!(got, "?");
+    assert!(child.0.wait().unwrap().success());
+    let refused = output("connect 10.99.0.1:8009");
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("10.99.0.1:8009: connection refused"));
+}
+
+#[test]
+fn wrong_arguments_are_told() {
+    for (arguments, message) in [
+        ("proxy --from 127.0.0.1:1 --to 127.0.0.1:2", "one of --from and --to must be ours"),
+        ("connect 10.99.0.1", "invalid socket address"),
+        ("listen 0", "0 is not in"),
+        ("listen 80 --device ../x", "a device has a name"),
+    ] {
+        let told = output(arguments);
+        assert_eq!(told.status.code(), Some(2), "{arguments}");
+        let text = String::from_utf8_lossy(&told.stderr).into_owned();
+        assert!(text.contains(message), "{arguments}: {text}");
+    }
+}

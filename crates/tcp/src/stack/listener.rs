@@ -1,0 +1,130 @@
+//! Listeners: connections that wait to be accepted, and cookies when there is no place for them.
+
+use std::collections::VecDeque;
+
+use anabranch_proto::{Connection, Content, Flags, FourTuple, Header, Options, Segment, SeqNumber, Transmit};
+use anabranch_units::{Span, Time};
+use bytes::Bytes;
+
+use super::{Answer, Stack};
+use crate::cookie;
+use crate::socket::{SocketError, SocketId};
+
+#[derive(Debug, Default)]
+pub(super) struct Listener {
+    /// Connections whose handshake is not over.
+    pub(super) half_open: usize,
+    /// Those that wait to be accepted.
+    pub(super) ready: VecDeque<SocketId>,
+    /// When the last cookie was sent. Without one, no acknowledgement is tried as a cookie.
+    cookie_at: Option<Time>,
+}
+
+impl Stack {
+    /// Accepts connections to a port of the host.
+    ///
+    /// # Errors
+    /// If the port has a listener.
+    pub fn listen(&mut self, port: u16) -> Result<(), SocketError> {
+        if self.listeners.contains_key(&port) {
+            return Err(SocketError::PortInUse);
+        }
+        self.listeners.insert(port, Listener::default());
+        Ok(())
+    }
+
+    /// Ends a listener. Connections that nobody has accepted are reset.
+    pub fn unlisten(&mut self, port: u16) {
+        if self.listeners.remove(&port).is_none() {
+            return;
+        }
+        let waiting = self.sockets.iter().filter(|(_, socket)| socket.listener == Some(port)).map(|(&id, _)| id);
+        for id in waiting.collect::<Vec<_>>() {
+            self.abort(id);
+            self.release(id);
+        }
+    }
+
+    /// A connection that waits at a port.
+    pub fn accept(&mut self, port: u16) -> Option<SocketId> {
+        let listener = self.listeners.get_mut(&port)?;
+        let id = listener.ready.pop_front()?;
+        if let Some(socket) = self.sockets.get_mut(&id) {
+            socket.listener = None;
+        }
+        Some(id)
+    }
+
+    /// A SYN has arrived at a listener.
+    pub(super) fn begin(&mut self, now: Time, tuple: FourTuple, segment: Segment<Bytes>) {
+        let Some(listener) = self.listeners.get_mut(&tuple.local.port) else { return };
+        let peer = segment.header.seq;
+        if listener.half_open.max(listener.ready.len()) >= self.settings.backlog || !self.has_place() {
+            let Some(listener) = self.listeners.get_mut(&tuple.local.port) else { return };
+            listener.cookie_at = Some(now);
+            let Options::Handshake(options) = segment.options else { return };
+            let number = cookie::make(&self.key, now, tuple, peer, options.mss);
+            let options = cookie::check(&self.key, now, tuple, peer, number).unwrap_or_default();
+            let syn = Segment { options: Options::Handshake(options), ..segment };
+            // What a connection would answer; it is forgotten at once.
+            if let Some((_, Transmit { segment, .. })) = self.answer_syn(now, tuple, number, syn) {
+                self.tally.cookies_sent += 1;
+                self.answer(Answer::Segment(tuple, segment));
+            }
+            return;
+        }
+        let initial = self.key.initial(now, tuple);
+        let secret = self.key.secret(tuple, self.next, initial);
+        let config = self.settings.connection.clone();
+        let Ok(mut connection) = Connection::listen(now, config, tuple, secret) else { return };
+        connection.handle_segment(now, tuple, segment);
+        self.insert(connection, tuple, initial, Some(peer), Some(tuple.local.port));
+    }
+
+    /// A new connection with this initial number, and its answer to a SYN.
+    fn answer_syn(
+        &self,
+        now: Time,
+        tuple: FourTuple,
+        initial: SeqNumber,
+        syn: Segment<Bytes>,
+    ) -> Option<(Connection<Bytes>, Transmit<Bytes>)> {
+        let secret = self.key.secret(tuple, self.next, initial);
+        let config = self.settings.connection.clone();
+        let mut connection = Connection::listen(now, config, tuple, secret).ok()?;
+        connection.handle_segment(now, tuple, syn);
+        let answer = connection.poll_transmit(now)?;
+        Some((connection, answer))
+    }
+
+    /// An acknowledgement has arrived at a listener. Returns whether it acknowledges a cookie.
+    pub(super) fn redeem(&mut self, now: Time, tuple: FourTuple, segment: &Segment<Bytes>) -> bool {
+        let port = tuple.local.port;
+        let Some(listener) = self.listeners.get_mut(&port) else { return false };
+        if listener.cookie_at.is_none_or(|at| now.since(at) >= COOKIE_LIFE) {
+            return false;
+        }
+        let (peer, number) = (before(segment.header.seq), before(segment.header.ack));
+        let Some(options) = cookie::check(&self.key, now, tuple, peer, number) else { return false };
+        if listener.ready.len() >= self.settings.backlog || !self.has_place() {
+            // The peer takes the connection for open: its data is retransmitted until there is a place.
+            return true;
+        }
+        let header = Header { seq: peer, flags: Flags::SYN, window: segment.header.window, ..Header::default() };
+        let options = Options::Handshake(options);
+        let syn = Segment { header, options, stream_header: None, content: Content::Nothing };
+        let Some((mut connection, _)) = self.answer_syn(now, tuple, number, syn) else { return false };
+        connection.handle_segment(now, tuple, segment.clone());
+        self.tally.cookies_used += 1;
+        self.insert(connection, tuple, number, Some(peer), Some(port));
+        true
+    }
+}
+
+/// The number before this one.
+fn before(number: SeqNumber) -> SeqNumber {
+    SeqNumber(number.0.wrapping_sub(1))
+}
+
+/// For so long after the last cookie, an acknowledgement may be one of a cookie.
+const COOKIE_LIFE: Span = Span::from_secs(120);
