@@ -4,6 +4,7 @@ mod counts;
 mod field;
 mod generate;
 mod law_table;
+mod limit;
 mod links;
 mod machine;
 mod ns3;
@@ -68,6 +69,13 @@ enum Task {
     /// Judges the default law on a small field of random networks, and on what an attack found, by the bounds of experiments/field; half a
     /// minute.
     Field(field::Options),
+    /// Runs a program of tests and ends it, by the test's name, when one takes longer than three minutes: cargo's runner in `test`.
+    #[command(hide = true)]
+    Limit {
+        /// The program and its arguments.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        command: Vec<String>,
+    },
     /// Counts the instructions of the benchmark scenarios under callgrind and compares with xtask/counts.toml.
     Counts {
         /// Write the counts into xtask/counts.toml instead of comparing.
@@ -92,6 +100,7 @@ fn main() -> ExitCode {
         Task::Soak(options) => soak::run(&options),
         Task::LawTable(options) => law_table::run(&options),
         Task::Field(options) => field::run(&options),
+        Task::Limit { command } => limit::run(&command),
         Task::Counts { write } => counts::run(write),
     };
     match result {

@@ -1,7 +1,9 @@
 //! `cargo xtask test`: everything that CI runs.
 
+use std::thread;
+
 use crate::steps::Steps;
-use crate::{counts, field, generate, oracle, packages, run, tidy};
+use crate::{counts, field, generate, limit, oracle, packages, run, tidy};
 
 /// Version of `cargo deny` that checks licences and sources.
 const DENY_VERSION: &str = "0.20.2";
@@ -20,6 +22,8 @@ pub(crate) fn run() -> Result<(), String> {
 }
 
 fn check(steps: &mut Steps) -> Result<(), String> {
+    // Before the test build writes this program anew.
+    let limited = limit::setting()?;
     steps.run("packages", || packages::install().and_then(|()| packages::install_target()))?;
     steps.run("formatting", formatting)?;
     steps.run("clippy", || {
@@ -41,14 +45,17 @@ fn check(steps: &mut Steps) -> Result<(), String> {
     steps.run("random networks", || field::run(&field::Options::default()))?;
     steps.run("test build", || run::run("cargo", &["test", "--workspace", "--locked", "--quiet", "--no-run"], &[]))?;
     steps.run("tests", || {
+        let threads = thread::available_parallelism().map_or(2, |cores| cores.get().max(2)).to_string();
         // Outside of this command the tests of the report are skipped without a browser, and run their own experiments; tests of the projects of
         // `cc new` are skipped without their compilers.
         let environment = [
             ("ANABRANCH_REQUIRE_BROWSER", "1"),
             ("ANABRANCH_REQUIRE_COMPILERS", "1"),
             ("ANABRANCH_REPRODUCTION", reproduction.as_str()),
+            // With one thread libtest does not tell that a test takes long.
+            ("RUST_TEST_THREADS", threads.as_str()),
         ];
-        run::run("cargo", &["test", "--workspace", "--locked", "--quiet"], &environment)
+        run::run("cargo", &["test", "--workspace", "--locked", "--quiet", "--config", &limited], &environment)
     })?;
     steps.run("ns-2", || oracle::run(&oracle::Options::quick()))?;
     steps.run("instruction counts", || counts::run(false))?;
