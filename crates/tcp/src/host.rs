@@ -61,12 +61,18 @@ pub enum HostError {
     Settings(anabranch_proto::ConfigError),
 }
 
-#[derive(Debug)]
 struct Shared {
     state: Mutex<Inner>,
     /// Commands of applications.
     wake: Notify,
+    device: AsyncDevice,
     start: Instant,
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").field("state", &self.state).finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug)]
@@ -107,8 +113,8 @@ impl Host {
         let device = DeviceBuilder::new().name(name).enable(false).build_async();
         let device = device.map_err(|error| HostError::Device { name: name.to_owned(), error })?;
         let inner = Inner { stack, sockets: HashMap::new(), listeners: HashMap::new(), is_over: false, unsent: 0 };
-        let shared = Arc::new(Shared { state: Mutex::new(inner), wake: Notify::new(), start: Instant::now() });
-        tokio::spawn(drive(Arc::clone(&shared), device));
+        let shared = Arc::new(Shared { state: Mutex::new(inner), wake: Notify::new(), device, start: Instant::now() });
+        tokio::spawn(drive(Arc::clone(&shared)));
         Ok(Self { _alive: Arc::new(Alive(Arc::clone(&shared))), shared })
     }
 
@@ -160,6 +166,13 @@ impl Host {
         while Instant::now() < until && !self.shared.lock().stack.is_quiet() {
             tokio::time::sleep(LOOK_AGAIN).await;
         }
+    }
+
+    /// Resets every connection, and sends the resets before it returns: a program that is stopped leaves no peer waiting.
+    pub fn abort_all(&self) {
+        let mut inner = self.shared.lock();
+        inner.stack.abort_all();
+        inner.turn(self.shared.now(), &self.shared.device, &mut vec![]);
     }
 
     /// The counters of the stack, and the packets that the device did not take.
@@ -330,7 +343,8 @@ fn wake(waker: Option<&mut Option<Waker>>) {
 }
 
 /// Drives a stack until all its handles are gone and its connections are over, or time is up for them.
-async fn drive(shared: Arc<Shared>, device: AsyncDevice) {
+async fn drive(shared: Arc<Shared>) {
+    let device = &shared.device;
     let mut out = Vec::with_capacity(PACKET_MAX);
     // Packets share the memory of a block, so that not each is cleared.
     let mut buffer = BytesMut::new();
@@ -338,7 +352,7 @@ async fn drive(shared: Arc<Shared>, device: AsyncDevice) {
     loop {
         let deadline = {
             let mut inner = shared.lock();
-            let deadline = inner.turn(shared.now(), &device, &mut out);
+            let deadline = inner.turn(shared.now(), device, &mut out);
             if inner.is_over {
                 let over_at = *over_at.get_or_insert_with(|| Instant::now() + LINGER);
                 if inner.stack.is_empty() || Instant::now() > over_at {

@@ -301,6 +301,13 @@ impl Stack {
         self.command(id, Connection::abort);
     }
 
+    /// Ends every connection with a reset.
+    pub fn abort_all(&mut self) {
+        for id in self.sockets.keys().copied().collect::<Vec<_>>() {
+            self.abort(id);
+        }
+    }
+
     fn command(&mut self, id: SocketId, act: fn(&mut Connection<Bytes>)) {
         if let Some(socket) = self.sockets.get_mut(&id) {
             act(&mut socket.connection);

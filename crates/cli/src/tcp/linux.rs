@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::IpAddr;
+use std::ops::Deref;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
@@ -79,10 +80,9 @@ async fn proxy(args: &Proxy) -> Outcome {
         return Err(Failure::usage("one of --from and --to must be ours: tcp:PORT or tcp:ADDRESS:PORT"));
     }
     let host = open(&args.device)?;
-    let door = Door::open(&host, args.from).await?;
-    let target = Arc::new((host, args.to.clone(), args.device.addresses.clone()));
+    let mut door = Door::open(&host, args.from).await?;
+    let target = Arc::new(((*host).clone(), args.to.clone(), args.device.addresses.clone()));
     let places = Arc::new(Semaphore::new(args.connections as usize));
-    let mut door = door;
     anstream::eprintln!("passes connections on");
     loop {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return Ok(()) };
@@ -97,9 +97,24 @@ async fn proxy(args: &Proxy) -> Outcome {
     }
 }
 
-/// A connection that can be read and written.
-trait Both: AsyncRead + AsyncWrite + Send + Unpin {}
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Both for T {}
+/// A connection that can be read, written and reset.
+trait Both: AsyncRead + AsyncWrite + Send + Unpin {
+    /// Resets it: its peer must not take what has arrived for all.
+    fn abort(&self);
+}
+
+impl Both for anabranch_tcp::TcpStream {
+    fn abort(&self) {
+        Self::abort(self);
+    }
+}
+
+impl Both for TcpStream {
+    fn abort(&self) {
+        // Its end is a reset then. Where that fails, the connection is gone.
+        _ = self.set_zero_linger();
+    }
+}
 
 /// Where connections come from.
 enum Door {
@@ -138,17 +153,40 @@ impl Door {
 /// Opens the other side of a connection, and copies until both have ended.
 async fn pass_on(mut from: Box<dyn Both>, target: &(Host, To, Vec<IpAddr>)) -> Result<(), String> {
     let (host, to, addresses) = target;
-    let mut to: Box<dyn Both> = match to {
-        To::Ours(peer) => Box::new(dial(host, addresses, *peer).await?),
-        To::Kernel(name) => Box::new(TcpStream::connect(name).await.map_err(|error| format!("{name}: {error}"))?),
+    let opened: Result<Box<dyn Both>, String> = match to {
+        To::Ours(peer) => dial(host, addresses, *peer).await.map(|stream| Box::new(stream) as _),
+        To::Kernel(name) => {
+            let stream = TcpStream::connect(name).await;
+            stream.map(|stream| Box::new(stream) as _).map_err(|error| format!("{name}: {error}"))
+        }
     };
-    // A side that breaks breaks the other: both are dropped.
-    _ = copy_bidirectional(&mut from, &mut to).await;
+    let mut to = opened.inspect_err(|_| from.abort())?;
+    if copy_bidirectional(&mut from, &mut to).await.is_err() {
+        from.abort();
+        to.abort();
+    }
     Ok(())
 }
 
+/// A host whose connections are reset when the command ends, by a signal or otherwise.
+struct Guarded(Host);
+
+impl Deref for Guarded {
+    type Target = Host;
+
+    fn deref(&self) -> &Host {
+        &self.0
+    }
+}
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        self.0.abort_all();
+    }
+}
+
 /// Opens the device, gives it the kernel's addresses, and starts our host behind it.
-fn open(args: &Device) -> Result<Host, Failure> {
+fn open(args: &Device) -> Result<Guarded, Failure> {
     let row = registry::find(&args.law).map_err(|error| Failure::usage(error.to_string()))?;
     let mut connection = Config::new(Law::default_for(row));
     let has_v6 = args.addresses.iter().any(IpAddr::is_ipv6);
@@ -166,7 +204,7 @@ fn open(args: &Device) -> Result<Host, Failure> {
     let mut seed = [0; 32];
     getrandom::fill(&mut seed).map_err(|error| Failure::failed(format!("no random numbers: {error}")))?;
     let settings = Settings { addresses, connection, sockets_max: SOCKETS_MAX, backlog: BACKLOG };
-    let host = Host::open(args.device.as_str(), settings, seed).map_err(|error| match &error {
+    let host = Host::open(args.device.as_str(), settings, seed).map(Guarded).map_err(|error| match &error {
         HostError::Device { error: cause, .. } if cause.kind() == io::ErrorKind::PermissionDenied => {
             Failure::usage(format!("{error}: run it as root, or with CAP_NET_ADMIN"))
         }

@@ -121,6 +121,44 @@ fn connect_pipes_standard_input_and_output() {
     assert!(String::from_utf8_lossy(&refused.stderr).contains("10.99.0.1:8009: connection refused"));
 }
 
+/// A server that breaks off, one that is not there, and a proxy that is stopped: the client sees a reset, not an end.
+#[test]
+fn broken_side_of_proxy_resets_the_other() {
+    if !is_inside("broken_side_of_proxy_resets_the_other") {
+        return;
+    }
+    let listener = TcpListener::bind("127.0.0.1:8000").unwrap();
+    let ours = start(&mut tcp("proxy --from tcp:80 --to 127.0.0.1:8000"));
+    let connect = || {
+        let stream = TcpStream::connect("10.99.0.2:80").unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        stream
+    };
+    let is_reset = |mut stream: TcpStream| {
+        let error = stream.read_to_end(&mut vec![]).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
+    };
+    let mut client = connect();
+    let (server, _) = listener.accept().unwrap();
+    client.write_all(b"unread").unwrap();
+    thread::sleep(Duration::from_millis(300));
+    // With unread data this is a reset.
+    drop(server);
+    is_reset(client);
+
+    let client = connect();
+    let (server, _) = listener.accept().unwrap();
+    let stopped = Command::new("kill").arg(ours.0.id().to_string()).status().unwrap();
+    assert!(stopped.success());
+    is_reset(client);
+    drop((server, ours));
+
+    drop(listener);
+    let ours = start(&mut tcp("proxy --from tcp:80 --to 127.0.0.1:8000"));
+    is_reset(connect());
+    drop(ours);
+}
+
 #[test]
 fn wrong_arguments_are_told() {
     for (arguments, message) in [
