@@ -102,19 +102,26 @@ impl Packet {
     }
 }
 
-/// Appends the IP packet of a segment.
-pub(crate) fn write_segment(tuple: FourTuple, ecn: Option<EcnCodepoint>, segment: &Segment<Bytes>, out: &mut Vec<u8>) {
+/// Appends the IP packet of a segment; `id` is that of an IPv4 packet, which routers may fragment.
+pub(crate) fn write_segment(
+    tuple: FourTuple,
+    ecn: Option<EcnCodepoint>,
+    id: u16,
+    segment: &Segment<Bytes>,
+    out: &mut Vec<u8>,
+) {
     let begin = out.len();
     // The length is known after the segment.
     out.resize(begin + header_len(tuple), 0);
     let at = out.len();
     wire::encode(segment, Ports::of(tuple), Checksum::of_path(tuple), out);
     let len = out.len() - at;
-    write_header(tuple, IpNumber::TCP, ecn, len, &mut out[begin..at]);
+    let header = Outer { protocol: IpNumber::TCP, ecn, id };
+    write_header(tuple, &header, len, &mut out[begin..at]);
 }
 
 /// Appends the answer to an echo request with the ICMP message `ping`.
-pub(crate) fn write_pong(tuple: FourTuple, ping: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn write_pong(tuple: FourTuple, id: u16, ping: &[u8], out: &mut Vec<u8>) {
     let (begin, family) = (out.len(), if tuple.local.is_ipv4() { &V4 } else { &V6 });
     out.resize(begin + header_len(tuple), 0);
     let at = out.len();
@@ -124,20 +131,29 @@ pub(crate) fn write_pong(tuple: FourTuple, ping: &[u8], out: &mut Vec<u8>) {
     let sum = icmp_checksum(tuple, &out[at..]);
     out[at + 2..at + 4].copy_from_slice(&sum.to_be_bytes());
     let len = out.len() - at;
-    write_header(tuple, family.number, None, len, &mut out[begin..at]);
+    let header = Outer { protocol: family.number, ecn: None, id };
+    write_header(tuple, &header, len, &mut out[begin..at]);
 }
 
 fn header_len(tuple: FourTuple) -> usize {
     if tuple.local.is_ipv4() { Ipv4Header::MIN_LEN } else { Ipv6Header::LEN }
 }
 
+/// What an IP header says besides its ends.
+struct Outer {
+    protocol: IpNumber,
+    ecn: Option<EcnCodepoint>,
+    id: u16,
+}
+
 /// Fills the place of an IP header before `len` bytes.
-fn write_header(tuple: FourTuple, protocol: IpNumber, ecn: Option<EcnCodepoint>, len: usize, place: &mut [u8]) {
+fn write_header(tuple: FourTuple, &Outer { protocol, ecn, id }: &Outer, len: usize, place: &mut [u8]) {
     let bits = ecn.map_or(0, EcnCodepoint::bits);
     let (source, destination) = (tuple.local.address, tuple.remote.address);
     if tuple.local.is_ipv4() {
         let mut header = Ipv4Header {
             total_len: (place.len() + len) as u16,
+            identification: id,
             ecn: IpEcn::try_new(bits).unwrap_or_default(),
             time_to_live: HOPS,
             protocol,

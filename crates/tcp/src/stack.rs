@@ -17,8 +17,8 @@ mod listener;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use anabranch_proto::{
-    Address, CloseReason, ConfigError, Connection, EcnCodepoint, Event, Flags, FourTuple, PathId, PathReport, Read,
-    Segment, SeqNumber, Sid, State, Transmit,
+    Address, CloseReason, Config, ConfigError, Connection, EcnCodepoint, Event, Flags, FourTuple, PathId, PathReport,
+    Read, Segment, SeqNumber, Sid, State, Transmit,
 };
 use anabranch_units::Time;
 use bytes::Bytes;
@@ -36,9 +36,10 @@ pub struct Stack {
     sockets: HashMap<SocketId, Socket>,
     by_tuple: HashMap<FourTuple, SocketId>,
     listeners: HashMap<u16, Listener>,
-    /// The next socket, and the next ephemeral port.
+    /// The next socket, the next ephemeral port, and the identification of the next packet.
     next: u64,
     port: u16,
+    packet: u16,
     /// Sockets that may have something to send.
     busy: VecDeque<SocketId>,
     timers: BTreeSet<(Time, SocketId)>,
@@ -86,7 +87,7 @@ impl Stack {
         settings.connection.paths_max = 1;
         settings.connection.check()?;
         let key = StackKey::new(seed);
-        let port = PORT_FIRST + (key.initial(Time::ZERO, FourTuple::default()).0 % PORTS) as u16;
+        let random = key.initial(Time::ZERO, FourTuple::default()).0;
         Ok(Self {
             settings,
             key,
@@ -94,7 +95,8 @@ impl Stack {
             by_tuple: HashMap::new(),
             listeners: HashMap::new(),
             next: 0,
-            port,
+            port: PORT_FIRST + (random % PORTS) as u16,
+            packet: (random >> 16) as u16,
             busy: VecDeque::new(),
             timers: BTreeSet::new(),
             waiting: VecDeque::new(),
@@ -124,9 +126,16 @@ impl Stack {
         }
         let initial = self.key.initial(now, tuple);
         let secret = self.key.secret(tuple, self.next, initial);
-        let config = self.settings.connection.clone();
+        let config = self.config(tuple);
         let connection = Connection::connect(now, config, tuple, secret).map_err(SocketError::Config)?;
         Ok(self.insert(connection, tuple, initial, None, None))
+    }
+
+    /// The settings of a connection. IPv6 routers do not fragment, so its packets have the size that each path carries.
+    fn config(&self, tuple: FourTuple) -> Config {
+        let config = self.settings.connection.clone();
+        let most = if tuple.local.is_ipv4() { u16::MAX } else { MSS_V6 };
+        Config { mss: config.mss.min(most), ..config }
     }
 
     /// The next port from which no connection to `remote` exists ([rfc-6056] sec. 3.3.1: from a random one on).
@@ -392,13 +401,15 @@ impl Stack {
 
     /// Appends the next IP packet to `out`; false if there is none now.
     pub fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> bool {
+        self.packet = self.packet.wrapping_add(1);
+        let packet = self.packet;
         match self.answers.pop_front() {
             Some(Answer::Segment(tuple, segment)) => {
-                packet::write_segment(tuple, None, &segment, out);
+                packet::write_segment(tuple, None, packet, &segment, out);
                 return true;
             }
             Some(Answer::Pong(tuple, ping)) => {
-                packet::write_pong(tuple, &ping, out);
+                packet::write_pong(tuple, packet, &ping, out);
                 return true;
             }
             None => {}
@@ -414,7 +425,7 @@ impl Stack {
                 if has_data && segment.content.len() < u32::from(self.settings.connection.mss) {
                     segment.header.flags = segment.header.flags | Flags::PSH;
                 }
-                packet::write_segment(tuple, ecn, &segment, out);
+                packet::write_segment(tuple, ecn, packet, &segment, out);
                 // The others' turn.
                 self.busy.rotate_left(1);
                 return true;
@@ -551,6 +562,9 @@ fn is_host(end: Address) -> bool {
     };
     !is_multicast && end.port != 0
 }
+
+/// IPv6's least MTU, 1280 bytes, less its header and TCP's.
+const MSS_V6: u16 = 1220;
 
 /// [rfc-6335] sec. 6: dynamic ports.
 const PORT_FIRST: u16 = 49_152;

@@ -53,8 +53,6 @@ fn sysctl(name: &str, value: &str) {
 fn host(set: impl FnOnce(&mut Config)) -> Host {
     let mut connection = Config::new(Law::default_for(registry::find("anabranch").unwrap()));
     connection.time_wait = Span::from_secs(1);
-    // IPv6's header is 20 bytes longer.
-    connection.mss = 1440;
     set(&mut connection);
     let address = |text: &str| match text.parse().unwrap() {
         IpAddr::V4(address) => address.to_ipv6_mapped().to_bits(),

@@ -189,9 +189,6 @@ impl Drop for Guarded {
 fn open(args: &Device) -> Result<Guarded, Failure> {
     let row = registry::find(&args.law).map_err(|error| Failure::usage(error.to_string()))?;
     let mut connection = Config::new(Law::default_for(row));
-    let has_v6 = args.addresses.iter().any(IpAddr::is_ipv6);
-    // The device has an MTU of 1500 bytes.
-    connection.mss = if has_v6 { 1440 } else { 1460 };
     connection.timestamps = true;
     // Many connections are slow or idle: buffers grow where they are used.
     (connection.receive_buffer, connection.receive_buffer_max) = (BUFFER, 64 * BUFFER);

@@ -75,7 +75,7 @@ impl Stack {
         }
         let initial = self.key.initial(now, tuple);
         let secret = self.key.secret(tuple, self.next, initial);
-        let config = self.settings.connection.clone();
+        let config = self.config(tuple);
         let Ok(mut connection) = Connection::listen(now, config, tuple, secret) else { return };
         connection.handle_segment(now, tuple, segment);
         self.insert(connection, tuple, initial, Some(peer), Some(tuple.local.port));
@@ -90,7 +90,7 @@ impl Stack {
         syn: Segment<Bytes>,
     ) -> Option<(Connection<Bytes>, Transmit<Bytes>)> {
         let secret = self.key.secret(tuple, self.next, initial);
-        let config = self.settings.connection.clone();
+        let config = self.config(tuple);
         let mut connection = Connection::listen(now, config, tuple, secret).ok()?;
         connection.handle_segment(now, tuple, syn);
         let answer = connection.poll_transmit(now)?;

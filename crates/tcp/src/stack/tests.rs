@@ -1,7 +1,7 @@
 //! Two stacks back to back, and a stack against strangers.
 
 use anabranch_cc::{Settings as Law, registry};
-use anabranch_proto::{AcknowledgementOptions, Config, Content, HandshakeOptions, Header, Options, wire};
+use anabranch_proto::{AcknowledgementOptions, Content, HandshakeOptions, Header, Options, wire};
 use anabranch_units::Span;
 use proptest::prelude::*;
 
@@ -225,7 +225,7 @@ fn full_stack_drops_the_oldest_time_wait() {
 fn packet(tuple: FourTuple, header: Header, options: Options) -> Bytes {
     let segment = Segment { header, options, stream_header: None, content: Content::Nothing };
     let mut out = vec![];
-    write_segment(tuple, None, &segment, &mut out);
+    write_segment(tuple, None, 1, &segment, &mut out);
     out.into()
 }
 
@@ -285,6 +285,35 @@ fn unreachable_port(about: &[u8]) -> Bytes {
     let header =
         etherparse::Ipv4Header::new(message.len() as u16, 64, etherparse::IpNumber::ICMP, [10, 0, 0, 2], [10, 0, 0, 1]);
     [&header.unwrap().to_bytes()[..], &message].concat().into()
+}
+
+/// Routers may fragment IPv4 packets, so each has another identification; IPv6 packets are no longer than each path carries.
+#[test]
+fn packets_fit_what_routers_do() {
+    let mut world = World::new(16);
+    let v6 = |host: u128| 0xfd00_0099 << 96 | host;
+    world.hosts[0].settings.addresses.push(v6(1));
+    world.hosts[1].settings.addresses.push(v6(2));
+    world.hosts[1].listen(PORT).unwrap();
+    for (local, remote, longest) in [(HERE, THERE, 1500), (v6(1), v6(2), 1280)] {
+        let client = world.hosts[0].connect(world.now, end(local, 0), end(remote, PORT)).unwrap();
+        world.run(Span::from_millis(100));
+        world.hosts[0].write(client, &mut content(100_000)).unwrap();
+        world.hosts[0].handle_timeout(world.now);
+        let mut packets = vec![];
+        loop {
+            let mut out = vec![];
+            if !world.hosts[0].poll_transmit(world.now, &mut out) {
+                break;
+            }
+            packets.push(out);
+        }
+        assert_eq!(packets.iter().map(Vec::len).max(), Some(longest));
+        let mut ids: Vec<_> = packets.iter().map(|packet| [packet[4], packet[5]]).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        assert!(longest == 1280 || ids.len() == packets.len());
+    }
 }
 
 #[test]
@@ -357,7 +386,7 @@ proptest! {
             let content = if bytes.is_empty() { Content::Nothing } else { Content::Data(Bytes::from(bytes.clone())) };
             let segment = Segment { header, options, stream_header: None, content };
             let mut out = vec![];
-            write_segment(tuple, None, &segment, &mut out);
+            write_segment(tuple, None, 1, &segment, &mut out);
             if is_raw {
                 out = bytes;
             } else if bits & 0x100 != 0 {
