@@ -5,7 +5,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -43,6 +43,27 @@ fn is_inside(test: &str) -> bool {
 fn ip(arguments: &str) {
     let output = Command::new("ip").args(arguments.split(' ')).output().unwrap();
     assert!(output.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// A table of nftables with these rules for packets that come in and go out.
+fn table(incoming: &str, outgoing: &str) -> String {
+    let chain = |hook: &str, rules: &str| format!("chain {hook} {{\ntype filter hook {hook} priority 0\n{rules}}}\n");
+    format!("table inet box {{\n{}{}}}\n", chain("input", incoming), chain("output", outgoing))
+}
+
+/// Gives rules to nftables; false, with a message, where it is missing or too old for them.
+fn nft(rules: &str) -> bool {
+    let child = Command::new("nft").args(["-f", "-"]).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let output = child.and_then(|mut child| {
+        child.stdin.take().unwrap().write_all(rules.as_bytes())?;
+        child.wait_with_output()
+    });
+    match output {
+        Ok(output) if output.status.success() => return true,
+        Ok(output) => println!("skipped: nftables refuses: {}", String::from_utf8_lossy(&output.stderr)),
+        Err(error) => println!("skipped: nftables: {error}"),
+    }
+    false
 }
 
 fn sysctl(name: &str, value: &str) {
@@ -186,20 +207,40 @@ fn every_byte_arrives_with_five_percent_lost() {
     if !is_inside("every_byte_arrives_with_five_percent_lost") {
         return;
     }
-    let rules = "table inet loss { chain in { type filter hook input priority 0; iifname \"tcp0\" numgen random mod 20 0 drop; }
-        chain out { type filter hook output priority 0; oifname \"tcp0\" numgen random mod 20 0 drop; } }";
     let runtime = runtime();
     let _guard = runtime.enter();
     let host = host(|_| {});
     _ = serve_echo(&host);
-    if !Command::new("nft").arg(rules).status().is_ok_and(|status| status.success()) {
-        println!("skipped: losses need nftables");
+    let drop = |from: &str| format!("{from}ifname \"{DEVICE}\" numgen random mod 20 0 drop\n");
+    if !nft(&table(&drop("i"), &drop("o"))) {
         return;
     }
     let data = content(1 << 20);
     for features in FEATURES {
         set_features(features);
         assert!(echo_by_kernel(V4[1], &data) == data, "{features:?}");
+    }
+}
+
+/// A middlebox takes options out of all segments, of both ends: what neither end has is not used.
+#[test]
+fn every_byte_arrives_without_options() {
+    if !is_inside("every_byte_arrives_without_options") {
+        return;
+    }
+    let runtime = runtime();
+    let _guard = runtime.enter();
+    let host = host(|config| config.timestamps = true);
+    _ = serve_echo(&host);
+    let data = content(1 << 20);
+    for options in [&["timestamp"][..], &["sack-perm"], &["window"], &["maxseg"], &["timestamp", "sack-perm", "window"]]
+    {
+        let rules: String = options.iter().map(|option| format!("reset tcp option {option}\n")).collect();
+        if !nft(&table(&rules, &rules)) {
+            return;
+        }
+        assert!(echo_by_kernel(V4[1], &data) == data, "{options:?}");
+        assert!(nft("delete table inet box\n"));
     }
 }
 
