@@ -2,15 +2,15 @@
 //!
 //! A source (one direction of a link, a host's timer, the list of control events) has at most one next event, so it has one
 //! *slot*. A full binary tree stands over the slots: every inner node holds the earlier of its two children, and the root is the
-//! next event of the world. When a slot changes, only its matches are replayed: log2(slots) comparisons, without allocation or
-//! search.
+//! next event of the world. When a slot changes, only its matches are replayed, without allocation or search: log2(slots) of them
+//! after the next event of the world, and mostly fewer otherwise, because nothing changes above a match that the slot loses and had lost.
 //!
 //! Events of equal time run in the order in which a simulator with one event per packet would have inserted them: first by the
 //! time of that insertion, then by the order of scheduling. The two differ, because a link schedules an arrival before the
 //! transmission begins, and such a simulator inserts it when the transmission begins. This matters: throughout slow start, a
 //! packet arrives at the bottleneck at the very time when another one leaves it, and the order decides whether it is dropped.
 //!
-//! The tree compares times only. For the rare ties, the matches are replayed with the whole keys.
+//! A match compares times; the whole keys decide ties.
 
 use std::hint::select_unpredictable;
 
@@ -100,7 +100,8 @@ impl EventQueue {
             *leaf = slot;
         }
         for node in (1..leaves).rev() {
-            winners[node] = winners[2 * node];
+            // Of slots without events the highest wins.
+            winners[node] = winners[2 * node + 1];
         }
         let times = (0..leaves).map(|slot| u64::MAX - slot as u64).collect();
         Self { times, keys: vec![Key::NONE; leaves], winners }
@@ -119,20 +120,25 @@ impl EventQueue {
         let mut time = if key.time == SimTime::NEVER { u64::MAX - slot as u64 } else { key.time.ticks() };
         self.keys[slot] = key;
         self.times[slot] = time;
-        let (mut winner, mut node, mut is_tie) = (slot as u32, self.times.len() + slot, false);
+        let (changed, mut winner, mut node) = (slot as u32, slot as u32, self.times.len() + slot);
+        // What was next of all has won all its matches, so all are replayed, without a look at the winners before.
+        let was_next = self.winners[1] == changed;
         while node > 1 {
             let other = self.winners[node ^ 1];
             let other_time = self.times[other as usize];
-            is_tie |= other_time == time;
+            let mut other_wins = other_time < time;
+            if other_time == time {
+                other_wins = self.keys[other as usize] < self.keys[winner as usize];
+            }
             // The winner is unpredictable, so this must not be a branch.
-            let other_wins = other_time < time;
             winner = select_unpredictable(other_wins, other, winner);
             time = select_unpredictable(other_wins, other_time, time);
             node /= 2;
+            if !was_next && winner != changed && self.winners[node] != changed {
+                // Another slot wins, and has won before: it also goes on as before.
+                break;
+            }
             self.winners[node] = winner;
-        }
-        if is_tie {
-            self.replay(slot);
         }
     }
 
@@ -140,21 +146,6 @@ impl EventQueue {
     #[inline]
     pub fn clear(&mut self, slot: usize) {
         self.set(slot, Key::NONE);
-    }
-
-    /// Replays the matches of a slot with its whole key.
-    #[cold]
-    fn replay(&mut self, slot: usize) {
-        let (mut winner, mut node) = (slot as u32, self.times.len() + slot);
-        while node > 1 {
-            let other = self.winners[node ^ 1];
-            let rank = |slot: u32| (self.times[slot as usize], self.keys[slot as usize]);
-            if rank(other) < rank(winner) {
-                winner = other;
-            }
-            node /= 2;
-            self.winners[node] = winner;
-        }
     }
 }
 
