@@ -19,9 +19,15 @@ impl QueueLengths {
         if let Some(total) = self.times.get_mut(packets) {
             *total += time;
         } else if time > 0 {
-            self.times.resize(packets + 1, 0);
-            self.times[packets] = time;
+            self.lengthen(packets, time);
         }
+    }
+
+    /// Records the first time at a length.
+    #[cold]
+    fn lengthen(&mut self, packets: usize, time: u64) {
+        self.times.resize(packets + 1, 0);
+        self.times[packets] = time;
     }
 
     /// The time up to which lengths are recorded.

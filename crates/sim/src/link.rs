@@ -202,7 +202,7 @@ impl Link {
         if flight.size() > self.mtu {
             return Offered::Dropped(counts.lose(DropReason::TooLong));
         }
-        if !self.errors.is_empty() && self.errors.iter_mut().any(|model| model.strikes(now, flight.size())) {
+        if !self.errors.is_empty() && is_struck(&mut self.errors, now, flight.size()) {
             return Offered::Dropped(counts.lose(DropReason::Error));
         }
         if self.pipe.len() >= PACKETS_PER_LINK_MAX {
@@ -211,35 +211,11 @@ impl Link {
         if self.clears_ecn {
             flight = flight.with_ecn(None);
         }
-        let free_at = self.transmitter.free_at();
-        let admission = match &mut self.queue {
-            Queue::Admission(admission) => admission,
-            Queue::Managed(queue) => {
-                self.lengths.advance(now, queue.len() + usize::from(self.transmitter.free_at() > self.lengths.since()));
-                let was_empty = queue.len() == 0;
-                match queue.enqueue(now, flight) {
-                    Verdict::Take => {}
-                    // The queue has marked it.
-                    Verdict::Mark => counts.marks += 1,
-                    Verdict::Drop => return Offered::Dropped(counts.lose(DropReason::Queue)),
-                }
-                return Offered::Stored { is_free: was_empty && free_at <= now };
-            }
+        let admission = match (&mut self.queue, &self.float) {
+            (Queue::Admission(admission), None) => admission,
+            _ => return self.store(now, flight),
         };
-        if let Some(float) = &mut self.float {
-            let (packets, bytes) = float.waiting();
-            let is_busy = float.is_busy();
-            let idle = (!is_busy).then(|| now.since(free_at));
-            let backlog = Backlog { packets: packets as u64, bytes, idle };
-            match admission.admits(flight.size(), backlog, flight.ecn().is_some()) {
-                Verdict::Take => {}
-                Verdict::Mark => counts.mark(&mut flight),
-                Verdict::Drop => return Offered::Dropped(counts.lose(DropReason::Queue)),
-            }
-            self.lengths.advance(now, packets + usize::from(is_busy));
-            float.store(flight);
-            return Offered::Stored { is_free: !is_busy };
-        }
+        let free_at = self.transmitter.free_at();
         let horizon = now.saturating_add(self.delay);
         let departed = |passage: &Passage, present| self.lengths.advance(passage.arrives_at - self.delay, present);
         self.pipe.depart_until(horizon, moment.inserted, departed);
@@ -262,8 +238,43 @@ impl Link {
         }
     }
 
+    /// As [`Self::offer`], for a managed link.
+    // What few links have is not inlined, so that the code for the others stays small.
+    #[inline(never)]
+    fn store(&mut self, now: SimTime, mut flight: Flight) -> Offered {
+        let counts = self.legs.of(flight.leg());
+        let free_at = self.transmitter.free_at();
+        let admission = match &mut self.queue {
+            Queue::Admission(admission) => admission,
+            Queue::Managed(queue) => {
+                self.lengths.advance(now, queue.len() + usize::from(free_at > self.lengths.since()));
+                let was_empty = queue.len() == 0;
+                match queue.enqueue(now, flight) {
+                    Verdict::Take => {}
+                    // The queue has marked it.
+                    Verdict::Mark => counts.marks += 1,
+                    Verdict::Drop => return Offered::Dropped(counts.lose(DropReason::Queue)),
+                }
+                return Offered::Stored { is_free: was_empty && free_at <= now };
+            }
+        };
+        let Some(float) = &mut self.float else { unreachable!("asked of managed links") };
+        let (packets, bytes) = float.waiting();
+        let is_busy = float.is_busy();
+        let idle = (!is_busy).then(|| now.since(free_at));
+        let backlog = Backlog { packets: packets as u64, bytes, idle };
+        match admission.admits(flight.size(), backlog, flight.ecn().is_some()) {
+            Verdict::Take => {}
+            Verdict::Mark => counts.mark(&mut flight),
+            Verdict::Drop => return Offered::Dropped(counts.lose(DropReason::Queue)),
+        }
+        self.lengths.advance(now, packets + usize::from(is_busy));
+        float.store(flight);
+        Offered::Stored { is_free: !is_busy }
+    }
+
     /// The packet whose arrival was the link's event, and the link's next event.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn arrive(&mut self) -> (Flight, Key) {
         let is_managed = self.is_managed();
         let flight = self.pipe.pop(|passage, present| {
@@ -418,4 +429,10 @@ impl Link {
     pub(crate) fn leg(&self, leg: Leg) -> Counts {
         self.legs.get(leg)
     }
+}
+
+/// Whether an error model loses the packet. The models behind it do not see it.
+#[inline(never)]
+fn is_struck(errors: &mut [ErrorModel], now: SimTime, size: u32) -> bool {
+    errors.iter_mut().any(|model| model.strikes(now, size))
 }

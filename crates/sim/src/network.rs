@@ -93,15 +93,18 @@ impl Network {
     #[inline]
     pub(crate) fn arrive(&mut self, index: usize) -> Option<Flight> {
         let link = &mut self.links[index];
-        if link.has_exit() {
-            return self.leave(index);
-        }
-        let (flight, next) = link.arrive();
-        self.queue.set(index, next);
+        let flight = if link.has_exit() {
+            self.leave(index)?
+        } else {
+            let (flight, next) = link.arrive();
+            self.queue.set(index, next);
+            flight
+        };
         self.pass(index, flight)
     }
 
-    /// As [`Self::arrive`], for a link whose far end holds, reorders or duplicates.
+    /// As [`Self::arrive`], for a link whose far end holds, reorders or duplicates; none if the packet is still to come.
+    #[inline(never)]
     fn leave(&mut self, index: usize) -> Option<Flight> {
         let (link, now) = (&mut self.links[index], self.moment.now);
         let (flight, fate) = link.leave(now);
@@ -115,7 +118,7 @@ impl Network {
             link.wait(now, fate, copy, &mut self.order);
         }
         self.queue.set(index, link.next_event());
-        if is_late { None } else { self.pass(index, flight) }
+        (!is_late).then_some(flight)
     }
 
     /// A packet is at the node at the far end of a link.

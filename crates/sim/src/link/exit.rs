@@ -30,6 +30,7 @@ impl Exit {
 
     /// A packet enters the pipe and will arrive at `key`. `is_first` is true if the pipe was empty. Returns the link's event if
     /// that changed.
+    #[inline(never)]
     pub(crate) fn push(&mut self, key: Key, is_first: bool) -> Option<Key> {
         match self {
             Self::Held(held) => {

@@ -44,6 +44,7 @@ impl Transmitter {
     }
 
     /// Whether its rate varies.
+    #[inline]
     pub(crate) fn varies(&self) -> bool {
         self.varying.is_some()
     }
@@ -72,10 +73,8 @@ impl Transmitter {
     /// Sends `size` bytes as soon as possible and returns the start time. [`Transmitter::free_at`] then gives the end.
     #[inline]
     pub(crate) fn send(&mut self, now: SimTime, size: u32) -> SimTime {
-        if let Some(varying) = &mut self.varying {
-            let Departure { starts_at, at } = varying.send(now, size);
-            self.free_at = at;
-            return starts_at;
+        if self.varies() {
+            return self.send_varying(now, size);
         }
         // At `now == free_at` the last packet may have left only a fraction of a picosecond later, so the remainder is kept.
         if now > self.free_at {
@@ -91,18 +90,32 @@ impl Transmitter {
         start
     }
 
+    /// As [`Self::send`], at a varying rate.
+    #[inline(never)]
+    fn send_varying(&mut self, now: SimTime, size: u32) -> SimTime {
+        let Some(varying) = &mut self.varying else { unreachable!("asked if the rate varies") };
+        let Departure { starts_at, at } = varying.send(now, size);
+        self.free_at = at;
+        starts_at
+    }
+
     #[inline]
     fn division(&mut self, size: u32) -> Division {
-        if self.last[0].size == size {
-            return self.last[0];
+        if self.last[0].size != size {
+            self.divide(size);
         }
+        self.last[0]
+    }
+
+    /// Puts the division for `size` first.
+    #[inline(never)]
+    fn divide(&mut self, size: u32) {
         self.last.swap(0, 1);
         if self.last[0].size != size {
             let (bits, rate) = (u128::from(size) * 8 * u128::from(PICO), u128::from(self.rate));
             let ticks = u64::try_from(bits / rate).unwrap_or(u64::MAX);
             self.last[0] = Division { size, ticks, rest: (bits % rate) as u64 };
         }
-        self.last[0]
     }
 }
 
