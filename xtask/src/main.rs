@@ -38,7 +38,7 @@ struct Cli {
 enum Task {
     /// Everything that CI runs, in order; stops at the first failure.
     Test,
-    /// Checks the crate graph, the purity of crates, circles of modules, lengths of files and docs of public items.
+    /// Checks the crate graph, the purity of crates, circles of modules, lengths of files, docs of public items and features of dependencies.
     Tidy,
     /// Writes the generated documents, or checks that they are up to date.
     Generate {

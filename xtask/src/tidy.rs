@@ -1,8 +1,9 @@
 //! `cargo xtask tidy`: checks the layering of ARCHITECTURE.md in the crate graph, circles of modules, lengths of files, docs of public items,
-//! names of tests, and the newest commits.
+//! names of tests, features of dependencies, and the newest commits.
 
 mod circles;
 mod docs;
+mod features;
 mod history;
 mod lengths;
 mod names;
@@ -159,6 +160,7 @@ pub(crate) fn run() -> Result<(), String> {
             lengths::check(folder.as_std_path(), &mut problems)?;
         }
     }
+    features::check(&mut problems)?;
     history::check(&mut problems);
     if problems.is_empty() {
         run::say("tidy: the crate graph is as ARCHITECTURE.md draws it");
