@@ -3,7 +3,7 @@
 //! The kernel routes packets for the addresses of the host to the device, and reads those that the host writes. `ip` gives the device its own address; opening
 //! it needs CAP_NET_ADMIN.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::future::poll_fn;
 use std::io;
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use anabranch_proto::{Address, CloseReason, FourTuple, PathReport, Read, State};
 use anabranch_units::{Span, Time};
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::Notify;
 use tun_rs::{AsyncDevice, DeviceBuilder};
@@ -78,10 +78,12 @@ impl fmt::Debug for Shared {
 #[derive(Debug)]
 struct Inner {
     stack: Stack,
-    sockets: HashMap<SocketId, Wakers>,
-    listeners: HashMap<u16, Option<Waker>>,
+    sockets: BTreeMap<SocketId, Wakers>,
+    listeners: BTreeMap<u16, Option<Waker>>,
     /// All hosts and streams are gone.
     is_over: bool,
+    /// The task has ended: the device is gone.
+    is_broken: bool,
     /// Packets that the device did not take.
     unsent: u64,
 }
@@ -112,7 +114,14 @@ impl Host {
         let stack = Stack::new(settings, seed).map_err(HostError::Settings)?;
         let device = DeviceBuilder::new().name(name).enable(false).build_async();
         let device = device.map_err(|error| HostError::Device { name: name.to_owned(), error })?;
-        let inner = Inner { stack, sockets: HashMap::new(), listeners: HashMap::new(), is_over: false, unsent: 0 };
+        let inner = Inner {
+            stack,
+            sockets: BTreeMap::new(),
+            listeners: BTreeMap::new(),
+            is_over: false,
+            is_broken: false,
+            unsent: 0,
+        };
         let shared = Arc::new(Shared { state: Mutex::new(inner), wake: Notify::new(), device, start: Instant::now() });
         tokio::spawn(drive(Arc::clone(&shared)));
         Ok(Self { _alive: Arc::new(Alive(Arc::clone(&shared))), shared })
@@ -137,6 +146,7 @@ impl Host {
         let now = self.shared.now();
         let stream = {
             let mut inner = self.shared.lock();
+            inner.check()?;
             let local = Address { address: packet::number(local), port: 0 };
             let remote = Address { address: packet::number(remote.ip()), port: remote.port() };
             let id = inner.stack.connect(now, local, remote).map_err(io_error)?;
@@ -145,11 +155,13 @@ impl Host {
         self.shared.wake.notify_one();
         poll_fn(|context| {
             let mut inner = self.shared.lock();
+            inner.check()?;
             if let Some(reason) = inner.stack.closed(stream.id) {
                 return Poll::Ready(Err(io_error(SocketError::Closed(reason))));
             }
             match inner.stack.state(stream.id) {
-                Some(State::SynSent | State::SynReceived) => {
+                // In Closed, the reason comes with the next turn.
+                Some(State::SynSent | State::SynReceived | State::Closed) => {
                     inner.sockets.entry(stream.id).or_default().write = Some(context.waker().clone());
                     Poll::Pending
                 }
@@ -158,14 +170,6 @@ impl Host {
         })
         .await?;
         Ok(stream)
-    }
-
-    /// Waits until everything that was written has arrived, and every end, too; `most` at most. A program that ends before loses the rest.
-    pub async fn flush(&self, most: Duration) {
-        let until = Instant::now() + most;
-        while Instant::now() < until && !self.shared.lock().stack.is_quiet() {
-            tokio::time::sleep(LOOK_AGAIN).await;
-        }
     }
 
     /// Resets every connection, and sends the resets before it returns: a program that is stopped leaves no peer waiting.
@@ -189,11 +193,15 @@ impl Host {
 
 impl Listener {
     /// The next connection.
-    pub async fn accept(&mut self) -> TcpStream {
+    ///
+    /// # Errors
+    /// If the device is gone.
+    pub async fn accept(&mut self) -> io::Result<TcpStream> {
         poll_fn(|context| {
             let mut inner = self.host.shared.lock();
+            inner.check()?;
             match inner.stack.accept(self.port) {
-                Some(id) => Poll::Ready(self.host.stream(&mut inner, id)),
+                Some(id) => Poll::Ready(Ok(self.host.stream(&mut inner, id))),
                 None => {
                     inner.listeners.insert(self.port, Some(context.waker().clone()));
                     Poll::Pending
@@ -234,6 +242,34 @@ impl TcpStream {
         self.host.shared.lock().stack.path(self.id)
     }
 
+    /// Closes the sending side, and waits until the peer has all that was written, and has closed its side.
+    ///
+    /// # Errors
+    /// If the connection breaks before, or the peer acknowledges nothing for `most`.
+    pub async fn finish(&self, most: Duration) -> io::Result<()> {
+        self.host.shared.lock().stack.close(self.id);
+        self.host.shared.wake.notify_one();
+        let mut progress = (0, Instant::now());
+        loop {
+            {
+                let inner = self.host.shared.lock();
+                match (inner.stack.closed(self.id), inner.stack.state(self.id)) {
+                    (Some(CloseReason::Finished), _) | (None, Some(State::TimeWait)) => return Ok(()),
+                    (Some(reason), _) => return Err(io_error(SocketError::Closed(reason))),
+                    (None, _) => inner.check()?,
+                }
+                let acked = inner.stack.acked(self.id);
+                if acked != progress.0 {
+                    progress = (acked, Instant::now());
+                }
+            }
+            if progress.1.elapsed() > most {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+    }
+
     /// Resets the connection.
     pub fn abort(&self) {
         self.host.shared.lock().stack.abort(self.id);
@@ -262,6 +298,7 @@ impl AsyncRead for TcpStream {
             }
             Read::End | Read::Reset(_) => Poll::Ready(Ok(())),
             Read::Nothing => {
+                inner.check()?;
                 inner.sockets.entry(self.id).or_default().read = Some(context.waker().clone());
                 Poll::Pending
             }
@@ -277,7 +314,12 @@ impl AsyncWrite for TcpStream {
         let shared = &self.host.shared;
         let mut inner = shared.lock();
         let mut data = Bytes::copy_from_slice(&data[..data.len().min(WRITE_MAX)]);
-        let taken = inner.stack.write(self.id, &mut data).map_err(io_error)?;
+        inner.check()?;
+        let taken = match inner.stack.write(self.id, &mut data) {
+            Ok(taken) => taken,
+            Err(SocketError::NotOpen) => return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())),
+            Err(error) => return Poll::Ready(Err(io_error(error))),
+        };
         if taken == 0 {
             inner.sockets.entry(self.id).or_default().write = Some(context.waker().clone());
             return Poll::Pending;
@@ -308,6 +350,13 @@ impl Shared {
 }
 
 impl Inner {
+    fn check(&self) -> io::Result<()> {
+        match self.is_broken {
+            true => Err(io::Error::new(io::ErrorKind::NotConnected, "the TUN device is gone")),
+            false => Ok(()),
+        }
+    }
+
     /// Sends what there is, and wakes whom it concerns. Returns the next deadline.
     fn turn(&mut self, now: Time, device: &AsyncDevice, out: &mut Vec<u8>) -> Time {
         self.stack.handle_timeout(now);
@@ -342,12 +391,28 @@ fn wake(waker: Option<&mut Option<Waker>>) {
     }
 }
 
+/// Tells all who wait when the task ends, whatever the reason.
+struct Ending<'a>(&'a Shared);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        let mut inner = self.0.lock();
+        inner.is_broken = true;
+        let Inner { sockets, listeners, .. } = &mut *inner;
+        listeners.values_mut().for_each(|waker| wake(Some(waker)));
+        for Wakers { read, write } in sockets.values_mut() {
+            wake(Some(read));
+            wake(Some(write));
+        }
+    }
+}
+
 /// Drives a stack until all its handles are gone and its connections are over, or time is up for them.
 async fn drive(shared: Arc<Shared>) {
+    let _ending = Ending(&shared);
     let device = &shared.device;
     let mut out = Vec::with_capacity(PACKET_MAX);
-    // Packets share the memory of a block, so that not each is cleared.
-    let mut buffer = BytesMut::new();
+    let mut buffer = vec![0; PACKET_MAX];
     let mut over_at = None;
     loop {
         let deadline = {
@@ -372,12 +437,10 @@ async fn drive(shared: Arc<Shared>) {
                 }
                 let mut inner = shared.lock();
                 for _ in 0..BATCH {
-                    if buffer.len() < PACKET_MAX {
-                        buffer = BytesMut::zeroed(BLOCK);
-                    }
                     match device.try_recv(&mut buffer) {
                         Ok(len) => {
-                            let packet = buffer.split_to(len).freeze();
+                            // Of its own: what the engine keeps of it holds no memory of others.
+                            let packet = Bytes::copy_from_slice(&buffer[..len]);
                             inner.stack.handle_packet(shared.now(), &packet);
                         }
                         Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
@@ -431,7 +494,6 @@ impl std::error::Error for HostError {}
 /// Bytes of the largest packet, and packets that are read before what they ask for is sent.
 const PACKET_MAX: usize = 65_536;
 const BATCH: usize = 64;
-const BLOCK: usize = 1 << 20;
 
 /// Bytes that one write copies at most.
 const WRITE_MAX: usize = 65_536;
@@ -439,7 +501,7 @@ const WRITE_MAX: usize = 65_536;
 /// How long the connections of a host that nobody holds any more may last.
 const LINGER: Duration = Duration::from_secs(60);
 
-/// How often [`Host::flush`] looks.
+/// How often [`TcpStream::finish`] looks.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// A year, in ns: the timer of tokio takes no time that is much later.

@@ -1,6 +1,6 @@
 //! The secret of a stack: from it come initial sequence numbers, secrets of connections and cookies.
 
-use anabranch_proto::{FourTuple, Secret, SeqNumber};
+use anabranch_proto::{Address, FourTuple, Secret, SeqNumber};
 use anabranch_units::Time;
 use ring::hmac;
 
@@ -14,6 +14,8 @@ enum Use {
     Initial = 0,
     Secret = 1,
     Cookie = 2,
+    Port = 3,
+    Class = 4,
 }
 
 impl StackKey {
@@ -41,6 +43,18 @@ impl StackKey {
     pub(crate) fn cookie(&self, tuple: FourTuple, peer_initial: SeqNumber, minute: u64, size: u8) -> u32 {
         let content = [&peer_initial.0.to_be_bytes()[..], &minute.to_be_bytes(), &[size]].concat();
         word(&self.tag(Use::Cookie, tuple, &content)) >> 8
+    }
+
+    /// A random number for an ephemeral port; `count` makes it another one each time.
+    pub(crate) fn port(&self, tuple: FourTuple, count: u64) -> u32 {
+        word(&self.tag(Use::Port, tuple, &count.to_be_bytes()))
+    }
+
+    /// The class of a peer by its address: peers do not know who shares theirs.
+    pub(crate) fn class(&self, tuple: FourTuple) -> u8 {
+        let hosts =
+            FourTuple { local: Address { port: 0, ..tuple.local }, remote: Address { port: 0, ..tuple.remote } };
+        word(&self.tag(Use::Class, hosts, &[])) as u8
     }
 
     fn tag(&self, of: Use, tuple: FourTuple, content: &[u8]) -> hmac::Tag {

@@ -25,7 +25,7 @@ mod packet;
 mod socket;
 mod stack;
 
-pub use anabranch_proto::{Config, ConfigError};
+pub use anabranch_proto::{Config, ConfigError, KeepAlive};
 
 #[cfg(target_os = "linux")]
 pub use self::host::{Host, HostError, Listener, TcpStream};

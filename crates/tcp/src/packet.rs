@@ -58,7 +58,7 @@ pub enum NoticeKind {
 pub enum Unfit {
     /// It is no IP packet, or it is cut.
     Malformed,
-    /// A fragment. The kernel sends none over a device with its MTU.
+    /// A fragment. Whoever forwards to the device must put them together, as connection tracking does.
     Fragment,
     /// Neither TCP nor ICMP.
     OtherProtocol,

@@ -64,13 +64,13 @@ pub struct StackTally {
     pub not_ours: u64,
     /// Resets for segments without a connection.
     pub resets: u64,
-    /// SYNs that were answered with a cookie, and connections that cookies have opened.
+    /// SYNs that were answered with a cookie.
     pub cookies_sent: u64,
     /// Connections that cookies have opened.
     pub cookies_used: u64,
-    /// ICMP messages about a segment in flight, and of these that a packet was too long.
+    /// ICMP messages about a segment in flight.
     pub notices: u64,
-    /// ICMP messages that a packet was too long; path MTU discovery is not there yet.
+    /// Of these: that a packet was too long; path MTU discovery is not there yet.
     pub too_big: u64,
     /// Answers that were dropped because too many waited.
     pub dropped: u64,

@@ -20,7 +20,7 @@ use anabranch_proto::{
     Address, CloseReason, Config, ConfigError, Connection, EcnCodepoint, Event, Flags, FourTuple, PathId, PathReport,
     Read, Segment, SeqNumber, Sid, State, Transmit,
 };
-use anabranch_units::Time;
+use anabranch_units::{Span, Time};
 use bytes::Bytes;
 
 use self::listener::Listener;
@@ -36,15 +36,15 @@ pub struct Stack {
     sockets: HashMap<SocketId, Socket>,
     by_tuple: HashMap<FourTuple, SocketId>,
     listeners: HashMap<u16, Listener>,
-    /// The next socket, the next ephemeral port, and the identification of the next packet.
+    /// The next socket.
     next: u64,
-    port: u16,
-    packet: u16,
+    /// The identification of the next packet, for each class of peers.
+    packets: [u16; 256],
     /// Sockets that may have something to send.
     busy: VecDeque<SocketId>,
     timers: BTreeSet<(Time, SocketId)>,
-    /// Sockets in TIME-WAIT that the application has let go of, the oldest first; some are gone.
-    waiting: VecDeque<SocketId>,
+    /// Sockets that the application has let go of, the oldest first; some are gone.
+    released: VecDeque<SocketId>,
     answers: VecDeque<Answer>,
     events: VecDeque<SocketEvent>,
     tally: StackTally,
@@ -57,6 +57,8 @@ struct Socket {
     /// The initial numbers of both ends; the peer's is known from its SYN.
     initial: SeqNumber,
     peer_initial: Option<SeqNumber>,
+    /// The class of its peer, for the identification of packets.
+    class: u8,
     /// The listener of a connection that is not accepted yet.
     listener: Option<u16>,
     is_busy: bool,
@@ -67,8 +69,12 @@ struct Socket {
     is_port_closed: bool,
     /// The application has let go of it.
     is_released: bool,
-    /// It is among those that give way.
-    is_waiting: bool,
+    /// The peer has closed, and the application has read all.
+    is_ended: bool,
+    /// When it is given up: a handshake that does not end, or a socket that was let go of and makes no progress.
+    deadline: Time,
+    /// What was acknowledged when that was set.
+    acked: u64,
 }
 
 #[derive(Debug)]
@@ -87,7 +93,6 @@ impl Stack {
         settings.connection.paths_max = 1;
         settings.connection.check()?;
         let key = StackKey::new(seed);
-        let random = key.initial(Time::ZERO, FourTuple::default()).0;
         Ok(Self {
             settings,
             key,
@@ -95,11 +100,10 @@ impl Stack {
             by_tuple: HashMap::new(),
             listeners: HashMap::new(),
             next: 0,
-            port: PORT_FIRST + (random % PORTS) as u16,
-            packet: (random >> 16) as u16,
+            packets: [0; 256],
             busy: VecDeque::new(),
             timers: BTreeSet::new(),
-            waiting: VecDeque::new(),
+            released: VecDeque::new(),
             answers: VecDeque::new(),
             events: VecDeque::new(),
             tally: StackTally::default(),
@@ -111,7 +115,8 @@ impl Stack {
     /// # Errors
     /// If the address is not the host's, or the port or the number of sockets does not allow it.
     pub fn connect(&mut self, now: Time, mut local: Address, remote: Address) -> Result<SocketId, SocketError> {
-        if !self.settings.addresses.contains(&local.address) || local.is_ipv4() != remote.is_ipv4() {
+        let is_own = |end: Address| self.settings.addresses.contains(&end.address);
+        if !is_own(local) || is_own(remote) || local.is_ipv4() != remote.is_ipv4() {
             return Err(SocketError::NotOurs);
         }
         if !self.has_place() {
@@ -128,7 +133,7 @@ impl Stack {
         let secret = self.key.secret(tuple, self.next, initial);
         let config = self.config(tuple);
         let connection = Connection::connect(now, config, tuple, secret).map_err(SocketError::Config)?;
-        Ok(self.insert(connection, tuple, initial, None, None))
+        Ok(self.insert(now, connection, tuple, initial, None, None))
     }
 
     /// The settings of a connection. IPv6 routers do not fragment, so its packets have the size that each path carries.
@@ -138,20 +143,30 @@ impl Stack {
         Config { mss: config.mss.min(most), ..config }
     }
 
-    /// The next port from which no connection to `remote` exists ([rfc-6056] sec. 3.3.1: from a random one on).
+    /// A port from which no connection to `remote` exists, the first from a random one on ([rfc-6056] sec. 3.3.2). A socket in TIME-WAIT that the
+    /// application has let go of gives way if there is no other.
     fn free_port(&mut self, local: Address, remote: Address) -> Option<u16> {
-        for _ in 0..PORTS {
-            self.port = if self.port == u16::MAX { PORT_FIRST } else { self.port + 1 };
-            let local = Address { port: self.port, ..local };
-            if !self.by_tuple.contains_key(&FourTuple { local, remote }) {
-                return Some(self.port);
-            }
+        let first = self.key.port(FourTuple { local, remote }, self.next) % PORTS;
+        let tuple = |number: u32| {
+            let port = PORT_FIRST + ((first + number) % PORTS) as u16;
+            FourTuple { local: Address { port, ..local }, remote }
+        };
+        if let Some(free) = (0..PORTS).map(tuple).find(|tuple| !self.by_tuple.contains_key(tuple)) {
+            return Some(free.local.port);
         }
-        None
+        let is_old = |socket: &Socket| socket.is_released && socket.connection.state() == State::TimeWait;
+        let old = (0..PORTS).map(tuple).find_map(|tuple| {
+            let id = *self.by_tuple.get(&tuple)?;
+            self.sockets.get(&id).is_some_and(is_old).then_some((id, tuple.local.port))
+        });
+        let (id, port) = old?;
+        self.remove(id);
+        Some(port)
     }
 
     fn insert(
         &mut self,
+        now: Time,
         connection: Connection<Bytes>,
         tuple: FourTuple,
         initial: SeqNumber,
@@ -165,13 +180,16 @@ impl Stack {
             tuple,
             initial,
             peer_initial,
+            class: self.key.class(tuple),
             listener,
             is_busy: false,
             timer: Time::NEVER,
             closed: None,
             is_port_closed: false,
             is_released: false,
-            is_waiting: false,
+            is_ended: false,
+            deadline: if listener.is_some() { now + HALF_OPEN_LIFE } else { Time::NEVER },
+            acked: 0,
         };
         if let Some(listener) = listener.and_then(|port| self.listeners.get_mut(&port)) {
             listener.half_open += 1;
@@ -186,13 +204,19 @@ impl Stack {
     pub fn handle_packet(&mut self, now: Time, bytes: &Bytes) {
         self.tally.packets += 1;
         match Packet::read(bytes) {
-            Ok(packet) if !self.settings.addresses.contains(&packet.tuple.local.address) => self.tally.not_ours += 1,
-            Ok(Packet { tuple, ecn, body }) => match body {
-                Body::Segment(segment) if is_host(tuple.remote) => self.handle_segment(now, tuple, ecn, segment),
-                Body::Segment(_) => self.tally.not_ours += 1,
-                Body::Notice(notice) => self.handle_notice(tuple, notice),
-                Body::Ping(message) => self.answer(Answer::Pong(tuple, message)),
-            },
+            Ok(Packet { tuple, ecn, body }) => {
+                let is_own = |end: Address| self.settings.addresses.contains(&end.address);
+                if !is_own(tuple.local) || is_own(tuple.remote) || !is_host(tuple.remote) {
+                    self.tally.not_ours += 1;
+                    return;
+                }
+                match body {
+                    Body::Segment(segment) if tuple.remote.port > 0 => self.handle_segment(now, tuple, ecn, segment),
+                    Body::Segment(_) => self.tally.unfit += 1,
+                    Body::Notice(notice) => self.handle_notice(tuple, notice),
+                    Body::Ping(message) => self.answer(Answer::Pong(tuple, message)),
+                }
+            }
             Err(Unfit::Fragment | Unfit::Malformed | Unfit::OtherProtocol | Unfit::Segment(_) | Unfit::Icmp) => {
                 self.tally.unfit += 1;
             }
@@ -200,13 +224,18 @@ impl Stack {
     }
 
     fn handle_segment(&mut self, now: Time, tuple: FourTuple, ecn: Option<EcnCodepoint>, segment: Segment<Bytes>) {
-        if let Some(&id) = self.by_tuple.get(&tuple) {
-            let Some(socket) = self.sockets.get_mut(&id) else { return };
-            if !socket.is_succeeded_by(&segment) {
-                if segment.has(Flags::SYN) {
-                    socket.peer_initial.get_or_insert(segment.header.seq);
-                }
+        if let Some(&id) = self.by_tuple.get(&tuple)
+            && let Some(socket) = self.sockets.get_mut(&id)
+        {
+            let before = socket.connection.state();
+            let is_new = self.listeners.contains_key(&tuple.local.port) && socket.is_succeeded_by(&segment);
+            if before != State::Closed && !is_new {
+                let (is_syn, seq) = (segment.has(Flags::SYN), segment.header.seq);
                 socket.connection.handle_marked(now, tuple, ecn, segment);
+                let is_taken = before == State::SynSent && socket.connection.state() != State::SynSent;
+                if is_syn && is_taken {
+                    socket.peer_initial = Some(seq);
+                }
                 return self.touch(id);
             }
             self.forget(id);
@@ -249,10 +278,10 @@ impl Stack {
         }
     }
 
-    /// Whether there may be another socket: the oldest in TIME-WAIT gives way.
+    /// Whether there may be another socket: the oldest that the application has let go of gives way.
     fn has_place(&mut self) -> bool {
         while self.sockets.len() >= self.settings.sockets_max {
-            match self.waiting.pop_front() {
+            match self.released.pop_front() {
                 Some(id) => self.remove(id),
                 None => return false,
             }
@@ -276,8 +305,13 @@ impl Stack {
         let socket = self.sockets.get_mut(&id).ok_or(SocketError::NoSuchSocket)?;
         let read = socket.connection.streams().read(Sid::PLAIN, most);
         let closed = socket.closed;
+        if matches!(read, Ok(Read::End)) {
+            socket.is_ended = true;
+        }
+        let is_ended = socket.is_ended;
         self.touch(id);
         match (read, closed) {
+            (Ok(Read::Nothing) | Err(_), _) if is_ended => Ok(Read::End),
             (Ok(Read::Nothing) | Err(_), Some(CloseReason::Finished)) => Ok(Read::End),
             (Ok(Read::Nothing) | Err(_), Some(reason)) => Err(SocketError::Closed(reason)),
             (Ok(read), _) => Ok(read),
@@ -312,7 +346,8 @@ impl Stack {
 
     /// Ends every connection with a reset.
     pub fn abort_all(&mut self) {
-        for id in self.sockets.keys().copied().collect::<Vec<_>>() {
+        let ids: BTreeSet<_> = self.sockets.keys().copied().collect();
+        for id in ids {
             self.abort(id);
         }
     }
@@ -328,12 +363,23 @@ impl Stack {
     /// so that the peer knows ([rfc-2525] sec. 2.17).
     pub fn release(&mut self, id: SocketId) {
         let Some(socket) = self.sockets.get_mut(&id) else { return };
-        socket.is_released = true;
         if socket.closed.is_some() {
             return self.remove(id);
         }
+        if std::mem::replace(&mut socket.is_released, true) {
+            return;
+        }
         socket.connection.close();
         self.touch(id);
+        self.released.push_back(id);
+        if self.released.len() > 2 * self.sockets.len() + RELEASED_LEAST {
+            self.released.retain(|id| self.sockets.contains_key(id));
+        }
+    }
+
+    /// Bytes that the peer has acknowledged, the SYN included.
+    pub fn acked(&self, id: SocketId) -> u64 {
+        self.sockets.get(&id).map_or(0, |socket| socket.connection.acked())
     }
 
     /// A snapshot of a socket's path.
@@ -366,12 +412,6 @@ impl Stack {
         self.sockets.is_empty()
     }
 
-    /// Whether everything that was written has arrived, and every end, too.
-    pub fn is_quiet(&self) -> bool {
-        let is_over = |socket: &Socket| matches!(socket.connection.state(), State::TimeWait | State::Closed);
-        self.answers.is_empty() && self.sockets.values().all(is_over)
-    }
-
     /// The counters since the stack was made.
     pub fn tally(&self) -> StackTally {
         self.tally
@@ -393,6 +433,16 @@ impl Stack {
             self.timers.remove(&(time, id));
             if let Some(socket) = self.sockets.get_mut(&id) {
                 socket.timer = Time::NEVER;
+                if socket.deadline <= now && socket.listener.is_some() {
+                    // The peer of a handshake may be an invention: it is told nothing.
+                    self.remove(id);
+                    continue;
+                }
+                if socket.deadline <= now && socket.connection.acked() == socket.acked {
+                    socket.connection.abort();
+                } else if socket.deadline <= now {
+                    socket.deadline = Time::NEVER;
+                }
                 socket.connection.handle_timeout(now);
                 self.touch(id);
             }
@@ -401,15 +451,13 @@ impl Stack {
 
     /// Appends the next IP packet to `out`; false if there is none now.
     pub fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> bool {
-        self.packet = self.packet.wrapping_add(1);
-        let packet = self.packet;
         match self.answers.pop_front() {
             Some(Answer::Segment(tuple, segment)) => {
-                packet::write_segment(tuple, None, packet, &segment, out);
+                packet::write_segment(tuple, None, self.number(tuple), &segment, out);
                 return true;
             }
             Some(Answer::Pong(tuple, ping)) => {
-                packet::write_pong(tuple, packet, &ping, out);
+                packet::write_pong(tuple, self.number(tuple), &ping, out);
                 return true;
             }
             None => {}
@@ -425,16 +473,21 @@ impl Stack {
                 if has_data && segment.content.len() < u32::from(self.settings.connection.mss) {
                     segment.header.flags = segment.header.flags | Flags::PSH;
                 }
-                packet::write_segment(tuple, ecn, packet, &segment, out);
+                let number = next_number(&mut self.packets, socket.class, tuple);
+                packet::write_segment(tuple, ecn, number, &segment, out);
                 // The others' turn.
                 self.busy.rotate_left(1);
                 return true;
             }
             self.busy.pop_front();
             socket.is_busy = false;
-            self.settle(id);
+            self.settle(now, id);
         }
         false
+    }
+
+    fn number(&mut self, tuple: FourTuple) -> u16 {
+        next_number(&mut self.packets, self.key.class(tuple), tuple)
     }
 
     /// A socket has had an input.
@@ -448,12 +501,13 @@ impl Stack {
     }
 
     /// A socket has sent what it could: takes its events and its deadline.
-    fn settle(&mut self, id: SocketId) {
+    fn settle(&mut self, now: Time, id: SocketId) {
         let Some(socket) = self.sockets.get_mut(&id) else { return };
         while let Some(event) = socket.connection.poll_event() {
             match event {
                 Event::Established { .. } => match socket.listener {
                     Some(port) => {
+                        socket.deadline = Time::NEVER;
                         if let Some(listener) = self.listeners.get_mut(&port) {
                             listener.half_open -= 1;
                             listener.ready.push_back(id);
@@ -466,7 +520,7 @@ impl Stack {
                 Event::Writable(_) => self.events.push_back(SocketEvent::Writable(id)),
                 Event::Closed(reason) => {
                     let reason = if socket.is_port_closed { CloseReason::PortClosed } else { reason };
-                    socket.closed = Some(reason);
+                    socket.closed.get_or_insert(reason);
                     self.events.push_back(SocketEvent::Closed(id, reason));
                 }
                 Event::Finished(_)
@@ -478,7 +532,14 @@ impl Stack {
                 | Event::Stalled => {}
             }
         }
-        let timer = socket.connection.poll_timeout();
+        if socket.is_released && socket.deadline == Time::NEVER && socket.connection.state() != State::TimeWait {
+            (socket.deadline, socket.acked) = (now + RELEASED_LIFE, socket.connection.acked());
+        }
+        let timer = match socket.connection.state() {
+            State::Closed => Time::NEVER,
+            State::TimeWait => socket.connection.poll_timeout(),
+            _ => socket.connection.poll_timeout().min(socket.deadline),
+        };
         if timer != socket.timer {
             self.timers.remove(&(socket.timer, id));
             socket.timer = timer;
@@ -486,13 +547,11 @@ impl Stack {
                 self.timers.insert((timer, id));
             }
         }
-        if socket.is_released && !socket.is_waiting && socket.connection.state() == State::TimeWait {
-            socket.is_waiting = true;
-            self.waiting.push_back(id);
-        }
         let is_unread = socket.is_released && has_data(&mut socket.connection);
         if socket.closed.is_some() {
-            self.by_tuple.remove(&socket.tuple);
+            if self.by_tuple.get(&socket.tuple) == Some(&id) {
+                self.by_tuple.remove(&socket.tuple);
+            }
             let port = socket.listener;
             if socket.is_released {
                 self.remove(id);
@@ -513,19 +572,13 @@ impl Stack {
         if let Some(socket) = self.sockets.get_mut(&id) {
             self.by_tuple.remove(&socket.tuple);
             socket.connection.abort();
-            socket.closed = Some(CloseReason::Finished);
-            if socket.is_released {
-                self.remove(id);
-            }
+            socket.closed.get_or_insert(CloseReason::Finished);
+            self.touch(id);
         }
     }
 
     fn remove(&mut self, id: SocketId) {
         let Some(socket) = self.sockets.remove(&id) else { return };
-        // They all wait for the same time, so those that are gone are the oldest.
-        while self.waiting.front().is_some_and(|id| !self.sockets.contains_key(id)) {
-            self.waiting.pop_front();
-        }
         self.timers.remove(&(socket.timer, id));
         if self.by_tuple.get(&socket.tuple) == Some(&id) {
             self.by_tuple.remove(&socket.tuple);
@@ -549,6 +602,16 @@ impl Socket {
     }
 }
 
+/// The identification of the next IPv4 packet to a host of this class ([rfc-6864]).
+fn next_number(packets: &mut [u16; 256], class: u8, tuple: FourTuple) -> u16 {
+    if !tuple.local.is_ipv4() {
+        return 0;
+    }
+    let next = &mut packets[usize::from(class)];
+    *next = next.wrapping_add(1);
+    *next
+}
+
 /// Whether data, other than the end, waits to be read.
 fn has_data(connection: &mut Connection<Bytes>) -> bool {
     matches!(connection.streams().read(Sid::PLAIN, 1), Ok(Read::Data(_)))
@@ -560,7 +623,7 @@ fn is_host(end: Address) -> bool {
         true => end.address as u32 >> 28 >= 0xe || end.address as u32 == 0,
         false => end.address >> 120 == 0xff || end.address == 0,
     };
-    !is_multicast && end.port != 0
+    !is_multicast
 }
 
 /// IPv6's least MTU, 1280 bytes, less its header and TCP's.
@@ -569,6 +632,15 @@ const MSS_V6: u16 = 1220;
 /// [rfc-6335] sec. 6: dynamic ports.
 const PORT_FIRST: u16 = 49_152;
 const PORTS: u32 = 16_384;
+
+/// A handshake that a stranger began may take so long.
+const HALF_OPEN_LIFE: Span = Span::from_secs(30);
+
+/// A socket that the application has let go of is given up after so long without new acknowledgements.
+const RELEASED_LIFE: Span = Span::from_secs(60);
+
+/// So many entries of released sockets may be those of sockets that are gone.
+const RELEASED_LEAST: usize = 64;
 
 /// Answers that may wait to be sent. More are dropped: their senders retransmit.
 const ANSWERS_MAX: usize = 1024;

@@ -106,7 +106,7 @@ fn serve_echo(host: &Host) -> tokio::task::JoinHandle<()> {
     let mut listener = host.listen(PORT).unwrap();
     tokio::spawn(async move {
         loop {
-            let stream = listener.accept().await;
+            let Ok(stream) = listener.accept().await else { return };
             tokio::spawn(async move {
                 let (mut from, mut to) = tokio::io::split(stream);
                 _ = tokio::io::copy(&mut from, &mut to).await;
@@ -290,7 +290,7 @@ fn refusal_and_reset_are_seen_by_both() {
     // Our reset.
     let mut listener = host.listen(PORT).unwrap();
     let mut stream = TcpStream::connect(remote(V4[1], PORT)).unwrap();
-    runtime.block_on(listener.accept()).abort();
+    runtime.block_on(listener.accept()).unwrap().abort();
     assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), std::io::ErrorKind::ConnectionReset);
     // The kernel's: it closes with unread data.
     let server = TcpListener::bind(remote(V4[0], 82)).unwrap();

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anabranch_cc::{Settings as Law, registry};
-use anabranch_tcp::{Config, Host, HostError, Settings};
+use anabranch_tcp::{Config, Host, HostError, KeepAlive, Settings};
+use anabranch_units::Span;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, copy, copy_bidirectional, split};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
@@ -35,15 +36,17 @@ async fn listen(args: &Listen) -> Outcome {
     for address in &args.device.addresses {
         anstream::eprintln!("waits at {address} port {}", args.port);
     }
-    let stream = listener.accept().await;
+    let stream = listener.accept().await.map_err(broken)?;
+    // Others are refused.
+    drop(listener);
     anstream::eprintln!("connected to {}", stream.peer_addr());
-    pipe(&host, stream).await
+    pipe(stream).await
 }
 
 async fn connect(args: &Connect) -> Outcome {
     let host = open(&args.device)?;
     let stream = dial(&host, &args.device.addresses, args.peer).await.map_err(Failure::failed)?;
-    pipe(&host, stream).await
+    pipe(stream).await
 }
 
 /// A connection to `peer` from our address of its family.
@@ -58,7 +61,7 @@ async fn dial(
 }
 
 /// Standard input to the peer, and the peer's data to standard output, until both have ended.
-async fn pipe(host: &Host, stream: anabranch_tcp::TcpStream) -> Outcome {
+async fn pipe(stream: anabranch_tcp::TcpStream) -> Outcome {
     let (mut from, mut to) = split(stream);
     let there = async {
         copy(&mut tokio::io::stdin(), &mut to).await?;
@@ -69,10 +72,12 @@ async fn pipe(host: &Host, stream: anabranch_tcp::TcpStream) -> Outcome {
         copy(&mut from, &mut out).await?;
         out.flush().await
     };
-    let result = tokio::try_join!(there, back);
-    drop((from, to));
-    host.flush(FLUSH).await;
-    result.map(|_| ()).map_err(|error| Failure::failed(format!("the connection is broken: {error}")))
+    tokio::try_join!(there, back).map_err(broken)?;
+    from.unsplit(to).finish(FINISH).await.map_err(broken)
+}
+
+fn broken(error: io::Error) -> Failure {
+    Failure::failed(format!("the connection is broken: {error}"))
 }
 
 async fn proxy(args: &Proxy) -> Outcome {
@@ -86,7 +91,7 @@ async fn proxy(args: &Proxy) -> Outcome {
     anstream::eprintln!("passes connections on");
     loop {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return Ok(()) };
-        let Some(stream) = door.next().await else { continue };
+        let Some(stream) = door.next().await? else { continue };
         let target = Arc::clone(&target);
         tokio::spawn(async move {
             if let Err(message) = pass_on(stream, &target).await {
@@ -136,14 +141,14 @@ impl Door {
     }
 
     /// The next connection. The kernel may refuse one, such as when it has no more descriptors; that passes.
-    async fn next(&mut self) -> Option<Box<dyn Both>> {
+    async fn next(&mut self) -> Result<Option<Box<dyn Both>>, Failure> {
         match self {
-            Self::Ours(listener) => Some(Box::new(listener.accept().await)),
+            Self::Ours(listener) => Ok(Some(Box::new(listener.accept().await.map_err(broken)?))),
             Self::Kernel(listener) => match listener.accept().await {
-                Ok((stream, _)) => Some(Box::new(stream)),
+                Ok((stream, _)) => Ok(Some(Box::new(stream))),
                 Err(_) => {
                     tokio::time::sleep(PAUSE).await;
-                    None
+                    Ok(None)
                 }
             },
         }
@@ -190,6 +195,8 @@ fn open(args: &Device) -> Result<Guarded, Failure> {
     let row = registry::find(&args.law).map_err(|error| Failure::usage(error.to_string()))?;
     let mut connection = Config::new(Law::default_for(row));
     connection.timestamps = true;
+    connection.keep_alive = Some(KEEP_ALIVE);
+    connection.idle_timeout = None;
     // Many connections are slow or idle: buffers grow where they are used.
     (connection.receive_buffer, connection.receive_buffer_max) = (BUFFER, 64 * BUFFER);
     (connection.send_buffer, connection.send_buffer_max) = (BUFFER, 64 * BUFFER);
@@ -240,8 +247,11 @@ const BACKLOG: usize = 1024;
 /// Bytes of the buffers of a connection at its begin.
 const BUFFER: u64 = 256 << 10;
 
-/// After the last byte, the time for it to arrive.
-const FLUSH: Duration = Duration::from_secs(10);
+/// After our end, the time without acknowledgements after which the peer is given up.
+const FINISH: Duration = Duration::from_secs(60);
+
+/// A connection may be idle as long as its peer answers.
+const KEEP_ALIVE: KeepAlive = KeepAlive { idle: Span::from_secs(300), ..KeepAlive::USUAL };
 
 /// After the kernel has refused to accept.
 const PAUSE: Duration = Duration::from_millis(100);

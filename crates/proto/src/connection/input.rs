@@ -158,7 +158,9 @@ impl<P: Payload> Connection<P> {
                     self.state = State::Established;
                     self.establish(now);
                     self.acks.demand_pure();
-                } else {
+                } else if offset == 0 && !segment.has(Flags::ACK) || self.liveness.admit_challenge(now) {
+                    // The peer's SYN again. The answer to any other tells its sender that there is a connection; it is limited, as two ends that
+                    // answer each other would never stop.
                     self.handshake.send();
                 }
                 return;

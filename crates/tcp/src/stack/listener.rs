@@ -1,6 +1,6 @@
 //! Listeners: connections that wait to be accepted, and cookies when there is no place for them.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use anabranch_proto::{Connection, Content, Flags, FourTuple, Header, Options, Segment, SeqNumber, Transmit};
 use anabranch_units::{Span, Time};
@@ -39,7 +39,11 @@ impl Stack {
             return;
         }
         let waiting = self.sockets.iter().filter(|(_, socket)| socket.listener == Some(port)).map(|(&id, _)| id);
-        for id in waiting.collect::<Vec<_>>() {
+        for id in waiting.collect::<BTreeSet<_>>() {
+            if let Some(socket) = self.sockets.get_mut(&id) {
+                // It is no business of a later listener at this port.
+                socket.listener = None;
+            }
             self.abort(id);
             self.release(id);
         }
@@ -59,8 +63,15 @@ impl Stack {
     pub(super) fn begin(&mut self, now: Time, tuple: FourTuple, segment: Segment<Bytes>) {
         let Some(listener) = self.listeners.get_mut(&tuple.local.port) else { return };
         let peer = segment.header.seq;
-        if listener.half_open.max(listener.ready.len()) >= self.settings.backlog || !self.has_place() {
-            let Some(listener) = self.listeners.get_mut(&tuple.local.port) else { return };
+        if listener.ready.len() >= self.settings.backlog {
+            // Nobody accepts them: a peer whose SYN has no answer knows that it is not connected.
+            return;
+        }
+        let is_full = listener.half_open >= self.settings.backlog;
+        if !is_full && !self.has_place() {
+            return;
+        }
+        if let Some(listener) = self.listeners.get_mut(&tuple.local.port).filter(|_| is_full) {
             listener.cookie_at = Some(now);
             let Options::Handshake(options) = segment.options else { return };
             let number = cookie::make(&self.key, now, tuple, peer, options.mss);
@@ -78,7 +89,7 @@ impl Stack {
         let config = self.config(tuple);
         let Ok(mut connection) = Connection::listen(now, config, tuple, secret) else { return };
         connection.handle_segment(now, tuple, segment);
-        self.insert(connection, tuple, initial, Some(peer), Some(tuple.local.port));
+        self.insert(now, connection, tuple, initial, Some(peer), Some(tuple.local.port));
     }
 
     /// A new connection with this initial number, and its answer to a SYN.
@@ -113,10 +124,13 @@ impl Stack {
         let header = Header { seq: peer, flags: Flags::SYN, window: segment.header.window, ..Header::default() };
         let options = Options::Handshake(options);
         let syn = Segment { header, options, stream_header: None, content: Content::Nothing };
-        let Some((mut connection, _)) = self.answer_syn(now, tuple, number, syn) else { return false };
+        let Some((mut connection, _)) = self.answer_syn(now, tuple, number, syn.clone()) else { return false };
+        // Sent twice, its answer gives no RTT: when the first one left is not known any more.
+        connection.handle_segment(now, tuple, syn);
+        _ = connection.poll_transmit(now);
         connection.handle_segment(now, tuple, segment.clone());
         self.tally.cookies_used += 1;
-        self.insert(connection, tuple, number, Some(peer), Some(port));
+        self.insert(now, connection, tuple, number, Some(peer), Some(port));
         true
     }
 }

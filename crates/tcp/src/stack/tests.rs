@@ -32,6 +32,8 @@ struct World {
     flying: VecDeque<(Time, usize, Bytes)>,
     loses: u64,
     sent: u64,
+    /// One way.
+    delay: Span,
 }
 
 impl World {
@@ -44,6 +46,7 @@ impl World {
             flying: VecDeque::new(),
             loses: 0,
             sent: 0,
+            delay: Span::from_millis(10),
         }
     }
 
@@ -56,7 +59,7 @@ impl World {
                 }
                 self.sent += 1;
                 if self.loses == 0 || !self.sent.is_multiple_of(self.loses) {
-                    self.flying.push_back((self.now + Span::from_millis(10), 1 - host, out.into()));
+                    self.flying.push_back((self.now + self.delay, 1 - host, out.into()));
                 }
             }
             while let Some(event) = self.hosts[host].poll_event() {
@@ -187,13 +190,9 @@ fn full_backlog_answers_with_cookies_that_open_connections() {
 fn flood_of_syns_leaves_the_listener_open() {
     let mut world = World::new(8);
     world.hosts[1].listen(PORT).unwrap();
-    let syn = |port| {
-        let tuple = FourTuple { local: end(STRANGER, port), remote: end(THERE, PORT) };
-        let options = Options::Handshake(HandshakeOptions { mss: Some(1460), ..HandshakeOptions::default() });
-        packet(tuple, Header { seq: SeqNumber(port.into()), flags: Flags::SYN, ..Header::default() }, options)
-    };
     for port in 1..5000 {
-        world.hosts[1].handle_packet(world.now, &syn(port));
+        let tuple = FourTuple { local: end(STRANGER, port), remote: end(THERE, PORT) };
+        world.hosts[1].handle_packet(world.now, &syn(tuple, SeqNumber(port.into())));
         let mut out = vec![];
         _ = world.hosts[1].poll_transmit(world.now, &mut out);
     }
@@ -345,6 +344,196 @@ fn data_for_released_socket_resets() {
     world.run(Span::from_millis(100));
     assert_eq!(world.hosts[0].closed(client), Some(CloseReason::Reset));
     assert!(world.hosts[1].is_empty());
+}
+
+/// A listener that begins at the port of an earlier one counts its own handshakes alone.
+#[test]
+fn later_listener_at_a_port_counts_its_own() {
+    let mut world = World::new(16);
+    world.hosts[1].listen(PORT).unwrap();
+    world.connect();
+    world.run(Span::from_millis(15));
+    world.hosts[1].unlisten(PORT);
+    world.hosts[1].listen(PORT).unwrap();
+    world.run(Span::from_millis(100));
+    let listener = &world.hosts[1].listeners[&PORT];
+    assert_eq!((listener.half_open, listener.ready.len()), (0, 0));
+}
+
+/// The peer resets and connects again from the same port; what the application reads of the old connection does not touch the new one.
+#[test]
+fn old_socket_leaves_new_connection_of_same_ends() {
+    let mut world = World::new(16);
+    world.hosts[1].listen(PORT).unwrap();
+    let [client, server] = world.pair();
+    let from = world.hosts[0].ends(client).unwrap();
+    world.hosts[0].abort(client);
+    world.run(Span::from_millis(50));
+    world.hosts[0].release(client);
+    let again = world.hosts[0].connect(world.now, from.local, from.remote).unwrap();
+    world.run(Span::from_millis(100));
+    let second = world.hosts[1].accept(PORT).unwrap();
+    assert_eq!(world.hosts[1].read(server, 10), Err(SocketError::Closed(CloseReason::Reset)));
+    world.run(Span::from_millis(100));
+    world.hosts[0].write(again, &mut Bytes::from_static(b"hello")).unwrap();
+    world.run(Span::from_secs(1));
+    assert_eq!(world.hosts[1].read(second, 100), Ok(Read::Data(Bytes::from_static(b"hello"))));
+}
+
+/// A reset and a SYN with the same ends are handled before anything is sent.
+#[test]
+fn syn_straight_after_reset_begins_a_connection() {
+    let mut world = World::new(16);
+    world.hosts[1].listen(PORT).unwrap();
+    let [client, _] = world.pair();
+    let tuple = world.hosts[0].ends(client).unwrap();
+    let seq = world.hosts[0].sockets[&client].initial.plus(1);
+    let plain = Options::Acknowledgement(AcknowledgementOptions::default());
+    let rst = packet(tuple, Header { seq, flags: Flags::RST, ..Header::default() }, plain);
+    world.hosts[1].handle_packet(world.now, &rst);
+    world.hosts[1].handle_packet(world.now, &syn(tuple, seq.plus(100_000)));
+    assert_eq!(answers(&mut world.hosts[1], world.now), [Flags::SYN | Flags::ACK]);
+}
+
+#[test]
+fn end_is_read_again_and_again() {
+    let mut world = World::new(16);
+    world.hosts[1].listen(PORT).unwrap();
+    let [client, server] = world.pair();
+    world.hosts[0].close(client);
+    world.run(Span::from_millis(100));
+    for _ in 0..3 {
+        assert_eq!(world.hosts[1].read(server, 10), Ok(Read::End));
+    }
+}
+
+/// With a round trip of 500 ms, a connection that a cookie opened retransmits nothing: its handshake gives no RTT.
+#[test]
+fn cookie_gives_no_sample_of_the_rtt() {
+    let mut world = World::new(1);
+    world.delay = Span::from_millis(250);
+    world.hosts[1].listen(PORT).unwrap();
+    let stranger = FourTuple { local: end(STRANGER, 9), remote: end(THERE, PORT) };
+    world.hosts[1].handle_packet(world.now, &syn(stranger, SeqNumber(5)));
+    world.connect();
+    world.run(Span::from_millis(900));
+    assert_eq!(world.hosts[1].tally().cookies_used, 1);
+    let server = world.hosts[1].accept(PORT).unwrap();
+    assert_eq!(world.hosts[1].path(server).unwrap().rtt_smoothed, None);
+    world.hosts[1].write(server, &mut content(4000)).unwrap();
+    world.run(Span::from_millis(900));
+    assert_eq!(world.hosts[1].path(server).unwrap().tally.timeouts, 0);
+}
+
+/// If nobody accepts, a further peer is not told that it is connected.
+#[test]
+fn full_queue_of_connections_leaves_syns_unanswered() {
+    let mut world = World::new(1);
+    world.hosts[1].listen(PORT).unwrap();
+    world.connect();
+    world.run(Span::from_millis(100));
+    let second = world.connect();
+    world.run(Span::from_millis(500));
+    assert_eq!(world.hosts[0].state(second), Some(State::SynSent));
+    assert!(world.hosts[1].accept(PORT).is_some());
+    world.run(Span::from_secs(5));
+    assert_eq!(world.hosts[0].state(second), Some(State::Established));
+    assert!(world.hosts[1].accept(PORT).is_some());
+}
+
+/// Nobody's SYN takes a place for longer than half a minute, and nobody's silence for longer than a minute or two once the application has let go.
+#[test]
+fn silent_peers_are_given_up() {
+    let mut world = World::new(16);
+    world.hosts[1].listen(PORT).unwrap();
+    let stranger = FourTuple { local: end(STRANGER, 9), remote: end(THERE, PORT) };
+    world.hosts[1].handle_packet(world.now, &syn(stranger, SeqNumber(5)));
+    world.run(Span::from_secs(31));
+    assert!(world.hosts[1].is_empty());
+    // One is silent after its FIN, one keeps its window shut and answers probes.
+    let [silent, first] = world.pair();
+    let [shut, second] = world.pair();
+    let mut data = content(40_000_000);
+    for _ in 0..200 {
+        world.hosts[1].write(second, &mut data).unwrap();
+        world.run(Span::from_millis(20));
+    }
+    world.hosts[0].close(silent);
+    world.hosts[0].close(shut);
+    world.run(Span::from_millis(100));
+    world.hosts[1].release(second);
+    world.run(Span::from_secs(130));
+    assert_eq!(world.hosts[1].state(second), None);
+    world.loses = 1;
+    world.hosts[1].release(first);
+    world.run(Span::from_secs(130));
+    assert!(world.hosts[1].is_empty());
+}
+
+/// Sockets that the application has let go of give way: their silent peers lock nobody out.
+#[test]
+fn released_sockets_give_way() {
+    let mut world = World::new(16);
+    world.hosts[1].settings.sockets_max = 20;
+    world.hosts[1].listen(PORT).unwrap();
+    for _ in 0..20 {
+        let [_, server] = world.pair();
+        world.hosts[1].release(server);
+    }
+    let [client, _] = world.pair();
+    assert_eq!(world.hosts[0].state(client), Some(State::Established));
+    assert!(world.hosts[1].released.len() <= 2 * 20 + RELEASED_LEAST);
+}
+
+/// A SYN to which nobody listens does not end TIME-WAIT ([rfc-1337]).
+#[test]
+fn time_wait_survives_syn_without_listener() {
+    let mut world = World::new(16);
+    world.hosts[1].listen(PORT).unwrap();
+    let [client, server] = world.pair();
+    world.hosts[0].close(client);
+    world.run(Span::from_millis(100));
+    world.hosts[1].close(server);
+    world.run(Span::from_millis(100));
+    assert_eq!(world.hosts[0].state(client), Some(State::TimeWait));
+    let from = world.hosts[0].ends(client).unwrap();
+    let peer = world.hosts[0].sockets[&client].peer_initial.unwrap();
+    world.hosts[0].handle_packet(world.now, &syn(from.reversed(), peer.plus(1_000_000_000)));
+    assert_eq!(world.hosts[0].state(client), Some(State::TimeWait));
+    assert_eq!(world.hosts[0].tally().resets, 0);
+}
+
+/// Forged SYNs cannot make two listeners, or one and itself, answer each other for ever.
+#[test]
+fn forged_syns_start_no_storm() {
+    let mut world = World::new(16);
+    world.hosts.iter_mut().for_each(|host| host.listen(PORT).unwrap());
+    let tuple = FourTuple { local: end(HERE, PORT), remote: end(THERE, PORT) };
+    world.hosts[1].handle_packet(world.now, &syn(tuple, SeqNumber(5)));
+    world.hosts[0].handle_packet(world.now, &syn(tuple.reversed(), SeqNumber(5)));
+    let own = FourTuple { local: end(THERE, PORT), remote: end(THERE, PORT) };
+    world.hosts[1].handle_packet(world.now, &syn(own, SeqNumber(5)));
+    world.run(Span::from_secs(10));
+    assert!(world.sent < 200, "{} packets", world.sent);
+    assert_eq!(world.hosts[1].tally().not_ours, 1);
+}
+
+fn syn(tuple: FourTuple, seq: SeqNumber) -> Bytes {
+    let options = Options::Handshake(HandshakeOptions { mss: Some(1460), ..HandshakeOptions::default() });
+    packet(tuple, Header { seq, flags: Flags::SYN, ..Header::default() }, options)
+}
+
+/// The flags of all that a stack sends now.
+fn answers(host: &mut Stack, now: Time) -> Vec<Flags> {
+    let mut flags = vec![];
+    loop {
+        let mut out = vec![];
+        if !host.poll_transmit(now, &mut out) {
+            return flags;
+        }
+        let Ok(Packet { body: Body::Segment(segment), .. }) = Packet::read(&out.into()) else { panic!("a segment") };
+        flags.push(segment.header.flags);
+    }
 }
 
 #[test]
