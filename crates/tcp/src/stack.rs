@@ -571,8 +571,10 @@ impl Stack {
     fn forget(&mut self, id: SocketId) {
         if let Some(socket) = self.sockets.get_mut(&id) {
             self.by_tuple.remove(&socket.tuple);
-            socket.connection.abort();
-            socket.closed.get_or_insert(CloseReason::Finished);
+            if socket.connection.state() == State::TimeWait {
+                socket.closed.get_or_insert(CloseReason::Finished);
+                socket.connection.abort();
+            }
             self.touch(id);
         }
     }

@@ -385,7 +385,7 @@ fn old_socket_leaves_new_connection_of_same_ends() {
 fn syn_straight_after_reset_begins_a_connection() {
     let mut world = World::new(16);
     world.hosts[1].listen(PORT).unwrap();
-    let [client, _] = world.pair();
+    let [client, server] = world.pair();
     let tuple = world.hosts[0].ends(client).unwrap();
     let seq = world.hosts[0].sockets[&client].initial.plus(1);
     let plain = Options::Acknowledgement(AcknowledgementOptions::default());
@@ -393,6 +393,8 @@ fn syn_straight_after_reset_begins_a_connection() {
     world.hosts[1].handle_packet(world.now, &rst);
     world.hosts[1].handle_packet(world.now, &syn(tuple, seq.plus(100_000)));
     assert_eq!(answers(&mut world.hosts[1], world.now), [Flags::SYN | Flags::ACK]);
+    // The first one did not end well.
+    assert_eq!(world.hosts[1].read(server, 10), Err(SocketError::Closed(CloseReason::Reset)));
 }
 
 #[test]
