@@ -31,6 +31,7 @@ const PACKAGES: &[Package] = &[
     Package { name: "iproute2", programs: &["ip"], purpose: "links are emulated between network namespaces" },
     Package { name: "lld", programs: &["wasm-ld"], purpose: "the project in C is linked" },
     Package { name: "make", programs: &["make"], purpose: "the project in C says how it is built" },
+    Package { name: "nftables", programs: &["nft"], purpose: "packets to our TCP are lost, and options" },
     Package { name: "ns2", programs: &["ns"], purpose: "packets are compared with ns-2" },
     Package { name: "python3", programs: &["python3"], purpose: "docs/wire_decoder.py reads what engines say" },
     Package { name: "valgrind", programs: &["valgrind"], purpose: "callgrind counts instructions" },
@@ -136,6 +137,7 @@ mod tests {
                 "make",
                 "mkfs.exfat",
                 "mount.exfat-fuse",
+                "nft",
                 "ns",
                 "python3",
                 "wasm-ld",
@@ -147,8 +149,18 @@ mod tests {
 
     #[test]
     fn a_missing_package_is_one_line_to_type() {
-        let there =
-            ["bindfs", "clang", "ip", "make", "mkfs.exfat", "mount.exfat-fuse", "python3", "valgrind", "wasm-ld"];
+        let there = [
+            "bindfs",
+            "clang",
+            "ip",
+            "make",
+            "mkfs.exfat",
+            "mount.exfat-fuse",
+            "nft",
+            "python3",
+            "valgrind",
+            "wasm-ld",
+        ];
         let missing = missing(|program| there.contains(&program));
         let told = remedy(&missing, true);
         assert_eq!(told.lines().last(), Some("  sudo apt-get install --no-install-recommends chromium ns2"));
@@ -161,8 +173,8 @@ mod tests {
         let told = failure(&missing(|_| false), Some("`apt-get update` failed: exit status: 100"));
         assert!(
             told.contains(
-                "bindfs chromium clang exfat-fuse exfatprogs iproute2 lld make ns2 python3 valgrind (`apt-get update` failed: exit \
-                 status: 100)"
+                "bindfs chromium clang exfat-fuse exfatprogs iproute2 lld make nftables ns2 python3 valgrind (`apt-get update` failed: \
+                 exit status: 100)"
             ),
             "{told}"
         );

@@ -51,6 +51,7 @@ fn check(steps: &mut Steps) -> Result<(), String> {
         let environment = [
             ("ANABRANCH_REQUIRE_BROWSER", "1"),
             ("ANABRANCH_REQUIRE_COMPILERS", "1"),
+            ("ANABRANCH_REQUIRE_NFTABLES", "1"),
             ("ANABRANCH_REPRODUCTION", reproduction.as_str()),
             // With one thread libtest does not tell that a test takes long.
             ("RUST_TEST_THREADS", threads.as_str()),

@@ -126,6 +126,23 @@ impl<P: Payload> Segment<P> {
         u64::from(header + self.content.len()) + flags
     }
 
+    /// A reset with this sequence number, and this acknowledgement.
+    pub fn reset(seq: SeqNumber, ack: Option<SeqNumber>) -> Self {
+        let flags = if ack.is_some() { Flags::RST | Flags::ACK } else { Flags::RST };
+        let header = Header { seq, ack: ack.unwrap_or_default(), flags, ..Header::default() };
+        Self { header, options: Options::default(), stream_header: None, content: Content::Nothing }
+    }
+
+    /// The sequence number and the acknowledgement of the reset that answers this segment where there is no connection ([rfc-9293]
+    /// sec. 3.10.7.1); none for a reset.
+    pub fn refusal(&self) -> Option<(SeqNumber, Option<SeqNumber>)> {
+        let answer = match self.has(Flags::ACK) {
+            true => (self.header.ack, None),
+            false => (SeqNumber::default(), Some(self.header.seq.plus(self.space()))),
+        };
+        (!self.has(Flags::RST)).then_some(answer)
+    }
+
     /// Whether all of these control bits are set.
     pub fn has(&self, flags: Flags) -> bool {
         self.header.flags.contains(flags)

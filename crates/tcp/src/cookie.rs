@@ -14,11 +14,17 @@ use anabranch_units::{Span, Time};
 
 use crate::key::StackKey;
 
-/// The cookie that answers a SYN.
-pub(crate) fn make(key: &StackKey, now: Time, tuple: FourTuple, peer: SeqNumber, mss: Option<u16>) -> SeqNumber {
+/// The cookie that answers a SYN, and what it keeps of it.
+pub(crate) fn make(
+    key: &StackKey,
+    now: Time,
+    tuple: FourTuple,
+    peer: SeqNumber,
+    mss: Option<u16>,
+) -> (SeqNumber, HandshakeOptions) {
     let mss = mss.unwrap_or(SIZES[0]);
     let size = SIZES.iter().rposition(|&size| size <= mss).unwrap_or(0) as u8;
-    cookie(key, tuple, peer, minute(now), size)
+    (cookie(key, tuple, peer, minute(now), size), kept(size))
 }
 
 /// What the SYN had, if `number` is a cookie of the last two minutes for it.
@@ -35,8 +41,11 @@ pub(crate) fn check(
         let made = present.checked_sub(ago);
         made.is_some_and(|made| cookie(key, tuple, peer, made, size) == number)
     });
-    let mss = SIZES.get(usize::from(size)).copied();
-    is_ours.then(|| HandshakeOptions { mss, ..HandshakeOptions::default() })
+    is_ours.then(|| kept(size))
+}
+
+fn kept(size: u8) -> HandshakeOptions {
+    HandshakeOptions { mss: SIZES.get(usize::from(size)).copied(), ..HandshakeOptions::default() }
 }
 
 fn cookie(key: &StackKey, tuple: FourTuple, peer: SeqNumber, minute: u64, size: u8) -> SeqNumber {
@@ -74,7 +83,7 @@ mod tests {
     fn cookie_stands_for_the_size_for_two_minutes() {
         let (key, tuple) = (StackKey::new([7; 32]), FourTuple::default());
         for (mss, kept) in [(None, 536), (Some(100), 536), (Some(1300), 1220), (Some(1460), 1460), (Some(9000), 8960)] {
-            let number = make(&key, seconds(1000), tuple, PEER, mss);
+            let (number, _) = make(&key, seconds(1000), tuple, PEER, mss);
             for (at, is_valid) in [(1000, true), (1060, true), (1140, false), (10_000, false)] {
                 let options = check(&key, seconds(at), tuple, PEER, number);
                 assert_eq!(options.map(|options| options.mss), is_valid.then_some(Some(kept)), "{mss:?} at {at}");
@@ -86,7 +95,7 @@ mod tests {
     #[test]
     fn other_numbers_and_other_ends_are_no_cookies() {
         let (key, tuple) = (StackKey::new([7; 32]), FourTuple::default());
-        let number = make(&key, seconds(0), tuple, PEER, Some(1460));
+        let (number, _) = make(&key, seconds(0), tuple, PEER, Some(1460));
         let valid =
             (0..32).filter(|bit| check(&key, seconds(0), tuple, PEER, SeqNumber(number.0 ^ 1 << bit)).is_some());
         assert_eq!(valid.count(), 0);

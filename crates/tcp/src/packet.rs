@@ -5,7 +5,7 @@
 use std::net::IpAddr;
 
 use anabranch_proto::wire::{self, Checksum, DecodeError, Ports, internet_checksum};
-use anabranch_proto::{Address, EcnCodepoint, Flags, FourTuple, Segment, SeqNumber};
+use anabranch_proto::{Address, EcnCodepoint, FourTuple, Segment, SeqNumber};
 use bytes::Bytes;
 use etherparse::{IpEcn, IpNumber, IpSlice, Ipv4Header, Ipv6Header};
 
@@ -257,23 +257,6 @@ fn icmp_checksum(ends: FourTuple, message: &[u8]) -> u16 {
     let addresses = [ends.local.address.to_be_bytes(), ends.remote.address.to_be_bytes()];
     let rest = [(message.len() as u32).to_be_bytes(), u32::from(IpNumber::IPV6_ICMP.0).to_be_bytes()];
     internet_checksum(&[addresses.as_flattened(), rest.as_flattened(), message])
-}
-
-/// The answer to a segment that belongs to no connection ([rfc-9293] sec. 3.10.7.1); none to a reset.
-pub(crate) fn reset_for(segment: &Segment<Bytes>) -> Option<Segment<Bytes>> {
-    use anabranch_proto::{AcknowledgementOptions, Content, Header, Options};
-    if segment.has(Flags::RST) {
-        return None;
-    }
-    let header = match segment.has(Flags::ACK) {
-        true => Header { seq: segment.header.ack, flags: Flags::RST, ..Header::default() },
-        false => {
-            let ack = segment.header.seq.plus(segment.space());
-            Header { ack, flags: Flags::RST | Flags::ACK, ..Header::default() }
-        }
-    };
-    let options = Options::Acknowledgement(AcknowledgementOptions::default());
-    Some(Segment { header, options, stream_header: None, content: Content::Nothing })
 }
 
 /// An address as the engine has it.

@@ -1,12 +1,14 @@
 //! What applications know of a stack's sockets.
 
+use std::net::IpAddr;
+
 use anabranch_proto::{CloseReason, Config, ConfigError};
 
 /// The settings of a stack.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The addresses of the host; packets to others are dropped.
-    pub addresses: Vec<u128>,
+    pub addresses: Vec<IpAddr>,
     /// The settings of connections. They speak plain TCP: the number of streams counts as zero.
     pub connection: Config,
     /// The largest number of sockets.

@@ -32,6 +32,8 @@ use crate::socket::{Settings, SocketError, SocketEvent, SocketId, StackTally};
 #[derive(Debug)]
 pub struct Stack {
     settings: Settings,
+    /// The addresses of the host, as the engine has them.
+    addresses: Vec<u128>,
     key: StackKey,
     sockets: HashMap<SocketId, Socket>,
     by_tuple: HashMap<FourTuple, SocketId>,
@@ -94,6 +96,7 @@ impl Stack {
         settings.connection.check()?;
         let key = StackKey::new(seed);
         Ok(Self {
+            addresses: settings.addresses.iter().copied().map(packet::number).collect(),
             settings,
             key,
             sockets: HashMap::new(),
@@ -115,7 +118,7 @@ impl Stack {
     /// # Errors
     /// If the address is not the host's, or the port or the number of sockets does not allow it.
     pub fn connect(&mut self, now: Time, mut local: Address, remote: Address) -> Result<SocketId, SocketError> {
-        let is_own = |end: Address| self.settings.addresses.contains(&end.address);
+        let is_own = |end: Address| self.addresses.contains(&end.address);
         if !is_own(local) || is_own(remote) || local.is_ipv4() != remote.is_ipv4() {
             return Err(SocketError::NotOurs);
         }
@@ -205,7 +208,7 @@ impl Stack {
         self.tally.packets += 1;
         match Packet::read(bytes) {
             Ok(Packet { tuple, ecn, body }) => {
-                let is_own = |end: Address| self.settings.addresses.contains(&end.address);
+                let is_own = |end: Address| self.addresses.contains(&end.address);
                 if !is_own(tuple.local) || is_own(tuple.remote) || !is_host(tuple.remote) {
                     self.tally.not_ours += 1;
                     return;
@@ -240,18 +243,16 @@ impl Stack {
             }
             self.forget(id);
         }
-        let is_alone = |flags: Flags| segment.has(flags) && !segment.has(Flags::RST);
-        if self.listeners.contains_key(&tuple.local.port) {
-            if is_alone(Flags::SYN) && !segment.has(Flags::ACK) {
-                return self.begin(now, tuple, segment);
-            }
-            if is_alone(Flags::ACK) && !segment.has(Flags::SYN) && self.redeem(now, tuple, &segment) {
-                return;
+        if self.listeners.contains_key(&tuple.local.port) && !segment.has(Flags::RST) {
+            match (segment.has(Flags::SYN), segment.has(Flags::ACK)) {
+                (true, false) => return self.begin(now, tuple, segment),
+                (false, true) if self.redeem(now, tuple, &segment) => return,
+                _ => {}
             }
         }
-        if let Some(reset) = packet::reset_for(&segment) {
+        if let Some((seq, ack)) = segment.refusal() {
             self.tally.resets += 1;
-            self.answer(Answer::Segment(tuple, reset));
+            self.answer(Answer::Segment(tuple, Segment::reset(seq, ack)));
         }
     }
 

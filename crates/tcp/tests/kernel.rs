@@ -4,7 +4,7 @@
 #![expect(clippy::print_stdout, reason = "whoever runs the tests shall know what was not tested")]
 
 use std::io::{Read as _, Write as _};
-use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -63,6 +63,7 @@ fn nft(rules: &str) -> bool {
         Ok(output) => println!("skipped: nftables refuses: {}", String::from_utf8_lossy(&output.stderr)),
         Err(error) => println!("skipped: nftables: {error}"),
     }
+    assert!(std::env::var_os("ANABRANCH_REQUIRE_NFTABLES").is_none(), "nftables is required");
     false
 }
 
@@ -75,12 +76,12 @@ fn host(set: impl FnOnce(&mut Config)) -> Host {
     let mut connection = Config::new(Law::default_for(registry::find("anabranch").unwrap()));
     connection.time_wait = Span::from_secs(1);
     set(&mut connection);
-    let address = |text: &str| match text.parse().unwrap() {
-        IpAddr::V4(address) => address.to_ipv6_mapped().to_bits(),
-        IpAddr::V6(address) => address.to_bits(),
+    let settings = Settings {
+        addresses: [V4[1], V6[1]].map(|address| address.parse().unwrap()).into(),
+        connection,
+        sockets_max: 4000,
+        backlog: 128,
     };
-    let settings =
-        Settings { addresses: vec![address(V4[1]), address(V6[1])], connection, sockets_max: 4000, backlog: 128 };
     let host = Host::open(DEVICE, settings, [9; 32]).unwrap();
     ip("link set lo up");
     ip(&format!("address add {}/24 dev {DEVICE}", V4[0]));

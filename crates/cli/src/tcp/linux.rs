@@ -200,14 +200,10 @@ fn open(args: &Device) -> Result<Guarded, Failure> {
     // Many connections are slow or idle: buffers grow where they are used.
     (connection.receive_buffer, connection.receive_buffer_max) = (BUFFER, 64 * BUFFER);
     (connection.send_buffer, connection.send_buffer_max) = (BUFFER, 64 * BUFFER);
-    let address = |address: &IpAddr| match address {
-        IpAddr::V4(address) => address.to_ipv6_mapped().to_bits(),
-        IpAddr::V6(address) => address.to_bits(),
-    };
-    let addresses = args.addresses.iter().map(address).collect();
     let mut seed = [0; 32];
     getrandom::fill(&mut seed).map_err(|error| Failure::failed(format!("no random numbers: {error}")))?;
-    let settings = Settings { addresses, connection, sockets_max: SOCKETS_MAX, backlog: BACKLOG };
+    let settings =
+        Settings { addresses: args.addresses.clone(), connection, sockets_max: SOCKETS_MAX, backlog: BACKLOG };
     let host = Host::open(args.device.as_str(), settings, seed).map(Guarded).map_err(|error| match &error {
         HostError::Device { error: cause, .. } if cause.kind() == io::ErrorKind::PermissionDenied => {
             Failure::usage(format!("{error}: run it as root, or with CAP_NET_ADMIN"))

@@ -74,18 +74,9 @@ impl<P: Payload> Connection<P> {
 
     /// [rfc-9293] sec. 3.10.7.1: there is no connection.
     fn refuse(&mut self, segment: &Segment<P>) {
-        if segment.has(Flags::RST) {
-            return;
+        if let Some((seq, ack)) = segment.refusal() {
+            self.reply = Some(Reply::Reset { seq, ack, why: Why::Unsaid });
         }
-        self.reply = Some(if segment.has(Flags::ACK) {
-            Reply::Reset { seq: segment.header.ack, ack: None, why: Why::Unsaid }
-        } else {
-            Reply::Reset {
-                seq: Default::default(),
-                ack: Some(segment.header.seq.plus(segment.space())),
-                why: Why::Unsaid,
-            }
-        });
     }
 
     /// [rfc-9293] sec. 3.10.7.2.

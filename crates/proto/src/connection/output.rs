@@ -478,8 +478,8 @@ enum Admission {
     Probe(PathId),
 }
 
-fn reset<P>(seq: SeqNumber, ack: Option<SeqNumber>, why: Why) -> Segment<P> {
-    let flags = if ack.is_some() { Flags::RST | Flags::ACK } else { Flags::RST };
-    let header = Header { seq, ack: ack.unwrap_or_default(), flags, window: why as u16, ..Header::default() };
-    Segment { header, options: Options::default(), stream_header: None, content: Content::Nothing }
+fn reset<P: Payload>(seq: SeqNumber, ack: Option<SeqNumber>, why: Why) -> Segment<P> {
+    let mut reset = Segment::reset(seq, ack);
+    reset.header.window = why as u16;
+    reset
 }

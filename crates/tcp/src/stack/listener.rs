@@ -67,21 +67,11 @@ impl Stack {
             // Nobody accepts them: a peer whose SYN has no answer knows that it is not connected.
             return;
         }
-        let is_full = listener.half_open >= self.settings.backlog;
-        if !is_full && !self.has_place() {
-            return;
-        }
-        if let Some(listener) = self.listeners.get_mut(&tuple.local.port).filter(|_| is_full) {
+        if listener.half_open >= self.settings.backlog {
             listener.cookie_at = Some(now);
-            let Options::Handshake(options) = segment.options else { return };
-            let number = cookie::make(&self.key, now, tuple, peer, options.mss);
-            let options = cookie::check(&self.key, now, tuple, peer, number).unwrap_or_default();
-            let syn = Segment { options: Options::Handshake(options), ..segment };
-            // What a connection would answer; it is forgotten at once.
-            if let Some((_, Transmit { segment, .. })) = self.answer_syn(now, tuple, number, syn) {
-                self.tally.cookies_sent += 1;
-                self.answer(Answer::Segment(tuple, segment));
-            }
+            return self.answer_by_cookie(now, tuple, segment);
+        }
+        if !self.has_place() {
             return;
         }
         let initial = self.key.initial(now, tuple);
@@ -90,6 +80,17 @@ impl Stack {
         let Ok(mut connection) = Connection::listen(now, config, tuple, secret) else { return };
         connection.handle_segment(now, tuple, segment);
         self.insert(now, connection, tuple, initial, Some(peer), Some(tuple.local.port));
+    }
+
+    /// Answers a SYN as a connection would, which is forgotten at once.
+    fn answer_by_cookie(&mut self, now: Time, tuple: FourTuple, syn: Segment<Bytes>) {
+        let Options::Handshake(options) = syn.options else { return };
+        let (number, options) = cookie::make(&self.key, now, tuple, syn.header.seq, options.mss);
+        let syn = Segment { options: Options::Handshake(options), ..syn };
+        if let Some((_, Transmit { segment, .. })) = self.answer_syn(now, tuple, number, syn) {
+            self.tally.cookies_sent += 1;
+            self.answer(Answer::Segment(tuple, segment));
+        }
     }
 
     /// A new connection with this initial number, and its answer to a SYN.

@@ -20,7 +20,12 @@ fn end(address: u128, port: u16) -> Address {
 fn stack(address: u128, backlog: usize) -> Stack {
     let law = Law::default_for(registry::find("reno").unwrap());
     let connection = Config { time_wait: Span::from_secs(60), ..Config::new(law) };
-    let settings = Settings { addresses: vec![address], connection, sockets_max: 2000, backlog };
+    let settings = Settings {
+        addresses: vec![std::net::Ipv6Addr::from_bits(address).to_canonical()],
+        connection,
+        sockets_max: 2000,
+        backlog,
+    };
     Stack::new(settings, [address as u8; 32]).unwrap()
 }
 
@@ -291,8 +296,8 @@ fn unreachable_port(about: &[u8]) -> Bytes {
 fn packets_fit_what_routers_do() {
     let mut world = World::new(16);
     let v6 = |host: u128| 0xfd00_0099 << 96 | host;
-    world.hosts[0].settings.addresses.push(v6(1));
-    world.hosts[1].settings.addresses.push(v6(2));
+    world.hosts[0].addresses.push(v6(1));
+    world.hosts[1].addresses.push(v6(2));
     world.hosts[1].listen(PORT).unwrap();
     for (local, remote, longest) in [(HERE, THERE, 1500), (v6(1), v6(2), 1280)] {
         let client = world.hosts[0].connect(world.now, end(local, 0), end(remote, PORT)).unwrap();
