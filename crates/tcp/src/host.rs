@@ -112,7 +112,7 @@ impl Host {
     /// If the device cannot be opened, or the settings are invalid.
     pub fn open(name: &str, settings: Settings, seed: [u8; 32]) -> Result<Self, HostError> {
         let stack = Stack::new(settings, seed).map_err(HostError::Settings)?;
-        let device = DeviceBuilder::new().name(name).enable(false).build_async();
+        let device = DeviceBuilder::new().name(name).inherit_enable_state().build_async();
         let device = device.map_err(|error| HostError::Device { name: name.to_owned(), error })?;
         let inner = Inner {
             stack,

@@ -52,7 +52,7 @@ pub(crate) struct Proxy {
 /// The TUN device, the addresses at both of its ends, and the law.
 #[derive(Debug, Args)]
 pub(crate) struct Device {
-    /// The TUN device. It is made if it does not exist, and is gone with this program.
+    /// The TUN device. If it does not exist, it is made, and is gone with this program.
     #[arg(long, value_name = "NAME", default_value = "anabranch-tcp")]
     pub(crate) device: DeviceName,
     /// Our address, which the kernel does not have; one for each family.

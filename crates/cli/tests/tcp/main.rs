@@ -103,6 +103,21 @@ fn proxy_passes_connections_on_both_ways() {
     drop((ours, theirs));
 }
 
+/// A device that somebody has made and set up is used as it is.
+#[test]
+fn device_is_used_as_it_is() {
+    if !is_inside("device_is_used_as_it_is") {
+        return;
+    }
+    for arguments in ["tuntap add own mode tun", "address add 10.97.0.1/24 dev own", "link set own up"] {
+        assert!(Command::new("ip").args(arguments.split(' ')).status().unwrap().success());
+    }
+    serve("127.0.0.1:8000", b"from the server");
+    let ours = start(&mut tcp("proxy --from tcp:80 --to 127.0.0.1:8000 --device own --as-is --address 10.97.0.2"));
+    assert_eq!(ask("10.97.0.2:80"), b"from the server");
+    drop(ours);
+}
+
 #[test]
 fn connect_pipes_standard_input_and_output() {
     if !is_inside("connect_pipes_standard_input_and_output") {
