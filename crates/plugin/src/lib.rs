@@ -12,23 +12,45 @@
 //! the [`Faults`] of the run, and the module is not called again. The caller that runs a law must look there and end the run.
 //!
 //! [`template`] has the small projects that `anabranch cc new` writes.
+//!
+//! Without the feature `interpreter` no module can be run: then [`Module::new`] refuses every file, and the rest of the interface stays.
 
+#[cfg(not(feature = "interpreter"))]
+mod absent;
+#[cfg(feature = "interpreter")]
 mod controller;
 mod fault;
+#[cfg(feature = "interpreter")]
 mod instance;
+#[cfg(feature = "interpreter")]
 mod law;
+#[cfg(feature = "interpreter")]
 mod layout;
+#[cfg(feature = "interpreter")]
 mod limits;
+#[cfg(feature = "interpreter")]
 mod module;
+#[cfg(feature = "interpreter")]
 mod tables;
 pub mod template;
 
+#[cfg(not(feature = "interpreter"))]
+pub use absent::{Law, Module, ModuleError, SettingFault};
 pub use fault::Faults;
+#[cfg(feature = "interpreter")]
 pub use instance::{FUEL_CALL, HOOKS, MEMORY_MAX};
+#[cfg(feature = "interpreter")]
 pub use law::{Law, SettingFault};
+#[cfg(feature = "interpreter")]
 pub use layout::VERSION;
-pub use module::{FILE_MAX, Module, ModuleError};
+#[cfg(feature = "interpreter")]
+pub use module::{Module, ModuleError};
+#[cfg(feature = "interpreter")]
 pub use tables::Setting;
 
+/// The limit of a file in bytes. The templates have some thousand bytes, a law in Rust without optimisation two million.
+pub const FILE_MAX: u64 = 4 << 20;
+
 #[cfg(test)]
+#[cfg(feature = "interpreter")]
 mod tests;

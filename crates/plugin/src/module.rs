@@ -6,13 +6,11 @@ use sha2::{Digest, Sha256};
 use wasmi::ExternType;
 use wasmparser::{Validator, WasmFeatures};
 
+use crate::FILE_MAX;
 use crate::instance::{HOOKS, Instance, MEMORY, MEMORY_MAX, TABLE, engine, no_table};
 use crate::layout::{VERSION, at, read_u32};
 use crate::limits;
 use crate::tables::{self, Gauge, Setting};
-
-/// The limit of a file in bytes. The templates have some thousand bytes, a law in Rust without optimisation two million.
-pub const FILE_MAX: u64 = 4 << 20;
 
 /// A checked module.
 #[derive(Debug)]
