@@ -40,8 +40,15 @@ mod words;
 pub use evaluation::evaluation_page;
 pub use field::field_page;
 pub use grid::sweep_page;
-pub use page::page;
+pub use page::{FONT, STYLE, UPLOT, UPLOT_STYLE, page};
 pub use run::run_page;
+
+use crate::reproduce::Topology;
+
+/// The drawing of a network without its report, if it is small enough.
+pub(crate) fn drawn_network(topology: &Topology) -> Option<String> {
+    network::network(&alike::Alike::of(topology, &[])).map(maud::Markup::into_string)
+}
 
 #[cfg(test)]
 mod tests;

@@ -10,12 +10,13 @@
 //! * **Load.** [`load`] makes a scenario from its keys; [`own`] has the laws that are not in the registry; `names` has the gauges and series of a run. [`experiment`] is a scenario with axes, measures
 //!   and claims; its `file` has all keys of a file.
 //! * **Run.** `world` builds a scenario in the simulator, `trace` records it. [`run`] runs one scenario, [`sweep`] a grid, [`swarm`] random
-//!   networks with random faults; [`stepped`] asks its caller for a window, step by step; [`parallel`] uses all cores.
+//!   networks with random faults; [`stepped`] asks its caller for a window, step by step, [`live`] is moved on and looked at by its caller; [`parallel`] uses all cores.
 //! * **Judge.** [`reproduce`] runs experiments and judges their claims by [`verdict`] and [`statistics`]; [`sensitivity`] marks claims that no
 //!   change of an input flips; [`evaluation`] applies the criteria of RFC 9743 to a congestion law, [`field`] judges it on random networks.
 //! * **Draw.** [`html`] makes a report of an outcome or, from a [`picture`], of a run; [`artifact`] makes a bundle for others to check;
 //!   [`mod@reference`] describes the keys.
 
+#[cfg(feature = "artifact")]
 pub mod artifact;
 mod comparison;
 pub mod diagnostic;
@@ -26,6 +27,7 @@ pub mod expression;
 pub mod field;
 pub mod files;
 pub mod html;
+pub mod live;
 pub mod load;
 mod names;
 pub mod own;

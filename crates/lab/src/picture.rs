@@ -50,7 +50,7 @@ pub fn series(scenario: &Scenario) -> Vec<String> {
 }
 
 /// The slowest links, in the order of the file: they have the queues.
-fn links(scenario: &Scenario) -> Vec<&str> {
+pub(crate) fn links(scenario: &Scenario) -> Vec<&str> {
     let mut links: Vec<_> = scenario.links.iter().enumerate().collect();
     // Among equal links, forward directions come before reverse ones.
     links.sort_by_key(|(index, link)| (link.spec.rate, link.id.ends_with(".reverse"), *index));
@@ -157,7 +157,7 @@ fn curve(name: &str, series: &Series, scale: f64, end: f64) -> Curve {
 }
 
 /// The width of a bin: 1, 2 or 5 times a power of ten, so that a run has about [`BINS`] of them.
-fn bin(end: f64) -> f64 {
+pub(crate) fn bin(end: f64) -> f64 {
     let wanted = end / BINS;
     let mut power = 1e-6;
     while power * 10.0 <= wanted {

@@ -181,12 +181,21 @@ impl Trace<'_> {
 
     /// The values of the measures of `experiment` in this run, in the order of the file.
     pub fn measures(&self, experiment: &Experiment, report: &Report) -> Vec<MeasureReport> {
-        let answer = |(name, expression): &(String, Expression)| {
-            let value = &mut |name: &str, _: &[String]| report.gauge(name).map_err(ExpressionError);
-            let answer = expression.evaluate_run(value, &mut |name| self.lookup(name));
-            let because = answer.as_ref().err().map(|error| error.0.clone());
-            MeasureReport { name: name.clone(), value: answer.ok().filter(|value| value.is_finite()), because }
-        };
-        experiment.measures().iter().map(answer).collect()
+        measures(experiment, report, |name| self.lookup(name))
     }
+}
+
+/// The values of the measures of `experiment` in a run, in the order of the file.
+pub(crate) fn measures(
+    experiment: &Experiment,
+    report: &Report,
+    lookup: impl Fn(&str) -> Result<Found, ExpressionError>,
+) -> Vec<MeasureReport> {
+    let answer = |(name, expression): &(String, Expression)| {
+        let value = &mut |name: &str, _: &[String]| report.gauge(name).map_err(ExpressionError);
+        let answer = expression.evaluate_run(value, &mut |name| lookup(name));
+        let because = answer.as_ref().err().map(|error| error.0.clone());
+        MeasureReport { name: name.clone(), value: answer.ok().filter(|value| value.is_finite()), because }
+    };
+    experiment.measures().iter().map(answer).collect()
 }

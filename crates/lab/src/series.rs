@@ -355,9 +355,14 @@ impl Series {
         last.map(|last| if last + 1 == until { to } else { self.points[last + 1].0 }).ok_or_else(never)
     }
 
-    /// The points from `from` to `to` for a drawing, at most about [`DRAWN_MAX`]. If there are more, each of many equal parts keeps its
-    /// first, least, largest and last point, so that no spike is lost.
+    /// The points from `from` to `to` for a drawing, at most about [`DRAWN_MAX`].
     pub(crate) fn drawn(&self, from: f64, to: f64) -> Vec<(f64, f64)> {
+        self.drawn_in(from, to, DRAWN_MAX)
+    }
+
+    /// The points from `from` to `to` for a drawing, at most about `most`. If there are more, each of many equal parts keeps its first, least, largest
+    /// and last point, so that no spike is lost.
+    pub(crate) fn drawn_in(&self, from: f64, to: f64, most: usize) -> Vec<(f64, f64)> {
         let first = match self.kind {
             Kind::Variable => self.value_at(from).ok().map(|value| (from, value)),
             Kind::Events => None,
@@ -367,12 +372,12 @@ impl Series {
             is_later && at <= to
         });
         let points: Vec<(f64, f64)> = first.into_iter().chain(inside).collect();
-        if points.len() <= DRAWN_MAX {
+        if points.len() <= most {
             return points;
         }
-        let parts = DRAWN_MAX / 4;
+        let parts = (most / 4).max(1);
         let part = |at: f64| (((at - from) / (to - from) * parts as f64) as usize).min(parts - 1);
-        let mut drawn = Vec::with_capacity(DRAWN_MAX);
+        let mut drawn = Vec::with_capacity(most);
         for bucket in points.chunk_by(|a, b| part(a.0) == part(b.0)) {
             let least = (0..bucket.len()).reduce(|a, b| if bucket[b].1 < bucket[a].1 { b } else { a });
             let most = (0..bucket.len()).reduce(|a, b| if bucket[b].1 > bucket[a].1 { b } else { a });

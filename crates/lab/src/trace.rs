@@ -1,6 +1,7 @@
 //! The traces of a run: the variables of links and the arrivals of flows, kept for series, or written as tables: `flow.<id>.csv` and
 //! `link.<id>.csv`, with a row at each change.
 
+mod packets;
 mod table;
 
 use std::collections::VecDeque;
@@ -11,6 +12,8 @@ use anabranch_sim::{
 };
 use anabranch_units::{SimSpan, SimTime};
 
+pub use self::packets::Hop;
+pub(crate) use self::packets::{PacketTrace, Watch};
 pub(crate) use self::table::Table;
 pub use self::table::{OpenTable, Output};
 

@@ -21,7 +21,7 @@ use self::build::Parts;
 pub(crate) use self::recording::Recording;
 use crate::own::Faults;
 use crate::scenario::Scenario;
-use crate::trace::{ArrivalTrace, LinkTrace, Output, Table};
+use crate::trace::{ArrivalTrace, LinkTrace, Output, PacketTrace, Table, Watch};
 
 /// A scenario in the simulator.
 pub(crate) struct Simulation<'a> {
@@ -93,6 +93,21 @@ impl<'a> Simulation<'a> {
             parts.capture = Some(parts.builder.observe(&parts.links, capture).expect(CHECKED));
         }
         Ok(parts.build().expect(CHECKED))
+    }
+
+    /// Builds the world, and observes the packets of a part of the run.
+    ///
+    /// # Errors
+    /// If the scenario exceeds a limit of the simulator.
+    pub(crate) fn build_watching(
+        scenario: &'a Scenario,
+        recording: Recording<'_>,
+        watch: Watch,
+    ) -> Result<(Self, Observed<PacketTrace>), BuildError> {
+        let mut parts = Parts::assemble(scenario, recording, Vec::new())?;
+        let flows = parts.flows.iter().map(|ends| ends.flow).collect();
+        let trace = parts.builder.observe(&parts.links, PacketTrace::new(watch, &parts.links, flows))?;
+        Ok((parts.build()?, trace))
     }
 
     /// Writes the rest of all outputs.

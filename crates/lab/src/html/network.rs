@@ -41,7 +41,8 @@ pub(super) fn network(alike: &Alike<'_>) -> Option<Markup> {
         svg.network width=(width) height=(height) viewBox={ "0 0 " (width) " " (height) } role="img"
             aria-label={ "Network of " (count(nodes, "node")) " and " (count(links, "link")) } {
             @for edge in &layout.edges {
-                path class={ "link" @if edge.link.error.is_some() { " lossy" } } d=(layout.path(edge)) {
+                path class={ "link" @if edge.link.error.is_some() { " lossy" } } d=(layout.path(edge)) data-link=(edge.link.id) data-from=(edge.link.from)
+                    data-to=(edge.link.to) data-begin=(topology.nodes[edge.points[0]]) {
                     title { (title(edge.link)) }
                 }
             }

@@ -8,11 +8,15 @@ use crate::reproduce::{Outcome, Under};
 use super::experiment::Charts;
 use super::{charts, overview, paper, words};
 
-const STYLE: &str = include_str!("assets/style.css");
-const FONT: &str = include_str!("assets/inter.css");
+/// The style of all pages.
+pub const STYLE: &str = include_str!("assets/style.css");
+/// The typeface, as a style with its data.
+pub const FONT: &str = include_str!("assets/inter.css");
 const SCRIPT: &str = include_str!("assets/report.js");
-const UPLOT: &str = include_str!("assets/uPlot.iife.min.js");
-const UPLOT_STYLE: &str = include_str!("assets/uPlot.min.css");
+/// uPlot, which draws charts.
+pub const UPLOT: &str = include_str!("assets/uPlot.iife.min.js");
+/// The style of its charts.
+pub const UPLOT_STYLE: &str = include_str!("assets/uPlot.min.css");
 
 /// The content security policy: nothing is fetched, as the file contains everything.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; font-src data:; \

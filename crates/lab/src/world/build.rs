@@ -18,7 +18,7 @@ pub(super) struct Parts<'a> {
     faults: Faults,
     pub(super) builder: Builder,
     pub(super) links: Vec<LinkId>,
-    flows: Vec<Ends>,
+    pub(super) flows: Vec<Ends>,
     /// The traces of recorded links, by position.
     traces: Vec<Option<Observed<LinkTrace>>>,
     arrivals: Vec<Option<Observed<ArrivalTrace>>>,
