@@ -4,7 +4,7 @@ use std::fs;
 
 use anabranch_lab::reference;
 
-use crate::{field, object, run};
+use crate::{field, module, object, run};
 
 pub(crate) fn run(check: bool) -> Result<(), String> {
     let mut stale = vec![];
@@ -20,6 +20,9 @@ pub(crate) fn run(check: bool) -> Result<(), String> {
     }
     if object::run(check)? {
         stale.push("crates/bpf/object");
+    }
+    if check && !module::check() {
+        return Err("crates/web/object is not what its record says; run `cargo xtask playground`".to_owned());
     }
     if !field::table(check)? {
         stale.push(field::DOCUMENT);

@@ -7,6 +7,7 @@ mod law_table;
 mod limit;
 mod links;
 mod machine;
+mod module;
 mod ns3;
 mod object;
 mod oracle;
@@ -46,6 +47,8 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
+    /// Compiles the simulator to the playground's WASM module, if a source of it has changed; 2 minutes.
+    Playground,
     /// Compares every packet of random small topologies with ns-2 (Debian's package `ns2`).
     Oracle(oracle::Options),
     /// Runs laws of ns-3 and ours of the same names on the same networks, side by side (Debian's packages `libns3-dev`, `g++`); 3 minutes.
@@ -89,6 +92,7 @@ fn main() -> ExitCode {
         Task::Test => test::run(),
         Task::Tidy => tidy::run(),
         Task::Generate { check } => generate::run(check),
+        Task::Playground => module::make(),
         Task::Oracle(options) => oracle::run(&options),
         Task::Ns3(options) => ns3::run(&options),
         Task::Sensitivity(options) => sensitivity::run(&options),

@@ -32,6 +32,7 @@ const PACKAGES: &[Package] = &[
     Package { name: "lld", programs: &["wasm-ld"], purpose: "the project in C is linked" },
     Package { name: "make", programs: &["make"], purpose: "the project in C says how it is built" },
     Package { name: "nftables", programs: &["nft"], purpose: "packets to our TCP are lost, and options" },
+    Package { name: "nodejs", programs: &["node"], purpose: "the playground's module runs outside of a browser" },
     Package { name: "ns2", programs: &["ns"], purpose: "packets are compared with ns-2" },
     Package { name: "python3", programs: &["python3"], purpose: "docs/wire_decoder.py reads what engines say" },
     Package { name: "valgrind", programs: &["valgrind"], purpose: "callgrind counts instructions" },

@@ -67,9 +67,15 @@ const LAYERS: &[Layer] = &[
         others: None,
     },
     Layer {
+        name: "anabranch-web",
+        ours: &["anabranch-lab", "anabranch-sim", "anabranch-cc", "anabranch-units"],
+        others: None,
+    },
+    Layer {
         name: "anabranch-cli",
         ours: &[
             "anabranch",
+            "anabranch-web",
             "anabranch-bpf",
             "anabranch-emulator",
             "anabranch-lab",

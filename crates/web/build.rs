@@ -1,0 +1,41 @@
+//! Packs the scenarios of the repository and of `eval` for the page.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let mut texts = BTreeMap::new();
+    let experiments = here.join("../../experiments");
+    println!("cargo::rerun-if-changed={}", experiments.display());
+    for folder in fs::read_dir(&experiments)?.collect::<Result<Vec<_>, _>>()? {
+        if folder.path().is_dir() {
+            add(&folder.path(), &format!("experiments/{}", folder.file_name().to_string_lossy()), &mut texts)?;
+        }
+    }
+    let suite = here.join("../lab/src/evaluation/suite");
+    println!("cargo::rerun-if-changed={}", suite.display());
+    add(&suite, "eval", &mut texts)?;
+    let packed = File::create(PathBuf::from(std::env::var("OUT_DIR")?).join("scenarios.json.gz"))?;
+    let mut packed = GzEncoder::new(packed, Compression::best());
+    serde_json::to_writer(&mut packed, &texts)?;
+    packed.finish()?;
+    Ok(())
+}
+
+/// Adds the TOML files of a folder.
+fn add(folder: &Path, name: &str, texts: &mut BTreeMap<String, String>) -> Result<(), Box<dyn Error>> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "toml") {
+            let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            texts.insert(format!("{name}/{file}"), fs::read_to_string(&path)?);
+        }
+    }
+    Ok(())
+}

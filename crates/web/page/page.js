@@ -1,0 +1,447 @@
+// The page: it joins the controls, the sides, the tours and the address.
+
+const byId = (id) => document.getElementById(id);
+const SIDES_MAX = 2;
+
+const state = {
+  scene: defaults(),
+  laws: [{ name: "anabranch", settings: {} }, null],
+  // What is shown: the sliders, a text, or variants of a file of the repository.
+  text: null,
+  file: null,
+  variants: [[]],
+  tour: null,
+};
+let about = null;
+let files = new Map();
+let sides = [];
+let view = null;
+
+// Messages.
+
+const fail = (message) => {
+  byId("error").textContent = message;
+  byId("error").hidden = message === "";
+};
+const say = (message) => { byId("told").textContent = message; };
+
+const told = {
+  fail,
+  look: (time) => showPackets(time),
+  progress: (side, part, { events }) => {
+    const at = sides.indexOf(side);
+    if (at < 0) return;
+    side.part = part;
+    byId("progress").value = Math.min(...sides.map((one) => one.part ?? 0));
+    if (part < 1) byId("told").textContent = `${events.toLocaleString("en")} events`;
+  },
+};
+
+// Running.
+
+// What a file may extend, directly or through another.
+const basesOf = (text) => (/^extends/m.test(text) ? Object.fromEntries([...files].filter(([name]) => name.startsWith("experiments/common/"))) : {});
+
+// The text of a file of the suite, whose law is the one that the page has chosen.
+const textOf = (file, law) => files.get(file).replaceAll("$LAW", law.name).replaceAll("$RIVAL", "cubic");
+
+// The sides that are wanted: a title and a request each.
+const wanted = () => {
+  if (state.file !== null) {
+    return state.variants.map((variant) => {
+      const text = textOf(state.file, state.laws[0]);
+      const file = { name: state.file, text, bases: basesOf(text) };
+      return { title: variant.length > 0 ? variant.join(", ") : state.file.split("/").pop(), request: { ask: "run", file, variant } };
+    });
+  }
+  if (state.text !== null) return [{ title: "this text", request: { ask: "run", file: { name: "scenario.toml", text: state.text } } }];
+  return state.laws.filter(Boolean).map((law) => ({ title: law.name, request: { ask: "run", file: { name: "scenario.toml", text: sceneToml(state.scene, law) } } }));
+};
+
+let runs = 0;
+const run = async () => {
+  const number = ++runs;
+  stopFilm();
+  fail("");
+  const all = wanted().slice(0, SIDES_MAX);
+  while (sides.length > all.length) sides.pop().leave();
+  while (sides.length < all.length) {
+    const side = new Side(told);
+    byId("sides").append(side.place);
+    byId("networks").append(side.stage);
+    byId("numbers").append(side.numbers);
+    sides.push(side);
+  }
+  byId("stop").hidden = false;
+  sides.forEach((side) => { side.part = 0; });
+  byId("toml").value = all[0].request.file.text;
+  const answers = await Promise.all(all.map(({ title, request }, index) => sides[index].run(title, request)));
+  if (number !== runs) return;
+  byId("stop").hidden = true;
+  const ends = answers.filter((answer) => answer?.kind === "end");
+  if (ends.length < answers.length) return;
+  byId("question").textContent = sides[0].begin.question;
+  const events = ends.reduce((sum, { events: some }) => sum + some, 0);
+  say(`${sides[0].begin.end} s simulated in ${Math.max(...sides.map(({ seconds }) => seconds)).toFixed(2)} s, ${events.toLocaleString("en")} events`);
+  if (view) zoom(view);
+  byId("at-shown").textContent = shownTime(at());
+};
+
+// Runs soon: a slider that is moved asks many times.
+let soon = 0;
+const runSoon = () => {
+  clearTimeout(soon);
+  soon = setTimeout(() => {
+    run();
+    writeAddress();
+  }, 60);
+};
+
+const zoom = ([min, max]) => {
+  for (const { charts } of sides) for (const { plot } of charts.panels) plot?.setScale("x", { min, max });
+};
+
+byId("stop").addEventListener("click", () => {
+  runs += 1;
+  sides.forEach(({ engine }) => engine.stop());
+  byId("stop").hidden = true;
+  say("stopped");
+});
+
+// The film of the packets.
+
+let film = 0;
+const FILM_SECONDS = 2; // of simulated time at most, from where it starts
+const shownTime = (time) => `${time.toFixed(3)} s`;
+const slowness = () => 10 ** Number(byId("slow").value);
+const at = () => Number(byId("at").value) * (sides[0]?.begin?.end ?? 1);
+const stopFilm = () => {
+  cancelAnimationFrame(film);
+  film = 0;
+  byId("play").textContent = "Show packets";
+};
+
+const loadPackets = async (time) => {
+  say("recording packets");
+  const loaded = await Promise.all(sides.map((side) => side.watch(time, time + FILM_SECONDS)));
+  say(loaded.every(Boolean) ? "" : "no packets");
+  return loaded.every(Boolean);
+};
+
+const drawPackets = (time) => {
+  for (const { picture } of sides) {
+    picture.linger = 0.3 / slowness();
+    picture.draw(time);
+  }
+  byId("at").value = time / sides[0].begin.end;
+  byId("at-shown").textContent = shownTime(time);
+};
+
+// The packets at one time, standing still.
+const showPackets = async (time) => {
+  stopFilm();
+  if (await loadPackets(time)) drawPackets(time);
+};
+
+byId("play").addEventListener("click", async () => {
+  if (film) return stopFilm();
+  const start = at();
+  byId("play").textContent = "Stop";
+  film = -1;
+  if (!(await loadPackets(start)) || film !== -1) return stopFilm();
+  let before = performance.now();
+  let time = start;
+  const frame = (now) => {
+    time += (now - before) / 1000 / slowness();
+    before = now;
+    if (time > Math.min(start + FILM_SECONDS, sides[0].begin.end)) return stopFilm();
+    drawPackets(time);
+    film = requestAnimationFrame(frame);
+  };
+  film = requestAnimationFrame(frame);
+});
+byId("at").addEventListener("input", () => { byId("at-shown").textContent = shownTime(at()); });
+byId("at").addEventListener("change", () => showPackets(at()));
+const showSlow = () => { byId("slow-shown").textContent = `${Math.round(slowness()).toLocaleString("en")} times`; };
+byId("slow").addEventListener("input", showSlow);
+showSlow();
+
+// The controls.
+
+const option = (value, text) => {
+  const element = document.createElement("option");
+  element.value = value;
+  element.textContent = text ?? value;
+  return element;
+};
+
+// A slider moves over the logarithm where a quantity spans decades.
+const toSlider = (one, value) => (one.scale === "log" ? Math.log10(value) : value);
+const fromSlider = (one, value) => checked(one, one.scale === "log" ? +(10 ** value).toPrecision(2) : value);
+
+const showScene = () => {
+  for (const one of CONTROLS) {
+    const element = byId(`scene-${one.key}`);
+    element.value = one.options ? state.scene[one.key] : toSlider(one, state.scene[one.key]);
+    const output = byId(`shown-${one.key}`);
+    if (!output) continue;
+    output.textContent = `${rounded(state.scene[one.key])} ${one.unit ?? ""}`.trim();
+    element.setAttribute("aria-valuetext", output.textContent);
+  }
+};
+
+// The sliders are the scene again.
+const touched = () => {
+  Object.assign(state, { text: null, file: null, variants: [[]], tour: null });
+  view = null;
+  byId("files").value = "";
+  byId("tours").value = "";
+  byId("tour").hidden = true;
+  byId("variant-label").hidden = true;
+  runSoon();
+};
+
+const makeControls = () => {
+  for (const one of CONTROLS) {
+    const label = document.createElement("label");
+    label.append(one.label, " ");
+    const element = document.createElement(one.options ? "select" : "input");
+    element.id = `scene-${one.key}`;
+    // Otherwise the label would name its first part that can have a name, which is the output.
+    label.htmlFor = element.id;
+    if (one.options) {
+      element.append(...one.options.map((value) => option(value)));
+    } else {
+      label.className = "slider";
+      const output = document.createElement("output");
+      output.id = `shown-${one.key}`;
+      label.append(output);
+      element.type = "range";
+      element.min = toSlider(one, one.least);
+      element.max = toSlider(one, one.most);
+      element.step = one.scale === "log" ? 0.01 : one.step;
+    }
+    label.append(element);
+    byId("sliders").append(label);
+    element.addEventListener("input", () => {
+      state.scene[one.key] = one.options ? checked(one, element.value) : fromSlider(one, Number(element.value));
+      showScene();
+      touched();
+    });
+  }
+};
+
+// The settings of a law: a field for each, empty for its default.
+const showSettings = (place, law) => {
+  const row = about.laws.find(({ name }) => name === law?.name);
+  place.replaceChildren(...(row?.settings ?? []).map((setting) => {
+    const label = document.createElement("label");
+    label.append(setting.name);
+    label.title = `${setting.help}: ${setting.allowed}`;
+    const element = document.createElement(setting.options.length > 0 ? "select" : "input");
+    if (setting.options.length > 0) element.append(option("", `${setting.value} (default)`), ...setting.options.map((value) => option(value)));
+    else Object.assign(element, { type: "text", placeholder: setting.value });
+    element.value = law.settings[setting.name] ?? "";
+    element.addEventListener("change", () => {
+      const number = Number(element.value);
+      if (element.value === "") delete law.settings[setting.name];
+      else law.settings[setting.name] = ["true", "false"].includes(element.value) ? element.value === "true" : Number.isFinite(number) ? number : element.value;
+      touched();
+    });
+    label.append(element);
+    return label;
+  }));
+};
+
+const showLaws = () => {
+  byId("law-a").value = state.laws[0].name;
+  byId("law-b").value = state.laws[1]?.name ?? "";
+  byId("more-b").hidden = state.laws[1] === null;
+  showSettings(byId("settings-a"), state.laws[0]);
+  showSettings(byId("settings-b"), state.laws[1]);
+};
+
+["law-a", "law-b"].forEach((id, index) => byId(id).addEventListener("change", ({ target }) => {
+  state.laws[index] = target.value === "" ? null : { name: target.value, settings: {} };
+  showLaws();
+  // A file of the suite takes the first law; other files have their own.
+  if (state.file?.startsWith("eval/")) run();
+  else touched();
+}));
+
+// Files of the repository.
+
+const openFile = async (file, variants) => {
+  Object.assign(state, { file, text: null });
+  byId("files").value = file;
+  const text = textOf(file, state.laws[0]);
+  const opener = new Engine();
+  let known = [[]];
+  await opener.ask({ ask: "open", file: { name: file, text, bases: basesOf(text) } }, (answer) => {
+    if (answer.kind === "opened") known = answer.variants;
+    else fail(answer.message);
+  });
+  opener.stop();
+  opener.worker?.terminate();
+  if (state.file !== file) return;
+  byId("variants").replaceChildren(...known.map((labels, index) => option(String(index), labels.join(", "))));
+  byId("variant-label").hidden = known.length < 2;
+  const isKnown = (variant) => known.some((labels) => labels.join("\n") === variant.join("\n"));
+  state.variants = variants?.filter((variant) => variant.length === 0 || isKnown(variant)) ?? [known[0]];
+  if (state.variants.length === 0) state.variants = [known[0]];
+  byId("variants").value = String(Math.max(0, known.findIndex((labels) => labels.join("\n") === state.variants[0].join("\n"))));
+  byId("variants").onchange = ({ target }) => {
+    state.variants = [known[Number(target.value)]];
+    leaveTour();
+    run();
+    writeAddress();
+  };
+  await run();
+};
+
+byId("files").addEventListener("change", async ({ target }) => {
+  leaveTour();
+  view = null;
+  if (target.value === "") touched();
+  else await openFile(target.value);
+  writeAddress();
+});
+
+byId("run-toml").addEventListener("click", () => {
+  Object.assign(state, { file: null, text: byId("toml").value, tour: null });
+  byId("files").value = "";
+  byId("variant-label").hidden = true;
+  leaveTour();
+  view = null;
+  run();
+  writeAddress();
+});
+
+// Tours.
+
+const leaveTour = () => {
+  state.tour = null;
+  byId("tours").value = "";
+  byId("tour").hidden = true;
+};
+
+const showStep = async (tour, number) => {
+  const { key, steps } = TOURS[tour];
+  const one = steps[number];
+  state.tour = [tour, number];
+  view = one.view ?? null;
+  byId("tours").value = String(tour);
+  byId("tour").hidden = false;
+  byId("tour-place").textContent = `${key}, step ${number + 1} of ${steps.length}`;
+  byId("tour-title").textContent = one.title;
+  byId("tour-text").textContent = one.text;
+  byId("tour-ask").textContent = one.ask;
+  byId("tour-cite").textContent = one.cite;
+  byId("tour-back").disabled = number === 0;
+  byId("tour-next").disabled = number === steps.length - 1;
+  await openFile(one.file, one.variants);
+  writeAddress();
+};
+
+byId("tours").addEventListener("change", ({ target }) => {
+  if (target.value === "") touched();
+  else showStep(Number(target.value), 0);
+});
+byId("tour-back").addEventListener("click", () => showStep(state.tour[0], state.tour[1] - 1));
+byId("tour-next").addEventListener("click", () => showStep(state.tour[0], state.tour[1] + 1));
+byId("tour-end").addEventListener("click", () => touched());
+
+// The address.
+
+const writeAddress = async () => {
+  const parameters = new URLSearchParams();
+  if (state.tour) parameters.set("tour", state.tour.join("."));
+  else if (state.file !== null) {
+    parameters.set("file", state.file);
+    state.variants.filter((variant) => variant.length > 0).forEach((variant) => parameters.append("variant", JSON.stringify(variant)));
+  } else if (state.text !== null) parameters.set("toml", await packedText(state.text));
+  else for (const { key, value } of CONTROLS) if (state.scene[key] !== value) parameters.set(key, String(state.scene[key]));
+  ["a", "b"].forEach((key, index) => {
+    const law = state.laws[index];
+    if (law && (index === 1 || law.name !== "anabranch" || Object.keys(law.settings).length > 0)) parameters.set(key, JSON.stringify([law.name, law.settings]));
+  });
+  history.replaceState(null, "", `#${parameters}`);
+};
+
+// A law of an address, if it is one of ours, with settings that it has.
+const readLaw = (text) => {
+  const [name, settings] = JSON.parse(text);
+  const row = about.laws.find((one) => one.name === name);
+  if (!row) throw new Error(`there is no law ${String(name)}`);
+  const isPlain = (value) => ["string", "number", "boolean"].includes(typeof value);
+  const known = Object.entries(settings ?? {}).filter(([key, value]) => row.settings.some((one) => one.name === key) && isPlain(value));
+  return { name, settings: Object.fromEntries(known) };
+};
+
+const readAddress = async () => {
+  const parameters = new URLSearchParams(location.hash.slice(1));
+  for (const one of CONTROLS) state.scene[one.key] = checked(one, parameters.get(one.key) ?? one.value);
+  if (parameters.has("a")) state.laws[0] = readLaw(parameters.get("a"));
+  if (parameters.has("b")) state.laws[1] = readLaw(parameters.get("b"));
+  showScene();
+  showLaws();
+  if (parameters.has("tour")) {
+    const [tour, number] = parameters.get("tour").split(".").map(Number);
+    if (TOURS[tour]?.steps[number]) return showStep(tour, number);
+  }
+  const file = parameters.get("file");
+  if (file !== null) {
+    if (!files.has(file)) throw new Error(`there is no file ${file}`);
+    const variants = parameters.getAll("variant").slice(0, SIDES_MAX).map((text) => JSON.parse(text).map(String));
+    return openFile(file, variants.length > 0 ? variants : undefined);
+  }
+  if (parameters.has("toml")) state.text = await unpackedText(parameters.get("toml"));
+  return run();
+};
+
+// Exports.
+
+const exporting = (id, make) => byId(id).addEventListener("click", async () => {
+  if (sides.length > 0) await make();
+});
+exporting("export-toml", () => save("scenario.toml", new Blob([sides[0].request.file.text], { type: "application/toml" })));
+exporting("export-csv", () => save("curves.csv", new Blob([csvOf(sides)], { type: "text/csv" })));
+exporting("export-png", async () => save("curves.png", await pngOf(sides)));
+exporting("export-svg", () => save("curves.svg", new Blob([svgOf(sides)], { type: "image/svg+xml" })));
+exporting("export-link", async () => {
+  await writeAddress();
+  const isDone = await navigator.clipboard.writeText(location.href).then(() => true, () => false);
+  say(isDone ? "the link is copied" : "the link is the page's address");
+});
+
+// The beginning.
+
+const begin = async () => {
+  const first = new Engine();
+  await first.ask({ ask: "about" }, (answer) => { about = answer; });
+  first.worker?.terminate();
+  const rivals = ["none", ...about.laws.map(({ name }) => name)];
+  control("rival").options = rivals;
+  makeControls();
+  for (const id of ["law-a", "law-b"]) byId(id).append(...about.laws.map(({ name, summary }) => Object.assign(option(name), { title: summary })));
+  files = new Map(Object.entries(await unpacked("scenarios").json()));
+  const groups = new Map();
+  for (const name of files.keys()) {
+    const folder = name.split("/").slice(0, -1).join("/");
+    if (folder === "experiments/common") continue;
+    if (!groups.has(folder)) groups.set(folder, Object.assign(document.createElement("optgroup"), { label: folder.replace("experiments/", "") }));
+    groups.get(folder).append(option(name, name.split("/").pop().replace(".toml", "")));
+  }
+  byId("files").append(...groups.values());
+  byId("tours").append(...TOURS.map(({ key, title }, index) => option(String(index), `${key}: ${title}`)));
+  setUpTheme(() => sides.forEach(({ charts }) => charts.redraw()));
+  const read = () => readAddress().catch(async (error) => {
+    await run();
+    fail(`This address is not of the playground: ${error.message}`);
+  });
+  addEventListener("hashchange", read);
+  await read();
+  // For tests and for those who look at the page from its console.
+  globalThis.playground = { state, sides, run };
+};
+begin().catch((error) => fail(String(error)));

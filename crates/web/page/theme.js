@@ -1,0 +1,28 @@
+// Dark and light: the system's choice until the button says otherwise. The report remembers it under the same name.
+
+const setUpTheme = (redraw) => {
+  const root = document.documentElement;
+  const button = document.getElementById("theme");
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const store = (theme) => {
+    try {
+      if (theme === undefined) return localStorage.getItem("anabranch-theme");
+      localStorage.setItem("anabranch-theme", theme);
+    } catch {
+      // A page from a disk may have no storage: then the choice lasts as long as the page.
+    }
+    return null;
+  };
+  const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : dark.matches);
+  const set = (theme) => {
+    if (theme === "dark" || theme === "light") root.dataset.theme = theme;
+    button.textContent = isDark() ? "Light" : "Dark";
+    redraw();
+  };
+  button.addEventListener("click", () => {
+    set(isDark() ? "light" : "dark");
+    store(root.dataset.theme);
+  });
+  dark.addEventListener("change", () => set());
+  set(store());
+};

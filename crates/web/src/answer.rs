@@ -1,0 +1,181 @@
+//! Answers requests: opens files, and runs scenarios in slices.
+
+use anabranch_lab::document::Document;
+use anabranch_lab::experiment::Experiment;
+use anabranch_lab::live::{self, Curve, Hop, Live, PANELS};
+use anabranch_lab::scenario::Scenario;
+use anabranch_units::{SimSpan, SimTime};
+use serde_json::{Value, json};
+
+use crate::about::about;
+use crate::limits::{self, EVENTS_MAX, TEXT_MAX};
+use crate::request::{File, Request};
+
+/// Answers a request, a JSON text, by one or several JSON texts. A run gives a beginning, parts, and an end; what fails gives an error last.
+pub fn answer(request: &str, emit: &mut dyn FnMut(&Value)) {
+    let answered = parse(request).and_then(|request| match request {
+        Request::About => {
+            emit(&about());
+            Ok(())
+        }
+        Request::Open { file } => opened(file).map(|(experiment, _)| emit(&axes(&experiment))),
+        Request::Run { file, variant, seed, packets } => {
+            let (experiment, mut scenario) = picked(file, &variant)?;
+            scenario.seed = seed.unwrap_or(scenario.seed);
+            run(&experiment, &scenario, packets, emit)
+        }
+    });
+    if let Err(message) = answered {
+        emit(&json!({ "kind": "error", "message": message }));
+    }
+}
+
+fn parse(request: &str) -> Result<Request, String> {
+    if request.len() > REQUEST_MAX {
+        return Err(format!("a request of more than {} MiB is too large", REQUEST_MAX >> 20));
+    }
+    serde_json::from_str(request).map_err(|error| format!("no request: {error}"))
+}
+
+/// The experiment of a file, and the first scenario of it.
+fn opened(file: File) -> Result<(Experiment, Scenario), String> {
+    picked(file, &[])
+}
+
+/// The experiment of a file, and the scenario of a variant.
+fn picked(File { name, text, bases, set }: File, labels: &[String]) -> Result<(Experiment, Scenario), String> {
+    if text.len() > TEXT_MAX {
+        return Err(format!("{name} has more than {} MiB", TEXT_MAX >> 20));
+    }
+    let mut base = |wanted: &str| bases.get(wanted).cloned().ok_or_else(|| "it is not there".to_owned());
+    let mut document = Document::parse_with(&name, &text, &mut base).map_err(|error| error.to_string())?;
+    set.iter().try_for_each(|set| document.set(set)).map_err(|error| error.to_string())?;
+    let experiment = Experiment::parse(document).map_err(|error| error.to_string())?;
+    let variants = experiment.variants();
+    let variant = match labels {
+        [] => variants.first(),
+        labels => variants.iter().find(|variant| experiment.labels(variant) == labels),
+    };
+    let variant = variant.ok_or_else(|| format!("{name} has no variant {}", labels.join(", ")))?;
+    let scenario = experiment.scenario(variant).map_err(|error| error.to_string())?;
+    limits::check(&scenario)?;
+    Ok((experiment, scenario))
+}
+
+fn axes(experiment: &Experiment) -> Value {
+    let variants = experiment.variants();
+    let shown = &variants[..variants.len().min(VARIANTS_MAX)];
+    let labels: Vec<Vec<&str>> = shown.iter().map(|variant| experiment.labels(variant)).collect();
+    json!({ "kind": "opened", "question": experiment.question(), "variants": labels })
+}
+
+fn run(
+    experiment: &Experiment,
+    scenario: &Scenario,
+    packets: Option<(f64, f64)>,
+    emit: &mut dyn FnMut(&Value),
+) -> Result<(), String> {
+    let curves = live::curves(scenario);
+    let (links, flows) = live::names(scenario);
+    let end = scenario.duration.as_secs_f64();
+    let of_curve = |curve: &Curve| json!({ "panel": curve.panel, "name": curve.name, "colour": curve.colour, "steps": curve.is_steps });
+    emit(&json!({
+        "kind": "begin",
+        "question": experiment.question(),
+        "end": end,
+        "seed": scenario.seed,
+        "random": scenario.is_random(),
+        "network": live::network(scenario),
+        "links": links,
+        "flows": flows,
+        "panels": PANELS,
+        "curves": curves.iter().map(of_curve).collect::<Vec<_>>(),
+    }));
+    let packets = packets.map(|(from, to)| (time(from), time(to)));
+    let mut live = Live::start(scenario, &curves, Some(experiment), packets);
+    let (mut shown, mut span) = (SimTime::ZERO, scenario.duration / SLICES);
+    let part = scenario.duration / PARTS;
+    let (mut now, mut told) = (SimTime::ZERO, 0);
+    while now < live.end() {
+        let events = live.events();
+        now = now.saturating_add(span).min(live.end());
+        live.run_until(now).map_err(|failed| failed.to_string())?;
+        if live.events() > EVENTS_MAX {
+            return Err(format!(
+                "the run was ended at {} s after {EVENTS_MAX} events; make it shorter or slower, or use `anabranch sim run`",
+                now.as_secs_f64()
+            ));
+        }
+        // Slices of about equal work, so that a limit is noticed in time.
+        let handled = live.events() - events;
+        if handled < SLICE_EVENTS / 2 {
+            span = span.saturating_add(span).min(part);
+        } else if handled > 2 * SLICE_EVENTS {
+            span = (span / 2).max(SimSpan::from_ticks(1));
+        }
+        if now.since(shown) >= part && now < live.end() && live.events() - told >= PART_EVENTS {
+            let points = points(&live, &curves, shown, now, PART_POINTS);
+            emit(&json!({ "kind": "part", "at": now.as_secs_f64(), "events": live.events(), "points": points }));
+            (shown, told) = (now, live.events());
+        }
+    }
+    let report = live.report();
+    emit(&json!({
+        "kind": "end",
+        "hash": report.hash,
+        "events": report.events,
+        "measures": live.measures(experiment, &report),
+        "points": points(&live, &curves, SimTime::ZERO, live.end(), END_POINTS),
+        "hops": live.packets().iter().map(hop).collect::<Vec<_>>(),
+        "coarsened": live.coarsened().map(|span| span.to_string()),
+        "report": report,
+    }));
+    Ok(())
+}
+
+/// The times and the values of each curve.
+fn points(live: &Live<'_>, curves: &[Curve], from: SimTime, to: SimTime, most: usize) -> Vec<(Vec<f64>, Vec<f64>)> {
+    curves.iter().map(|curve| live.points(curve, from, to, most).into_iter().unzip()).collect()
+}
+
+/// Link, flow, direction, the times in seconds, and whether it was lost.
+fn hop(hop: &Hop) -> Value {
+    let seconds = |time: Option<SimTime>| time.map(SimTime::as_secs_f64);
+    json!([
+        hop.link,
+        hop.flow,
+        hop.is_answer,
+        seconds(Some(hop.came)),
+        seconds(hop.left),
+        seconds(hop.gone),
+        hop.is_lost
+    ])
+}
+
+/// A time of a request.
+fn time(seconds: f64) -> SimTime {
+    // A cast of a float is saturating: neither infinity nor NaN is a mistake here.
+    SimTime::ZERO.saturating_add(SimSpan::from_micros((seconds.clamp(0.0, 1e6) * 1e6) as u64))
+}
+
+/// A file with all that it may extend.
+const REQUEST_MAX: usize = 8 << 20;
+
+/// The limit of variants that a list shows.
+const VARIANTS_MAX: usize = 500;
+
+/// The first slice is so small that even the fastest link does little in it.
+const SLICES: u64 = 1_000_000;
+
+/// The events that a slice should have: some tens of milliseconds.
+const SLICE_EVENTS: u64 = 100_000;
+
+/// The limit of parts of a run, each with a message to the page.
+const PARTS: u64 = 40;
+
+/// The events that a part has at least: what is simulated within a tenth of a second is drawn at once.
+const PART_EVENTS: u64 = 200_000;
+
+/// The points of a curve in a part, and in the whole run: a screen has fewer columns.
+const PART_POINTS: usize = 60;
+const END_POINTS: usize = 1600;

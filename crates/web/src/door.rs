@@ -1,0 +1,53 @@
+//! The exports of the WASM module, and its import.
+//!
+//! The page calls `reserve(len)`, writes a request of that length there, and calls `answer()`, which calls the page's `emit` with each answer.
+
+use std::sync::{Mutex, PoisonError};
+
+use serde_json::{Value, json};
+
+/// The request.
+static REQUEST: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+
+#[link(wasm_import_module = "page")]
+#[expect(unsafe_code, reason = "the page's function")]
+unsafe extern "C" {
+    /// Takes a text of the module's memory.
+    fn emit(text: *const u8, len: usize);
+}
+
+/// Room for a request of `len` bytes.
+#[unsafe(no_mangle)]
+#[expect(unsafe_code, reason = "an export has a name that is not mangled")]
+pub(crate) extern "C" fn reserve(len: usize) -> *mut u8 {
+    let mut request = REQUEST.lock().unwrap_or_else(PoisonError::into_inner);
+    *request = vec![0; len];
+    request.as_mut_ptr()
+}
+
+/// Answers the request.
+#[unsafe(no_mangle)]
+#[expect(unsafe_code, reason = "an export has a name that is not mangled")]
+pub(crate) extern "C" fn answer() {
+    std::panic::set_hook(Box::new(|panic| {
+        send(&json!({ "kind": "error", "message": format!("a defect of anabranch: {panic}") }))
+    }));
+    let request = std::mem::take(&mut *REQUEST.lock().unwrap_or_else(PoisonError::into_inner));
+    crate::answer(&String::from_utf8_lossy(&request), &mut send);
+}
+
+fn send(answer: &Value) {
+    let text = answer.to_string();
+    // SAFETY: the page reads `len` initialised bytes at `text`, which stay there until it returns.
+    #[expect(unsafe_code, reason = "the page's function")]
+    unsafe {
+        emit(text.as_ptr(), text.len());
+    }
+}
+
+/// There is no randomness: a simulation has its seed.
+fn no_randomness(_: &mut [u8]) -> Result<(), getrandom::Error> {
+    Err(getrandom::Error::UNSUPPORTED)
+}
+
+getrandom::register_custom_getrandom!(no_randomness);

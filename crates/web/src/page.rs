@@ -1,0 +1,100 @@
+//! The page: one HTML file that needs nothing else, neither a network nor a server.
+
+use anabranch_lab::html::{FONT, STYLE, UPLOT, UPLOT_STYLE};
+use sha2::{Digest as _, Sha256};
+
+/// The compiled module, packed by gzip.
+pub const MODULE: &[u8] = include_bytes!("../object/anabranch.wasm.gz");
+
+/// The scenarios of the repository and of `eval`, JSON packed by gzip.
+const SCENARIOS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/scenarios.json.gz"));
+
+const FRAME: &str = include_str!("../page/index.html");
+const OWN_STYLE: &str = include_str!("../page/playground.css");
+const WORKER: &str = include_str!("../page/worker.js");
+
+/// The script's files, in an order in which each uses only what is before it.
+const SCRIPTS: [&str; 10] = [
+    include_str!("../page/model.js"),
+    include_str!("../page/engine.js"),
+    include_str!("../page/charts.js"),
+    include_str!("../page/network.js"),
+    include_str!("../page/export.js"),
+    include_str!("../page/tours.js"),
+    include_str!("../page/side.js"),
+    include_str!("../page/theme.js"),
+    include_str!("../page/page.js"),
+    "})();\n",
+];
+
+const ABOUT: &str = "Charts by uPlot 1.6.32 (Leon Sorokin, MIT licence); type is Inter 4.1 (The Inter Project Authors, SIL Open Font License 1.1).";
+
+/// The whole page as HTML, about 1.2 MB, most of it the module.
+pub fn page() -> String {
+    let script = format!("{UPLOT}\n(() => {{\n\"use strict\";\n{}", SCRIPTS.concat());
+    // Only this very script is run, whatever a scenario says; nothing is fetched.
+    let policy = format!(
+        "default-src 'none'; script-src 'sha256-{}' 'wasm-unsafe-eval'; worker-src blob:; style-src 'unsafe-inline'; font-src data:; \
+         img-src data: blob:; base-uri 'none'; form-action 'none'",
+        base64(&Sha256::digest(script.as_bytes()))
+    );
+    let style = format!("{FONT}{UPLOT_STYLE}{STYLE}{OWN_STYLE}");
+    let parts = [
+        ("policy", policy.as_str()),
+        ("version", env!("CARGO_PKG_VERSION")),
+        ("style", &style),
+        ("about", ABOUT),
+        ("worker", WORKER),
+        ("module", &base64(MODULE)),
+        ("scenarios", &base64(SCENARIOS)),
+        ("script", &script),
+    ];
+    // In one pass, so that no part is searched for the names of others.
+    let mut page = String::new();
+    for piece in FRAME.split("{{") {
+        match piece.split_once("}}") {
+            Some((name, rest)) => {
+                let part = parts.iter().find(|(known, _)| *known == name);
+                page.push_str(part.expect("the frame names parts that there are").1);
+                page.push_str(rest);
+            }
+            None => page.push_str(piece),
+        }
+    }
+    page
+}
+
+/// Base64 (RFC 4648).
+fn base64(bytes: &[u8]) -> String {
+    const SIGNS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for group in bytes.chunks(3) {
+        let bits = group.iter().fold(0_u32, |bits, &byte| bits << 8 | u32::from(byte)) << (8 * (3 - group.len()));
+        for place in 0..4 {
+            let sign = SIGNS[(bits >> (18 - 6 * place) & 63) as usize];
+            text.push(if place <= group.len() { sign as char } else { '=' });
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 4648, section 10.
+    #[test]
+    fn base64_is_of_the_rfc() {
+        let encoded = ["", "f", "fo", "foo", "foob", "fooba", "foobar"].map(|text| base64(text.as_bytes()));
+        assert_eq!(encoded, ["", "Zg==", "Zm8=", "Zm9v", "Zm9vYg==", "Zm9vYmE=", "Zm9vYmFy"]);
+    }
+
+    #[test]
+    fn no_part_ends_the_element_that_it_is_in() {
+        for text in [UPLOT, WORKER].into_iter().chain(SCRIPTS) {
+            assert!(!text.contains("</script"), "{}", &text[..60.min(text.len())]);
+        }
+        assert_eq!(page().matches("<script").count(), 4);
+        assert!(!page().contains("{{"));
+    }
+}

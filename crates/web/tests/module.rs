@@ -1,0 +1,166 @@
+//! The stored module gives what the sources give: the same hash for twenty scenarios, in Node, and the same laws and queues. Without Node (Debian's
+//! package `nodejs`) the test says so and passes, unless `ANABRANCH_REQUIRE_BROWSER` is 1.
+#![expect(clippy::unwrap_used, reason = "a test that cannot set its stage shall stop there")]
+
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anabranch_lab::document::Document;
+use anabranch_lab::experiment::Experiment;
+use anabranch_lab::run;
+use anabranch_web::answer;
+use serde_json::{Value, json};
+
+/// Files with a variant each: agents of ns-2 and the transport, one path and several, every kind of queue and of error model that the papers have. Those of
+/// mfast-2019, emfast-2019 and rrfast-2017 have ns-2's clock.
+const SCENARIOS: [(&str, &[&str]); 20] = [
+    ("experiments/mfast-2019/table2.toml", &["SCTP"]),
+    ("experiments/mfast-2019/table2.toml", &["Fast TCP (8, 2)"]),
+    ("experiments/mfast-2019/fig6.toml", &["MFast TCP"]),
+    ("experiments/mfast-2019/bundling.toml", &["SCTP, four chunks"]),
+    ("experiments/emfast-2019/recovery.toml", &[]),
+    ("experiments/emfast-2019/fig4.toml", &["EMFast TCP"]),
+    ("experiments/emfast-2019/loss-rate.toml", &["EMFast TCP", "0.01"]),
+    ("experiments/multihoming-2010/random-loss.toml", &["0.01"]),
+    ("experiments/multihoming-2010/fig10-loss.toml", &["fast_mh", "0.01"]),
+    ("experiments/ctcp-2019/table2.toml", &["CTCP, third duplicate", "error=0.01"]),
+    ("experiments/ctcp-2019/table3.toml", &["Vegas"]),
+    ("experiments/ctcp-2019/fig5.toml", &["Linux"]),
+    ("experiments/rrfast-2017/rerouting.toml", &["RRFast", "longer"]),
+    ("experiments/analytic/one-flow.toml", &[]),
+    ("experiments/analytic/shares.toml", &[]),
+    ("experiments/law/fades.toml", &[]),
+    ("experiments/law/reroutes.toml", &[]),
+    ("experiments/law/short.toml", &[]),
+    ("experiments/rivals/dctcp.toml", &[]),
+    ("experiments/reality/two-paths.toml", &[]),
+];
+
+fn root() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn read(name: &str) -> String {
+    fs::read_to_string(root().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+fn experiment(name: &str) -> Experiment {
+    let mut base = |base: &str| Ok(read(base));
+    Experiment::parse(Document::parse_with(name, &read(name), &mut base).unwrap()).unwrap()
+}
+
+/// The first variant whose labels begin with these.
+fn variant(experiment: &Experiment, labels: &[&str]) -> Vec<usize> {
+    let variants = experiment.variants();
+    let found = variants.into_iter().find(|variant| experiment.labels(variant).starts_with(labels));
+    found.unwrap_or_else(|| panic!("{} has no variant {labels:?}", experiment.file()))
+}
+
+fn request(name: &str, labels: &[&str]) -> Value {
+    let mut bases = serde_json::Map::new();
+    for entry in fs::read_dir(root().join("experiments/common")).unwrap() {
+        let name = format!("experiments/common/{}", entry.unwrap().file_name().to_string_lossy());
+        bases.insert(name.clone(), json!(read(&name)));
+    }
+    json!({ "ask": "run", "file": { "name": name, "text": read(name), "bases": bases }, "variant": labels })
+}
+
+/// The last answer of the stored module to each request; `None` without Node.
+#[expect(clippy::print_stdout, reason = "whoever runs the tests shall know what was not tested")]
+fn in_node(requests: &[Value]) -> Option<Vec<Value>> {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut node = Command::new("node");
+    node.arg(here.join("tests/module.mjs")).arg(here.join("object/anabranch.wasm.gz"));
+    let Ok(mut node) = node.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn() else {
+        let is_required = std::env::var("ANABRANCH_REQUIRE_BROWSER").is_ok_and(|value| value == "1");
+        assert!(!is_required, "no node is installed: apt-get install nodejs");
+        println!("skipped: no node is installed");
+        return None;
+    };
+    let text: String = requests.iter().map(|request| format!("{request}\n")).collect();
+    let mut input = node.stdin.take().unwrap();
+    let writer = std::thread::spawn(move || input.write_all(text.as_bytes()));
+    let told = node.wait_with_output().unwrap();
+    writer.join().unwrap().unwrap();
+    assert!(told.status.success());
+    Some(String::from_utf8(told.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect())
+}
+
+const REMEDY: &str = "the stored module is not of these sources any more; run `cargo xtask playground`";
+
+#[test]
+fn module_gives_the_hashes_of_the_sources() {
+    let mut requests = Vec::new();
+    let mut scenarios = Vec::new();
+    for (name, labels) in SCENARIOS {
+        let experiment = experiment(name);
+        let variant = variant(&experiment, labels);
+        requests.push(request(name, &experiment.labels(&variant)));
+        scenarios.push(experiment.scenario(&variant).unwrap());
+    }
+    let Some(answers) = in_node(&requests) else { return };
+    for (((name, labels), scenario), answer) in SCENARIOS.iter().zip(&scenarios).zip(answers) {
+        assert_eq!(answer["kind"], "end", "{name} {labels:?}: {}", answer["message"]);
+        assert_eq!(answer["hash"], run::run(scenario).unwrap().hash, "{name} {labels:?}: {REMEDY}");
+    }
+}
+
+#[test]
+fn module_has_the_laws_and_queues_of_the_sources() {
+    let request = json!({ "ask": "about" });
+    let Some(answers) = in_node(std::slice::from_ref(&request)) else { return };
+    answer(&request.to_string(), &mut |about| assert_eq!(*about, answers[0], "{REMEDY}"));
+}
+
+/// What the page shows at the end is what was shown part by part, and the measures are those of `sim run`.
+#[test]
+fn a_run_tells_its_parts_and_its_measures() {
+    let mut answers = Vec::new();
+    let mut request = request("experiments/mfast-2019/table2.toml", &["Fast TCP (8, 2)"]);
+    request["packets"] = json!([10, 10.2]);
+    answer(&request.to_string(), &mut |answer| answers.push(answer.clone()));
+    let (begin, end) = (&answers[0], answers.last().unwrap());
+    assert_eq!((&begin["kind"], &end["kind"], &begin["end"]), (&json!("begin"), &json!("end"), &json!(100.0)));
+    // Table 2 of mfast-2019: 1463 kbit/s, cut off.
+    let throughput = end["measures"].as_array().unwrap().iter().find(|measure| measure["name"] == "Average Throughput");
+    assert_eq!(throughput.unwrap()["value"].as_f64().unwrap() as u32, 1463);
+    assert!(begin["network"].as_str().unwrap().contains("data-link=\"bottleneck\""));
+    // Links of 2, 1.5 and 2 Mbit/s: in 0.2 s and the time on the way some dozen packets are on each.
+    let hops = end["hops"].as_array().unwrap();
+    assert!((100..2000).contains(&hops.len()), "{}", hops.len());
+    for hop in hops {
+        let times: Vec<f64> = (3..6).filter_map(|at| hop[at].as_f64()).collect();
+        assert!(times.is_sorted() && times[0] <= 10.2, "{hop}");
+    }
+}
+
+#[test]
+fn scenarios_that_are_too_large_or_wrong_are_refused() {
+    let refused = |text: &str| {
+        let request = json!({ "ask": "run", "file": { "name": "x.toml", "text": text } });
+        let mut last = Value::Null;
+        answer(&request.to_string(), &mut |answer| last = answer.clone());
+        assert_eq!(last["kind"], "error", "{last}");
+        last["message"].as_str().unwrap().to_owned()
+    };
+    let net = |duration: &str, rate: &str, count: usize| {
+        format!(
+            "duration = '{duration}'\n[[link]]\nid = 'l'\nfrom = 'a'\nto = 'b'\nrate = '{rate}'\ndelay = '1ms'\n\
+             [[flow]]\nid = 'f#'\ncount = {count}\nfrom = 'a'\nto = 'b'\ntransport = 'cbr'\nrate = '{rate}'\npacket = '1000B'\n"
+        )
+    };
+    assert!(refused(&net("2h", "1Mbit/s", 1)).contains("at most 3600 s"));
+    assert!(refused(&net("1s", "1Mbit/s", 600)).contains("at most 500"));
+    assert!(refused("duration = ").contains("x.toml:1"));
+    assert!(refused("extends = '../other.toml'\n").contains("it is not there"));
+    assert!(refused(&"#".repeat(2 << 20)).contains("more than 1 MiB"));
+    let flow = "[[link]]\nid = 'l'\nfrom = 'a'\nto = 'b'\nrate = '1Mbit/s'\ndelay = '1ms'\n[[flow]]\nid = 'f'\nfrom = 'a'\nto = 'b'\n";
+    assert!(
+        refused(&format!("{flow}transport = 'anabranch'\ncc = {{ plugin = 'x.wasm' }}\n")).contains("no other file")
+    );
+    let mut last = Value::Null;
+    answer("{", &mut |answer| last = answer.clone());
+    assert!(last["message"].as_str().unwrap().starts_with("no request"));
+}

@@ -1,0 +1,259 @@
+//! Tests of the page in a real browser. Without one (Debian's package `chromium`) the tests say so and pass, unless `ANABRANCH_REQUIRE_BROWSER` is 1.
+//! `ANABRANCH_SCREENSHOTS=FOLDER` keeps screenshots.
+#![expect(clippy::unwrap_used, reason = "a test that cannot set its stage shall stop there")]
+
+#[path = "../../lab/tests/report/browser.rs"]
+#[expect(dead_code, reason = "the report's tests print, and drag")]
+mod browser;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use anabranch_web::answer;
+use anabranch_web::page::page;
+use serde_json::{Value, json};
+
+use crate::browser::Browser;
+
+/// The page on a disk.
+static PAGE: LazyLock<PathBuf> = LazyLock::new(|| {
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("playground.html");
+    fs::write(&file, page()).unwrap();
+    file
+});
+
+/// Opens the page with an address of its own, and waits for the end of its first run.
+#[track_caller]
+fn open(browser: &mut Browser, address: &str) {
+    browser.open(&PAGE);
+    wait_for_run(browser);
+    if !address.is_empty() {
+        go(browser, address);
+    }
+}
+
+/// Goes to another address of the page.
+#[track_caller]
+fn go(browser: &mut Browser, address: &str) {
+    browser.evaluate(&format!(
+        "playground.sides.forEach((side) => {{ side.answer = null; }}), location.hash = {}, 0",
+        json!(address)
+    ));
+    wait_for_run(browser);
+}
+
+#[track_caller]
+fn wait_for_run(browser: &mut Browser) {
+    let is_done = "globalThis.playground !== undefined && playground.sides.length > 0 && playground.sides.every((side) => side.answer) && document.getElementById('stop').hidden";
+    browser.wait(is_done);
+}
+
+/// The hashes of the runs that are shown.
+fn hashes(browser: &mut Browser) -> Value {
+    browser.evaluate("playground.sides.map((side) => side.answer.hash ?? side.answer.message)")
+}
+
+#[track_caller]
+fn assert_quiet(browser: &Browser) {
+    assert!(browser.complaints().is_empty(), "{:#?}", browser.complaints());
+    let is_own = |url: &&str| !["file://", "data:", "about:", "blob:"].iter().any(|scheme| url.starts_with(scheme));
+    let foreign: Vec<&str> = browser.requests().into_iter().filter(is_own).collect();
+    assert!(foreign.is_empty(), "the page asked for {foreign:?}");
+}
+
+#[test]
+fn page_fits_in_dark_and_light_on_desk_and_phone() {
+    let Some(mut browser) = Browser::start("playground") else { return };
+    for (width, height, is_phone) in [(1400, 1000, false), (390, 844, true)] {
+        browser.resize(width, height, is_phone);
+        for scheme in ["light", "dark"] {
+            browser.prefer(scheme);
+            open(&mut browser, "");
+            browser.screenshot(&format!("first-{width}-{scheme}.png"));
+            go(&mut browser, "a=%5B%22anabranch%22%2C%7B%7D%5D&b=%5B%22cubic%22%2C%7B%7D%5D&loss=1&rival=reno");
+            browser.screenshot(&format!("beside-{width}-{scheme}.png"));
+            let widest = browser.evaluate("document.documentElement.scrollWidth").as_u64().unwrap();
+            assert!(widest <= u64::from(width), "a page of {width} pixels is {widest} wide");
+            let drawn = browser
+                .evaluate("playground.sides.map((side) => side.charts.panels.filter((panel) => panel.plot).length)");
+            assert!(drawn.as_array().unwrap().iter().all(|count| count.as_u64().unwrap() >= 4), "{drawn}");
+        }
+    }
+    assert_quiet(&browser);
+}
+
+/// The page runs what the sources run, in a browser as in Node.
+#[test]
+fn browser_gives_the_hash_of_the_sources() {
+    let Some(mut browser) = Browser::start("hash") else { return };
+    open(&mut browser, "");
+    let request = browser.evaluate("JSON.stringify(playground.sides[0].request)");
+    let mut last = Value::Null;
+    answer(request.as_str().unwrap(), &mut |answer| last = answer.clone());
+    assert_eq!(hashes(&mut browser), json!([last["hash"]]));
+    // The law in a scenario of the suite is the page's, and a file of the repository has the hash of `sim run`, with ns-2's clock.
+    go(&mut browser, "file=eval/alone.toml");
+    assert_eq!(browser.evaluate("playground.sides[0].answer.kind"), "end");
+    go(
+        &mut browser,
+        "file=experiments/mfast-2019/table2.toml&variant=%5B%22SCTP%22%5D&variant=%5B%22Fast+TCP+%288%2C+2%29%22%5D",
+    );
+    let measures = browser.evaluate(
+        "playground.sides.map((side) => side.answer.measures.find(({ name }) => name === 'Average Throughput').value)",
+    );
+    // mfast-2019, Table 2, in kbit/s and cut off.
+    let shown: Vec<u32> = measures.as_array().unwrap().iter().map(|value| value.as_f64().unwrap() as u32).collect();
+    assert_eq!(shown, [1096, 1463]);
+    assert_quiet(&browser);
+}
+
+/// Sliders, laws and settings change the run; the address brings the same run back.
+#[test]
+fn an_address_brings_a_scene_back() {
+    let Some(mut browser) = Browser::start("address") else { return };
+    open(&mut browser, "");
+    let first = hashes(&mut browser);
+    let set = |browser: &mut Browser, id: &str, value: &str, event: &str| {
+        browser.evaluate(&format!(
+            "(() => {{ playground.sides.forEach((side) => {{ side.answer = null; }}); const place = document.getElementById('{id}'); place.value = {}; \
+             place.dispatchEvent(new Event('{event}')); return 0; }})()",
+            json!(value)
+        ));
+        wait_for_run(browser);
+    };
+    set(&mut browser, "scene-loss", "2", "input");
+    set(&mut browser, "scene-rival", "cubic", "input");
+    set(&mut browser, "law-b", "bbr", "change");
+    browser.wait("playground.sides.length === 2 && location.hash.includes('b=')");
+    wait_for_run(&mut browser);
+    let changed = hashes(&mut browser);
+    assert_ne!(changed[0], first[0]);
+    assert_ne!(changed[0], changed[1]);
+    let address = browser.evaluate("location.hash.slice(1)");
+    go(&mut browser, "");
+    go(&mut browser, address.as_str().unwrap());
+    assert_eq!(hashes(&mut browser), changed);
+    // A text of one's own travels as well.
+    browser.evaluate("document.getElementById('toml').value = playground.sides[0].request.file.text.replace('seed = 1', 'seed = 7'), 0");
+    browser.evaluate(
+        "playground.sides.forEach((side) => { side.answer = null; }), document.getElementById('run-toml').click(), 0",
+    );
+    browser.wait("location.hash.startsWith('#toml=')");
+    wait_for_run(&mut browser);
+    let (text, address) = (hashes(&mut browser), browser.evaluate("location.hash.slice(1)"));
+    assert_ne!(text[0], changed[0]);
+    go(&mut browser, "");
+    go(&mut browser, address.as_str().unwrap());
+    assert_eq!(hashes(&mut browser), text);
+    assert_quiet(&browser);
+}
+
+/// An address is anybody's. What is wrong in it is said as text, what is too large is not run, and no name in it becomes a part of the page.
+#[test]
+fn a_hostile_address_does_no_harm() {
+    let Some(mut browser) = Browser::start("hostile") else { return };
+    open(&mut browser, "");
+    let error = "document.getElementById('error').textContent";
+    let packed = |browser: &mut Browser, text: &str| {
+        let script = format!(
+            "(async () => {{ const bytes = new Uint8Array(await new Response(new Blob([{}]).stream().pipeThrough(new CompressionStream('deflate-raw'))).arrayBuffer()); \
+             return btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join('')).replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, ''); }})()",
+            json!(text)
+        );
+        browser.evaluate(&script).as_str().unwrap().to_owned()
+    };
+    for (address, said) in [
+        ("a=%5B%22%3Cimg+src%3Dx+onerror%3Dalert(1)%3E%22%2C%7B%7D%5D", "there is no law <img"),
+        ("file=../../etc/passwd", "there is no file"),
+        ("toml=%21%21", "not of the playground"),
+    ] {
+        go(&mut browser, address);
+        browser.wait(&format!("{error}.includes({})", json!(said)));
+    }
+    let page = browser.evaluate("document.querySelectorAll('script, img, iframe, object').length");
+    for (text, said) in [
+        (
+            "# <img src=x onerror=alert(1)>\nduration = '9000s'\n[[link]]\nid = 'l'\nfrom = 'a'\nto = 'b'\nrate = '1Mbit/s'\ndelay = '1ms'\n[[flow]]\nid = 'f'\nfrom = 'a'\nto = 'b'\ntransport = 'cbr'\nrate = '1Mbit/s'\n",
+            "at most 3600 s",
+        ),
+        ("[[link]]\nid = '<script>alert(1)</script>'\n", "<script>"),
+        (&"#".repeat(10 << 20), "too long"),
+    ] {
+        let packed = packed(&mut browser, text);
+        go(&mut browser, &format!("toml={packed}"));
+        browser.wait(&format!("{error}.includes({})", json!(said)));
+    }
+    // Numbers are held within the range of their slider.
+    go(&mut browser, "rate=1e99&time=1e99&flows=-5&seed=x&size=NaN");
+    assert_eq!(
+        browser.evaluate("[playground.state.scene.rate, playground.state.scene.time, playground.state.scene.flows]"),
+        json!([1000, 120, 1])
+    );
+    browser.evaluate("document.getElementById('stop').click(), 0");
+    assert_eq!(browser.evaluate("document.querySelectorAll('script, img, iframe, object').length"), page);
+    assert_quiet(&browser);
+}
+
+/// Every step of every tour runs to its end, and shows what it cites.
+#[test]
+fn tours_run_to_their_ends() {
+    let Some(mut browser) = Browser::start("tours") else { return };
+    browser.resize(1400, 1000, false);
+    open(&mut browser, "");
+    for tour in 0..5 {
+        for step in 0..5 {
+            go(&mut browser, &format!("tour={tour}.{step}"));
+            let kinds = browser.evaluate("playground.sides.map((side) => side.answer.kind)");
+            assert!(
+                kinds.as_array().unwrap().iter().all(|kind| kind == "end"),
+                "tour {tour}, step {step}: {:?}",
+                hashes(&mut browser)
+            );
+            assert_eq!(browser.evaluate("document.getElementById('tour').hidden"), false);
+            assert_eq!(
+                browser.evaluate("playground.state.variants.length === playground.sides.length"),
+                true,
+                "tour {tour}, step {step}"
+            );
+            browser.screenshot(&format!("tour-{tour}-{step}.png"));
+        }
+    }
+    assert_quiet(&browser);
+}
+
+/// The packets of a part of the run are on the links of the picture, and move.
+#[test]
+fn packets_are_shown_and_move() {
+    let Some(mut browser) = Browser::start("packets") else { return };
+    browser.resize(1400, 1000, false);
+    open(&mut browser, "");
+    let places = "JSON.stringify([...document.querySelectorAll('circle.packet')].map((dot) => [dot.getAttribute('cx'), dot.getAttribute('cy')]))";
+    browser.evaluate("document.getElementById('play').click(), 0");
+    browser.wait("document.querySelectorAll('circle.packet').length > 5");
+    let before = browser.evaluate(places);
+    browser.wait(&format!("{places} !== {before}", before = json!(before.as_str().unwrap())));
+    browser.screenshot("packets.png");
+    browser.evaluate("document.getElementById('play').click(), 0");
+    assert_eq!(browser.evaluate("document.getElementById('play').textContent"), "Show packets");
+    assert_quiet(&browser);
+}
+
+/// Each control has a name for those who hear the page, and can be reached by the tab key.
+#[test]
+fn controls_have_names() {
+    let Some(mut browser) = Browser::start("names") else { return };
+    open(&mut browser, "");
+    let nameless = "[...document.querySelectorAll('button, input, select, textarea, progress')].filter((one) => !(one.labels?.length > 0 && one.labels[0].textContent.trim()) \
+                    && !one.textContent.trim() && !one.getAttribute('aria-label')).map((one) => one.id)";
+    assert_eq!(browser.evaluate(nameless), json!([]));
+    assert_eq!(browser.evaluate("document.querySelectorAll('[tabindex]:not([tabindex=\"0\"]):not(main)').length"), 0);
+    let names = browser.evaluate(
+        "playground.sides[0].charts.panels.filter(({ box }) => box).map(({ box }) => box.getAttribute('aria-label'))",
+    );
+    assert!(
+        names.as_array().unwrap().iter().all(|name| name.as_str().is_some_and(|name| name.contains("at the end"))),
+        "{names}"
+    );
+    assert_quiet(&browser);
+}
