@@ -35,6 +35,8 @@ pub(crate) enum Command {
     Sim(Sim),
     /// Run scenarios, and compare their numbers, distributions and curves in one report.
     Compare(Compare),
+    /// Open the simulator in a browser: a page with sliders, live curves, moving packets, and a guided tour for each paper.
+    Playground(Playground),
     /// Pack experiments and their outcome into one file, for others to verify.
     #[command(subcommand)]
     Artifact(Artifact),
@@ -201,6 +203,16 @@ pub(crate) struct Doctor {
     /// Print one JSON document.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Playground {
+    /// The port on which this computer serves the page to itself; 0 takes a free one.
+    #[arg(long, value_name = "PORT", default_value_t = 0)]
+    pub(crate) port: u16,
+    /// Write the page into this file instead. It needs neither a server nor a network.
+    #[arg(long, value_name = "FILE", conflicts_with = "port")]
+    pub(crate) write: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]

@@ -13,6 +13,7 @@ mod generate;
 mod kernel;
 mod link;
 mod network;
+mod playground;
 mod reproduce;
 mod sim;
 mod swarm;
@@ -51,6 +52,7 @@ fn run(anabranch: Anabranch) -> Outcome {
         Command::Sim(Sim::Merge(args)) => sim::merge(&args),
         Command::Sim(Sim::Swarm(args)) => swarm::swarm(&args),
         Command::Sim(Sim::Bench(args)) => bench::bench(&args),
+        Command::Playground(args) => playground::playground(&args),
         Command::Artifact(Artifact::Pack(args)) => artifact::pack(&args),
         Command::Artifact(Artifact::Verify(args)) => artifact::verify(&args),
         Command::Cc(command) => cc::cc(&command),
