@@ -116,7 +116,10 @@ pub(crate) struct Bench {
     /// The duration in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=86_400))]
     pub(crate) time: u32,
-    /// Concurrent streams.
+    /// Connections at the same time. RTT, window and limits are those of the first one.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
+    pub(crate) connections: u8,
+    /// Concurrent streams of each connection.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..))]
     pub(crate) streams: u8,
     /// Let the other end send.
@@ -125,7 +128,7 @@ pub(crate) struct Bench {
     /// Send in both directions at once.
     #[arg(long, conflicts_with = "reverse")]
     pub(crate) bidir: bool,
-    /// The rate limit of each sending end, all streams together, such as 10Mbit/s.
+    /// The rate limit of each sending end, all connections and streams together, such as 10Mbit/s.
     #[arg(long, value_name = "RATE", value_parser = capped)]
     pub(crate) rate: Option<Rate>,
     /// The congestion law, one of `anabranch cc list`.

@@ -7,6 +7,7 @@ use anabranch::measure::{self, Direction, Plan};
 use anabranch::units::Rate;
 use anabranch::{Connection, Limit, Path, Stats};
 use serde::Serialize;
+use tokio::task::JoinSet;
 
 use super::observe::{self, PathSeen, Shares, rate};
 use super::offer::Offer;
@@ -18,6 +19,8 @@ use crate::terminal::{self, Align, DIM, PLAIN, Table};
 #[derive(Serialize)]
 struct Measured {
     direction: &'static str,
+    connections: u8,
+    /// Of each connection.
     streams: u8,
     cc: String,
     /// The rate limit of each sending end.
@@ -26,6 +29,8 @@ struct Measured {
     /// Sum over both directions, if both sent.
     bytes: u64,
     bits_per_second: f64,
+    /// The rate of each connection.
+    connection_bits_per_second: Vec<f64>,
     bytes_sent: u64,
     bytes_received: u64,
     segments_sent: u64,
@@ -35,14 +40,14 @@ struct Measured {
     segments_lost_by_timeout: u64,
     /// Duplicate arrivals at the other end.
     segments_doubled: u64,
-    /// The mean of all samples of the first path.
+    /// The mean of all samples of the first path of the first connection, as the other figures of RTT.
     rtt_ms_mean: Option<f64>,
     rtt_ms_p50: Option<f64>,
     rtt_ms_p95: Option<f64>,
     rtt_ms_p99: Option<f64>,
-    /// What limited this end, as shares of the time in which it had data to send; `None` if it did not send.
+    /// What limited this end on the first connection, as shares of the time in which it had data to send; `None` if it did not send.
     limits: Option<Shares>,
-    /// The paths at the end.
+    /// The paths of all connections at the end.
     paths: Vec<PathSeen>,
     intervals: Vec<Interval>,
 }
@@ -58,6 +63,7 @@ struct Interval {
     received_bits_per_second: f64,
     rtt_ms: Option<f64>,
     rtt_base_ms: Option<f64>,
+    /// Of the first connection, as RTT and limit.
     window_segments: f64,
     segments_lost: u64,
     /// The limit that applied longest; `None` if this end does not send.
@@ -141,25 +147,41 @@ async fn run(args: &Bench) -> Result<Measured, Failure> {
     let failed = |error: &dyn std::error::Error| Failure::failed(error.to_string());
     let endpoint = super::client(None, super::logged(super::config(&args.law)?, &args.log))?;
     let ticket = args.ticket.as_ref().ok_or_else(|| Failure::usage("a ticket is missing"))?;
-    let connection = endpoint.connect(ticket).await.map_err(|error| failed(&error))?;
-    if args.multipath {
-        connection.add_paths(ticket).await;
+    let mut connections = vec![];
+    for _ in 0..args.connections {
+        let connection = endpoint.connect(ticket).await.map_err(|error| failed(&error))?;
+        if args.multipath {
+            connection.add_paths(ticket).await;
+        }
+        connections.push(connection);
     }
     let offer = Offer::new("bench");
-    let showing = offer.show(&connection);
+    let showing: Vec<_> = connections.iter().map(|connection| offer.show(connection)).collect();
     let direction = match (args.reverse, args.bidir) {
         (true, _) => Direction::Down,
         (false, true) => Direction::Both,
         (false, false) => Direction::Up,
     };
     let time = Duration::from_secs(args.time.into());
-    let plan = Plan { direction, streams: args.streams, time, rate: args.rate };
-    let mut watch = Watch::new(&connection, direction, time, Print::of(args));
+    let share = |rate: Rate| Rate::from_bits_per_second(rate.bits_per_second() / u64::from(args.connections));
+    let plan = Plan { direction, streams: args.streams, time, rate: args.rate.map(share) };
+    let mut measurements = JoinSet::new();
+    for connection in &connections {
+        let connection = connection.clone();
+        measurements.spawn(async move { measure::measure(&connection, plan).await });
+    }
+    let all = async {
+        while let Some(ended) = measurements.join_next().await {
+            ended.map_err(|error| failed(&error))?.map_err(|error| failed(&error))?;
+        }
+        Ok::<(), Failure>(())
+    };
+    let mut watch = Watch::new(&connections, direction, time, Print::of(args));
     tokio::select! {
-        ended = measure::measure(&connection, plan) => ended.map_err(|error| failed(&error))?,
+        ended = all => ended?,
         error = watch.run() => return Err(error),
         // The result so far is a result.
-        _ = tokio::signal::ctrl_c() => connection.abort(),
+        _ = tokio::signal::ctrl_c() => connections.iter().for_each(Connection::abort),
     }
     watch.end_interval()?;
     let measured = watch.end(args);
@@ -168,47 +190,47 @@ async fn run(args: &Bench) -> Result<Measured, Failure> {
     Ok(measured)
 }
 
-/// Samples a connection during the measurement.
+/// Samples the connections during the measurement.
 struct Watch<'a> {
-    connection: &'a Connection,
+    connections: &'a [Connection],
     direction: Direction,
     /// How long the senders send. What comes later is not counted.
     time: Duration,
     print: Print,
     begin: Instant,
-    /// The start of the present interval, and the counters then.
+    /// The start of the present interval, and the sums then.
     since: (f64, Stats),
     /// The end of the interval, a whole second, so that late samples do not add up.
     until: f64,
-    /// The latest counters while the connection existed.
-    last: (f64, Stats),
-    /// The first path then: at the end the peer may have closed, and there is none.
-    path: Option<Path>,
+    /// The time of the latest sample.
+    last: f64,
+    /// What is known of each connection: at the end the peer may have closed it.
+    seen: Vec<Sample>,
     rtts_ms: Vec<f64>,
-    rtt_ms_mean: Option<f64>,
-    paths: Vec<PathSeen>,
     intervals: Vec<Interval>,
 }
 
+/// A connection, while it existed.
+#[derive(Clone, Default)]
+struct Sample {
+    stats: Stats,
+    paths: Vec<Path>,
+}
+
 impl<'a> Watch<'a> {
-    fn new(connection: &'a Connection, direction: Direction, time: Duration, print: Print) -> Self {
-        let none = (0.0, Stats::default());
-        let (begin, since, until, last, path) = (Instant::now(), none, 1.0, none, None);
-        let (rtts_ms, rtt_ms_mean, paths, intervals) = (vec![], None, vec![], vec![]);
+    fn new(connections: &'a [Connection], direction: Direction, time: Duration, print: Print) -> Self {
         Self {
-            connection,
+            connections,
             direction,
             time,
             print,
-            begin,
-            since,
-            until,
-            last,
-            path,
-            rtts_ms,
-            rtt_ms_mean,
-            paths,
-            intervals,
+            begin: Instant::now(),
+            since: (0.0, Stats::default()),
+            until: 1.0,
+            last: 0.0,
+            seen: vec![Sample::default(); connections.len()],
+            rtts_ms: vec![],
+            intervals: vec![],
         }
     }
 
@@ -216,22 +238,27 @@ impl<'a> Watch<'a> {
     async fn run(&mut self) -> Failure {
         loop {
             tokio::time::sleep(SAMPLE).await;
-            if self.last.0 >= self.time.as_secs_f64() {
+            if self.last >= self.time.as_secs_f64() {
                 continue;
             }
             let now = self.begin.elapsed().as_secs_f64();
-            let (stats, path) = (self.connection.stats(), self.connection.paths().first().copied());
-            let Some(path) = path.filter(|_| stats.segments_sent > 0) else { continue };
-            (self.last, self.path) = ((now, stats), Some(path));
-            self.paths = self.connection.paths().iter().map(PathSeen::of).collect();
-            let tally = &path.report.tally;
-            self.rtt_ms_mean =
-                (tally.rtt_samples > 0).then(|| tally.rtt_sum.as_secs_f64() * 1e3 / tally.rtt_samples as f64);
-            let rtt_ms = tally.rtt_latest.map(|rtt| rtt.as_secs_f64() * 1e3);
+            let mut has_news = false;
+            for (connection, seen) in self.connections.iter().zip(&mut self.seen) {
+                let (stats, paths) = (connection.stats(), connection.paths());
+                if stats.segments_sent > 0 && !paths.is_empty() {
+                    *seen = Sample { stats, paths };
+                    has_news = true;
+                }
+            }
+            if !has_news {
+                continue;
+            }
+            self.last = now;
+            let latest = self.first_path().and_then(|path| path.report.tally.rtt_latest);
             // A day has eight million.
-            self.rtts_ms.extend(rtt_ms);
+            self.rtts_ms.extend(latest.map(|rtt| rtt.as_secs_f64() * 1e3));
             if now >= self.until
-                && let Err(error) = self.tell_interval(now, &stats, &path)
+                && let Err(error) = self.tell_interval(now)
             {
                 return error;
             }
@@ -240,16 +267,12 @@ impl<'a> Watch<'a> {
 
     /// The measurement is over: prints the rest of the last interval.
     fn end_interval(&mut self) -> Outcome {
-        let (now, stats) = self.last;
-        match self.path {
-            Some(path) if now > self.since.0 => self.tell_interval(now, &stats, &path),
-            _ => Ok(()),
-        }
+        if self.last > self.since.0 { self.tell_interval(self.last) } else { Ok(()) }
     }
 
-    fn tell_interval(&mut self, now: f64, stats: &Stats, path: &Path) -> Outcome {
-        let interval = self.interval(now, stats, path);
-        (self.since, self.until) = ((now, *stats), now.floor() + 1.0);
+    fn tell_interval(&mut self, now: f64) -> Outcome {
+        let Some(interval) = self.interval(now) else { return Ok(()) };
+        (self.since, self.until) = ((now, self.sum()), now.floor() + 1.0);
         self.intervals.push(interval);
         match self.print {
             Print::Text => print_interval(&interval, self.direction),
@@ -258,11 +281,31 @@ impl<'a> Watch<'a> {
         }
     }
 
-    fn interval(&self, now: f64, stats: &Stats, path: &Path) -> Interval {
-        let (begin, before) = &self.since;
+    /// The path whose RTT is shown.
+    fn first_path(&self) -> Option<&Path> {
+        self.seen.first()?.paths.first()
+    }
+
+    /// The sums over all connections; the limits are those of the first one.
+    fn sum(&self) -> Stats {
+        let first = self.seen.first().map(|seen| seen.stats).unwrap_or_default();
+        self.seen.iter().skip(1).fold(first, |sum, Sample { stats, .. }| Stats {
+            segments_sent: sum.segments_sent + stats.segments_sent,
+            segments_sent_again: sum.segments_sent_again + stats.segments_sent_again,
+            segments_lost: sum.segments_lost + stats.segments_lost,
+            segments_lost_by_timeout: sum.segments_lost_by_timeout + stats.segments_lost_by_timeout,
+            segments_doubled: sum.segments_doubled + stats.segments_doubled,
+            bytes_acknowledged: sum.bytes_acknowledged + stats.bytes_acknowledged,
+            bytes_received: sum.bytes_received + stats.bytes_received,
+            ..sum
+        })
+    }
+
+    fn interval(&self, now: f64) -> Option<Interval> {
+        let ((begin, before), stats, path) = (&self.since, &self.sum(), self.first_path()?);
         let rate = |after: u64, before: u64| 8.0 * after.saturating_sub(before) as f64 / (now - begin);
         let ms = |rtt: Option<Duration>| rtt.map(|rtt| rtt.as_secs_f64() * 1e3);
-        Interval {
+        Some(Interval {
             seconds: now,
             bits_per_second: rate(self.bytes(stats), self.bytes(before)),
             sent_bits_per_second: rate(stats.bytes_acknowledged, before.bytes_acknowledged),
@@ -277,7 +320,7 @@ impl<'a> Watch<'a> {
                 .then(|| observe::most(&stats.limits.since(&before.limits)))
                 .flatten()
                 .map(Limit::name),
-        }
+        })
     }
 
     fn sends(&self) -> bool {
@@ -293,7 +336,11 @@ impl<'a> Watch<'a> {
     }
 
     fn end(mut self, args: &Bench) -> Measured {
-        let (seconds, stats) = self.last;
+        let (seconds, stats) = (self.last, self.sum());
+        let rate = |stats: &Stats| if seconds > 0.0 { 8.0 * self.bytes(stats) as f64 / seconds } else { 0.0 };
+        let (bits_per_second, each) = (rate(&stats), self.seen.iter().map(|seen| rate(&seen.stats)).collect());
+        let tally = self.first_path().map(|path| path.report.tally).filter(|tally| tally.rtt_samples > 0);
+        let rtt_ms_mean = tally.map(|tally| tally.rtt_sum.as_secs_f64() * 1e3 / tally.rtt_samples as f64);
         self.rtts_ms.sort_by(f64::total_cmp);
         let quantile = |part: f64| {
             let last = self.rtts_ms.len().checked_sub(1)?;
@@ -311,19 +358,21 @@ impl<'a> Watch<'a> {
             segments_lost_by_timeout: stats.segments_lost_by_timeout,
             segments_doubled: stats.segments_doubled,
             limits: self.sends().then(|| observe::shares(&stats.limits)),
+            connections: args.connections,
             streams: args.streams,
             cc: args.law.clone(),
             seconds,
             bytes: self.bytes(&stats),
-            bits_per_second: if seconds > 0.0 { 8.0 * self.bytes(&stats) as f64 / seconds } else { 0.0 },
+            bits_per_second,
+            connection_bits_per_second: each,
             segments_sent: stats.segments_sent,
             segments_sent_again: stats.segments_sent_again,
             segments_lost: stats.segments_lost,
-            rtt_ms_mean: self.rtt_ms_mean,
+            rtt_ms_mean,
             rtt_ms_p50: quantile(0.5),
             rtt_ms_p95: quantile(0.95),
             rtt_ms_p99: quantile(0.99),
-            paths: self.paths,
+            paths: self.seen.iter().flat_map(|seen| &seen.paths).map(PathSeen::of).collect(),
             intervals: self.intervals,
         }
     }

@@ -311,6 +311,15 @@ fn a_network_is_measured() {
         assert!(measured["bits_per_second"].as_f64().unwrap() > 1e6, "{measured}");
         assert!(!measured["intervals"].as_array().unwrap().is_empty(), "{measured}");
     }
+    let several = ["bench", &server.ticket, "--time", "2", "--connections", "3", "--rate", "24Mbit/s", "--json"];
+    let measured = document(&anabranch(&here, &several));
+    let rates: Vec<_> =
+        measured["connection_bits_per_second"].as_array().unwrap().iter().map(|rate| rate.as_f64().unwrap()).collect();
+    // The connections share the rate limit evenly.
+    assert!(rates.len() == 3 && rates.iter().all(|rate| (4e6..9e6).contains(rate)), "{measured}");
+    let sum = rates.iter().sum::<f64>();
+    assert!((sum - measured["bits_per_second"].as_f64().unwrap()).abs() < 1.0, "{measured}");
+    assert_eq!(measured["paths"].as_array().unwrap().len(), 3, "{measured}");
     let measured = anabranch(&here, &["bench", &server.ticket, "--time", "1"]);
     assert_exit(&measured, 0);
     assert!(stdout(&measured).contains("RTT p99"), "{}", stdout(&measured));
