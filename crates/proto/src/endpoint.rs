@@ -22,6 +22,7 @@
 
 mod admit;
 mod batch;
+mod numbers;
 mod resets;
 mod routes;
 mod shares;
@@ -34,7 +35,8 @@ use anabranch_units::Time;
 use bytes::{Bytes, BytesMut};
 
 pub use self::batch::Batch;
-pub use self::shares::Shares;
+pub use self::numbers::{Destination, SHARDS_MAX};
+pub use self::shares::{Census, Shares};
 use self::shares::{Held, Owner};
 use self::timers::Timers;
 use self::trace::Trace;
@@ -61,10 +63,9 @@ pub struct Endpoint {
     /// The numbers in indices are those of slots, exclusive-or this: after a restart with the same key they differ, so that the
     /// datagrams of a lost connection do not reach a new one.
     mask: u32,
+    numbers_max: usize,
     /// By number.
     slots: Vec<Option<Box<Slot>>>,
-    /// Connections that are not half open.
-    settled: usize,
     held: Held,
     /// Free numbers, the one freed first in front, so that late datagrams of a closed connection match no new one.
     free: VecDeque<u32>,
@@ -203,12 +204,12 @@ impl Endpoint {
         Self {
             resets: Resets::new(&secret),
             mask: u32::from_be_bytes([0, a, b, c]),
+            numbers_max: numbers::NUMBERS,
             secret,
             config,
             listener,
             entropy,
             slots: vec![],
-            settled: 0,
             held: Held::default(),
             free: VecDeque::new(),
             made: 0,
@@ -237,7 +238,7 @@ impl Endpoint {
         tuple: FourTuple,
         config: Config,
     ) -> Result<ConnectionId, ConnectError> {
-        if self.settled >= self.config.connections_max {
+        if self.held.settled() >= self.config.connections_max {
             return Err(ConnectError::TooMany);
         }
         let number = self.claim().ok_or(ConnectError::TooMany)?;
@@ -528,7 +529,7 @@ impl Endpoint {
         if slot.is_half_open {
             self.release(number);
         } else {
-            self.settled -= 1;
+            self.held.leave();
         }
         self.timers.set(number, Time::NEVER);
         self.free.push_back(number);
@@ -555,26 +556,14 @@ impl Endpoint {
             Box::default()
         });
         let is_own = !is_half_open;
-        self.settled += usize::from(!is_half_open);
+        if is_own {
+            self.held.settle();
+        }
         let (is_queued, has_news, is_held) = (false, false, false);
         let slot = Slot { id, connection, seal, is_queued, has_news, is_half_open, is_own, owner, is_held, trace };
         self.slots[number as usize] = Some(Box::new(slot));
         self.touch(number);
         id
-    }
-
-    /// A free number; `None` at the limit of connections.
-    fn claim(&mut self) -> Option<u32> {
-        let count = self.slots.len();
-        // Freed numbers are not reused as long as there are new ones.
-        let half_open_max = self.config.server.as_ref().map_or(0, |server| server.listener.half_open);
-        // One may be about to be refused, another about to give way.
-        let most = self.config.connections_max.saturating_add(half_open_max).saturating_add(2);
-        if count < most.min(NUMBERS) && (self.free.len() < NUMBERS_RESTING || self.free.is_empty()) {
-            self.slots.push(None);
-            return Some(count as u32);
-        }
-        self.free.pop_front()
     }
 
     fn find(&mut self, id: ConnectionId) -> Option<&mut Slot> {
@@ -589,12 +578,6 @@ impl Endpoint {
 /// The size of the send queue for cookies. A driver sends after each batch that it reads, and a peer retries if its cookie was
 /// dropped.
 const REPLIES_MAX: usize = 256;
-
-/// The number of connections that an index can distinguish.
-const NUMBERS: usize = 1 << 24;
-
-/// The number of free numbers before the first is reused.
-const NUMBERS_RESTING: usize = 256;
 
 #[cfg(test)]
 mod tests;

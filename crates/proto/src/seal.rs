@@ -258,6 +258,14 @@ impl Seal {
         Some(Recipient::Connection(index >> 8))
     }
 
+    /// The ephemeral key of an initiation, by which its copies are recognised.
+    pub(crate) fn ephemeral(datagram: &[u8]) -> Option<[u8; 32]> {
+        match Datagram::parse(datagram)? {
+            Datagram::Initiation(initiation) => initiation.noise.first_chunk().copied(),
+            _ => None,
+        }
+    }
+
     /// The public key of the peer.
     pub fn remote(&self) -> PublicKey {
         self.remote

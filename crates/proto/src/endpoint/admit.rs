@@ -78,7 +78,7 @@ impl Endpoint {
                 _ => now.since(connection.worked_at()),
             })
         };
-        self.held.room(owner, &shares, (self.settled, self.config.connections_max), idle)
+        self.held.room(owner, &shares, self.config.connections_max, idle)
     }
 
     /// An incoming connection is no longer half open: its peer has proved its key and its address. Only now another one ends for
@@ -107,7 +107,7 @@ impl Endpoint {
         let Some(slot) = self.slot_mut(number) else { return };
         slot.is_half_open = false;
         slot.is_held = true;
-        self.settled += 1;
+        self.held.settle();
         self.held.insert(owner, number);
     }
 

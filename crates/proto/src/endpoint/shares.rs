@@ -7,8 +7,11 @@
 //!   the new one is refused, and told why.
 //! * At the limit of all connections, whoever holds most gives up its idlest connection, idle or not. So a peer that has none always
 //!   gets one, as long as another has several.
+//!
+//! The shards of a socket ([`super::numbers`]) count together, in a [`Census`]. Only a connection of the same shard can give way.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anabranch_units::Span;
 
@@ -32,11 +35,24 @@ pub(super) struct Owner {
     pub(super) network: Network,
 }
 
-/// Established incoming connections by owner.
+/// How many connections there are, and how many incoming ones each owner has. Clones count together.
+#[derive(Clone, Debug, Default)]
+pub struct Census(Arc<Mutex<Counts>>);
+
+#[derive(Debug, Default)]
+struct Counts {
+    /// Connections that are not half open.
+    settled: usize,
+    by_key: BTreeMap<PublicKey, usize>,
+    by_network: BTreeMap<Network, usize>,
+}
+
+/// Established incoming connections of one endpoint by owner.
 #[derive(Debug, Default)]
 pub(super) struct Held {
     by_key: BTreeMap<PublicKey, BTreeSet<u32>>,
     by_network: BTreeMap<Network, BTreeSet<u32>>,
+    census: Census,
 }
 
 /// What happens to a new connection.
@@ -63,55 +79,91 @@ impl Default for Shares {
     }
 }
 
+impl Census {
+    fn lock(&self) -> MutexGuard<'_, Counts> {
+        // Nothing panics while it is locked.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl Held {
+    /// Counts together with the clones of this census from now on. No connection was counted before.
+    pub(super) fn join(&mut self, census: Census) {
+        debug_assert_eq!(self.settled(), 0, "an endpoint joins before its first connection");
+        self.census = census;
+    }
+
+    /// The connections that are not half open, in both directions.
+    pub(super) fn settled(&self) -> usize {
+        self.census.lock().settled
+    }
+
+    /// A connection is not half open, or no longer.
+    pub(super) fn settle(&mut self) {
+        self.census.lock().settled += 1;
+    }
+
+    /// A connection that was not half open is gone.
+    pub(super) fn leave(&mut self) {
+        self.census.lock().settled -= 1;
+    }
+
     pub(super) fn insert(&mut self, owner: Owner, number: u32) {
-        self.by_key.entry(owner.key).or_default().insert(number);
-        self.by_network.entry(owner.network).or_default().insert(number);
+        let mut counts = self.census.lock();
+        if self.by_key.entry(owner.key).or_default().insert(number) {
+            *counts.by_key.entry(owner.key).or_default() += 1;
+        }
+        if self.by_network.entry(owner.network).or_default().insert(number) {
+            *counts.by_network.entry(owner.network).or_default() += 1;
+        }
     }
 
     pub(super) fn remove(&mut self, owner: Owner, number: u32) {
-        remove(&mut self.by_key, owner.key, number);
-        remove(&mut self.by_network, owner.network, number);
+        let mut counts = self.census.lock();
+        remove(&mut self.by_key, &mut counts.by_key, owner.key, number);
+        remove(&mut self.by_network, &mut counts.by_network, owner.network, number);
     }
 
-    /// The room for another connection of this owner, if the endpoint has `count` of at most `most` connections. `idle` tells for
-    /// how long a connection has been idle.
-    pub(super) fn room(
-        &self,
-        owner: Owner,
-        shares: &Shares,
-        (count, most): (usize, usize),
-        idle: impl Fn(u32) -> Span,
-    ) -> Room {
-        let none = BTreeSet::new();
-        let of_key = self.by_key.get(&owner.key).unwrap_or(&none);
-        let of_network = self.by_network.get(&owner.network).unwrap_or(&none);
+    /// The room for another connection of this owner, of at most `most` connections. `idle` tells for how long a connection of this
+    /// endpoint has been idle.
+    pub(super) fn room(&self, owner: Owner, shares: &Shares, most: usize, idle: impl Fn(u32) -> Span) -> Room {
+        let (none, counts) = (BTreeSet::new(), self.census.lock());
+        let held_by = |network: &Network| counts.by_network.get(network).copied().unwrap_or(0);
+        let of_key = counts.by_key.get(&owner.key).copied().unwrap_or(0);
+        let of_network = held_by(&owner.network);
+        let own = self.by_network.get(&owner.network).unwrap_or(&none);
         let idlest = |held: &BTreeSet<u32>| held.iter().map(|&number| (idle(number), number)).max();
         let or_full = |held: &BTreeSet<u32>, full: Full| {
             let gives_way = idlest(held).filter(|(idle, _)| *idle >= shares.idle);
             gives_way.map_or(Room::Full(full), |(_, number)| Room::Instead(number))
         };
-        if of_key.len() >= shares.key_max {
-            return or_full(of_key, Full::Key(of_key.len() as u32));
+        if of_key >= shares.key_max {
+            return or_full(self.by_key.get(&owner.key).unwrap_or(&none), Full::Key(of_key as u32));
         }
-        if of_network.len() >= shares.network_max {
-            return or_full(of_network, Full::Network(of_network.len() as u32));
+        if of_network >= shares.network_max {
+            return or_full(own, Full::Network(of_network as u32));
         }
-        if count < most {
+        if counts.settled < most {
             return Room::Free;
         }
         // Keys cost nothing, so an owner is a network here. It must hold more than the new one's would.
-        let greatest = self.by_network.values().max_by_key(|held| held.len()).unwrap_or(&none);
-        match idlest(greatest) {
-            Some((_, number)) if greatest.len() > of_network.len() + 1 => Room::Instead(number),
-            _ => or_full(of_network, Full::Everybody(count as u32)),
+        let greatest = self.by_network.iter().max_by_key(|(network, _)| held_by(network));
+        match greatest.and_then(|(network, held)| Some((held_by(network), idlest(held)?))) {
+            Some((count, (_, number))) if count > of_network + 1 => Room::Instead(number),
+            _ => or_full(own, Full::Everybody(counts.settled as u32)),
         }
     }
 }
 
-fn remove<T: Ord>(all: &mut BTreeMap<T, BTreeSet<u32>>, owner: T, number: u32) {
-    let Some(held) = all.get_mut(&owner) else { return };
+fn remove<T: Ord>(all: &mut BTreeMap<T, BTreeSet<u32>>, counts: &mut BTreeMap<T, usize>, owner: T, number: u32) {
+    let Some(held) = all.get_mut(&owner).filter(|held| held.contains(&number)) else { return };
     held.remove(&number);
+    if let Some(count) = counts.get_mut(&owner) {
+        *count -= 1;
+        if *count == 0 {
+            counts.remove(&owner);
+        }
+    }
     if held.is_empty() {
         all.remove(&owner);
     }
