@@ -9,18 +9,20 @@ use crate::state::Shared;
 /// open.
 #[derive(Clone)]
 pub struct Aborter {
-    shared: Arc<Shared>,
+    shards: Arc<[Arc<Shared>]>,
 }
 
 impl Aborter {
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        Self { shared }
+    pub(crate) fn new(shards: Arc<[Arc<Shared>]>) -> Self {
+        Self { shards }
     }
 
-    /// Ends all connections with a reset, as [`crate::Connection::abort`] ends one. The driver sends the resets in its next turn.
+    /// Ends all connections with a reset, as [`crate::Connection::abort`] ends one. The drivers send the resets in their next turn.
     pub fn abort_all(&self) {
-        let now = self.shared.clock.now();
-        self.shared.with(|state| state.abort_all(now));
+        for shared in &*self.shards {
+            let now = shared.clock.now();
+            shared.with(|state| state.abort_all(now));
+        }
     }
 }
 

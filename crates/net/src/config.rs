@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anabranch_cc::{Settings, registry};
 use anabranch_proto::endpoint::{self, EndpointConfig, ServerConfig, Shares};
-use anabranch_proto::seal::{CipherPreference, ListenerConfig, SealConfig};
+use anabranch_proto::seal::{CipherPreference, ListenerConfig, Pace, SealConfig};
 use anabranch_proto::{AckPolicy, KeepAlive, Repair};
 use anabranch_units::Span;
 
@@ -57,6 +57,9 @@ pub struct Config {
     pub keep_alive: Option<Duration>,
     /// The requested size of the socket's buffers in bytes; the system may give less.
     pub socket_buffer: usize,
+    /// The number of engines among which connections are divided, at most 64. Each has a lock and a task of its own, so that as many
+    /// cores can work for different connections. `None`: as many as the runtime has threads. An endpoint with logs has one.
+    pub shards: Option<usize>,
     /// The folder for qlogs of all connections; see [`crate::QlogReport`]. `None` writes no logs.
     pub qlog: Option<PathBuf>,
 }
@@ -96,6 +99,7 @@ impl Default for Config {
             keep_alive: Some(Duration::from_secs(10)),
             // 20 ms at 1.6 Gbit/s: the longest that a busy machine may delay the driver.
             socket_buffer: 4 << 20,
+            shards: None,
             qlog: None,
         }
     }
@@ -108,10 +112,11 @@ impl Config {
         Self { admission: Some(admission), ..self }
     }
 
-    pub(crate) fn endpoint(&self) -> EndpointConfig {
+    /// The settings of one of `shards` engines. All together have the listener's limits.
+    pub(crate) fn endpoint(&self, shards: usize) -> EndpointConfig {
         let seal = SealConfig { ciphers: ciphers(), ..SealConfig::default() };
         let server = self.admission.as_ref().map(|admission| ServerConfig {
-            listener: ListenerConfig { connection: seal, ..ListenerConfig::default() },
+            listener: listener(seal, shards),
             admission: admission.engine(),
             shares: Shares {
                 key_max: self.connections_per_key,
@@ -157,6 +162,25 @@ impl Admission {
             Self::Ticket => endpoint::Admission::Anyone,
             Self::Keys(keys) => endpoint::Admission::Keys(keys.iter().map(|key| key.0).collect()),
         }
+    }
+}
+
+/// A part of the default limits: initiations are spread evenly.
+fn listener(connection: SealConfig, shards: usize) -> ListenerConfig {
+    let all = ListenerConfig::default();
+    let part = |count: usize| count.div_ceil(shards);
+    let slower = |pace: Pace| Pace {
+        per_second: pace.per_second.div_ceil(shards as _),
+        burst: pace.burst.div_ceil(shards as _),
+    };
+    ListenerConfig {
+        half_open: part(all.half_open),
+        unproven: slower(all.unproven),
+        proven: slower(all.proven),
+        each_network: slower(all.each_network),
+        clients: part(all.clients),
+        connection,
+        ..all
     }
 }
 

@@ -369,7 +369,8 @@ impl Connection {
         self.handle.shared().with(|state| {
             let place = |bound: &SocketAddr| address::of(SocketAddr::new(local, bound.port()));
             let is_home = |bound: &&SocketAddr| sockets::serving(&[**bound], place(bound)).is_some();
-            let bound = state.locals.iter().find(is_home).ok_or(AddPathError::NoSocket(local))?;
+            let bound = state.lobby.lock().locals.iter().find(is_home).copied();
+            let bound = &bound.ok_or(AddPathError::NoSocket(local))?;
             let tuple = FourTuple { local: place(bound), remote: address::of(remote) };
             let now = state.at(self.handle.shared().clock.now());
             let connection = state.engine.connection(self.handle.id()).ok_or(AddPathError::Gone)?;

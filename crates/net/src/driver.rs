@@ -1,9 +1,11 @@
 //! The task that moves bytes between the sockets of an endpoint and the engine.
 //!
 //! In a turn, the driver reads arrivals, each batch with its own arrival time; handles the engine's timeouts; sends everything;
-//! and then delivers events, which wake waiting tasks. Only the engine runs under the lock; system calls are made without it.
+//! and then delivers events, which wake waiting tasks. Only the engine runs under the lock; system calls are made without it. Each
+//! shard has a driver; what one has read for another is in the `inbox` of that one.
 
 use std::future::Future;
+use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -12,6 +14,8 @@ use anabranch_proto::endpoint::Batch;
 use anabranch_units::Time;
 use tokio::time::{Instant, Sleep};
 
+use crate::inbox::Inbox;
+use crate::intake::Intake;
 use crate::knocks::Knocks;
 use crate::routes::{self, Route, Routes};
 use crate::socket::{Received, Socket};
@@ -22,6 +26,8 @@ use crate::waiting::only;
 /// The driver. It runs while the endpoint has a handle or a connection.
 pub(crate) struct Driver {
     shared: Arc<Shared>,
+    intake: Arc<Intake>,
+    /// For sending.
     sockets: Sockets,
     routes: Routes,
     knocks: Knocks,
@@ -42,12 +48,13 @@ enum Rest {
 }
 
 impl Driver {
-    pub(crate) fn new(shared: Arc<Shared>, socket: Socket) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, intake: Arc<Intake>, socket: Socket) -> Self {
         let timer = Box::pin(tokio::time::sleep_until(Instant::from_std(shared.clock.instant(Time::ZERO))));
         let bytes = Vec::with_capacity(1 << 16);
         let sockets = Sockets::new(socket);
         Self {
             shared,
+            intake,
             sockets,
             routes: Routes::default(),
             knocks: Knocks::default(),
@@ -59,23 +66,26 @@ impl Driver {
         }
     }
 
-    /// Passes arrivals to the engine. Also returns their bytes.
-    fn receive(&mut self, cx: &mut Context<'_>) -> std::io::Result<(Rest, usize)> {
-        let Self { shared, sockets, received, .. } = self;
-        let lost = |address| shared.lock().locals.retain(|local| *local != address);
-        match sockets.poll_receive(cx, &shared.clock, received, lost) {
-            Poll::Pending => Ok((Rest::Nothing, 0)),
-            Poll::Ready(Err(error)) => Err(error),
-            Poll::Ready(Ok(())) => {
-                let mut state = shared.lock();
-                let (now, mut bytes) = (state.at(shared.clock.now()), 0);
-                for Received { arrival, datagrams, .. } in received.drain(..) {
-                    bytes += datagrams.len();
-                    state.engine.handle_datagrams(now, &arrival, datagrams);
-                }
-                Ok((Rest::More, bytes))
+    /// Passes arrivals to the engine. Also returns the number of bytes that were read, for any shard.
+    fn receive(&mut self, cx: &mut Context<'_>) -> io::Result<(Rest, usize)> {
+        let Self { shared, intake, received, .. } = self;
+        // What another driver has read came before what this one reads.
+        let bytes = if intake.inboxes[shared.place].poll_take(cx, received).is_ready() {
+            received.iter().map(|batch| batch.datagrams.len()).sum()
+        } else {
+            match intake.poll_receive(cx, &shared.clock, &shared.lobby, shared.place, received) {
+                Poll::Pending => return Ok((Rest::Nothing, 0)),
+                Poll::Ready(read) => read?,
+            }
+        };
+        if !received.is_empty() {
+            let mut state = shared.lock();
+            let now = state.at(shared.clock.now());
+            for Received { arrival, datagrams, .. } in received.drain(..) {
+                state.engine.handle_datagrams(now, &arrival, datagrams);
             }
         }
+        Ok((Rest::More, bytes))
     }
 
     fn send(&mut self, cx: &mut Context<'_>) -> Rest {
@@ -151,6 +161,7 @@ impl Driver {
         let mut state = self.shared.lock();
         // An input that came during this turn could not wake the driver.
         let rest = if state.take_events(now) || state.is_roused() { Rest::More } else { Rest::Nothing };
+        self.intake.inboxes[self.shared.place].set_load(state.engine.len());
         if state.is_done() {
             return None;
         }
@@ -212,6 +223,9 @@ impl Drop for Driver {
     /// The runtime is shutting down, or nothing is left to do.
     fn drop(&mut self) {
         self.shared.with(|state| state.end());
+        // This driver may have been the one that is woken by arrivals.
+        self.intake.inboxes[self.shared.place].close();
+        self.intake.inboxes.iter().for_each(Inbox::wake);
     }
 }
 
@@ -235,6 +249,16 @@ mod tests {
     use crate::clock::Clock;
     use crate::config::Config;
     use crate::key::SecretKey;
+    use crate::lobby::SharedLobby;
+
+    /// The driver of the only shard.
+    fn driver(clock: Clock, config: Config, key: &SecretKey, engine: Engine, socket: Socket) -> (Arc<Shared>, Driver) {
+        let lobby = Arc::new(SharedLobby::new(socket.local()));
+        let sender = socket.share().unwrap();
+        let intake = Arc::new(Intake::new(socket, 1, config.socket_buffer));
+        let shared = Shared::new(clock, config, key.public(), lobby, 0, engine);
+        (Arc::clone(&shared), Driver::new(shared, intake, sender))
+    }
 
     /// An application writes when the driver has sent everything. An earlier write has taken the driver's waker, so nothing wakes
     /// it. The driver must take another turn, or the data would wait for the next datagram or timer.
@@ -242,9 +266,8 @@ mod tests {
     async fn write_within_a_turn_causes_another_turn() {
         let (key, config, clock) = (SecretKey::generate().unwrap(), Config::default(), Clock::new());
         let socket = Socket::new(UdpSocket::bind("127.0.0.1:0").unwrap(), config.socket_buffer).unwrap();
-        let engine = Engine::new(clock.now(), key.engine(), config.endpoint(), [7; 32]);
-        let shared = Shared::new(clock, config, socket.local(), key.public(), engine);
-        let mut driver = Driver::new(Arc::clone(&shared), socket);
+        let engine = Engine::new(clock.now(), key.engine(), config.endpoint(1), [7; 32]);
+        let (shared, mut driver) = driver(clock, config, &key, engine, socket);
         let mut cx = Context::from_waker(Waker::noop());
         shared.lock().begin_turn();
         assert_eq!(driver.send(&mut cx), Rest::Nothing);
@@ -262,13 +285,12 @@ mod tests {
         const SIZE: usize = 8_000;
         let (key, config, clock) = (SecretKey::generate().unwrap(), Config::default(), Clock::new());
         let socket = Socket::new(UdpSocket::bind("127.0.0.1:0").unwrap(), config.socket_buffer).unwrap();
-        let engine = Engine::new(clock.now(), key.engine(), config.endpoint(), [7; 32]);
-        let shared = Shared::new(clock, config, socket.local(), key.public(), engine);
+        let engine = Engine::new(clock.now(), key.engine(), config.endpoint(1), [7; 32]);
+        let (local, (shared, mut driver)) = (socket.local(), driver(clock, config, &key, engine, socket));
         let flood = UdpSocket::bind("127.0.0.1:0").unwrap();
         for _ in 0..400 {
-            flood.send_to(&[0; SIZE], socket.local()).unwrap();
+            flood.send_to(&[0; SIZE], local).unwrap();
         }
-        let mut driver = Driver::new(Arc::clone(&shared), socket);
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;
         let mut cx = Context::from_waker(Waker::noop());
         let mut before = 0;

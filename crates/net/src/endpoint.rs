@@ -1,13 +1,15 @@
 //! Endpoints: sockets, and all connections on them.
 
+use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use anabranch_proto::FourTuple;
-use anabranch_proto::endpoint::{self as engine, ConnectionId};
+use anabranch_proto::endpoint::{self as engine, Census, ConnectionId, SHARDS_MAX};
+use tokio::runtime::RuntimeFlavor;
 
 use crate::aborter::Aborter;
 use crate::address;
@@ -18,8 +20,11 @@ use crate::connection::Connection;
 use crate::driver::Driver;
 use crate::error::{BindError, ConnectError};
 use crate::handle::Handle;
+use crate::inbox::Inbox;
+use crate::intake::Intake;
 use crate::interfaces::Interface;
 use crate::key::{PublicKey, SecretKey, random};
+use crate::lobby::{Lobby, SharedLobby};
 use crate::qlog::{Qlog, QlogReport, Vantage};
 use crate::routes;
 use crate::socket::Socket;
@@ -33,7 +38,9 @@ use crate::ticket::Ticket;
 /// needs a tokio runtime with time and I/O.
 #[derive(Debug)]
 pub struct Endpoint {
-    shared: Arc<Shared>,
+    /// One at least.
+    shards: Arc<[Arc<Shared>]>,
+    intake: Arc<Intake>,
 }
 
 impl Endpoint {
@@ -67,19 +74,44 @@ impl Endpoint {
         config.connection().check().map_err(BindError::Config)?;
         let socket = UdpSocket::bind(address).map_err(no_socket)?;
         let socket = Socket::new(socket, config.socket_buffer).map_err(no_socket)?;
-        let clock = Clock::new();
-        let seed = random().map_err(BindError::Randomness)?;
-        let mut engine = engine::Endpoint::new(clock.now(), key.engine(), config.endpoint(), seed);
-        let mut qlog = None;
-        if let Some(folder) = &config.qlog {
-            engine.trace();
-            let started = Qlog::start(folder, clock.epoch());
-            qlog = Some(started.map_err(|error| BindError::Qlog(folder.clone(), error))?);
+        let (clock, first, config) = (Clock::new(), socket.local(), Arc::new(config));
+        let count = config.shards.unwrap_or_else(cores).clamp(1, SHARDS_MAX);
+        // A log is for looking, not for speed, and has one writer.
+        let count = if config.qlog.is_some() { 1 } else { count };
+        let (lobby, census) = (Arc::new(SharedLobby::new(first)), Census::default());
+        let mut shards = vec![];
+        for place in 0..count {
+            let seed = random().map_err(BindError::Randomness)?;
+            let engine = engine::Endpoint::new(clock.now(), key.engine(), config.endpoint(count), seed);
+            let engine = if count > 1 { engine.sharded(place, census.clone()) } else { engine };
+            shards.push(Shared::new(clock, Arc::clone(&config), key.public(), Arc::clone(&lobby), place, engine));
         }
-        let shared = Shared::new(clock, config, socket.local(), key.public(), engine);
-        shared.lock().qlog = qlog;
-        tokio::spawn(Driver::new(Arc::clone(&shared), socket));
-        Ok(Self { shared })
+        if let Some(folder) = &config.qlog {
+            let started = Qlog::start(folder, clock.epoch());
+            let mut state = shards[0].lock();
+            state.engine.trace();
+            state.qlog = Some(started.map_err(|error| BindError::Qlog(folder.clone(), error))?);
+        }
+        let senders = shards.iter().map(|_| socket.share()).collect::<Result<Vec<_>, _>>().map_err(no_socket)?;
+        let intake = Arc::new(Intake::new(socket, count, config.socket_buffer));
+        for (shared, sender) in shards.iter().zip(senders) {
+            tokio::spawn(Driver::new(Arc::clone(shared), Arc::clone(&intake), sender));
+        }
+        Ok(Self { shards: shards.into(), intake })
+    }
+
+    /// The shard for a new connection.
+    fn place(&self) -> usize {
+        self.lobby().place(self.intake.inboxes.iter().map(Inbox::load))
+    }
+
+    /// The first shard, for what all have in common.
+    fn front(&self) -> &Shared {
+        &self.shards[0]
+    }
+
+    fn lobby(&self) -> MutexGuard<'_, Lobby> {
+        self.front().lobby.lock()
     }
 
     /// Binds another socket. Connections may then have paths from its address, and the ticket includes it. Returns the bound
@@ -90,13 +122,17 @@ impl Endpoint {
     pub fn add_address(&self, address: SocketAddr) -> Result<SocketAddr, BindError> {
         let no_socket = |error| BindError::Socket(address, error);
         let socket = UdpSocket::bind(address).map_err(no_socket)?;
-        let socket = Socket::new(socket, self.shared.config.socket_buffer).map_err(no_socket)?;
+        let socket = Socket::new(socket, self.front().config.socket_buffer).map_err(no_socket)?;
         let local = socket.local();
-        self.shared.with(|state| {
-            state.locals.push(local);
-            state.sockets.push(socket);
-            state.rouse();
-        });
+        let senders = self.shards.iter().map(|_| socket.share()).collect::<Result<Vec<_>, _>>().map_err(no_socket)?;
+        self.intake.push(socket);
+        self.lobby().locals.push(local);
+        for (shared, sender) in self.shards.iter().zip(senders) {
+            shared.with(|state| {
+                state.sockets.push(sender);
+                state.rouse();
+            });
+        }
         Ok(local)
     }
 
@@ -112,7 +148,7 @@ impl Endpoint {
             return Err(ConnectError::NoAddress);
         }
         let calls = self.call_all(ticket.key(), &addresses);
-        let timeout = self.shared.config.connect_timeout;
+        let timeout = self.front().config.connect_timeout;
         tokio::time::timeout(timeout, calls).await.unwrap_or(Err(ConnectError::NoAnswer(addresses.clone())))
     }
 
@@ -126,7 +162,7 @@ impl Endpoint {
             if let Some(&address) = waiting.next() {
                 calls.push((self.call(key, address)?, address));
             }
-            let first = poll_fn(|cx| self.poll_established(cx, &mut calls));
+            let first = poll_fn(|cx| Self::poll_established(cx, &mut calls));
             let patience = if waiting.len() > 0 { STAGGER } else { Duration::MAX };
             match tokio::time::timeout(patience, first).await {
                 Ok(Ok(handle)) => return Ok(Connection::new(handle)),
@@ -143,12 +179,13 @@ impl Endpoint {
         let remote = address::of(address);
         let local = address::of(home(&self.local_addresses(), address).ok_or(ConnectError::NoAddress)?);
         let tuple = FourTuple { local, remote };
-        let id = self.shared.with(|state| {
+        let (place, stamp) = (self.place(), clock::timestamp(&mut self.lobby().stamp));
+        let shared = &self.shards[place];
+        let id = shared.with(|state| {
             if state.is_gone {
                 return Err(ConnectError::EndpointGone);
             }
-            let stamp = clock::timestamp(&mut state.stamp);
-            let (now, config) = (state.at(self.shared.clock.now()), self.shared.config.connection());
+            let (now, config) = (state.at(shared.clock.now()), shared.config.connection());
             let id = state.engine.connect(now, stamp, key.0, tuple, config).map_err(|error| match error {
                 engine::ConnectError::Config(error) => ConnectError::Config(error),
                 engine::ConnectError::TooMany => ConnectError::TooMany,
@@ -159,36 +196,31 @@ impl Endpoint {
             if let Some(qlog) = &state.qlog {
                 qlog.open(id, Vantage::Client, tuple, now);
             }
+            self.intake.inboxes[place].set_load(state.engine.len());
             state.rouse();
             Ok::<ConnectionId, _>(id)
         })?;
-        Ok(Handle::adopt(Arc::clone(&self.shared), id))
+        Ok(Handle::adopt(Arc::clone(shared), id))
     }
 
-    fn poll_established(
-        &self,
-        cx: &Context<'_>,
-        calls: &mut Vec<(Handle, SocketAddr)>,
-    ) -> Poll<Result<Handle, ConnectError>> {
+    fn poll_established(cx: &Context<'_>, calls: &mut Vec<(Handle, SocketAddr)>) -> Poll<Result<Handle, ConnectError>> {
         let mut found = None;
-        {
-            let mut state = self.shared.lock();
-            for (place, (handle, address)) in calls.iter().enumerate() {
-                let call = state.call(handle.id());
-                if call.lost().is_some() || call.closed.is_some() {
-                    let why = match call.full {
-                        Some(full) => ConnectError::Full(*address, full),
-                        None => ConnectError::Refused(*address),
-                    };
-                    found = Some((place, Err(why)));
-                    break;
-                }
-                if call.stage >= Stage::Established {
-                    found = Some((place, Ok(())));
-                    break;
-                }
-                call.opening.add(cx);
+        for (place, (handle, address)) in calls.iter().enumerate() {
+            let mut state = handle.shared().lock();
+            let call = state.call(handle.id());
+            if call.lost().is_some() || call.closed.is_some() {
+                let why = match call.full {
+                    Some(full) => ConnectError::Full(*address, full),
+                    None => ConnectError::Refused(*address),
+                };
+                found = Some((place, Err(why)));
+                break;
             }
+            if call.stage >= Stage::Established {
+                found = Some((place, Ok(())));
+                break;
+            }
+            call.opening.add(cx);
         }
         // Dropping a handle takes the lock, so it must not happen under it.
         let Some((place, result)) = found else { return Poll::Pending };
@@ -199,12 +231,14 @@ impl Endpoint {
     /// Waits for the next incoming connection; `None` if the socket is gone.
     pub async fn accept(&self) -> Option<Connection> {
         poll_fn(|cx| {
-            let mut state = self.shared.lock();
-            match state.incoming.pop_front() {
-                Some(id) => Poll::Ready(Some(Connection::new(Handle::adopt(Arc::clone(&self.shared), id)))),
-                None if state.is_gone => Poll::Ready(None),
+            let mut lobby = self.lobby();
+            match lobby.incoming.pop_front() {
+                Some((place, id)) => {
+                    Poll::Ready(Some(Connection::new(Handle::adopt(Arc::clone(&self.shards[place]), id))))
+                }
+                None if lobby.is_gone => Poll::Ready(None),
                 None => {
-                    state.accepting.add(cx);
+                    lobby.accepting.add(cx);
                     Poll::Pending
                 }
             }
@@ -214,19 +248,20 @@ impl Endpoint {
 
     /// What ends all connections of this endpoint at once.
     pub fn aborter(&self) -> Aborter {
-        Aborter::new(Arc::clone(&self.shared))
+        Aborter::new(Arc::clone(&self.shards))
     }
 
     /// Waits until no connection is left. The end that closes first waits for some more seconds, as the peer may have missed the
     /// last acknowledgement.
     pub async fn wait_idle(&self) {
         poll_fn(|cx| {
-            let mut state = self.shared.lock();
-            if state.is_gone || state.engine.is_empty() {
-                return Poll::Ready(());
-            }
-            state.idling.add(cx);
-            Poll::Pending
+            // Before looking, so that no end is missed.
+            self.lobby().idling.add(cx);
+            let is_idle = self.shards.iter().all(|shared| {
+                let state = shared.lock();
+                state.is_gone || state.engine.is_empty()
+            });
+            if is_idle { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;
     }
@@ -234,7 +269,7 @@ impl Endpoint {
     /// Ends the logs of [`Config::qlog`]: writes the rest and returns a report. Afterwards nothing is logged. `None` if there are
     /// no logs, or if they have ended.
     pub async fn finish_qlog(&self) -> Option<QlogReport> {
-        let qlog = self.shared.with(|state| {
+        let qlog = self.front().with(|state| {
             state.log_traces();
             state.engine.stop_trace();
             state.qlog.take()
@@ -243,23 +278,23 @@ impl Endpoint {
     }
 
     #[cfg(feature = "prometheus")]
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
-        &self.shared
+    pub(crate) fn shards(&self) -> &Arc<[Arc<Shared>]> {
+        &self.shards
     }
 
     /// The bound address of the first socket.
     pub fn local_address(&self) -> SocketAddr {
-        self.shared.first
+        self.front().first
     }
 
     /// The bound addresses of all sockets.
     pub fn local_addresses(&self) -> Vec<SocketAddr> {
-        self.shared.lock().locals.clone()
+        self.lobby().locals.clone()
     }
 
     /// The public key of this endpoint.
     pub fn public_key(&self) -> PublicKey {
-        self.shared.public
+        self.front().public
     }
 
     /// A ticket for this endpoint. For a socket bound to all addresses it lists all of them: first those that reach the Internet,
@@ -270,10 +305,10 @@ impl Endpoint {
             offer(bound, &mut addresses);
         }
         if addresses.is_empty() {
-            addresses.push(SocketAddr::from((Ipv4Addr::LOCALHOST, self.shared.first.port())));
+            addresses.push(SocketAddr::from((Ipv4Addr::LOCALHOST, self.front().first.port())));
         }
         addresses.truncate(Ticket::ADDRESSES_MAX);
-        Ticket::new(self.shared.public, addresses).expect("there is one, with the socket's port")
+        Ticket::new(self.front().public, addresses).expect("there is one, with the socket's port")
     }
 }
 
@@ -296,22 +331,31 @@ fn offer(bound: SocketAddr, addresses: &mut Vec<SocketAddr>) {
 
 impl Clone for Endpoint {
     fn clone(&self) -> Self {
-        self.shared.lock().handles += 1;
-        Self { shared: Arc::clone(&self.shared) }
+        self.lobby().handles += 1;
+        Self { shards: Arc::clone(&self.shards), intake: Arc::clone(&self.intake) }
     }
 }
 
 impl Drop for Endpoint {
     fn drop(&mut self) {
-        self.shared.with(|state| {
-            state.handles -= 1;
-            if state.handles == 0 {
-                while let Some(id) = state.incoming.pop_front() {
-                    state.drop_handle(id);
-                }
-            }
-            state.rouse();
-        });
+        let unaccepted = {
+            let mut lobby = self.lobby();
+            lobby.handles -= 1;
+            if lobby.handles == 0 { std::mem::take(&mut lobby.incoming) } else { VecDeque::new() }
+        };
+        for (place, id) in unaccepted {
+            self.shards[place].with(|state| state.drop_handle(id));
+        }
+        self.shards.iter().for_each(|shared| shared.with(|state| state.rouse()));
+    }
+}
+
+/// The threads of a runtime with several; else one.
+fn cores() -> usize {
+    let runtime = tokio::runtime::Handle::current();
+    match runtime.runtime_flavor() {
+        RuntimeFlavor::MultiThread => runtime.metrics().num_workers(),
+        _ => 1,
     }
 }
 

@@ -38,9 +38,13 @@
 //!
 //! # Structure, from the top
 //!
-//! * `endpoint`, `connection`, `stream` are the application's handles. They act on the engine under one lock (`state`).
-//! * `driver` is the task of the sockets: it reads, runs the engine, sends, and delivers events. `call` holds the waiting tasks
-//!   of a connection.
+//! * `endpoint`, `connection`, `stream` are the application's handles. They act on the engine of their connection under its lock
+//!   (`state`).
+//! * An endpoint has several engines, its *shards*, as many as the runtime has threads ([`Config::shards`]), and a connection stays in
+//!   one. So several cores serve several connections, and one connection has one core besides those of the application. `lobby` has
+//!   what belongs to no shard.
+//! * `driver` is the task of a shard: it reads, runs the engine, sends, and delivers events. `intake` sorts what is read, and puts what
+//!   is for another shard into its `inbox`. `call` holds the waiting tasks of a connection.
 //! * `socket` reads and sends batches of datagrams (`quinn-udp`), `sockets` are all sockets of an endpoint. `clock` and `address`
 //!   convert to the engine's types. `interfaces` lists the computer's addresses.
 //! * [`measure`] sends at full rate, to measure a network. [`pairs`] joins streams to requests and answers.
@@ -71,9 +75,12 @@ mod driver;
 mod endpoint;
 mod error;
 mod handle;
+mod inbox;
+mod intake;
 mod interfaces;
 mod key;
 mod knocks;
+mod lobby;
 pub mod measure;
 pub mod pairs;
 #[cfg(feature = "prometheus")]

@@ -22,7 +22,7 @@ impl Endpoint {
     /// The metrics of the endpoint, its connections and their paths in Prometheus' text format 0.0.4, whose content type is
     /// `text/plain; version=0.0.4`. It shows the 256 oldest connections; `anabranch_connections` counts all.
     pub fn metrics_text(&self) -> String {
-        text::of(self.shared())
+        text::of(self.shards())
     }
 
     /// Answers `GET /metrics` at this address with [`Endpoint::metrics_text`], while the endpoint or one of its connections exists.
@@ -39,7 +39,7 @@ impl Endpoint {
         listener.set_nonblocking(true)?;
         let listener = tokio::net::TcpListener::from_std(listener)?;
         let address = listener.local_addr()?;
-        tokio::spawn(server::serve(listener, Arc::downgrade(self.shared())));
+        tokio::spawn(server::serve(listener, self.shards().iter().map(Arc::downgrade).collect()));
         Ok(address)
     }
 }

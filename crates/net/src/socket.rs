@@ -1,7 +1,10 @@
 //! A UDP socket that reads and sends batches, as far as the system supports them.
 
+use std::fmt;
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use anabranch_proto::endpoint::{Arrival, Batch};
@@ -13,10 +16,10 @@ use tokio::io::Interest;
 use crate::address;
 use crate::clock::Clock;
 
-/// A socket of an endpoint.
+/// A socket of an endpoint. One task reads it, several may send over it.
 #[derive(Debug)]
 pub(crate) struct Socket {
-    io: tokio::net::UdpSocket,
+    io: Arc<tokio::net::UdpSocket>,
     state: UdpSocketState,
     local: SocketAddr,
     /// Read buffers, one for each message of a batch.
@@ -24,7 +27,12 @@ pub(crate) struct Socket {
     metas: Vec<RecvMeta>,
     /// Consecutive read errors.
     errors: u32,
+    /// Set while the kernel has no room.
+    writable: Option<Writable>,
 }
+
+/// Waits for room in the kernel. The runtime's own poll function would wake only one of several senders.
+struct Writable(Pin<Box<dyn Future<Output = io::Result<()>> + Send + Sync>>);
 
 /// A read buffer. Messages are taken from it without a copy, and its memory is reused when it is no longer needed.
 #[derive(Debug)]
@@ -51,11 +59,21 @@ impl Socket {
         _ = state.set_recv_buffer_size((&socket).into(), buffer);
         _ = state.set_send_buffer_size((&socket).into(), buffer);
         let local = socket.local_addr()?;
-        let io = tokio::net::UdpSocket::from_std(socket)?;
+        let io = Arc::new(tokio::net::UdpSocket::from_std(socket)?);
+        Ok(Self::of(io, state, local))
+    }
+
+    /// The same socket for another task.
+    pub(crate) fn share(&self) -> io::Result<Self> {
+        let state = UdpSocketState::new((&*self.io).into())?;
+        Ok(Self::of(Arc::clone(&self.io), state, self.local))
+    }
+
+    fn of(io: Arc<tokio::net::UdpSocket>, state: UdpSocketState, local: SocketAddr) -> Self {
         let message = if state.gro_segments() > 1 { MESSAGE_MAX } else { DATAGRAM_MAX };
         let metas = vec![RecvMeta::default(); quinn_udp::BATCH_SIZE.min(MESSAGES_MAX)];
         let buffers = metas.iter().map(|_| Buffer { room: BytesMut::new(), message }).collect();
-        Ok(Self { io, state, local, buffers, metas, errors: 0 })
+        Self { io, state, local, buffers, metas, errors: 0, writable: None }
     }
 
     /// The bound address.
@@ -76,7 +94,7 @@ impl Socket {
     /// The sizes of the kernel's receive and send buffer.
     pub(crate) fn buffers(&self) -> (usize, usize) {
         let read = |size: io::Result<usize>| size.unwrap_or_default();
-        (read(self.state.recv_buffer_size((&self.io).into())), read(self.state.send_buffer_size((&self.io).into())))
+        (read(self.state.recv_buffer_size((&*self.io).into())), read(self.state.send_buffer_size((&*self.io).into())))
     }
 
     /// Reads a batch and passes it on.
@@ -86,14 +104,14 @@ impl Socket {
         clock: &Clock,
         mut take: impl FnMut(Received),
     ) -> Poll<io::Result<()>> {
-        let Self { io, state, local, buffers, metas, errors } = self;
+        let Self { io, state, local, buffers, metas, errors, .. } = self;
         let count = loop {
             ready!(io.poll_recv_ready(cx))?;
             let mut slices = buffers.iter_mut().map(|buffer| IoSliceMut::new(buffer.room()));
             let mut slices: [IoSliceMut<'_>; MESSAGES_MAX] =
                 std::array::from_fn(|_| slices.next().unwrap_or_else(|| IoSliceMut::new(&mut [])));
             let slices = &mut slices[..metas.len()];
-            match io.try_io(Interest::READABLE, || state.recv((&*io).into(), slices, metas)) {
+            match io.try_io(Interest::READABLE, || state.recv((&**io).into(), slices, metas)) {
                 Ok(count) => break count,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 // [rfc-1122] sec. 4.1.3.3: an ICMP error about an earlier datagram says nothing about later ones, nor does a
@@ -126,11 +144,17 @@ impl Socket {
             segment_size: (batch.count > 1).then_some(batch.size),
             src_ip: source,
         };
-        let send = || self.state.try_send((&self.io).into(), &transmit);
+        let send = || self.state.try_send((&*self.io).into(), &transmit);
         // The runtime does not know yet that a new socket is writable, so sending is tried first.
         let mut sent = send();
         while sent.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock) {
-            if ready!(self.io.poll_send_ready(cx)).is_err() {
+            let writable = self.writable.get_or_insert_with(|| {
+                let io = Arc::clone(&self.io);
+                Writable(Box::pin(async move { io.writable().await }))
+            });
+            let is_ready = ready!(writable.0.as_mut().poll(cx));
+            self.writable = None;
+            if is_ready.is_err() {
                 break;
             }
             sent = self.io.try_io(Interest::WRITABLE, send);
@@ -146,7 +170,7 @@ impl Socket {
 
     /// Forgets what the library has learned of the system. The sizes of the buffers remain.
     fn renew(&mut self) {
-        if let Ok(state) = UdpSocketState::new((&self.io).into()) {
+        if let Ok(state) = UdpSocketState::new((&*self.io).into()) {
             self.state = state;
         }
     }
@@ -155,6 +179,12 @@ impl Socket {
     fn source(&self, local: Address) -> Option<IpAddr> {
         let ip = address::for_family(local, self.local.is_ipv6()).ip();
         (self.local.ip().is_unspecified() && !ip.is_unspecified()).then_some(ip)
+    }
+}
+
+impl fmt::Debug for Writable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Writable(..)")
     }
 }
 

@@ -1,4 +1,7 @@
-//! The state shared by the driver and all handles of an endpoint, behind one lock.
+//! The state shared by a driver and the handles of its connections, behind one lock.
+//!
+//! An endpoint has one or several such *shards*. Each has an engine with some of the connections, a driver and a lock, so that as many
+//! cores can work. A connection stays in its shard. What belongs to no shard is in the [`Lobby`](crate::lobby::Lobby).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -14,19 +17,23 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::error::Full;
 use crate::key::PublicKey;
+use crate::lobby::SharedLobby;
 use crate::qlog::{Qlog, Vantage};
 use crate::socket::Socket;
 use crate::spans;
-use crate::waiting::{Waiting, Woken};
+use crate::waiting::Woken;
 
-/// The shared part of an endpoint.
+/// A shard of an endpoint.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) clock: Clock,
-    pub(crate) config: Config,
+    pub(crate) config: Arc<Config>,
     /// The bound address of the first socket.
     pub(crate) first: SocketAddr,
     pub(crate) public: PublicKey,
+    pub(crate) lobby: Arc<SharedLobby>,
+    /// The place of this shard among those of the endpoint.
+    pub(crate) place: usize,
     state: Mutex<State>,
 }
 
@@ -34,21 +41,12 @@ pub(crate) struct Shared {
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) engine: Engine,
-    /// The bound addresses of the sockets.
-    pub(crate) locals: Vec<SocketAddr>,
+    pub(crate) lobby: Arc<SharedLobby>,
+    /// The place of this shard among those of the endpoint.
+    place: usize,
     /// New sockets for the driver.
     pub(crate) sockets: Vec<Socket>,
     calls: BTreeMap<ConnectionId, Call>,
-    /// Connections made so far.
-    #[cfg(feature = "prometheus")]
-    numbered: u64,
-    /// Incoming connections to accept.
-    pub(crate) incoming: VecDeque<ConnectionId>,
-    pub(crate) accepting: Waiting,
-    /// Tasks that wait until the last connection is over.
-    pub(crate) idling: Waiting,
-    /// Handles of the endpoint.
-    pub(crate) handles: usize,
     /// The driver's waker, while it waits for the socket, its timer or an input.
     pub(crate) driver: Option<Waker>,
     /// Whether there was an input since the driver's turn began, during which there is no waker.
@@ -59,8 +57,6 @@ pub(crate) struct State {
     /// Connections without a handle, and when they will be aborted.
     deserted: VecDeque<(Time, ConnectionId)>,
     pub(crate) woken: Woken,
-    /// The timestamp of the last handshake, by the system clock.
-    pub(crate) stamp: Span,
     /// The latest time passed to the engine.
     time: Time,
     /// The logs of connections, if there are any.
@@ -68,29 +64,31 @@ pub(crate) struct State {
 }
 
 impl Shared {
-    pub(crate) fn new(clock: Clock, config: Config, first: SocketAddr, public: PublicKey, engine: Engine) -> Arc<Self> {
+    pub(crate) fn new(
+        clock: Clock,
+        config: impl Into<Arc<Config>>,
+        public: PublicKey,
+        lobby: Arc<SharedLobby>,
+        place: usize,
+        engine: Engine,
+    ) -> Arc<Self> {
+        let first = lobby.lock().locals[0];
         let state = State {
             engine,
-            locals: vec![first],
+            lobby: Arc::clone(&lobby),
+            place,
             sockets: vec![],
             calls: BTreeMap::new(),
-            #[cfg(feature = "prometheus")]
-            numbered: 0,
-            incoming: VecDeque::new(),
-            accepting: Waiting::default(),
-            idling: Waiting::default(),
-            handles: 1,
             driver: None,
             is_roused: false,
             is_gone: false,
             closing: vec![],
             deserted: VecDeque::new(),
             woken: Woken::default(),
-            stamp: Span::ZERO,
             time: Time::ZERO,
             qlog: None,
         };
-        Arc::new(Self { clock, config, first, public, state: Mutex::new(state) })
+        Arc::new(Self { clock, config: config.into(), first, public, lobby, place, state: Mutex::new(state) })
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
@@ -134,8 +132,9 @@ impl State {
     pub(crate) fn insert(&mut self, id: ConnectionId, mut call: Call) {
         #[cfg(feature = "prometheus")]
         {
-            call.number = self.numbered;
-            self.numbered += 1;
+            let mut lobby = self.lobby.lock();
+            call.number = lobby.numbered;
+            lobby.numbered += 1;
         }
         self.calls.insert(id, call);
     }
@@ -308,7 +307,11 @@ impl State {
     /// An incoming connection is established.
     fn admit(&mut self, id: ConnectionId, event: Event) {
         let Some(remote) = self.engine.remote(id) else { return };
-        if self.handles == 0 || self.incoming.len() >= INCOMING_MAX {
+        let has_room = {
+            let lobby = self.lobby.lock();
+            lobby.handles > 0 && lobby.incoming.len() < INCOMING_MAX
+        };
+        if !has_room {
             if let Some(connection) = self.engine.connection(id) {
                 connection.abort();
             }
@@ -318,8 +321,9 @@ impl State {
         call.stage = Stage::Established;
         spans::tell(&call.span, event, tuple(&self.engine, EndpointEvent { connection: id, event }));
         self.insert(id, call);
-        self.incoming.push_back(id);
-        self.woken.all(&mut self.accepting);
+        let mut lobby = self.lobby.lock();
+        lobby.incoming.push_back((self.place, id));
+        self.woken.all(&mut lobby.accepting);
     }
 
     /// Checks the connections that this end has closed. Returns whether one was aborted.
@@ -356,7 +360,7 @@ impl State {
             }
         }
         if self.engine.is_empty() {
-            self.woken.all(&mut self.idling);
+            self.woken.all(&mut self.lobby.lock().idling);
         }
         has_aborted
     }
@@ -385,16 +389,18 @@ impl State {
     /// The socket is gone, and so are all connections.
     pub(crate) fn end(&mut self) {
         self.is_gone = true;
-        let Self { calls, woken, accepting, idling, .. } = self;
+        let Self { calls, woken, lobby, .. } = self;
         calls.values_mut().filter(|call| call.closed.is_none()).for_each(|call| call.end(Ended::EndpointGone, woken));
         calls.retain(|_, call| call.handles > 0);
-        woken.all(accepting);
-        woken.all(idling);
+        let mut lobby = lobby.lock();
+        lobby.is_gone = true;
+        woken.all(&mut lobby.accepting);
+        woken.all(&mut lobby.idling);
     }
 
     /// Whether the driver can end.
     pub(crate) fn is_done(&self) -> bool {
-        self.handles == 0 && self.engine.is_empty()
+        self.engine.is_empty() && self.lobby.lock().handles == 0
     }
 }
 

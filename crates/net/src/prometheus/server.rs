@@ -13,9 +13,9 @@ use super::text;
 use crate::state::Shared;
 
 /// Serves while the endpoint exists.
-pub(super) async fn serve(listener: TcpListener, shared: Weak<Shared>) {
+pub(super) async fn serve(listener: TcpListener, shards: Arc<[Weak<Shared>]>) {
     let room = Arc::new(Semaphore::new(SCRAPERS_MAX));
-    while shared.strong_count() > 0 {
+    while shards.iter().any(|shared| shared.strong_count() > 0) {
         // When the limit is reached, further connections wait in the kernel's queue.
         let Ok(Ok(permit)) = timeout(LOOK_EVERY, Arc::clone(&room).acquire_owned()).await else { continue };
         let Ok(accepted) = timeout(LOOK_EVERY, listener.accept()).await else { continue };
@@ -24,16 +24,16 @@ pub(super) async fn serve(listener: TcpListener, shared: Weak<Shared>) {
             tokio::time::sleep(LOOK_EVERY).await;
             continue;
         };
-        let shared = shared.clone();
+        let shards = Arc::clone(&shards);
         tokio::spawn(async move {
             // A scraper that is gone or too slow gets no response.
-            _ = timeout(PATIENCE, answer(scraper, &shared)).await;
+            _ = timeout(PATIENCE, answer(scraper, &shards)).await;
             drop(permit);
         });
     }
 }
 
-async fn answer(mut scraper: TcpStream, shared: &Weak<Shared>) -> io::Result<()> {
+async fn answer(mut scraper: TcpStream, shards: &[Weak<Shared>]) -> io::Result<()> {
     let mut request = Vec::with_capacity(1 << 10);
     let answer = loop {
         if let Some(head) = head(&request) {
@@ -47,8 +47,8 @@ async fn answer(mut scraper: TcpStream, shared: &Weak<Shared>) -> io::Result<()>
             return Ok(());
         }
     };
-    let body = match (&answer, shared.upgrade()) {
-        (Answer::Metrics { .. }, Some(shared)) => text::of(&shared),
+    let body = match &answer {
+        Answer::Metrics { .. } => text::of(&shards.iter().filter_map(Weak::upgrade).collect::<Vec<_>>()),
         _ => format!("{}\n", answer.status()),
     };
     let (status, length) = (answer.status(), body.len());

@@ -2,6 +2,7 @@
 
 use std::fmt::{Display, Write as _};
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use anabranch_proto::endpoint::ConnectionId;
 use anabranch_proto::{Limit, Limits, PathState, PathStatus};
@@ -20,17 +21,21 @@ pub(super) struct Seen {
     pub(super) paths: Vec<Path>,
 }
 
-pub(super) fn of(shared: &Shared) -> String {
-    // The lock is not held while the text is formatted.
-    let (count, seen) = {
+pub(super) fn of(shards: &[Arc<Shared>]) -> String {
+    let (mut count, mut seen) = (0, vec![]);
+    for shared in shards {
+        // The lock is not held while the text is formatted.
         let (state, now) = (shared.lock(), shared.clock.now());
-        let seen = |(id, call): (ConnectionId, &Call)| {
+        let one = |(id, call): (ConnectionId, &Call)| {
             let connection = state.engine.view(id)?;
             let (stats, paths) = (Stats::of(connection, now), Path::all(connection, now));
             Some(Seen { number: call.number, peer: call.remote, stats, paths })
         };
-        (state.established().count(), state.established().take(CONNECTIONS_MAX).filter_map(seen).collect::<Vec<_>>())
-    };
+        count += state.established().count();
+        seen.extend(state.established().take(CONNECTIONS_MAX).filter_map(one));
+    }
+    seen.sort_by_key(|one| one.number);
+    seen.truncate(CONNECTIONS_MAX);
     write(count, &seen)
 }
 

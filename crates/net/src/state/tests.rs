@@ -37,16 +37,17 @@ impl End {
         let key = SecretKey::generate().unwrap();
         let config = Config { streams: 1, admission, ..Config::default() };
         let clock = Clock::new();
-        let engine = Engine::new(clock.now(), key.engine(), config.endpoint(), [number + 100; 32]);
+        let engine = Engine::new(clock.now(), key.engine(), config.endpoint(1), [number + 100; 32]);
         let local = SocketAddr::from(([127, 0, 0, number], 7));
-        let shared = Shared::new(clock, config, local, key.public(), engine);
+        let lobby = Arc::new(SharedLobby::new(local));
+        let shared = Shared::new(clock, config, key.public(), lobby, 0, engine);
         Self { shared, address: crate::address::of(local) }
     }
 
     /// Opens a connection to the other end.
     fn call(&self, other: &Self) -> ConnectionId {
         let mut state = self.shared.lock();
-        let stamp = timestamp(&mut state.stamp);
+        let stamp = timestamp(&mut state.lobby.lock().stamp);
         let (now, config) = (state.at(self.shared.clock.now()), self.shared.config.connection());
         let tuple = FourTuple { local: self.address, remote: other.address };
         let id = state.engine.connect(now, stamp, other.shared.public.0, tuple, config).unwrap();
@@ -78,7 +79,7 @@ impl Room {
         let id = ends[0].call(&ends[1]);
         exchange(&ends);
         ends.iter().for_each(End::tell);
-        let accepted = ends[1].shared.lock().incoming.pop_front().expect("it was called");
+        let (_, accepted) = ends[1].shared.lobby.lock().incoming.pop_front().expect("it was called");
         let calls = [(0, id), (1, accepted)];
         let calls = calls.map(|(end, id)| Connection::new(Handle::adopt(Arc::clone(&ends[end].shared), id)));
         Self { ends, calls }

@@ -12,6 +12,7 @@ mod metrics;
 mod pairs;
 mod paths;
 mod relay;
+mod shards;
 mod spans;
 mod stats;
 mod streams;

@@ -1,0 +1,83 @@
+//! What all shards of an endpoint share. Whoever holds the lock of a shard may take this one, but not the other way round.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use anabranch_proto::endpoint::ConnectionId;
+use anabranch_units::Span;
+
+use crate::waiting::Waiting;
+
+/// The endpoint's state that belongs to no shard.
+#[derive(Debug)]
+pub(crate) struct Lobby {
+    /// The bound addresses of the sockets.
+    pub(crate) locals: Vec<SocketAddr>,
+    /// Incoming connections to accept, with their shards.
+    pub(crate) incoming: VecDeque<(usize, ConnectionId)>,
+    pub(crate) accepting: Waiting,
+    /// Tasks that wait until the last connection is over.
+    pub(crate) idling: Waiting,
+    /// Handles of the endpoint.
+    pub(crate) handles: usize,
+    pub(crate) is_gone: bool,
+    /// The timestamp of the last handshake, by the system clock. It is unique for the key, so for all shards.
+    pub(crate) stamp: Span,
+    /// Connections made so far.
+    #[cfg(feature = "prometheus")]
+    pub(crate) numbered: u64,
+    /// The shard that gets the next connection, if all have the same number.
+    turn: usize,
+}
+
+/// The lobby behind its lock.
+#[derive(Debug)]
+pub(crate) struct SharedLobby(Mutex<Lobby>);
+
+impl SharedLobby {
+    pub(crate) fn new(first: SocketAddr) -> Self {
+        Self(Mutex::new(Lobby {
+            locals: vec![first],
+            incoming: VecDeque::new(),
+            accepting: Waiting::default(),
+            idling: Waiting::default(),
+            handles: 1,
+            is_gone: false,
+            stamp: Span::ZERO,
+            #[cfg(feature = "prometheus")]
+            numbered: 0,
+            turn: 0,
+        }))
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Lobby> {
+        // Nothing panics while it is locked.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Lobby {
+    /// The shard for a new connection: the one with the fewest; of several the next in turn.
+    pub(crate) fn place(&mut self, loads: impl ExactSizeIterator<Item = usize>) -> usize {
+        let (count, turn) = (loads.len().max(1), self.turn);
+        self.turn = (turn + 1) % count;
+        let in_turn = |place: usize| (place + count - turn % count) % count;
+        let least = loads.enumerate().min_by_key(|(place, load)| (*load, in_turn(*place)));
+        least.map_or(0, |(place, _)| place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shard_with_fewest_connections_gets_the_next_one() {
+        let lobby = SharedLobby::new(([127, 0, 0, 1], 7).into());
+        let mut lobby = lobby.lock();
+        let mut place = |loads: [usize; 3]| lobby.place(loads.into_iter());
+        assert_eq!([place([0; 3]), place([0; 3]), place([0; 3]), place([0; 3])], [0, 1, 2, 0], "in turns");
+        assert_eq!([place([5, 4, 3]), place([2, 4, 3])], [2, 0]);
+    }
+}

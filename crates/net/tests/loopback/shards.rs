@@ -1,0 +1,119 @@
+//! Endpoints whose connections are divided among several engines.
+
+use std::time::Duration;
+
+use anabranch::{Config, ConnectError, Connection, Endpoint, Full, Ticket};
+
+use crate::support::{client, pattern, server, soon};
+
+fn sharded(shards: usize) -> Config {
+    Config { shards: Some(shards), ..Config::default() }
+}
+
+/// Sends a stream one way, and reads it at the other end.
+async fn transfer(number: u64, there: &Connection, here: &Connection) {
+    const LEN: usize = 400_000;
+    let send = async {
+        let mut stream = there.open_stream().await.unwrap();
+        stream.write_all_bytes(pattern(number, 0, LEN)).await.unwrap();
+        stream.finish().unwrap();
+    };
+    let receive = async { here.accept_stream().await.unwrap().read_to_end(LEN).await.unwrap() };
+    let ((), received) = tokio::join!(send, receive);
+    assert!(received == pattern(number, 0, LEN), "stream {number}");
+}
+
+/// Many connections between two sockets, all at once, on threads: each gets its own bytes, whatever shards its ends are in.
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn connections_of_several_shards_share_two_sockets() {
+    let (server, client) = (server(sharded(4)), client(sharded(3)));
+    let ticket = server.ticket();
+    let mut transfers = tokio::task::JoinSet::new();
+    for number in 0..24 {
+        let (there, here) = soon(async { tokio::join!(client.connect(&ticket), server.accept()) }).await;
+        let (there, here) = (there.unwrap(), here.unwrap());
+        transfers.spawn(async move {
+            transfer(2 * number, &there, &here).await;
+            transfer(2 * number + 1, &here, &there).await;
+            tokio::try_join!(there.close(), here.close()).unwrap();
+        });
+    }
+    soon(async {
+        while let Some(ended) = transfers.join_next().await {
+            ended.unwrap();
+        }
+        tokio::join!(server.wait_idle(), client.wait_idle());
+    })
+    .await;
+}
+
+/// The shards count together: the fourth connection of a key is refused, and the seventh of all.
+#[tokio::test]
+async fn limits_hold_for_all_shards_together() {
+    let config = Config { connections_per_key: 3, connections_max: 6, ..sharded(4) };
+    let server = server(config);
+    let (ticket, address) = (server.ticket(), server.local_address());
+    let mut open = vec![];
+    for _ in 0..2 {
+        let client = client(sharded(2));
+        for _ in 0..3 {
+            open.push(soon(client.connect(&ticket)).await.unwrap());
+            open.push(soon(server.accept()).await.unwrap());
+        }
+        let full = if open.len() == 6 { Full::Key(3) } else { continue };
+        assert_eq!(soon(client.connect(&ticket)).await.unwrap_err(), ConnectError::Full(address, full));
+    }
+    let other = client(Config::default());
+    assert_eq!(soon(other.connect(&ticket)).await.unwrap_err(), ConnectError::Full(address, Full::Everybody(6)));
+}
+
+/// A path from another address and a datagram from a new one reach the shard of their connection.
+#[tokio::test]
+async fn path_reaches_the_shard_of_its_connection() {
+    let everywhere = |shards| {
+        let key = anabranch::SecretKey::generate().unwrap();
+        Endpoint::server("0.0.0.0:0".parse().unwrap(), &key, sharded(shards)).unwrap()
+    };
+    let (server, client) = (everywhere(4), everywhere(3));
+    let port = server.local_address().port();
+    let ticket = Ticket::new(server.public_key(), vec![([127, 0, 0, 1], port).into()]).unwrap();
+    for number in 0..5 {
+        let (there, here) = soon(async { tokio::join!(client.connect(&ticket), server.accept()) }).await;
+        let (there, here) = (there.unwrap(), here.unwrap());
+        soon(there.add_path("127.0.0.2".parse().unwrap(), ([127, 0, 0, 3], port).into())).await.unwrap();
+        soon(transfer(number, &there, &here)).await;
+        assert_eq!((there.paths().len(), here.paths().len()), (2, 2));
+    }
+    let second = client.add_address("127.0.0.7:0".parse().unwrap()).unwrap();
+    assert!(client.local_addresses().contains(&second));
+    let (there, here) = soon(async { tokio::join!(client.connect(&ticket), server.accept()) }).await;
+    let (there, here) = (there.unwrap(), here.unwrap());
+    soon(there.add_path(second.ip(), ([127, 0, 0, 1], port).into())).await.unwrap();
+    soon(transfer(9, &there, &here)).await;
+}
+
+/// All shards hear that their connections are aborted, and nothing is left of an endpoint without handles.
+#[tokio::test]
+async fn endpoint_ends_with_all_its_shards() {
+    let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    let before = tasks();
+    {
+        let (server, client) = (server(sharded(4)), client(sharded(3)));
+        assert_eq!(tasks() - before, 4 + 3, "a driver for each shard");
+        let ticket = server.ticket();
+        let mut open = vec![];
+        for _ in 0..8 {
+            open.push((soon(client.connect(&ticket)).await.unwrap(), soon(server.accept()).await.unwrap()));
+        }
+        server.aborter().abort_all();
+        for (there, _here) in open {
+            assert!(soon(there.closed()).await.is_err());
+        }
+    }
+    soon(async {
+        while tasks() > before {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await;
+}
