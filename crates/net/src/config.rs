@@ -7,7 +7,7 @@ use std::time::Duration;
 use anabranch_cc::{Settings, registry};
 use anabranch_proto::endpoint::{self, EndpointConfig, ServerConfig, Shares};
 use anabranch_proto::seal::{CipherPreference, ListenerConfig, Pace, SealConfig};
-use anabranch_proto::{AckPolicy, KeepAlive, Repair};
+use anabranch_proto::{AckPolicy, KeepAlive, PathMtu, Repair};
 use anabranch_units::Span;
 
 use crate::clock::span;
@@ -57,6 +57,10 @@ pub struct Config {
     pub keep_alive: Option<Duration>,
     /// The requested size of the socket's buffers in bytes; the system may give less.
     pub socket_buffer: usize,
+    /// The largest packet in bytes, with its IP header, that path MTU discovery looks for, from 1,280 to 9,000. With 9,000, networks
+    /// with jumbo frames carry a byte for less processor time. A connection has the smaller value of its two ends; each path then has
+    /// what probes find on it.
+    pub packet_max: u32,
     /// The number of engines among which connections are divided, at most 64. Each has a lock and a task of its own, so that as many
     /// cores can work for different connections. `None`: as many as the runtime has threads. An endpoint with logs has one.
     pub shards: Option<usize>,
@@ -99,6 +103,8 @@ impl Default for Config {
             keep_alive: Some(Duration::from_secs(10)),
             // 20 ms at 1.6 Gbit/s: the longest that a busy machine may delay the driver.
             socket_buffer: 4 << 20,
+            // Ethernet's MTU. On most paths a search for more would only cost probes.
+            packet_max: 1500,
             shards: None,
             qlog: None,
         }
@@ -152,6 +158,7 @@ impl Config {
             keep_alive,
             time_wait: TIME_WAIT,
             ..anabranch_proto::Config::new(self.law.clone())
+                .with_packet_max(self.packet_max.clamp(PathMtu::PACKET_MIN, JUMBO))
         }
     }
 }
@@ -203,6 +210,10 @@ pub fn has_fast_aes() -> bool {
 
 /// [rfc-9293] sec. 3.8.6.3 requires an ACK for at least every second segment; a delay-based law needs ACKs early.
 const ACKS: AckPolicy = AckPolicy { every: 2, delay: Span::from_millis(5) };
+
+/// The largest packets of common networks. Read buffers without offload hold no more ([`crate::socket`]), and over loopback's 65,536
+/// bytes transfers have stalled.
+const JUMBO: u32 = 9_000;
 
 /// How long the end that closes first answers a retransmitted FIN. An old segment cannot enter a new connection, which has other
 /// keys, so this only has to cover two retransmissions on a path of half a second.

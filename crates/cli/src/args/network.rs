@@ -128,6 +128,9 @@ pub(crate) struct Bench {
     /// Send in both directions at once.
     #[arg(long, conflicts_with = "reverse")]
     pub(crate) bidir: bool,
+    /// The largest packet that path MTU discovery looks for, in bytes; the other end must allow it, too.
+    #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u32).range(1280..=9_000))]
+    pub(crate) packet_max: u32,
     /// The rate limit of each sending end, all connections and streams together, such as 10Mbit/s.
     #[arg(long, value_name = "RATE", value_parser = capped)]
     pub(crate) rate: Option<Rate>,
@@ -165,6 +168,9 @@ pub(crate) enum BenchServer {
         /// The congestion law for this end's sending, one of `anabranch cc list`.
         #[arg(long = "cc", value_name = "NAME", default_value = "anabranch")]
         law: String,
+        /// The largest packet that path MTU discovery looks for, in bytes; the other end must allow it, too.
+        #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u32).range(1280..=9_000))]
+        packet_max: u32,
         #[command(flatten)]
         log: Log,
         /// Print JSON, one document a line: the ticket.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anabranch::measure::{self, Direction, Plan};
 use anabranch::units::Rate;
-use anabranch::{Connection, Limit, Path, Stats};
+use anabranch::{Config, Connection, Limit, Path, Stats};
 use serde::Serialize;
 use tokio::task::JoinSet;
 
@@ -106,7 +106,9 @@ impl Print {
 /// Measures, or serves measurements.
 pub(crate) fn bench(args: &Bench) -> Outcome {
     match (&args.serve, &args.ticket) {
-        (Some(BenchServer::Serve { listen, law, log, json }), _) => super::block_on(serve(listen, law, log, *json)),
+        (Some(BenchServer::Serve { listen, law, packet_max, log, json }), _) => {
+            super::block_on(serve(listen, Config { packet_max: *packet_max, ..super::config(law)? }, log, *json))
+        }
         (None, Some(_)) => {
             let measured = super::block_on(run(args))?;
             match Print::of(args) {
@@ -119,8 +121,8 @@ pub(crate) fn bench(args: &Bench) -> Outcome {
     }
 }
 
-async fn serve(listen: &Listen, law: &str, log: &Log, json: bool) -> Outcome {
-    let endpoint = super::server(listen, super::logged(super::config(law)?, log))?;
+async fn serve(listen: &Listen, config: Config, log: &Log, json: bool) -> Outcome {
+    let endpoint = super::server(listen, super::logged(config, log))?;
     let ticket = endpoint.ticket().to_string();
     if json {
         super::print_line(&Listening { ticket: &ticket })?;
@@ -145,7 +147,8 @@ async fn serve(listen: &Listen, law: &str, log: &Log, json: bool) -> Outcome {
 
 async fn run(args: &Bench) -> Result<Measured, Failure> {
     let failed = |error: &dyn std::error::Error| Failure::failed(error.to_string());
-    let endpoint = super::client(None, super::logged(super::config(&args.law)?, &args.log))?;
+    let config = Config { packet_max: args.packet_max, ..super::config(&args.law)? };
+    let endpoint = super::client(None, super::logged(config, &args.log))?;
     let ticket = args.ticket.as_ref().ok_or_else(|| Failure::usage("a ticket is missing"))?;
     let mut connections = vec![];
     for _ in 0..args.connections {

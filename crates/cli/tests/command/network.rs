@@ -311,6 +311,9 @@ fn a_network_is_measured() {
         assert!(measured["bits_per_second"].as_f64().unwrap() > 1e6, "{measured}");
         assert!(!measured["intervals"].as_array().unwrap().is_empty(), "{measured}");
     }
+    let jumbo = ["bench", &server.ticket, "--time", "1", "--packet-max", "9000", "--json"];
+    assert_exit(&anabranch(&here, &jumbo), 0);
+    refused(&anabranch(&here, &["bench", &server.ticket, "--packet-max", "10000"]), 2, "1280..=9000");
     let several = ["bench", &server.ticket, "--time", "2", "--connections", "3", "--rate", "24Mbit/s", "--json"];
     let measured = document(&anabranch(&here, &several));
     let rates: Vec<_> =

@@ -177,3 +177,23 @@ async fn messages_come_whole() {
     };
     soon(async { tokio::join!(sending, receiving) }).await;
 }
+
+/// Loopback carries packets of 65,536 bytes. Two ends that look for 9,000 find them, within the 4 MB of a transfer; if one of them looks
+/// for 1,500 only, both keep to that.
+#[tokio::test]
+async fn jumbo_packets_are_found_if_both_ends_look_for_them() {
+    let config = |packet_max| Config { packet_max, ..Config::default() };
+    let mut sizes = vec![];
+    for (packet_max, of_server) in [(9_000, 9_000), (9_000, 1_500), (1_500, 9_000)] {
+        let (server, client) = (server(config(of_server)), client(config(packet_max)));
+        let ticket = server.ticket();
+        let (there, here) = between(&client, &server, &ticket).await;
+        transfer(&there, &here, 4_000_000, |_| {}).await;
+        let before = there.stats();
+        transfer(&there, &here, 4_000_000, |_| {}).await;
+        let after = there.stats();
+        let segments = after.segments_sent - before.segments_sent;
+        sizes.push((after.bytes_acknowledged - before.bytes_acknowledged) / segments);
+    }
+    assert!(sizes[0] > 6_000 && sizes[1] < 1_500 && sizes[2] < 1_500, "{sizes:?} bytes a segment");
+}
