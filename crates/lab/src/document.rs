@@ -201,7 +201,8 @@ impl Document {
 
     /// Reads the document into a type.
     pub(crate) fn decode<T: DeserializeOwned>(&self) -> Result<T, Diagnostic> {
-        T::deserialize(decode::Decoder(&self.root)).map_err(|fault| located(fault.at(&self.root.place), &self.sources))
+        T::deserialize(decode::Decoder::new(&self.root))
+            .map_err(|fault| located(fault.at(&self.root.place), &self.sources))
     }
 
     /// Its keys and values as one text that does not depend on their notation and order, without some keys of the root. A controller

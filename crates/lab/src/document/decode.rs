@@ -95,13 +95,32 @@ fn expected_words(expected: &str) -> String {
     }
 }
 
-pub(super) struct Decoder<'a>(pub(super) &'a Node);
+/// The decoder of a value.
+pub(super) struct Decoder<'a> {
+    node: &'a Node,
+    /// If the value selects the type of its table.
+    table: Option<Shared<'a>>,
+}
+
+/// A table of which one key selects the type of the others.
+#[derive(Clone, Copy)]
+struct Shared<'a> {
+    entries: &'a [(Key, Node)],
+    /// The keys that are common to all types.
+    keys: &'static [&'static str],
+}
+
+impl<'a> Decoder<'a> {
+    pub(super) fn new(node: &'a Node) -> Self {
+        Self { node, table: None }
+    }
+}
 
 impl<'de> Deserializer<'de> for Decoder<'_> {
     type Error = Fault;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        let result = match &self.0.value {
+        let result = match &self.node.value {
             Value::String(text) => visitor.visit_str(text),
             Value::Integer(number) => match u64::try_from(*number) {
                 Ok(number) => visitor.visit_u64(number),
@@ -112,7 +131,7 @@ impl<'de> Deserializer<'de> for Decoder<'_> {
             Value::Array(elements) => visitor.visit_seq(Elements(elements.iter())),
             Value::Table(entries) => visitor.visit_map(Entries::new(entries, Shown::All)),
         };
-        result.map_err(|fault| fault.at(&self.0.place))
+        result.map_err(|fault| fault.at(&self.node.place))
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
@@ -129,8 +148,12 @@ impl<'de> Deserializer<'de> for Decoder<'_> {
         variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Fault> {
-        let variant = match &self.0.value {
-            Value::String(_) => Variant { name: TAG, tag: self.0, entries: &[], shown: Shown::All },
+        let variant = match &self.node.value {
+            _ if let Some(Shared { entries, keys }) = self.table => {
+                String::deserialize(Self::new(self.node))?;
+                Variant { name: SHARED_TAG, tag: self.node, entries, shown: Shown::Without(keys) }
+            }
+            Value::String(_) => Variant { name: TAG, tag: self.node, entries: &[], shown: Shown::All },
             Value::Table(entries) => match entries.iter().find(|(key, _)| key.name == TAG) {
                 Some((_, tag)) if matches!(tag.value, Value::String(_)) || variants.is_empty() => {
                     Variant { name: TAG, tag, entries, shown: Shown::Without(&[TAG]) }
@@ -141,20 +164,20 @@ impl<'de> Deserializer<'de> for Decoder<'_> {
                     return Err(fault.remedy(format!("it is one of {}", variants.join(", "))).at(&tag.place));
                 }
                 None if variants.is_empty() => {
-                    return visitor.visit_unit().map_err(|fault: Fault| fault.at(&self.0.place));
+                    return visitor.visit_unit().map_err(|fault: Fault| fault.at(&self.node.place));
                 }
                 None => {
                     let fault = Fault::new(format!("the key `{TAG}` is missing"));
-                    return Err(fault.remedy(format!("it is one of {}", variants.join(", "))).at(&self.0.place));
+                    return Err(fault.remedy(format!("it is one of {}", variants.join(", "))).at(&self.node.place));
                 }
             },
-            _ if variants.is_empty() => return visitor.visit_unit().map_err(|fault: Fault| fault.at(&self.0.place)),
+            _ if variants.is_empty() => return visitor.visit_unit().map_err(|fault: Fault| fault.at(&self.node.place)),
             _ => {
                 let fault = Fault::new(format!("expected a table with the key `{TAG}` for {name}"));
-                return Err(fault.remedy(format!("it is one of {}", variants.join(", "))).at(&self.0.place));
+                return Err(fault.remedy(format!("it is one of {}", variants.join(", "))).at(&self.node.place));
             }
         };
-        visitor.visit_enum(variant).map_err(|fault| fault.at(&self.0.place))
+        visitor.visit_enum(variant).map_err(|fault| fault.at(&self.node.place))
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -163,7 +186,7 @@ impl<'de> Deserializer<'de> for Decoder<'_> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Fault> {
-        match &self.0.value {
+        match &self.node.value {
             Value::Table(entries) if fields.contains(&SHARED_TAG) => {
                 let has_tag = entries.iter().any(|(key, _)| key.name == SHARED_TAG);
                 let is_meant =
@@ -172,9 +195,20 @@ impl<'de> Deserializer<'de> for Decoder<'_> {
                     return Err(Fault::unknown_field(&key.name, &[SHARED_TAG]).at(&key.place));
                 }
                 let result = visitor.visit_map(Entries::new(entries, Shown::Only(fields)));
-                result.map_err(|fault| fault.at(&self.0.place))
+                result.map_err(|fault| fault.at(&self.node.place))
             }
-            _ => self.deserialize_any(visitor),
+            Value::Table(entries) => {
+                let result = visitor.visit_map(Entries::new(entries, Shown::All));
+                result.map_err(|fault| fault.at(&self.node.place))
+            }
+            // A list would give values by their positions.
+            Value::Array(_) => Err(Fault::invalid_type(Unexpected::Seq, &visitor).at(&self.node.place)),
+            Value::String(text) => Err(Fault::invalid_type(Unexpected::Str(text), &visitor).at(&self.node.place)),
+            &Value::Integer(number) => {
+                Err(Fault::invalid_type(Unexpected::Signed(number), &visitor).at(&self.node.place))
+            }
+            &Value::Float(number) => Err(Fault::invalid_type(Unexpected::Float(number), &visitor).at(&self.node.place)),
+            &Value::Boolean(truth) => Err(Fault::invalid_type(Unexpected::Bool(truth), &visitor).at(&self.node.place)),
         }
     }
 
@@ -199,9 +233,9 @@ impl<'de> Deserializer<'de> for Decoder<'_> {
 impl Decoder<'_> {
     /// Accepts a float such as `1e3` as a whole number.
     fn whole<'de, V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        match self.0.value {
+        match self.node.value {
             Value::Float(number) if number.fract() == 0.0 && (0.0..WHOLE_MAX).contains(&number) => {
-                visitor.visit_u64(number as u64).map_err(|fault: Fault| fault.at(&self.0.place))
+                visitor.visit_u64(number as u64).map_err(|fault: Fault| fault.at(&self.node.place))
             }
             _ => self.deserialize_any(visitor),
         }
@@ -217,7 +251,7 @@ impl<'de> SeqAccess<'de> for Elements<'_> {
     type Error = Fault;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Fault> {
-        self.0.next().map(|node| seed.deserialize(Decoder(node))).transpose()
+        self.0.next().map(|node| seed.deserialize(Decoder::new(node))).transpose()
     }
 }
 
@@ -282,35 +316,11 @@ impl<'de> MapAccess<'de> for Entries<'_> {
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Fault> {
         let (key, node) = self.value.take().expect("serde asks for a value after its key");
-        let result = match self.shown {
-            Shown::Only(shared) if key.name == SHARED_TAG => {
-                seed.deserialize(Rest { tag: node, entries: self.all, shared })
-            }
-            _ => seed.deserialize(Decoder(node)),
+        let table = match self.shown {
+            Shown::Only(keys) if key.name == SHARED_TAG => Some(Shared { entries: self.all, keys }),
+            _ => None,
         };
-        result.map_err(|fault| fault.at(&node.place))
-    }
-}
-
-/// A table without the keys that are common to all types; one of the common keys selects the type.
-struct Rest<'a> {
-    tag: &'a Node,
-    entries: &'a [(Key, Node)],
-    shared: &'static [&'static str],
-}
-
-impl<'de> Deserializer<'de> for Rest<'_> {
-    type Error = Fault;
-
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        String::deserialize(Decoder(self.tag)).map_err(|fault| fault.at(&self.tag.place))?;
-        let shown = Shown::Without(self.shared);
-        visitor.visit_enum(Variant { name: SHARED_TAG, tag: self.tag, entries: self.entries, shown })
-    }
-
-    forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
-        newtype_struct seq tuple tuple_struct map struct enum identifier ignored_any
+        seed.deserialize(Decoder { node, table }).map_err(|fault| fault.at(&node.place))
     }
 }
 
@@ -329,7 +339,7 @@ impl<'de, 'a> EnumAccess<'de> for Variant<'a> {
     fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Fields<'a>), Fault> {
         let Self { name, tag, entries, shown } = self;
         let named = |fault: Fault| Fault { message: fault.message.replacen(TAG, name, 1), ..fault };
-        let value = seed.deserialize(Decoder(tag)).map_err(|fault| named(fault).at(&tag.place))?;
+        let value = seed.deserialize(Decoder::new(tag)).map_err(|fault| named(fault).at(&tag.place))?;
         let of = match &tag.value {
             Value::String(of) if name == SHARED_TAG => Some(of.as_str()),
             _ => None,

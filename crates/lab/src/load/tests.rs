@@ -490,6 +490,13 @@ fn a_count_must_be_one_and_fit_its_list() {
     );
 }
 
+/// A list would give keys by the order in which they are declared, which no page says.
+#[test]
+fn a_table_is_no_list() {
+    let text = CHAIN.replacen("delay = \"100ms\"", "delay = \"100ms\"\noutages = [[\"8s\", \"14s\"]]", 1);
+    assert_text_refused(&text, "chain.toml:10:12: found a list, expected a table");
+}
+
 /// A jitter of starts makes the scenario random; each flow has its own draw.
 #[test]
 fn a_jitter_of_starts_is_random() {
