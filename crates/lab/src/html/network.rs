@@ -18,8 +18,8 @@ const MARGIN_X: f64 = 42.0;
 const MARGIN_TOP: f64 = 36.0;
 const MARGIN_BOTTOM: f64 = 40.0;
 const NODE_HEIGHT: f64 = 26.0;
-/// The distance of two links between the same nodes.
-const BEND: f64 = 26.0;
+/// The distance of two links between the same nodes: room for the delay of one and the rate of the other.
+const BEND: f64 = 38.0;
 /// The distance of the cards of a stack.
 const CARD: f64 = 3.5;
 /// If a node has more flows than this, their number is shown instead of their names.
