@@ -1,4 +1,4 @@
-//! Packs the scenarios of the repository and of `eval` for the page.
+//! Packs the scenarios of the repository, of `eval` and of the page's own scenes for the page.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -21,6 +21,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let suite = here.join("../lab/src/evaluation/suite");
     println!("cargo::rerun-if-changed={}", suite.display());
     add(&suite, "eval", &mut texts)?;
+    let scenes = here.join("scenes");
+    println!("cargo::rerun-if-changed={}", scenes.display());
+    add(&scenes, "scenes", &mut texts)?;
     let packed = File::create(PathBuf::from(std::env::var("OUT_DIR")?).join("scenarios.json.gz"))?;
     let mut packed = GzEncoder::new(packed, Compression::best());
     serde_json::to_writer(&mut packed, &texts)?;

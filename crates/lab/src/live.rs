@@ -133,6 +133,11 @@ impl<'a> Live<'a> {
         if is_well { Ok(()) } else { Err(ControllerFailed(self.simulation.fault().unwrap_or_default().to_owned())) }
     }
 
+    /// Makes bins of goodput for a drawing of `span` seconds; without it, of the whole run.
+    pub fn draw_in_detail(&mut self, span: f64) {
+        self.bin = picture::bin(span);
+    }
+
     /// The end of the scenario.
     pub fn end(&self) -> SimTime {
         self.simulation.end()
@@ -150,7 +155,8 @@ impl<'a> Live<'a> {
         if series.kind == Kind::Events && curve.is_steps {
             // Bins that have ended.
             let ended = (to / self.bin + 1e-9).floor() * self.bin;
-            let Ok(bins) = series.bins(self.bin, ended) else { return Vec::new() };
+            let within = Series::events(series.points().iter().copied().filter(|&(at, _)| at < ended));
+            let Ok(bins) = within.bins(self.bin, ended) else { return Vec::new() };
             series = bins;
         } else if curve.panel == RTT {
             // A round trip of zero was not measured yet.

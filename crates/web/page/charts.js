@@ -44,10 +44,10 @@ class Charts {
     new ResizeObserver(() => this.resize()).observe(place);
   }
 
-  // A new run: its curves, none with points yet.
-  begin({ curves, panels, end }) {
+  // A new run: its curves, none with points yet, and the part of it that is drawn.
+  begin({ curves, panels, end }, view) {
     this.clear();
-    this.end = end;
+    [this.from, this.to] = view ?? [0, end];
     this.panels = panels.map(([title, unit], panel) => {
       const own = curves.map((curve, index) => ({ ...curve, index })).filter((curve) => curve.panel === panel);
       return { title, unit, curves: own, points: own.map(() => [[], []]), plot: null, box: null };
@@ -92,7 +92,7 @@ class Charts {
       const data = columns(panel.curves, panel.points);
       if (panel.plot) {
         panel.plot.setData(data, false);
-        panel.plot.setScale("x", { min: 0, max: this.end });
+        panel.plot.setScale("x", { min: this.from, max: this.to });
       } else {
         this.plot(panel, data);
       }
@@ -127,12 +127,12 @@ class Charts {
       padding: [8, 18, 0, 0],
       legend: { live: true, mount: (u, table) => title.append(table), markers: { width: 0, fill: (u, place) => (place > 0 ? series[place - 1].stroke : null) } },
       cursor: { sync: { key: "playground", scales: ["x", null] }, y: false, drag: { x: true, y: false, dist: 4 }, points: { size: 6, width: 0 } },
-      scales: { x: { time: false, range: (u, min, max) => [min ?? 0, max ?? this.end] }, y: { range: (u, min, max) => [0, max > 0 ? max * 1.06 : 1] } },
+      scales: { x: { time: false, range: (u, min, max) => [min ?? this.from, max ?? this.to] }, y: { range: (u, min, max) => [0, max > 0 ? max * 1.06 : 1] } },
       axes: [{ ...axis, values: (u, ticks) => ticks.map((tick) => `${+tick.toPrecision(6)} s`), size: 26 }, { ...axis, size: 48, values: (u, ticks) => ticks.map((tick) => +tick.toPrecision(6)) }],
       series: [{ label: "time", value: (u, value) => (u.cursor.left >= 0 ? `${shownNumber(value)} s` : "") }, ...series],
       hooks: { ready: [(u) => u.over.addEventListener("click", () => { if (u.cursor.left >= 0) this.look(u.posToVal(u.cursor.left, "x")); })] },
     }, data, box);
-    panel.plot.setScale("x", { min: 0, max: this.end });
+    panel.plot.setScale("x", { min: this.from, max: this.to });
   }
 
   // What a screen reader says of each panel: the last value of each curve and its largest.

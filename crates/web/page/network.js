@@ -21,6 +21,8 @@ class Picture {
     }
     const parsed = new DOMParser().parseFromString(network.replace("<svg", `<svg xmlns="${SVG}"`), "image/svg+xml");
     this.svg = document.importNode(parsed.documentElement, true);
+    // A small network is not blown up.
+    this.svg.style.maxWidth = `${1.3 * Number(this.svg.getAttribute("width"))}px`;
     this.place.replaceChildren(this.svg);
     this.layer = this.svg.appendChild(document.createElementNS(SVG, "g"));
     // The path of each direction of a link, and whether packets go from its end to its begin.

@@ -51,7 +51,7 @@ const wanted = () => {
     return state.variants.map((variant) => {
       const text = textOf(state.file, state.laws[0]);
       const file = { name: state.file, text, bases: basesOf(text) };
-      return { title: variant.length > 0 ? variant.join(", ") : state.file.split("/").pop(), request: { ask: "run", file, variant } };
+      return { title: variant.length > 0 ? variant.join(", ") : state.file.split("/").pop(), request: { ask: "run", file, variant, ...(view ? { view } : {}) } };
     });
   }
   if (state.text !== null) return [{ title: "this text", request: { ask: "run", file: { name: "scenario.toml", text: state.text } } }];
@@ -59,6 +59,7 @@ const wanted = () => {
 };
 
 let runs = 0;
+let firstPicture = null;
 const run = async () => {
   const number = ++runs;
   stopFilm();
@@ -80,11 +81,16 @@ const run = async () => {
   byId("stop").hidden = true;
   const ends = answers.filter((answer) => answer?.kind === "end");
   if (ends.length < answers.length) return;
-  byId("question").textContent = sides[0].begin.question;
+  const [question, ...more] = sides[0].begin.question.split(/\n\n+/);
+  byId("question").textContent = question;
+  byId("more").hidden = more.length === 0;
+  byId("more-text").textContent = more.join("\n\n");
   const events = ends.reduce((sum, { events: some }) => sum + some, 0);
   say(`${sides[0].begin.end} s simulated in ${Math.max(...sides.map(({ seconds }) => seconds)).toFixed(2)} s, ${events.toLocaleString("en")} events`);
-  if (view) zoom(view);
+  if (view) byId("at").value = view[0] / sides[0].begin.end;
   byId("at-shown").textContent = shownTime(at());
+  // For tests: when the first picture was there, since the page was opened.
+  firstPicture ??= performance.now();
 };
 
 // Runs soon: a slider that is moved asks many times.
@@ -95,10 +101,6 @@ const runSoon = () => {
     run();
     writeAddress();
   }, 60);
-};
-
-const zoom = ([min, max]) => {
-  for (const { charts } of sides) for (const { plot } of charts.panels) plot?.setScale("x", { min, max });
 };
 
 byId("stop").addEventListener("click", () => {
@@ -116,6 +118,7 @@ const shownTime = (time) => `${time.toFixed(3)} s`;
 const slowness = () => 10 ** Number(byId("slow").value);
 const at = () => Number(byId("at").value) * (sides[0]?.begin?.end ?? 1);
 const stopFilm = () => {
+  byId("networks").classList.remove("moving");
   cancelAnimationFrame(film);
   film = 0;
   byId("play").textContent = "Show packets";
@@ -129,6 +132,7 @@ const loadPackets = async (time) => {
 };
 
 const drawPackets = (time) => {
+  byId("networks").classList.add("moving");
   for (const { picture } of sides) {
     picture.linger = 0.3 / slowness();
     picture.draw(time);
@@ -287,7 +291,9 @@ const openFile = async (file, variants) => {
   byId("variants").replaceChildren(...known.map((labels, index) => option(String(index), labels.join(", "))));
   byId("variant-label").hidden = known.length < 2;
   const isKnown = (variant) => known.some((labels) => labels.join("\n") === variant.join("\n"));
-  state.variants = variants?.filter((variant) => variant.length === 0 || isKnown(variant)) ?? [known[0]];
+  // Our own scenes are comparisons.
+  const first = file.startsWith("scenes/") ? known.slice(0, SIDES_MAX) : [known[0]];
+  state.variants = variants?.filter((variant) => variant.length === 0 || isKnown(variant)) ?? first;
   if (state.variants.length === 0) state.variants = [known[0]];
   byId("variants").value = String(Math.max(0, known.findIndex((labels) => labels.join("\n") === state.variants[0].join("\n"))));
   byId("variants").onchange = ({ target }) => {
@@ -380,7 +386,13 @@ const readLaw = (text) => {
 
 const readAddress = async () => {
   const parameters = new URLSearchParams(location.hash.slice(1));
+  leaveTour();
+  view = null;
+  Object.assign(state, { text: null, file: null, variants: [[]] });
+  byId("files").value = "";
+  byId("variant-label").hidden = true;
   for (const one of CONTROLS) state.scene[one.key] = checked(one, parameters.get(one.key) ?? one.value);
+  state.laws = [{ name: "anabranch", settings: {} }, null];
   if (parameters.has("a")) state.laws[0] = readLaw(parameters.get("a"));
   if (parameters.has("b")) state.laws[1] = readLaw(parameters.get("b"));
   showScene();
@@ -442,6 +454,13 @@ const begin = async () => {
   addEventListener("hashchange", read);
   await read();
   // For tests and for those who look at the page from its console.
-  globalThis.playground = { state, sides, run };
+  const ask = async (request) => {
+    const engine = new Engine();
+    let last = null;
+    await engine.ask(request, (answer) => { last = answer; });
+    engine.worker?.terminate();
+    return last;
+  };
+  globalThis.playground = { state, sides, run, ask, firstPicture, files, tours: TOURS };
 };
 begin().catch((error) => fail(String(error)));

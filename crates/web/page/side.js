@@ -27,7 +27,7 @@ class Side {
       last = answer;
       if (answer.kind === "begin") {
         this.begin = answer;
-        this.charts.begin(answer);
+        this.charts.begin(answer, request.view);
         this.picture.show(answer);
       } else if (answer.kind === "part") {
         this.charts.add(answer.points);

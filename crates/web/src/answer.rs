@@ -19,10 +19,10 @@ pub fn answer(request: &str, emit: &mut dyn FnMut(&Value)) {
             Ok(())
         }
         Request::Open { file } => opened(file).map(|(experiment, _)| emit(&axes(&experiment))),
-        Request::Run { file, variant, seed, packets } => {
+        Request::Run { file, variant, seed, packets, view } => {
             let (experiment, mut scenario) = picked(file, &variant)?;
             scenario.seed = seed.unwrap_or(scenario.seed);
-            run(&experiment, &scenario, packets, emit)
+            run(&experiment, &scenario, Parts { packets, view }, emit)
         }
     });
     if let Err(message) = answered {
@@ -69,12 +69,13 @@ fn axes(experiment: &Experiment) -> Value {
     json!({ "kind": "opened", "question": experiment.question(), "variants": labels })
 }
 
-fn run(
-    experiment: &Experiment,
-    scenario: &Scenario,
+/// Parts of a run, in seconds: the one whose packets are wanted, and the one that is drawn.
+struct Parts {
     packets: Option<(f64, f64)>,
-    emit: &mut dyn FnMut(&Value),
-) -> Result<(), String> {
+    view: Option<(f64, f64)>,
+}
+
+fn run(experiment: &Experiment, scenario: &Scenario, parts: Parts, emit: &mut dyn FnMut(&Value)) -> Result<(), String> {
     let curves = live::curves(scenario);
     let (links, flows) = live::names(scenario);
     let end = scenario.duration.as_secs_f64();
@@ -91,8 +92,16 @@ fn run(
         "panels": PANELS,
         "curves": curves.iter().map(of_curve).collect::<Vec<_>>(),
     }));
-    let packets = packets.map(|(from, to)| (time(from), time(to)));
+    let packets = parts.packets.map(|(from, to)| (time(from), time(to)));
     let mut live = Live::start(scenario, &curves, Some(experiment), packets);
+    let view = parts
+        .view
+        .map(|(from, to)| (time(from).min(live.end()), time(to).min(live.end())))
+        .filter(|(from, to)| from < to);
+    if let Some((from, to)) = view {
+        live.draw_in_detail(to.since(from).as_secs_f64());
+    }
+    let (from, to) = view.unwrap_or((SimTime::ZERO, live.end()));
     let (mut shown, mut span) = (SimTime::ZERO, scenario.duration / SLICES);
     let part = scenario.duration / PARTS;
     let (mut now, mut told) = (SimTime::ZERO, 0);
@@ -113,7 +122,7 @@ fn run(
         } else if handled > 2 * SLICE_EVENTS {
             span = (span / 2).max(SimSpan::from_ticks(1));
         }
-        if now.since(shown) >= part && now < live.end() && live.events() - told >= PART_EVENTS {
+        if now.since(shown) >= part && now < live.end() && view.is_none() && live.events() - told >= PART_EVENTS {
             let points = points(&live, &curves, shown, now, PART_POINTS);
             emit(&json!({ "kind": "part", "at": now.as_secs_f64(), "events": live.events(), "points": points }));
             (shown, told) = (now, live.events());
@@ -125,7 +134,7 @@ fn run(
         "hash": report.hash,
         "events": report.events,
         "measures": live.measures(experiment, &report),
-        "points": points(&live, &curves, SimTime::ZERO, live.end(), END_POINTS),
+        "points": points(&live, &curves, from, to, END_POINTS),
         "hops": live.packets().iter().map(hop).collect::<Vec<_>>(),
         "coarsened": live.coarsened().map(|span| span.to_string()),
         "report": report,

@@ -26,6 +26,8 @@ pub(crate) enum Request {
         seed: Option<u64>,
         /// The part of the run whose packets are wanted, in seconds.
         packets: Option<(f64, f64)>,
+        /// The part of the run that is drawn in more detail, in seconds.
+        view: Option<(f64, f64)>,
     },
 }
 

@@ -2,70 +2,14 @@
 //! package `nodejs`) the test says so and passes, unless `ANABRANCH_REQUIRE_BROWSER` is 1.
 #![expect(clippy::unwrap_used, reason = "a test that cannot set its stage shall stop there")]
 
-use std::fs;
+mod scenarios;
+
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use anabranch_lab::document::Document;
-use anabranch_lab::experiment::Experiment;
-use anabranch_lab::run;
 use anabranch_web::answer;
 use serde_json::{Value, json};
-
-/// Files with a variant each: agents of ns-2 and the transport, one path and several, every kind of queue and of error model that the papers have. Those of
-/// mfast-2019, emfast-2019 and rrfast-2017 have ns-2's clock.
-const SCENARIOS: [(&str, &[&str]); 20] = [
-    ("experiments/mfast-2019/table2.toml", &["SCTP"]),
-    ("experiments/mfast-2019/table2.toml", &["Fast TCP (8, 2)"]),
-    ("experiments/mfast-2019/fig6.toml", &["MFast TCP"]),
-    ("experiments/mfast-2019/bundling.toml", &["SCTP, four chunks"]),
-    ("experiments/emfast-2019/recovery.toml", &[]),
-    ("experiments/emfast-2019/fig4.toml", &["EMFast TCP"]),
-    ("experiments/emfast-2019/loss-rate.toml", &["EMFast TCP", "0.01"]),
-    ("experiments/multihoming-2010/random-loss.toml", &["0.01"]),
-    ("experiments/multihoming-2010/fig10-loss.toml", &["fast_mh", "0.01"]),
-    ("experiments/ctcp-2019/table2.toml", &["CTCP, third duplicate", "error=0.01"]),
-    ("experiments/ctcp-2019/table3.toml", &["Vegas"]),
-    ("experiments/ctcp-2019/fig5.toml", &["Linux"]),
-    ("experiments/rrfast-2017/rerouting.toml", &["RRFast", "longer"]),
-    ("experiments/analytic/one-flow.toml", &[]),
-    ("experiments/analytic/shares.toml", &[]),
-    ("experiments/law/fades.toml", &[]),
-    ("experiments/law/reroutes.toml", &[]),
-    ("experiments/law/short.toml", &[]),
-    ("experiments/rivals/dctcp.toml", &[]),
-    ("experiments/reality/two-paths.toml", &[]),
-];
-
-fn root() -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-fn read(name: &str) -> String {
-    fs::read_to_string(root().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
-}
-
-fn experiment(name: &str) -> Experiment {
-    let mut base = |base: &str| Ok(read(base));
-    Experiment::parse(Document::parse_with(name, &read(name), &mut base).unwrap()).unwrap()
-}
-
-/// The first variant whose labels begin with these.
-fn variant(experiment: &Experiment, labels: &[&str]) -> Vec<usize> {
-    let variants = experiment.variants();
-    let found = variants.into_iter().find(|variant| experiment.labels(variant).starts_with(labels));
-    found.unwrap_or_else(|| panic!("{} has no variant {labels:?}", experiment.file()))
-}
-
-fn request(name: &str, labels: &[&str]) -> Value {
-    let mut bases = serde_json::Map::new();
-    for entry in fs::read_dir(root().join("experiments/common")).unwrap() {
-        let name = format!("experiments/common/{}", entry.unwrap().file_name().to_string_lossy());
-        bases.insert(name.clone(), json!(read(&name)));
-    }
-    json!({ "ask": "run", "file": { "name": name, "text": read(name), "bases": bases }, "variant": labels })
-}
 
 /// The last answer of the stored module to each request; `None` without Node.
 #[expect(clippy::print_stdout, reason = "whoever runs the tests shall know what was not tested")]
@@ -92,18 +36,12 @@ const REMEDY: &str = "the stored module is not of these sources any more; run `c
 
 #[test]
 fn module_gives_the_hashes_of_the_sources() {
-    let mut requests = Vec::new();
-    let mut scenarios = Vec::new();
-    for (name, labels) in SCENARIOS {
-        let experiment = experiment(name);
-        let variant = variant(&experiment, labels);
-        requests.push(request(name, &experiment.labels(&variant)));
-        scenarios.push(experiment.scenario(&variant).unwrap());
-    }
+    let (requests, hashes): (Vec<Value>, Vec<String>) = scenarios::with_hashes().into_iter().unzip();
     let Some(answers) = in_node(&requests) else { return };
-    for (((name, labels), scenario), answer) in SCENARIOS.iter().zip(&scenarios).zip(answers) {
-        assert_eq!(answer["kind"], "end", "{name} {labels:?}: {}", answer["message"]);
-        assert_eq!(answer["hash"], run::run(scenario).unwrap().hash, "{name} {labels:?}: {REMEDY}");
+    for ((request, hash), answer) in requests.iter().zip(&hashes).zip(answers) {
+        let (name, labels) = (&request["file"]["name"], &request["variant"]);
+        assert_eq!(answer["kind"], "end", "{name} {labels}: {}", answer["message"]);
+        assert_eq!(answer["hash"], *hash, "{name} {labels}: {REMEDY}");
     }
 }
 
@@ -118,7 +56,7 @@ fn module_has_the_laws_and_queues_of_the_sources() {
 #[test]
 fn a_run_tells_its_parts_and_its_measures() {
     let mut answers = Vec::new();
-    let mut request = request("experiments/mfast-2019/table2.toml", &["Fast TCP (8, 2)"]);
+    let mut request = scenarios::request("experiments/mfast-2019/table2.toml", &["Fast TCP (8, 2)"]);
     request["packets"] = json!([10, 10.2]);
     answer(&request.to_string(), &mut |answer| answers.push(answer.clone()));
     let (begin, end) = (&answers[0], answers.last().unwrap());

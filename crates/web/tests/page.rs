@@ -5,6 +5,7 @@
 #[path = "../../lab/tests/report/browser.rs"]
 #[expect(dead_code, reason = "the report's tests print, and drag")]
 mod browser;
+mod scenarios;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -83,15 +84,33 @@ fn page_fits_in_dark_and_light_on_desk_and_phone() {
     assert_quiet(&browser);
 }
 
-/// The page runs what the sources run, in a browser as in Node.
+/// The longest wait for the first picture in milliseconds. It takes less than a second on a machine without other work.
+const PICTURE_MS_MAX: f64 = 20_000.0;
+
+/// The page's module gives in a browser what the sources give.
 #[test]
-fn browser_gives_the_hash_of_the_sources() {
+fn browser_gives_the_hashes_of_the_sources() {
+    let Some(mut browser) = Browser::start("hashes") else { return };
+    open(&mut browser, "");
+    for (request, hash) in scenarios::with_hashes() {
+        let given =
+            browser.evaluate(&format!("playground.ask({request}).then(({{ hash, message }}) => hash ?? message)"));
+        assert_eq!(given, json!(hash), "{} {}", request["file"]["name"], request["variant"]);
+    }
+    assert_quiet(&browser);
+}
+
+/// The page runs what its sliders and lists say.
+#[test]
+fn page_gives_the_hash_of_the_sources() {
     let Some(mut browser) = Browser::start("hash") else { return };
     open(&mut browser, "");
     let request = browser.evaluate("JSON.stringify(playground.sides[0].request)");
     let mut last = Value::Null;
     answer(request.as_str().unwrap(), &mut |answer| last = answer.clone());
     assert_eq!(hashes(&mut browser), json!([last["hash"]]));
+    let first = browser.evaluate("playground.firstPicture").as_f64().unwrap();
+    assert!(first < PICTURE_MS_MAX, "the first picture was there after {first} ms");
     // The law in a scenario of the suite is the page's, and a file of the repository has the hash of `sim run`, with ns-2's clock.
     go(&mut browser, "file=eval/alone.toml");
     assert_eq!(browser.evaluate("playground.sides[0].answer.kind"), "end");
@@ -201,6 +220,10 @@ fn tours_run_to_their_ends() {
     let Some(mut browser) = Browser::start("tours") else { return };
     browser.resize(1400, 1000, false);
     open(&mut browser, "");
+    // A citation is one of a claim in the file that the step opens.
+    let uncited = "playground.tours.flatMap(({ steps }) => steps).filter(({ file, cite }) => !playground.files.get(file).includes(cite)).map(({ cite }) => cite)";
+    assert_eq!(browser.evaluate(uncited), json!([]));
+    assert_eq!(browser.evaluate("playground.tours.map(({ steps }) => steps.length)"), json!([5, 5, 5, 5, 5]));
     for tour in 0..5 {
         for step in 0..5 {
             go(&mut browser, &format!("tour={tour}.{step}"));
@@ -256,4 +279,52 @@ fn controls_have_names() {
         "{names}"
     );
     assert_quiet(&browser);
+}
+
+/// Where one packet is missing, FAST's application gets nothing, and MFast's four of five streams: the curves of the tour show it.
+#[test]
+fn tour_shows_the_head_of_line() {
+    let Some(mut browser) = Browser::start("head") else { return };
+    browser.resize(1400, 1800, false);
+    open(&mut browser, "");
+    go(&mut browser, "tour=0.1");
+    // mfast-2019, section V.E.4: the application layer receives no data from 39.1 to 39.35 seconds.
+    let least = "playground.sides.map((side) => { const { points: [[times, values]] } = side.charts.panels[0]; return Math.min(...values.filter((_, index) => times[index] > 39.12 && times[index] < 39.33)); })";
+    let least = browser.evaluate(least);
+    assert_eq!(least[0].as_f64(), Some(0.0), "{least}");
+    assert!(least[1].as_f64().unwrap() > 0.3, "{least}");
+    // What comes after the part that is drawn is in no bin: the link has 1.5 Mbit/s, and of a stream that goes on at once comes more for an instant.
+    let last = browser.evaluate("playground.sides.map((side) => side.charts.panels[0].points[0][1].at(-1))");
+    assert!(last.as_array().unwrap().iter().all(|last| last.as_f64().unwrap() < 2.0), "{last}");
+    browser.screenshot("head-of-line.png");
+    for scene in ["streams", "paths", "mfast"] {
+        go(&mut browser, &format!("file=scenes/{scene}.toml"));
+        assert_eq!(
+            browser.evaluate("playground.sides.map((side) => side.answer.kind)"),
+            json!(["end", "end"]),
+            "{scene}"
+        );
+        browser.screenshot(&format!("scene-{scene}.png"));
+    }
+    assert_quiet(&browser);
+}
+
+/// `ANABRANCH_AXE` names a file of axe-core (npm), by which the page is checked for those who hear it, in both themes.
+#[test]
+fn axe_finds_no_violation() {
+    let Ok(axe) = std::env::var("ANABRANCH_AXE") else {
+        println!("skipped: ANABRANCH_AXE names no file of axe-core");
+        return;
+    };
+    let axe = fs::read_to_string(axe).unwrap();
+    let Some(mut browser) = Browser::start("axe") else { return };
+    for scheme in ["light", "dark"] {
+        browser.prefer(scheme);
+        for address in ["", "tour=0.1", "b=%5B%22cubic%22%2C%7B%7D%5D"] {
+            open(&mut browser, address);
+            browser.evaluate(&format!("{axe}; 0"));
+            let found = browser.evaluate("axe.run().then(({ violations }) => violations.map(({ id, nodes }) => [id, nodes.map(({ html, failureSummary }) => [html, failureSummary])]))");
+            assert_eq!(found, json!([]), "{scheme}, {address}: {found:#}");
+        }
+    }
 }
