@@ -528,6 +528,8 @@ def decode_multistream(value, is_syn):
         return {"multistream": tuple(value)} if len(value) == 4 else {}
     if len(value) == 9 and value[0] in (1, 2, 3):
         return {("challenge", "response", "leave")[value[0] - 1]: value[1:]}
+    if len(value) == 5 and value[0] == 4:
+        return {"extent": struct.unpack(">HH", value[1:])}
     if len(value) not in (4, 6, 12):
         return {}
     options = {"expected": (value[0], int.from_bytes(value[1:4], "big"))}

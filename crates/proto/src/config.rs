@@ -3,7 +3,7 @@
 use anabranch_cc::Settings;
 use anabranch_units::Span;
 
-use crate::options::Timestamps;
+use crate::options::Options;
 use crate::receive::acks::AckPolicy;
 use crate::recovery::detection::LossDetection;
 use crate::recovery::pacer::Pacing;
@@ -21,6 +21,11 @@ pub struct Config {
     /// Streams requested or granted in each direction, at most [`crate::Sid::STREAMS_MAX`]; 0 means plain TCP. The TCP form has at
     /// most 255 streams, and so has a connection to a peer without [`crate::Features::MANY_STREAMS`].
     pub streams: u16,
+    /// So many of our SYNs, or SYN-ACKs, request or grant streams, as a middlebox may drop those that do; later ones ask for plain TCP.
+    pub stream_offers: u32,
+    /// Whether segments of streams tell their extent, if the peer agrees, so that they arrive whole where a middlebox splits or joins segments. In the TCP
+    /// form only. It takes nine bytes of each segment.
+    pub extents: bool,
     /// The largest sequence space of a segment in bytes, the stream header included; at least [`Config::MSS_MIN`]. In the sealed
     /// form a path with a smaller MTU has shorter segments.
     pub mss: u16,
@@ -198,8 +203,8 @@ impl Config {
     /// Bytes of payload in a full segment between two ends with these settings.
     pub fn payload(&self) -> u32 {
         let stream_header = if self.streams > 0 { StreamHeader::LEN } else { 0 };
-        let timestamps = if self.timestamps { Timestamps::SPACE } else { 0 };
-        u32::from(self.mss).saturating_sub(stream_header + timestamps)
+        let options = Options::of_data(self.timestamps, self.extents && self.form == Form::Tcp && self.streams > 0);
+        u32::from(self.mss).saturating_sub(stream_header + options)
     }
 
     /// The same settings, with path MTU discovery up to packets of `packet_max` bytes, such as 9000, or 65,535 within one
@@ -216,6 +221,8 @@ impl Config {
             form: Form::Tcp,
             law,
             streams: 16,
+            stream_offers: u32::MAX,
+            extents: false,
             // A packet of 1500 B.
             mss: 1500 - HEADERS as u16,
             path_mtu: PathMtu::USUAL,

@@ -205,6 +205,10 @@ struct Peer {
     has_sack: bool,
     /// Whether acknowledgements have nonces.
     has_nonces: bool,
+    /// Whether segments with content say their extent.
+    has_extents: bool,
+    /// Bytes of options in each segment with content.
+    options: u32,
     framing: Framing,
 }
 
@@ -252,7 +256,15 @@ impl<P: Payload> Connection<P> {
         Ok(Self {
             state,
             handshake: Handshake::new(),
-            peer: Peer { mss, segment: mss, has_sack: false, has_nonces: false, framing: Framing::Plain },
+            peer: Peer {
+                mss,
+                segment: mss,
+                has_sack: false,
+                has_nonces: false,
+                has_extents: false,
+                options: 0,
+                framing: Framing::Plain,
+            },
             paths: Table::new(Path::live(tuple, control, Mtu::new(&config, &tuple), mss), config.failover),
             chooser: Chooser::new(&config),
             sender: Sender::new(secret.initial(), &config),
@@ -277,6 +289,11 @@ impl<P: Payload> Connection<P> {
     /// The state of the connection.
     pub fn state(&self) -> State {
         self.state
+    }
+
+    /// The initial numbers of this end and the peer, if segments say their [`Extent`](crate::wire::Extent): agreed by [`Config::extents`].
+    pub fn extents(&self) -> Option<(SeqNumber, SeqNumber)> {
+        self.peer.has_extents.then(|| (self.sender.initial(), self.receiver.initial()))
     }
 
     /// The application's view of paths.

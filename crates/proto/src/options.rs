@@ -4,6 +4,7 @@ use anabranch_units::Span;
 
 use crate::seq::SeqNumber;
 use crate::stream_header::StreamHeader;
+use crate::wire::Extent;
 
 /// The options of one segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -271,6 +272,9 @@ impl Features {
     /// More than 255 streams. In the sealed form only.
     pub const MANY_STREAMS: Self = Self(0x04);
 
+    /// Segments with content say their [`Extent`]. In the TCP form only, as nobody can split a sealed datagram.
+    pub const EXTENTS: Self = Self(0x08);
+
     /// The features in both sets.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
@@ -292,9 +296,6 @@ impl Features {
 impl Timestamps {
     /// Bytes of the option on the wire.
     pub const LEN: u32 = 10;
-
-    /// Bytes of the option on the wire, padded to words of four bytes.
-    pub(crate) const SPACE: u32 = Self::LEN.next_multiple_of(4);
 }
 
 impl PathOption {
@@ -323,6 +324,11 @@ impl Multistream {
 impl Options {
     /// Bytes in the header, padded to words.
     pub fn len(&self) -> u32 {
+        self.space(false)
+    }
+
+    /// Bytes in the header, padded to words, with an [`Extent`] or without.
+    pub(crate) fn space(&self, has_extent: bool) -> u32 {
         let len = match self {
             Self::Handshake(options) => {
                 // Kind and length, then the value. The experiment identifier takes two more bytes.
@@ -340,7 +346,15 @@ impl Options {
             }
             Self::Path(option) => option.size(),
         };
-        len.next_multiple_of(4)
+        let extent = if has_extent { u32::from(Extent::LEN) } else { 0 };
+        (extent + len).next_multiple_of(4)
+    }
+
+    /// Bytes of options in each segment with content.
+    pub(crate) fn of_data(has_timestamps: bool, has_extents: bool) -> u32 {
+        let options = AcknowledgementOptions::default();
+        let options = if has_timestamps { options.with_timestamps(Timestamps::default()) } else { options };
+        Self::Acknowledgement(options).space(has_extents)
     }
 
     /// Whether there are no options.

@@ -9,7 +9,7 @@ use anabranch_cc::{Settings, registry};
 use anabranch_units::{Span, Time};
 
 pub(crate) use self::payload::Marked;
-pub(crate) use self::wire::{Fault, Wire};
+pub(crate) use self::wire::{Fault, Wire, removes_mss, removes_multistream, removes_sack, removes_scale};
 use crate::{
     Address, Config, Connection, Event, FourTuple, OpenError, Pacing, PathId, PathReport, PathState, Read, ReadError,
     Secret, SeqNumber, Sid, State, WriteError,

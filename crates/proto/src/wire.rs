@@ -24,6 +24,7 @@
 
 mod checksum;
 mod content;
+mod extent;
 mod options;
 
 use std::fmt;
@@ -31,9 +32,10 @@ use std::fmt;
 use bytes::{Buf, Bytes};
 
 pub use self::checksum::{Checksum, internet_checksum};
+pub use self::extent::Extent;
 use crate::path::FourTuple;
 use crate::payload::Payload;
-use crate::segment::{Content, Flags, Header, Record, RecordList, Segment, Sid};
+use crate::segment::{Content, Flags, Header, Record, RecordList, Segment, Sid, StreamHeader};
 use crate::seq::SeqNumber;
 
 /// The TCP ports of a segment.
@@ -90,9 +92,27 @@ impl Ports {
 
 /// Appends the encoded segment to `out`.
 pub fn encode(segment: &Segment<Bytes>, ports: Ports, checksum: Checksum, out: &mut Vec<u8>) {
+    encode_with(segment, ports, checksum, None, out);
+}
+
+/// As [`encode`], for a connection with [`crate::Features::EXTENTS`] whose sender has this initial number.
+pub fn encode_within(
+    segment: &Segment<Bytes>,
+    ports: Ports,
+    checksum: Checksum,
+    initial: SeqNumber,
+    out: &mut Vec<u8>,
+) {
+    let Segment { header, stream_header, content, .. } = segment;
+    let len = content.len() + if stream_header.is_some() { StreamHeader::LEN } else { 0 };
+    let extent = (len > 0).then(|| Extent::of(header.seq, initial, len));
+    encode_with(segment, ports, checksum, extent, out);
+}
+
+fn encode_with(segment: &Segment<Bytes>, ports: Ports, checksum: Checksum, extent: Option<Extent>, out: &mut Vec<u8>) {
     let start = out.len();
     let page = if checksum == Checksum::None { page(segment) } else { 0 };
-    encode_head(segment, Ports { target: ports.target | u16::from(page) << PAGE_SHIFT, ..ports }, out);
+    head(segment, Ports { target: ports.target | u16::from(page) << PAGE_SHIFT, ..ports }, extent, out);
     if let Content::Data(payload) = &segment.content {
         out.extend_from_slice(payload);
     }
@@ -114,9 +134,13 @@ fn page(segment: &Segment<Bytes>) -> u8 {
 
 /// Appends the segment without its data: TCP header with zero checksum and nonces, options, stream header, records.
 pub fn encode_head<P: Payload>(segment: &Segment<P>, ports: Ports, out: &mut Vec<u8>) {
+    head(segment, ports, None, out);
+}
+
+fn head<P: Payload>(segment: &Segment<P>, ports: Ports, extent: Option<Extent>, out: &mut Vec<u8>) {
     let Segment { header, options, stream_header, content } = segment;
     // At most 60 bytes are 15 words.
-    let words = (HEADER_LEN as u32 + options.len()) as u16 / 4;
+    let words = (HEADER_LEN as u32 + options.space(extent.is_some())) as u16 / 4;
     out.extend(ports.source.to_be_bytes());
     out.extend(ports.target.to_be_bytes());
     out.extend(header.seq.0.to_be_bytes());
@@ -125,7 +149,7 @@ pub fn encode_head<P: Payload>(segment: &Segment<P>, ports: Ports, out: &mut Vec
     out.extend(header.window.to_be_bytes());
     // The checksum and the urgent pointer, or nonces.
     out.extend([0; 4]);
-    options::encode(options, out);
+    options::encode(options, extent, out);
     if let Some(header) = stream_header {
         out.extend(content::stream_header(*header));
     }
@@ -144,10 +168,7 @@ pub fn decode(mut bytes: Bytes, checksum: Checksum) -> Result<(Ports, Segment<By
     }
     let half = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
     let word = |at: usize| u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
-    let header_len = usize::from(half(FLAGS_AT) >> 12) * 4;
-    if header_len < HEADER_LEN || header_len > bytes.len() {
-        return Err(DecodeError { fault: Fault::DataOffset, at: FLAGS_AT });
-    }
+    let header_len = header_len(&bytes).ok_or(DecodeError { fault: Fault::DataOffset, at: FLAGS_AT })?;
     if !checksum.is_right(&bytes) {
         return Err(DecodeError { fault: Fault::Checksum, at: CHECKSUM_AT });
     }
@@ -167,6 +188,12 @@ pub fn decode(mut bytes: Bytes, checksum: Checksum) -> Result<(Ports, Segment<By
         options.set_page(page);
     }
     Ok((ports, Segment { header, options, stream_header, content }))
+}
+
+/// Bytes of the header with its options, if the segment is that long.
+fn header_len(segment: &[u8]) -> Option<usize> {
+    let len = usize::from(segment.get(FLAGS_AT)? >> 4) * 4;
+    (HEADER_LEN..=segment.len()).contains(&len).then_some(len)
 }
 
 impl fmt::Display for DecodeError {

@@ -5,7 +5,7 @@ use anabranch_units::{Span, Time};
 use super::{Connection, Peer, send_memory};
 use crate::config::{Config, Form};
 use crate::event::Event;
-use crate::options::{Features, HandshakeOptions, Multistream, Timestamps};
+use crate::options::{Features, HandshakeOptions, Multistream, Options};
 use crate::path::PathId;
 use crate::payload::Payload;
 use crate::receive::window::{SHIFT_MAX, Window};
@@ -40,6 +40,7 @@ struct Agreement {
     has_sack: bool,
     has_nonces: bool,
     has_paths: bool,
+    has_extents: bool,
     /// Streams in each direction; `None` in plain TCP.
     streams: Option<u16>,
     /// The initial flow-control credit of each stream in bytes.
@@ -94,6 +95,16 @@ impl Handshake {
         self.progress = Progress::Out(now.saturating_add(timeout.min(Span::from_secs(60))));
     }
 
+    /// Whether the SYN, counted as sent, asks for plain TCP because earlier ones that asked for streams had no answer.
+    fn has_withdrawn(&self, config: &Config) -> bool {
+        self.transmissions > config.stream_offers
+    }
+
+    /// The peer has acknowledged our SYN-ACK by a segment that has the MSE flag or not. Without it, the peer has not seen our grant of streams.
+    pub(super) fn confirm(&mut self, has_flag: bool) {
+        self.has_flag &= has_flag;
+    }
+
     /// The SYN was acknowledged. Returns its RTT if it was sent only once.
     pub(super) fn on_acked(&mut self, now: Time) -> Option<Span> {
         self.progress = Progress::Idle;
@@ -134,7 +145,10 @@ impl<P: Payload> Connection<P> {
             window_scale: (!is_answer || offer.window_scale.is_some())
                 .then(|| Window::scale(self.config.receive_buffer_ceiling())),
             sack_permitted: !is_answer || offer.sack_permitted,
-            multistream: self.handshake.grant(&self.config, is_answer),
+            multistream: self
+                .handshake
+                .grant(&self.config, is_answer)
+                .filter(|_| !self.handshake.has_withdrawn(&self.config)),
             timestamps: (self.config.timestamps && (!is_answer || offer.timestamps.is_some()))
                 .then(|| self.clock.timestamps()),
         }
@@ -144,9 +158,11 @@ impl<P: Payload> Connection<P> {
     pub(super) fn establish(&mut self, now: Time) {
         let sample = self.handshake.on_acked(now - self.late);
         let agreement = self.handshake.agreement(&self.config);
-        let Agreement { mss, shift, has_timestamps, has_sack, has_nonces, has_paths, streams, .. } = agreement;
+        let Agreement { mss, shift, has_timestamps, has_sack, has_nonces, has_paths, has_extents, streams, .. } =
+            agreement;
         let framing = if streams.is_some() { Framing::Streams } else { Framing::Plain };
-        self.peer = Peer { mss, has_sack, has_nonces, framing, ..self.peer };
+        let options = Options::of_data(has_timestamps, has_extents);
+        self.peer = Peer { mss, has_sack, has_nonces, has_extents, options, framing, ..self.peer };
         self.clock.set(has_timestamps);
         if let Some(shift) = shift {
             self.sender.peer_window.set_shift(shift);
@@ -182,9 +198,10 @@ impl Handshake {
         let has_timestamps = config.timestamps && timestamps.is_some();
         let granted = self.grant(config, true);
         let features = granted.map_or_else(Features::default, |granted| granted.features);
+        let has_extents = features.contains(Features::EXTENTS);
         Agreement {
-            // [rfc-9293] sec. 3.7.1: the MSS does not count options, and each segment has timestamps, padded to words.
-            mss: if has_timestamps { mss - Timestamps::SPACE } else { mss },
+            // [rfc-9293] sec. 3.7.1: the MSS does not count options.
+            mss: mss - Options::of_data(has_timestamps, has_extents),
             // [rfc-7323] sec. 2.3: a shift above 14 counts as 14.
             shift: window_scale.map(|shift| shift.min(SHIFT_MAX)),
             has_timestamps,
@@ -192,6 +209,7 @@ impl Handshake {
             has_nonces: features.contains(Features::NONCES),
             // Without SACK, the arrivals on different paths cannot be told apart.
             has_paths: features.contains(Features::PATHS) && sack_permitted,
+            has_extents,
             streams: granted.map(|granted| granted.count()),
             credit: self.understood().map_or(u64::MAX, |offer| 1 << offer.credit.min(CREDIT_MAX)),
         }
@@ -200,9 +218,14 @@ impl Handshake {
     /// The streams to request, or in an answer the streams to grant.
     fn grant(&self, config: &Config, is_answer: bool) -> Option<Multistream> {
         let paths = if config.paths_max > 1 { Features::PATHS } else { Features::default() };
-        let sealed = if config.form == Form::Sealed { paths.or(Features::NONCES) } else { paths };
-        let has_many = config.form == Form::Sealed && config.streams > Sid::FIRST_PAGE_MAX;
-        let ours = if has_many { sealed.or(Features::MANY_STREAMS) } else { sealed };
+        let ours = match config.form {
+            Form::Sealed if config.streams > Sid::FIRST_PAGE_MAX => {
+                paths.or(Features::NONCES).or(Features::MANY_STREAMS)
+            }
+            Form::Sealed => paths.or(Features::NONCES),
+            Form::Tcp if config.extents => paths.or(Features::EXTENTS),
+            Form::Tcp => paths,
+        };
         let version = Multistream::VERSION;
         let wants = |features: Features| {
             let is_many = features.contains(Features::MANY_STREAMS);
@@ -263,6 +286,7 @@ mod tests {
     use anabranch_cc::{Settings, registry};
 
     use super::*;
+    use crate::options::Timestamps;
 
     fn config() -> Config {
         let law = Settings::default_for(registry::find("reno").unwrap());
@@ -296,6 +320,7 @@ mod tests {
             has_sack: true,
             has_nonces: false,
             has_paths: true,
+            has_extents: false,
             streams: Some(3),
             credit: 1 << 16,
         };

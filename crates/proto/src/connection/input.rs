@@ -146,6 +146,7 @@ impl<P: Payload> Connection<P> {
             if segment.has(Flags::SYN) && self.state == State::SynReceived {
                 if segment.has(Flags::ACK) && segment.header.ack == self.sender.number(1) {
                     // Simultaneous open: this answers our SYN ([rfc-9293] sec. 3.5, figure 8).
+                    self.handshake.confirm(segment.has(Flags::MSE));
                     self.state = State::Established;
                     self.establish(now);
                     self.acks.demand_pure();
@@ -207,6 +208,7 @@ impl<P: Payload> Connection<P> {
                 self.reply = Some(Reply::Reset { seq: segment.header.ack, ack: None, why: Why::Unsaid });
                 return;
             }
+            self.handshake.confirm(segment.has(Flags::MSE));
             self.state = State::Established;
             self.establish(now);
         }

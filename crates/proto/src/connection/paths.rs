@@ -37,7 +37,7 @@ use super::way_back::WayBack;
 use super::{Connection, State};
 use crate::config::Form;
 use crate::event::Event;
-use crate::options::{Options, PathOption, Timestamps};
+use crate::options::{Options, PathOption};
 use crate::path::{AddPathError, FourTuple, PATHS_MAX, PathId, PathState, PathStatus, RemovePathError, UNINVITED_MAX};
 use crate::payload::Payload;
 use crate::recovery::control::PathControl;
@@ -321,9 +321,9 @@ impl<P: Payload> Connection<P> {
         self.config.ecn && self.config.form == Form::Sealed && self.peer.framing == Framing::Streams
     }
 
-    /// Bytes of options in each segment.
+    /// Bytes of options in each segment with content.
     pub(super) fn options_space(&self) -> u32 {
-        if self.clock.is_on() { Timestamps::SPACE } else { 0 }
+        self.peer.options
     }
 
     /// The last message of this end about a path.

@@ -3,7 +3,7 @@
 use anabranch_cc::{Settings, registry};
 use anabranch_units::{Span, Time};
 
-use crate::testing::{Fault, Marked, Pair, config, ms};
+use crate::testing::{Fault, Marked, Pair, config, ms, removes_mss, removes_multistream, removes_sack, removes_scale};
 use crate::{CloseReason, Config, Content, Event, Flags, OpenError, Priority, Segment, SeqNumber, Sid, State};
 
 mod ack_requests;
@@ -15,6 +15,7 @@ mod credit;
 mod dup_acks;
 mod ecn;
 mod failover;
+mod fallback;
 mod flow_control;
 mod giving_up;
 mod handshake;

@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use super::{Marked, ms};
 use crate::wire::{self, Checksum, Ports};
-use crate::{Content, EcnCodepoint, Options, Record, Segment, SeqNumber, Transmit};
+use crate::{Content, EcnCodepoint, HandshakeOptions, Options, Record, Segment, SeqNumber, Transmit};
 
 /// What happens to one segment on a wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,11 +35,8 @@ pub(crate) struct Wire {
     pub(crate) loses_ecn: bool,
     /// Loses every segment with this sequence number.
     pub(crate) lost_at: Option<SeqNumber>,
-    /// Removes the SACK-permitted option from every SYN.
-    pub(crate) is_without_sack: bool,
-    /// Removes the window scale from every SYN; likewise the MSS.
-    pub(crate) is_without_scale: bool,
-    pub(crate) is_without_mss: bool,
+    /// What a middlebox changes in each segment; whether it lets it pass.
+    pub(crate) middlebox: fn(&mut Segment<Marked>) -> bool,
     /// Segments so far.
     pub(crate) count: u64,
     /// When it can send the next segment. If this is in the future, segments are queued.
@@ -59,9 +56,7 @@ impl Wire {
             is_cut: false,
             loses_ecn: false,
             lost_at: None,
-            is_without_sack: false,
-            is_without_scale: false,
-            is_without_mss: false,
+            middlebox: |_| true,
             count: 0,
             free_at: Time::ZERO,
             flying: BTreeMap::new(),
@@ -71,11 +66,7 @@ impl Wire {
 
     pub(super) fn carry(&mut self, now: Time, order: u64, transmit: Transmit<Marked>) {
         let Transmit { mut segment, ecn, .. } = transmit;
-        if let Options::Handshake(handshake) = &mut segment.options {
-            handshake.sack_permitted &= !self.is_without_sack;
-            handshake.window_scale = handshake.window_scale.filter(|_| !self.is_without_scale);
-            handshake.mss = handshake.mss.filter(|_| !self.is_without_mss);
-        }
+        let passes = (self.middlebox)(&mut segment);
         let number = self.count;
         self.count += 1;
         self.log.push((now, segment));
@@ -83,7 +74,8 @@ impl Wire {
         if let Some(Fault::Corrupt(bit)) = fault {
             assert!(is_refused(&segment, bit), "bit {bit} of {segment:?}");
         }
-        let is_cut = self.is_cut || self.loses_ecn && ecn.is_some() || self.lost_at == Some(segment.header.seq);
+        let is_cut =
+            !passes || self.is_cut || self.loses_ecn && ecn.is_some() || self.lost_at == Some(segment.header.seq);
         if is_cut || matches!(fault, Some(Fault::Lose | Fault::Corrupt(_))) {
             return;
         }
@@ -116,6 +108,30 @@ impl Wire {
     pub(crate) fn data(&self) -> impl Iterator<Item = &(Time, Segment<Marked>)> {
         self.log.iter().filter(|(_, segment)| !segment.content.is_empty())
     }
+}
+
+/// A middlebox that removes an option from every SYN.
+pub(crate) fn removes_sack(segment: &mut Segment<Marked>) -> bool {
+    change_syn(segment, |options| options.sack_permitted = false)
+}
+
+pub(crate) fn removes_scale(segment: &mut Segment<Marked>) -> bool {
+    change_syn(segment, |options| options.window_scale = None)
+}
+
+pub(crate) fn removes_mss(segment: &mut Segment<Marked>) -> bool {
+    change_syn(segment, |options| options.mss = None)
+}
+
+pub(crate) fn removes_multistream(segment: &mut Segment<Marked>) -> bool {
+    change_syn(segment, |options| options.multistream = None)
+}
+
+fn change_syn(segment: &mut Segment<Marked>, change: fn(&mut HandshakeOptions)) -> bool {
+    if let Options::Handshake(options) = &mut segment.options {
+        change(options);
+    }
+    true
 }
 
 /// Whether the codec refuses the bytes of a segment with one bit inverted.

@@ -1,7 +1,7 @@
 //! Encodes and decodes TCP options: kind, length, value.
 
-use super::Fault;
 use super::content::{number, stream_header};
+use super::{Extent, Fault};
 use crate::options::{
     AcknowledgementOptions, EcnCounts, Features, HandshakeOptions, Multistream, Options, PathOption, SackBlocks,
     Timestamps,
@@ -9,9 +9,12 @@ use crate::options::{
 use crate::segment::{Flags, StreamHeader};
 use crate::seq::SeqNumber;
 
-/// Appends the options, padded to words.
-pub(super) fn encode(options: &Options, out: &mut Vec<u8>) {
+/// Appends the options, padded to words, after the extent.
+pub(super) fn encode(options: &Options, extent: Option<Extent>, out: &mut Vec<u8>) {
     let start = out.len();
+    if let Some(extent) = extent {
+        extent.write(out);
+    }
     match options {
         Options::Handshake(options) => handshake(options, out),
         Options::Acknowledgement(options) => acknowledgement(options, out),
@@ -21,7 +24,7 @@ pub(super) fn encode(options: &Options, out: &mut Vec<u8>) {
     }
     let len = (out.len() - start).next_multiple_of(4);
     out.resize(start + len, NO_OPERATION);
-    debug_assert_eq!(len as u32, options.len(), "what is counted is what is written");
+    debug_assert_eq!(len as u32, options.space(extent.is_some()), "what is counted is what is written");
 }
 
 fn handshake(options: &HandshakeOptions, out: &mut Vec<u8>) {
@@ -179,22 +182,22 @@ fn read_path(what: u8, token: &[u8]) -> Option<PathOption> {
 }
 
 /// The kinds: [rfc-9293] sec. 3.2, [rfc-7323], [rfc-2018], [rfc-6994].
-const END: u8 = 0;
-const NO_OPERATION: u8 = 1;
+pub(super) const END: u8 = 0;
+pub(super) const NO_OPERATION: u8 = 1;
 const MSS: u8 = 2;
 const WINDOW_SCALE: u8 = 3;
 const SACK_PERMITTED: u8 = 4;
 const SACK: u8 = 5;
 const TIMESTAMPS: u8 = 8;
-const EXPERIMENT: u8 = 253;
+pub(super) const EXPERIMENT: u8 = 253;
 
 /// [rfc-6994]: the two bytes that identify the experiment: the letters MS, for multistream.
-const EXPERIMENT_ID: [u8; 2] = *b"MS";
+pub(super) const EXPERIMENT_ID: [u8; 2] = *b"MS";
 
 /// Bytes of the option *expected* with a stream but no counts or delay.
 const EXPECTED: u32 = 8;
 
-/// The types of path options.
+/// The types of path options; the next one is that of the extent.
 const CHALLENGE: u8 = 1;
 const RESPONSE: u8 = 2;
 const LEAVE: u8 = 3;

@@ -310,6 +310,31 @@ proptest! {
         prop_assert_eq!(decode(bytes.into(), checksum), Ok((ports, segment)));
     }
 
+    /// The option says where the content began in the numbers of its sender, and the rest of the segment is as without it.
+    #[test]
+    fn an_extent_is_read_from_each_segment_with_content(
+        segment in segment(),
+        initial in any::<u32>(),
+        addresses in any::<[[u8; 4]; 2]>(),
+    ) {
+        let (checksum, initial) = (Checksum::V4(addresses), SeqNumber(initial));
+        prop_assume!(segment.options.len() + 12 <= 40);
+        let (mut bare, mut bytes) = (vec![], vec![]);
+        encode(&segment, NO_PORTS, checksum, &mut bare);
+        encode_within(&segment, NO_PORTS, checksum, initial, &mut bytes);
+        prop_assert_eq!(Extent::read(&bare), None);
+        let len = bare.len() as u32 - 20 - segment.options.len();
+        let start = segment.header.seq.0.wrapping_sub(initial.0) as u16;
+        prop_assert_eq!(Extent::read(&bytes), (len > 0).then_some(Extent { start, len: len as u16 }));
+        prop_assert_eq!(bytes.len() as u32 - bare.len() as u32, segment.options.space(len > 0) - segment.options.len());
+        prop_assert_eq!(decode(bytes.into(), checksum), Ok((NO_PORTS, segment)));
+    }
+
+    #[test]
+    fn no_bytes_make_the_extent_panic(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
+        _ = Extent::read(&bytes);
+    }
+
     /// In the sealed form, the page round-trips for the SID of data, of the acknowledged segment, and in records.
     #[test]
     fn a_name_with_a_page_comes_back(

@@ -17,7 +17,7 @@ fn counting(window: &str) -> Pair {
 /// A pair without SACK.
 fn without_sack(window: &str) -> Pair {
     let mut pair = Pair::with(config_of(window, LossDetection::Rack), config());
-    (pair.up.is_without_sack, pair.down.is_without_sack) = (true, true);
+    (pair.up.middlebox, pair.down.middlebox) = (removes_sack, removes_sack);
     pair.run_for(ms(150));
     (pair.up.count, pair.down.count) = (0, 0);
     pair.up.log.clear();
@@ -130,7 +130,7 @@ fn without_sack_a_recovery_keeps_sending() {
 fn window_updates_are_no_duplicates() {
     let small = Config { receive_buffer: 8000, ..config() };
     let mut pair = Pair::with(config_of("20", LossDetection::Rack), small);
-    (pair.up.is_without_sack, pair.down.is_without_sack) = (true, true);
+    (pair.up.middlebox, pair.down.middlebox) = (removes_sack, removes_sack);
     pair.run_for(ms(150));
     pair.server.is_reading = false;
     let sid = pair.send(996 * 40);

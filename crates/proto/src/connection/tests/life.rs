@@ -487,7 +487,7 @@ fn a_peer_without_a_scale_gets_the_window_as_it_is() {
     let law = Settings::parse(registry::find("reno").unwrap(), [("initial_window", "200")]).unwrap();
     for is_client in [true, false] {
         let mut pair = Pair::with(Config { law: law.clone(), ..quick() }, quick());
-        if is_client { &mut pair.up } else { &mut pair.down }.is_without_scale = true;
+        if is_client { &mut pair.up } else { &mut pair.down }.middlebox = removes_scale;
         pair.run_for(ms(150));
         let offers: Vec<bool> = pair
             .down
@@ -509,7 +509,7 @@ fn a_peer_without_a_scale_gets_the_window_as_it_is() {
 fn segments_are_as_small_as_the_peer_wants() {
     let largest = |pair: &Pair| pair.up.data().map(|(_, segment)| segment.wire_size() - 40).max();
     let mut pair = Pair::with(quick(), quick());
-    pair.down.is_without_mss = true;
+    pair.down.middlebox = removes_mss;
     pair.run_for(ms(150));
     let sid = pair.send(20_000);
     pair.run_until_received(sid, 20_000);

@@ -279,7 +279,9 @@ proptest! {
         };
         let client = Config { streams: setup.streams.0, timestamps: setup.timestamps.0, ..base.clone() };
         let mut pair = Pair::with(client, Config { streams: setup.streams.1, timestamps: setup.timestamps.1, ..base });
-        (pair.up.is_without_sack, pair.down.is_without_sack) = (!setup.has_sack, !setup.has_sack);
+        if !setup.has_sack {
+            (pair.up.middlebox, pair.down.middlebox) = (removes_sack, removes_sack);
+        }
         // In plain TCP the end of the stream is a FIN, which has its own tests.
         let is_plain = setup.streams.0 == 0;
         for operation in operations.into_iter().filter(|op| !(is_plain && matches!(op, Operation::Finish(..)))) {

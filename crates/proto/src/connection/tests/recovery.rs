@@ -162,7 +162,7 @@ fn lost_acknowledgements_cost_nothing() {
 #[test]
 fn a_peer_without_sack_gets_everything_too() {
     let mut pair = Pair::with(steady(), config());
-    (pair.up.is_without_sack, pair.down.is_without_sack) = (true, true);
+    (pair.up.middlebox, pair.down.middlebox) = (removes_sack, removes_sack);
     pair.run_for(ms(150));
     pair.lose(&[7, 11, 12, 40]);
     let sid = pair.send(996 * 100);
