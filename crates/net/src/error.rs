@@ -155,7 +155,7 @@ impl Lost {
             CloseReason::PortClosed => Some(Self::PortClosed),
             CloseReason::TimedOut => Some(Self::TimedOut),
             CloseReason::Stalled => Some(Self::Stalled),
-            CloseReason::FalseAcknowledgement => Some(Self::Misbehaved),
+            CloseReason::FalseAcknowledgement | CloseReason::Mangled => Some(Self::Misbehaved),
         }
     }
 

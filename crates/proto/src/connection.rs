@@ -296,6 +296,11 @@ impl<P: Payload> Connection<P> {
         self.peer.has_extents.then(|| (self.sender.initial(), self.receiver.initial()))
     }
 
+    /// Whether this end has asked for plain TCP in the end, as [`Config::stream_offers`] SYNs that asked for streams had no answer.
+    pub fn has_withdrawn_offer(&self) -> bool {
+        self.handshake.has_withdrawn(&self.config)
+    }
+
     /// The application's view of paths.
     pub fn paths(&mut self) -> Paths<'_, P> {
         self.resting_until = None;

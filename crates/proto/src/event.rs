@@ -66,6 +66,8 @@ pub enum CloseReason {
     Stalled,
     /// The peer acknowledged data that it cannot have received.
     FalseAcknowledgement,
+    /// A middlebox takes from segments what their streams need, so that none arrives.
+    Mangled,
 }
 
 /// Events that wait for the application. There is at most one of each kind per stream, so neither a peer nor an idle application

@@ -190,6 +190,12 @@ pub fn decode(mut bytes: Bytes, checksum: Checksum) -> Result<(Ports, Segment<By
     Ok((ports, Segment { header, options, stream_header, content }))
 }
 
+/// The flags of an encoded segment; none if it is too short.
+pub fn flags(segment: &[u8]) -> Flags {
+    let bits = segment.get(FLAGS_AT..).and_then(<[u8]>::first_chunk);
+    bits.map_or(Flags::default(), |bits| Flags::from_bits(u16::from_be_bytes(*bits)))
+}
+
 /// Bytes of the header with its options, if the segment is that long.
 fn header_len(segment: &[u8]) -> Option<usize> {
     let len = usize::from(segment.get(FLAGS_AT)? >> 4) * 4;

@@ -13,16 +13,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use anabranch_proto::{Address, CloseReason, FourTuple, PathReport, Read, State};
+use anabranch_proto::{Address, CloseReason, FourTuple, PathReport, Read};
 use anabranch_units::{Span, Time};
 use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::Notify;
 use tun_rs::{AsyncDevice, DeviceBuilder};
 
+use crate::mux::Mux;
 use crate::packet;
 use crate::socket::{Settings, SocketError, SocketEvent, SocketId, StackTally};
-use crate::stack::Stack;
 
 /// A host with addresses of its own behind a TUN device.
 #[derive(Clone, Debug)]
@@ -77,7 +77,7 @@ impl fmt::Debug for Shared {
 
 #[derive(Debug)]
 struct Inner {
-    stack: Stack,
+    mux: Mux,
     sockets: BTreeMap<SocketId, Wakers>,
     listeners: BTreeMap<u16, Option<Waker>>,
     /// All hosts and streams are gone.
@@ -111,11 +111,11 @@ impl Host {
     /// # Errors
     /// If the device cannot be opened, or the settings are invalid.
     pub fn open(name: &str, settings: Settings, seed: [u8; 32]) -> Result<Self, HostError> {
-        let stack = Stack::new(settings, seed).map_err(HostError::Settings)?;
+        let mux = Mux::new(settings, seed).map_err(HostError::Settings)?;
         let device = DeviceBuilder::new().name(name).inherit_enable_state().build_async();
         let device = device.map_err(|error| HostError::Device { name: name.to_owned(), error })?;
         let inner = Inner {
-            stack,
+            mux,
             sockets: BTreeMap::new(),
             listeners: BTreeMap::new(),
             is_over: false,
@@ -133,7 +133,7 @@ impl Host {
     /// If the port has a listener.
     pub fn listen(&self, port: u16) -> io::Result<Listener> {
         let mut inner = self.shared.lock();
-        inner.stack.listen(port).map_err(io_error)?;
+        inner.mux.listen(port).map_err(io_error)?;
         inner.listeners.insert(port, None);
         Ok(Listener { host: self.clone(), port })
     }
@@ -149,24 +149,21 @@ impl Host {
             inner.check()?;
             let local = Address { address: packet::number(local), port: 0 };
             let remote = Address { address: packet::number(remote.ip()), port: remote.port() };
-            let id = inner.stack.connect(now, local, remote).map_err(io_error)?;
+            let id = inner.mux.connect(now, local, remote).map_err(io_error)?;
             self.stream(&mut inner, id)
         };
         self.shared.wake.notify_one();
         poll_fn(|context| {
             let mut inner = self.shared.lock();
             inner.check()?;
-            if let Some(reason) = inner.stack.closed(stream.id) {
+            if let Some(reason) = inner.mux.closed(stream.id) {
                 return Poll::Ready(Err(io_error(SocketError::Closed(reason))));
             }
-            match inner.stack.state(stream.id) {
-                // In Closed, the reason comes with the next turn.
-                Some(State::SynSent | State::SynReceived | State::Closed) => {
-                    inner.sockets.entry(stream.id).or_default().write = Some(context.waker().clone());
-                    Poll::Pending
-                }
-                _ => Poll::Ready(Ok(())),
+            if inner.mux.is_opening(stream.id) {
+                inner.sockets.entry(stream.id).or_default().write = Some(context.waker().clone());
+                return Poll::Pending;
             }
+            Poll::Ready(Ok(()))
         })
         .await?;
         Ok(stream)
@@ -175,19 +172,19 @@ impl Host {
     /// Resets every connection, and sends the resets before it returns: a program that is stopped leaves no peer waiting.
     pub fn abort_all(&self) {
         let mut inner = self.shared.lock();
-        inner.stack.abort_all();
+        inner.mux.abort_all();
         inner.turn(self.shared.now(), &self.shared.device, &mut vec![]);
     }
 
     /// The counters of the stack, and the packets that the device did not take.
     pub fn tally(&self) -> (StackTally, u64) {
         let inner = self.shared.lock();
-        (inner.stack.tally(), inner.unsent)
+        (inner.mux.tally(), inner.unsent)
     }
 
     fn stream(&self, inner: &mut Inner, id: SocketId) -> TcpStream {
         inner.sockets.insert(id, Wakers::default());
-        TcpStream { host: self.clone(), id, ends: inner.stack.ends(id).unwrap_or_default() }
+        TcpStream { host: self.clone(), id, ends: inner.mux.ends(id).unwrap_or_default() }
     }
 }
 
@@ -200,7 +197,7 @@ impl Listener {
         poll_fn(|context| {
             let mut inner = self.host.shared.lock();
             inner.check()?;
-            match inner.stack.accept(self.port) {
+            match inner.mux.accept(self.port) {
                 Some(id) => Poll::Ready(Ok(self.host.stream(&mut inner, id))),
                 None => {
                     inner.listeners.insert(self.port, Some(context.waker().clone()));
@@ -220,7 +217,7 @@ impl Listener {
 impl Drop for Listener {
     fn drop(&mut self) {
         let mut inner = self.host.shared.lock();
-        inner.stack.unlisten(self.port);
+        inner.mux.unlisten(self.port);
         inner.listeners.remove(&self.port);
         self.host.shared.wake.notify_one();
     }
@@ -237,9 +234,14 @@ impl TcpStream {
         socket_addr(self.ends.remote)
     }
 
+    /// Whether it is a pair of streams in a connection that others share.
+    pub fn is_shared(&self) -> bool {
+        self.host.shared.lock().mux.is_shared(self.id)
+    }
+
     /// A snapshot of the path, unless the connection is gone.
     pub fn path(&self) -> Option<PathReport> {
-        self.host.shared.lock().stack.path(self.id)
+        self.host.shared.lock().mux.path(self.id)
     }
 
     /// Closes the sending side, and waits until the peer has all that was written, and has closed its side.
@@ -247,18 +249,18 @@ impl TcpStream {
     /// # Errors
     /// If the connection breaks before, or the peer acknowledges nothing for `most`.
     pub async fn finish(&self, most: Duration) -> io::Result<()> {
-        self.host.shared.lock().stack.close(self.id);
+        self.host.shared.lock().mux.close(self.id);
         self.host.shared.wake.notify_one();
         let mut progress = (0, Instant::now());
         loop {
             {
-                let inner = self.host.shared.lock();
-                match (inner.stack.closed(self.id), inner.stack.state(self.id)) {
-                    (Some(CloseReason::Finished), _) | (None, Some(State::TimeWait)) => return Ok(()),
-                    (Some(reason), _) => return Err(io_error(SocketError::Closed(reason))),
-                    (None, _) => inner.check()?,
+                let mut inner = self.host.shared.lock();
+                match inner.mux.closed(self.id) {
+                    _ if inner.mux.is_finished(self.id) => return Ok(()),
+                    Some(reason) => return Err(io_error(SocketError::Closed(reason))),
+                    None => inner.check()?,
                 }
-                let acked = inner.stack.acked(self.id);
+                let acked = inner.mux.acked(self.id);
                 if acked != progress.0 {
                     progress = (acked, Instant::now());
                 }
@@ -272,7 +274,7 @@ impl TcpStream {
 
     /// Resets the connection.
     pub fn abort(&self) {
-        self.host.shared.lock().stack.abort(self.id);
+        self.host.shared.lock().mux.abort(self.id);
         self.host.shared.wake.notify_one();
     }
 }
@@ -280,7 +282,7 @@ impl TcpStream {
 impl Drop for TcpStream {
     fn drop(&mut self) {
         let mut inner = self.host.shared.lock();
-        inner.stack.release(self.id);
+        inner.mux.release(self.id);
         inner.sockets.remove(&self.id);
         self.host.shared.wake.notify_one();
     }
@@ -290,7 +292,7 @@ impl AsyncRead for TcpStream {
     fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let shared = &self.host.shared;
         let mut inner = shared.lock();
-        match inner.stack.read(self.id, buffer.remaining().try_into().unwrap_or(u32::MAX)).map_err(io_error)? {
+        match inner.mux.read(self.id, buffer.remaining().try_into().unwrap_or(u32::MAX)).map_err(io_error)? {
             Read::Data(data) => {
                 buffer.put_slice(&data);
                 shared.wake.notify_one();
@@ -315,7 +317,7 @@ impl AsyncWrite for TcpStream {
         let mut inner = shared.lock();
         let mut data = Bytes::copy_from_slice(&data[..data.len().min(WRITE_MAX)]);
         inner.check()?;
-        let taken = match inner.stack.write(self.id, &mut data) {
+        let taken = match inner.mux.write(self.id, &mut data) {
             Ok(taken) => taken,
             Err(SocketError::NotOpen) => return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())),
             Err(error) => return Poll::Ready(Err(io_error(error))),
@@ -333,7 +335,7 @@ impl AsyncWrite for TcpStream {
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.host.shared.lock().stack.close(self.id);
+        self.host.shared.lock().mux.close(self.id);
         self.host.shared.wake.notify_one();
         Poll::Ready(Ok(()))
     }
@@ -359,10 +361,10 @@ impl Inner {
 
     /// Sends what there is, and wakes whom it concerns. Returns the next deadline.
     fn turn(&mut self, now: Time, device: &AsyncDevice, out: &mut Vec<u8>) -> Time {
-        self.stack.handle_timeout(now);
+        self.mux.handle_timeout(now);
         loop {
             out.clear();
-            if !self.stack.poll_transmit(now, out) {
+            if !self.mux.poll_transmit(now, out) {
                 break;
             }
             // The network may lose any packet, and so may the device.
@@ -370,7 +372,7 @@ impl Inner {
                 self.unsent += 1;
             }
         }
-        while let Some(event) = self.stack.poll_event() {
+        while let Some(event) = self.mux.poll_event() {
             match event {
                 SocketEvent::Incoming(port) => wake(self.listeners.get_mut(&port)),
                 SocketEvent::Readable(id) => wake(self.sockets.get_mut(&id).map(|wakers| &mut wakers.read)),
@@ -381,7 +383,7 @@ impl Inner {
                 }
             }
         }
-        self.stack.poll_timeout()
+        self.mux.poll_timeout()
     }
 }
 
@@ -419,8 +421,9 @@ async fn drive(shared: Arc<Shared>) {
             let mut inner = shared.lock();
             let deadline = inner.turn(shared.now(), device, &mut out);
             if inner.is_over {
+                inner.mux.end();
                 let over_at = *over_at.get_or_insert_with(|| Instant::now() + LINGER);
-                if inner.stack.is_empty() || Instant::now() > over_at {
+                if inner.mux.is_empty() || Instant::now() > over_at {
                     return;
                 }
             }
@@ -441,7 +444,7 @@ async fn drive(shared: Arc<Shared>) {
                         Ok(len) => {
                             // Of its own: what the engine keeps of it holds no memory of others.
                             let packet = Bytes::copy_from_slice(&buffer[..len]);
-                            inner.stack.handle_packet(shared.now(), &packet);
+                            inner.mux.handle_packet(shared.now(), &packet);
                         }
                         Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                         Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -472,7 +475,7 @@ fn io_error(error: SocketError) -> io::Error {
             CloseReason::TimedOut | CloseReason::Stalled => io::ErrorKind::TimedOut,
             CloseReason::Aborted => io::ErrorKind::ConnectionAborted,
             CloseReason::Finished => io::ErrorKind::NotConnected,
-            CloseReason::Reset | CloseReason::GaveWay | CloseReason::FalseAcknowledgement => {
+            CloseReason::Reset | CloseReason::GaveWay | CloseReason::FalseAcknowledgement | CloseReason::Mangled => {
                 io::ErrorKind::ConnectionReset
             }
         },

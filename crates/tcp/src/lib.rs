@@ -5,7 +5,9 @@
 //!          |
 //!        Host                a task: TUN device, clock, wakers                     host     (Linux)
 //!          |
-//!        Stack               sockets by four-tuple, listeners, resets, ICMP        stack    (sans I/O)
+//!         Mux                streams of one connection that several share          mux      (sans I/O)
+//!          |
+//!        Stack               connections by four-tuple, listeners, resets, ICMP    stack    (sans I/O)
 //!          |
 //!   Connection<Bytes>        one connection                                        crates/proto
 //!          |
@@ -21,14 +23,18 @@ mod cookie;
 #[cfg(target_os = "linux")]
 mod host;
 mod key;
+mod mux;
 mod packet;
+mod parts;
 mod socket;
 mod stack;
+#[cfg(test)]
+mod testing;
 
 pub use anabranch_proto::{Config, ConfigError, KeepAlive};
 
 #[cfg(target_os = "linux")]
 pub use self::host::{Host, HostError, Listener, TcpStream};
+pub use self::mux::Mux;
 pub use self::packet::{Body, Notice, NoticeKind, Packet, Unfit};
 pub use self::socket::{Settings, SocketError, SocketEvent, SocketId, StackTally};
-pub use self::stack::Stack;

@@ -4,7 +4,7 @@
 
 use std::net::IpAddr;
 
-use anabranch_proto::wire::{self, Checksum, DecodeError, Ports, internet_checksum};
+use anabranch_proto::wire::{self, Checksum, Ports, internet_checksum};
 use anabranch_proto::{Address, EcnCodepoint, FourTuple, Segment, SeqNumber};
 use bytes::Bytes;
 use etherparse::{IpEcn, IpNumber, IpSlice, Ipv4Header, Ipv6Header};
@@ -23,8 +23,8 @@ pub struct Packet {
 /// What a packet carries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body {
-    /// A TCP segment.
-    Segment(Segment<Bytes>),
+    /// A TCP segment, as it arrived: its checksum may be wrong.
+    Segment(Bytes),
     /// An ICMP message about a segment of ours; its ends are those of that segment.
     Notice(Notice),
     /// An echo request: its ICMP message.
@@ -62,8 +62,6 @@ pub enum Unfit {
     Fragment,
     /// Neither TCP nor ICMP.
     OtherProtocol,
-    /// No TCP segment: the checksum is wrong, or an option does not end.
-    Segment(DecodeError),
     /// An ICMP message with a wrong checksum, or about nothing of ours.
     Icmp,
 }
@@ -90,10 +88,9 @@ impl Packet {
         let content = bytes.slice_ref(payload.payload);
         match payload.ip_number {
             IpNumber::TCP => {
-                let checksum = Checksum::of_path(ends);
-                let (ports, segment) = wire::decode(content, checksum).map_err(Unfit::Segment)?;
-                let tuple = with_ports(ends, ports.target, ports.source);
-                Ok(Self { tuple, ecn, body: Body::Segment(segment) })
+                let Some(&[a, b, c, d]) = content.first_chunk() else { return Err(Unfit::Malformed) };
+                let tuple = with_ports(ends, u16::from_be_bytes([c, d]), u16::from_be_bytes([a, b]));
+                Ok(Self { tuple, ecn, body: Body::Segment(content) })
             }
             IpNumber::ICMP if packet.ipv4().is_some() => icmp(ends, ecn, content, &V4),
             IpNumber::IPV6_ICMP if packet.ipv6().is_some() => icmp(ends, ecn, content, &V6),
@@ -102,19 +99,24 @@ impl Packet {
     }
 }
 
-/// Appends the IP packet of a segment; `id` is that of an IPv4 packet, which routers may fragment.
+/// Appends the IP packet of a segment; `id` is that of an IPv4 packet, which routers may fragment. With the initial number of its sender, the segment says its extent.
 pub(crate) fn write_segment(
     tuple: FourTuple,
     ecn: Option<EcnCodepoint>,
     id: u16,
     segment: &Segment<Bytes>,
+    initial: Option<SeqNumber>,
     out: &mut Vec<u8>,
 ) {
     let begin = out.len();
     // The length is known after the segment.
     out.resize(begin + header_len(tuple), 0);
     let at = out.len();
-    wire::encode(segment, Ports::of(tuple), Checksum::of_path(tuple), out);
+    let (ports, checksum) = (Ports::of(tuple), Checksum::of_path(tuple));
+    match initial {
+        Some(initial) => wire::encode_within(segment, ports, checksum, initial, out),
+        None => wire::encode(segment, ports, checksum, out),
+    }
     let len = out.len() - at;
     let header = Outer { protocol: IpNumber::TCP, ecn, id };
     write_header(tuple, &header, len, &mut out[begin..at]);

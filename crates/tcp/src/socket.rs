@@ -9,7 +9,8 @@ use anabranch_proto::{CloseReason, Config, ConfigError};
 pub struct Settings {
     /// The addresses of the host; packets to others are dropped.
     pub addresses: Vec<IpAddr>,
-    /// The settings of connections. They speak plain TCP: the number of streams counts as zero.
+    /// The settings of connections. With streams, what goes to the same port of a peer shares a connection where the peer has streams, too; with 0 each
+    /// has its own. The number of paths counts as one.
     pub connection: Config,
     /// The largest number of sockets.
     pub sockets_max: usize,
@@ -62,6 +63,10 @@ pub struct StackTally {
     pub packets: u64,
     /// Of these: no TCP segment or ICMP message, or none that is right.
     pub unfit: u64,
+    /// Parts of segments that a middlebox has split or joined.
+    pub parts: u64,
+    /// Segments of streams that a middlebox has taken the flag or the extent from.
+    pub mangled: u64,
     /// Of these: to an address that is not the host's.
     pub not_ours: u64,
     /// Resets for segments without a connection.

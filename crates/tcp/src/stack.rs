@@ -1,4 +1,4 @@
-//! The sockets of a host, without a clock, a device or a thread.
+//! The connections of a host, without a clock, a device or a thread.
 //!
 //! ```text
 //! packet ──> malformed, not ours                     counted
@@ -16,9 +16,10 @@ mod listener;
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
+use anabranch_proto::wire::{self, Checksum};
 use anabranch_proto::{
     Address, CloseReason, Config, ConfigError, Connection, EcnCodepoint, Event, Flags, FourTuple, PathId, PathReport,
-    Read, Segment, SeqNumber, Sid, State, Transmit,
+    Read, Segment, SeqNumber, Sid, State, Streams, Transmit,
 };
 use anabranch_units::{Span, Time};
 use bytes::Bytes;
@@ -26,11 +27,12 @@ use bytes::Bytes;
 use self::listener::Listener;
 use crate::key::StackKey;
 use crate::packet::{self, Body, Notice, NoticeKind, Packet, Unfit};
-use crate::socket::{Settings, SocketError, SocketEvent, SocketId, StackTally};
+use crate::parts::{Part, Parts};
+use crate::socket::{Settings, SocketError, SocketId, StackTally};
 
-/// The sockets of a host.
+/// The connections of a host.
 #[derive(Debug)]
-pub struct Stack {
+pub(crate) struct Stack {
     settings: Settings,
     /// The addresses of the host, as the engine has them.
     addresses: Vec<u128>,
@@ -48,7 +50,7 @@ pub struct Stack {
     /// Sockets that the application has let go of, the oldest first; some are gone.
     released: VecDeque<SocketId>,
     answers: VecDeque<Answer>,
-    events: VecDeque<SocketEvent>,
+    events: VecDeque<StackEvent>,
     tally: StackTally,
 }
 
@@ -67,16 +69,41 @@ struct Socket {
     timer: Time,
     /// Why it is over.
     closed: Option<CloseReason>,
-    /// An ICMP message has said that the port is closed.
-    is_port_closed: bool,
+    /// Why this end has given it up, if it was not the application.
+    fate: Option<CloseReason>,
     /// The application has let go of it.
     is_released: bool,
     /// The peer has closed, and the application has read all.
     is_ended: bool,
+    /// Streams in each direction, once that is agreed; none with plain TCP.
+    streams: Option<u16>,
+    /// Parts of segments, if they say their extent.
+    parts: Option<Box<Parts>>,
     /// When it is given up: a handshake that does not end, or a socket that was let go of and makes no progress.
     deadline: Time,
     /// What was acknowledged when that was set.
     acked: u64,
+}
+
+/// Something that happened to a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StackEvent {
+    /// One waits to be accepted at this port.
+    Incoming(u16),
+    /// The handshake is over; with streams or without.
+    Established(SocketId, Option<u16>),
+    /// There is something to read, which may be the end.
+    Readable(SocketId, Sid),
+    /// There is room again after a write that was not taken whole.
+    Writable(SocketId, Sid),
+    /// The peer has all of a stream, or its reset.
+    Finished(SocketId, Sid),
+    /// The peer has refused the rest of a stream, for this reason.
+    Stopped(SocketId, Sid, u16),
+    /// The peer of a connection with streams begins none any more.
+    PeerClosed(SocketId),
+    /// The connection is over.
+    Closed(SocketId, CloseReason),
 }
 
 #[derive(Debug)]
@@ -90,9 +117,9 @@ impl Stack {
     ///
     /// # Errors
     /// If the settings of connections are invalid.
-    pub fn new(mut settings: Settings, seed: [u8; 32]) -> Result<Self, ConfigError> {
-        settings.connection.streams = 0;
-        settings.connection.paths_max = 1;
+    pub(crate) fn new(mut settings: Settings, seed: [u8; 32]) -> Result<Self, ConfigError> {
+        let connection = &mut settings.connection;
+        (connection.paths_max, connection.stream_offers, connection.extents) = (1, 1, true);
         settings.connection.check()?;
         let key = StackKey::new(seed);
         Ok(Self {
@@ -113,11 +140,17 @@ impl Stack {
         })
     }
 
-    /// Opens a connection from an address of the host; with port 0 from a free port.
+    /// Opens a connection from an address of the host; with port 0 from a free port. It asks for so many streams.
     ///
     /// # Errors
     /// If the address is not the host's, or the port or the number of sockets does not allow it.
-    pub fn connect(&mut self, now: Time, mut local: Address, remote: Address) -> Result<SocketId, SocketError> {
+    pub(crate) fn connect(
+        &mut self,
+        now: Time,
+        mut local: Address,
+        remote: Address,
+        streams: u16,
+    ) -> Result<SocketId, SocketError> {
         let is_own = |end: Address| self.addresses.contains(&end.address);
         if !is_own(local) || is_own(remote) || local.is_ipv4() != remote.is_ipv4() {
             return Err(SocketError::NotOurs);
@@ -134,7 +167,7 @@ impl Stack {
         }
         let initial = self.key.initial(now, tuple);
         let secret = self.key.secret(tuple, self.next, initial);
-        let config = self.config(tuple);
+        let config = Config { streams, ..self.config(tuple) };
         let connection = Connection::connect(now, config, tuple, secret).map_err(SocketError::Config)?;
         Ok(self.insert(now, connection, tuple, initial, None, None))
     }
@@ -188,9 +221,11 @@ impl Stack {
             is_busy: false,
             timer: Time::NEVER,
             closed: None,
-            is_port_closed: false,
+            fate: None,
             is_released: false,
             is_ended: false,
+            streams: None,
+            parts: None,
             deadline: if listener.is_some() { now + HALF_OPEN_LIFE } else { Time::NEVER },
             acked: 0,
         };
@@ -204,7 +239,7 @@ impl Stack {
     }
 
     /// Handles an IP packet.
-    pub fn handle_packet(&mut self, now: Time, bytes: &Bytes) {
+    pub(crate) fn handle_packet(&mut self, now: Time, bytes: &Bytes) {
         self.tally.packets += 1;
         match Packet::read(bytes) {
             Ok(Packet { tuple, ecn, body }) => {
@@ -214,15 +249,52 @@ impl Stack {
                     return;
                 }
                 match body {
-                    Body::Segment(segment) if tuple.remote.port > 0 => self.handle_segment(now, tuple, ecn, segment),
-                    Body::Segment(_) => self.tally.unfit += 1,
+                    Body::Segment(segment) => self.handle_bytes(now, tuple, ecn, segment),
                     Body::Notice(notice) => self.handle_notice(tuple, notice),
                     Body::Ping(message) => self.answer(Answer::Pong(tuple, message)),
                 }
             }
-            Err(Unfit::Fragment | Unfit::Malformed | Unfit::OtherProtocol | Unfit::Segment(_) | Unfit::Icmp) => {
+            Err(Unfit::Fragment | Unfit::Malformed | Unfit::OtherProtocol | Unfit::Icmp) => {
                 self.tally.unfit += 1;
             }
+        }
+    }
+
+    /// Handles an encoded segment, which may be a part of one that was sent.
+    fn handle_bytes(&mut self, now: Time, tuple: FourTuple, ecn: Option<EcnCodepoint>, bytes: Bytes) {
+        let checksum = Checksum::of_path(tuple.reversed());
+        let socket = self.by_tuple.get(&tuple).and_then(|id| self.sockets.get_mut(id));
+        let parts = socket.and_then(|socket| socket.parts(&bytes));
+        let bytes = match parts {
+            Some((expected, parts)) => match parts.take(bytes, checksum, expected) {
+                Part::Whole(bytes) => bytes,
+                Part::Kept => {
+                    self.tally.parts += 1;
+                    return;
+                }
+                Part::Mangled { is_hopeless } => {
+                    self.tally.mangled += 1;
+                    if is_hopeless {
+                        self.give_up_mangled(tuple);
+                    }
+                    return;
+                }
+            },
+            None => bytes,
+        };
+        match wire::decode(bytes, checksum) {
+            Ok((_, segment)) if tuple.remote.port > 0 => self.handle_segment(now, tuple, ecn, segment),
+            Ok(_) | Err(_) => self.tally.unfit += 1,
+        }
+    }
+
+    /// A middlebox takes from segments what streams need.
+    fn give_up_mangled(&mut self, tuple: FourTuple) {
+        let Some(&id) = self.by_tuple.get(&tuple) else { return };
+        if let Some(socket) = self.sockets.get_mut(&id) {
+            socket.fate = Some(CloseReason::Mangled);
+            socket.connection.abort();
+            self.touch(id);
         }
     }
 
@@ -238,6 +310,7 @@ impl Stack {
                 let is_taken = before == State::SynSent && socket.connection.state() != State::SynSent;
                 if is_syn && is_taken {
                     socket.peer_initial = Some(seq);
+                    socket.parts = socket.connection.extents().map(|(_, theirs)| Box::new(Parts::new(theirs)));
                 }
                 return self.touch(id);
             }
@@ -270,7 +343,7 @@ impl Stack {
         self.tally.notices += 1;
         match kind {
             NoticeKind::PortUnreachable if connection.state() == State::SynSent => {
-                socket.is_port_closed = true;
+                socket.fate = Some(CloseReason::PortClosed);
                 connection.abort();
                 self.touch(id);
             }
@@ -298,11 +371,11 @@ impl Stack {
         self.answers.push_back(answer);
     }
 
-    /// Reads at most `most` bytes.
+    /// Reads at most `most` bytes of a connection in plain TCP.
     ///
     /// # Errors
     /// If there is no such socket, or its connection has ended other than by a close of the peer.
-    pub fn read(&mut self, id: SocketId, most: u32) -> Result<Read<Bytes>, SocketError> {
+    pub(crate) fn read(&mut self, id: SocketId, most: u32) -> Result<Read<Bytes>, SocketError> {
         let socket = self.sockets.get_mut(&id).ok_or(SocketError::NoSuchSocket)?;
         let read = socket.connection.streams().read(Sid::PLAIN, most);
         let closed = socket.closed;
@@ -321,32 +394,53 @@ impl Stack {
         }
     }
 
-    /// Takes as much of `data` as there is room for, and returns the number of bytes.
+    /// Takes as much of `data` as a stream has room for, which is [`Sid::PLAIN`] in plain TCP. Returns the number of bytes.
     ///
     /// # Errors
     /// If there is no such socket, or it is not open for writing.
-    pub fn write(&mut self, id: SocketId, data: &mut Bytes) -> Result<u32, SocketError> {
+    pub(crate) fn write(&mut self, id: SocketId, sid: Sid, data: &mut Bytes) -> Result<u32, SocketError> {
         let socket = self.sockets.get_mut(&id).ok_or(SocketError::NoSuchSocket)?;
         if let Some(reason) = socket.closed {
             return Err(SocketError::Closed(reason));
         }
-        let taken = socket.connection.streams().write(Sid::PLAIN, data).map_err(|_| SocketError::NotOpen)?;
+        let taken = socket.connection.streams().write(sid, data).map_err(|_| SocketError::NotOpen)?;
         self.touch(id);
         Ok(taken)
     }
 
+    /// The streams of a connection, whose events follow.
+    pub(crate) fn streams(&mut self, id: SocketId) -> Option<Streams<'_, Bytes>> {
+        self.touch(id);
+        self.sockets.get_mut(&id).map(|socket| socket.connection.streams())
+    }
+
+    /// Whether a SYN that asked for streams had no answer.
+    pub(crate) fn has_withdrawn_offer(&self, id: SocketId) -> bool {
+        self.sockets.get(&id).is_some_and(|socket| socket.connection.has_withdrawn_offer())
+    }
+
+    /// Streams in each direction; `None` in plain TCP.
+    pub(crate) fn stream_count(&self, id: SocketId) -> Option<u16> {
+        self.sockets.get(&id).and_then(|socket| socket.streams)
+    }
+
+    /// The settings.
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
     /// Closes the sending side after what was written.
-    pub fn close(&mut self, id: SocketId) {
+    pub(crate) fn close(&mut self, id: SocketId) {
         self.command(id, Connection::close);
     }
 
     /// Ends the connection with a reset.
-    pub fn abort(&mut self, id: SocketId) {
+    pub(crate) fn abort(&mut self, id: SocketId) {
         self.command(id, Connection::abort);
     }
 
     /// Ends every connection with a reset.
-    pub fn abort_all(&mut self) {
+    pub(crate) fn abort_all(&mut self) {
         let ids: BTreeSet<_> = self.sockets.keys().copied().collect();
         for id in ids {
             self.abort(id);
@@ -362,7 +456,7 @@ impl Stack {
 
     /// The application lets go of a socket. What was written is still sent; data that nobody has read or that arrives from now on resets the connection,
     /// so that the peer knows ([rfc-2525] sec. 2.17).
-    pub fn release(&mut self, id: SocketId) {
+    pub(crate) fn release(&mut self, id: SocketId) {
         let Some(socket) = self.sockets.get_mut(&id) else { return };
         if socket.closed.is_some() {
             return self.remove(id);
@@ -379,57 +473,57 @@ impl Stack {
     }
 
     /// Bytes that the peer has acknowledged, the SYN included.
-    pub fn acked(&self, id: SocketId) -> u64 {
+    pub(crate) fn acked(&self, id: SocketId) -> u64 {
         self.sockets.get(&id).map_or(0, |socket| socket.connection.acked())
     }
 
     /// A snapshot of a socket's path.
-    pub fn path(&self, id: SocketId) -> Option<PathReport> {
+    pub(crate) fn path(&self, id: SocketId) -> Option<PathReport> {
         self.sockets.get(&id)?.connection.path(PathId::FIRST)
     }
 
     /// The ends of a socket.
-    pub fn ends(&self, id: SocketId) -> Option<FourTuple> {
+    pub(crate) fn ends(&self, id: SocketId) -> Option<FourTuple> {
         self.sockets.get(&id).map(|socket| socket.tuple)
     }
 
     /// The state of a socket's connection.
-    pub fn state(&self, id: SocketId) -> Option<State> {
+    pub(crate) fn state(&self, id: SocketId) -> Option<State> {
         self.sockets.get(&id).map(|socket| socket.connection.state())
     }
 
     /// Why a socket's connection is over; `None` if it is not.
-    pub fn closed(&self, id: SocketId) -> Option<CloseReason> {
+    pub(crate) fn closed(&self, id: SocketId) -> Option<CloseReason> {
         self.sockets.get(&id).and_then(|socket| socket.closed)
     }
 
     /// The number of sockets.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.sockets.len()
     }
 
     /// Whether there are no sockets.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.sockets.is_empty()
     }
 
     /// The counters since the stack was made.
-    pub fn tally(&self) -> StackTally {
+    pub(crate) fn tally(&self) -> StackTally {
         self.tally
     }
 
     /// The next event.
-    pub fn poll_event(&mut self) -> Option<SocketEvent> {
+    pub(crate) fn poll_event(&mut self) -> Option<StackEvent> {
         self.events.pop_front()
     }
 
     /// When to call [`Stack::handle_timeout`]; [`Time::NEVER`] if there is no deadline.
-    pub fn poll_timeout(&self) -> Time {
+    pub(crate) fn poll_timeout(&self) -> Time {
         self.timers.first().map_or(Time::NEVER, |&(time, _)| time)
     }
 
     /// Handles the timeouts until now.
-    pub fn handle_timeout(&mut self, now: Time) {
+    pub(crate) fn handle_timeout(&mut self, now: Time) {
         while let Some(&(time, id)) = self.timers.first().filter(|(time, _)| *time <= now) {
             self.timers.remove(&(time, id));
             if let Some(socket) = self.sockets.get_mut(&id) {
@@ -451,10 +545,10 @@ impl Stack {
     }
 
     /// Appends the next IP packet to `out`; false if there is none now.
-    pub fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> bool {
+    pub(crate) fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> bool {
         match self.answers.pop_front() {
             Some(Answer::Segment(tuple, segment)) => {
-                packet::write_segment(tuple, None, self.number(tuple), &segment, out);
+                packet::write_segment(tuple, None, self.number(tuple), &segment, None, out);
                 return true;
             }
             Some(Answer::Pong(tuple, ping)) => {
@@ -475,7 +569,8 @@ impl Stack {
                     segment.header.flags = segment.header.flags | Flags::PSH;
                 }
                 let number = next_number(&mut self.packets, socket.class, tuple);
-                packet::write_segment(tuple, ecn, number, &segment, out);
+                let initial = socket.parts.is_some().then_some(socket.initial);
+                packet::write_segment(tuple, ecn, number, &segment, initial, out);
                 // The others' turn.
                 self.busy.rotate_left(1);
                 return true;
@@ -506,27 +601,33 @@ impl Stack {
         let Some(socket) = self.sockets.get_mut(&id) else { return };
         while let Some(event) = socket.connection.poll_event() {
             match event {
-                Event::Established { .. } => match socket.listener {
+                Event::Established { streams } => match socket.listener {
                     Some(port) => {
+                        socket.agree(streams);
                         socket.deadline = Time::NEVER;
                         if let Some(listener) = self.listeners.get_mut(&port) {
                             listener.half_open -= 1;
                             listener.ready.push_back(id);
                         }
-                        self.events.push_back(SocketEvent::Incoming(port));
+                        self.events.push_back(StackEvent::Incoming(port));
                     }
-                    None => self.events.push_back(SocketEvent::Established(id)),
+                    None => {
+                        socket.agree(streams);
+                        self.events.push_back(StackEvent::Established(id, streams));
+                    }
                 },
-                Event::Readable(_) | Event::PeerClosed => self.events.push_back(SocketEvent::Readable(id)),
-                Event::Writable(_) => self.events.push_back(SocketEvent::Writable(id)),
+                Event::PeerClosed if socket.streams.is_some() => self.events.push_back(StackEvent::PeerClosed(id)),
+                Event::PeerClosed => self.events.push_back(StackEvent::Readable(id, Sid::PLAIN)),
+                Event::Readable(sid) => self.events.push_back(StackEvent::Readable(id, sid)),
+                Event::Writable(sid) => self.events.push_back(StackEvent::Writable(id, sid)),
+                Event::Finished(sid) => self.events.push_back(StackEvent::Finished(id, sid)),
+                Event::Stopped { sid, code } => self.events.push_back(StackEvent::Stopped(id, sid, code)),
                 Event::Closed(reason) => {
-                    let reason = if socket.is_port_closed { CloseReason::PortClosed } else { reason };
+                    let reason = socket.fate.unwrap_or(reason);
                     socket.closed.get_or_insert(reason);
-                    self.events.push_back(SocketEvent::Closed(id, reason));
+                    self.events.push_back(StackEvent::Closed(id, reason));
                 }
-                Event::Finished(_)
-                | Event::Stopped { .. }
-                | Event::PathValidated(_)
+                Event::PathValidated(_)
                 | Event::PathFailed(_)
                 | Event::PathRestored(_)
                 | Event::PathGone(_)
@@ -548,7 +649,7 @@ impl Stack {
                 self.timers.insert((timer, id));
             }
         }
-        let is_unread = socket.is_released && has_data(&mut socket.connection);
+        let is_unread = socket.is_released && socket.streams.is_none() && has_data(&mut socket.connection);
         if socket.closed.is_some() {
             if self.by_tuple.get(&socket.tuple) == Some(&id) {
                 self.by_tuple.remove(&socket.tuple);
@@ -595,13 +696,33 @@ impl Stack {
 }
 
 impl Socket {
+    /// The handshake is over.
+    fn agree(&mut self, streams: Option<u16>) {
+        self.streams = streams;
+        if self.connection.extents().is_none() {
+            self.parts = None;
+        }
+    }
+
+    /// Where this encoded segment is made whole, and the number that is expected next. Until the handshake is over, only the flag says that the peer has
+    /// seen the grant of streams.
+    fn parts(&mut self, segment: &[u8]) -> Option<(SeqNumber, &mut Parts)> {
+        let expected = self.expected()?;
+        let may_be_plain = self.connection.state() == State::SynReceived && !wire::flags(segment).contains(Flags::MSE);
+        self.parts.as_deref_mut().filter(|_| !may_be_plain).map(|parts| (expected, parts))
+    }
+
+    /// The number that is expected next, once the peer's first is known.
+    fn expected(&self) -> Option<SeqNumber> {
+        self.peer_initial.map(|initial| initial.plus(self.connection.received()))
+    }
+
     /// Whether the segment begins a connection that succeeds this one in TIME-WAIT: a SYN beyond all that the peer has sent ([rfc-9293] sec. 3.6.1).
     fn is_succeeded_by(&self, segment: &Segment<Bytes>) -> bool {
         let is_syn = segment.has(Flags::SYN) && !segment.has(Flags::ACK) && !segment.has(Flags::RST);
-        let last = self.peer_initial.map(|initial| initial.plus(self.connection.received()));
         is_syn
             && self.connection.state() == State::TimeWait
-            && last.is_some_and(|last| last.is_before(segment.header.seq))
+            && self.expected().is_some_and(|last| last.is_before(segment.header.seq))
     }
 }
 

@@ -71,6 +71,22 @@ fn sysctl(name: &str, value: &str) {
     std::fs::write(format!("/proc/sys/net/ipv4/{name}"), value).unwrap();
 }
 
+/// A second device and the address of a host of ours behind it.
+const FAR_DEVICE: &str = "tcp1";
+const FAR: &str = "10.98.0.2";
+
+/// A host behind a device of its own: what goes from the other one to it is forwarded by the kernel.
+fn far_host() -> Host {
+    let mut connection = Config::new(Law::default_for(registry::find("anabranch").unwrap()));
+    (connection.time_wait, connection.timestamps) = (Span::from_secs(1), true);
+    let settings = Settings { addresses: vec![FAR.parse().unwrap()], connection, sockets_max: 4000, backlog: 128 };
+    let host = Host::open(FAR_DEVICE, settings, [8; 32]).unwrap();
+    ip(&format!("address add 10.98.0.1/24 dev {FAR_DEVICE}"));
+    ip(&format!("link set {FAR_DEVICE} up txqueuelen 5000"));
+    sysctl("ip_forward", "1");
+    host
+}
+
 /// A host behind the device; the kernel's addresses are on it.
 fn host(set: impl FnOnce(&mut Config)) -> Host {
     let mut connection = Config::new(Law::default_for(registry::find("anabranch").unwrap()));
@@ -103,8 +119,8 @@ fn remote(address: &str, port: u16) -> SocketAddr {
 }
 
 /// Accepts connections, and sends back what arrives until the end.
-fn serve_echo(host: &Host) -> tokio::task::JoinHandle<()> {
-    let mut listener = host.listen(PORT).unwrap();
+fn serve_echo(host: &Host, port: u16) -> tokio::task::JoinHandle<()> {
+    let mut listener = host.listen(port).unwrap();
     tokio::spawn(async move {
         loop {
             let Ok(stream) = listener.accept().await else { return };
@@ -153,7 +169,7 @@ fn kernel_client_gets_every_byte_back() {
     let _guard = runtime.enter();
     for ours in [false, true] {
         let host = host(|config| config.timestamps = ours);
-        let server = serve_echo(&host);
+        let server = serve_echo(&host, PORT);
         let data = content(3 << 20);
         for features in FEATURES {
             set_features(features);
@@ -211,7 +227,7 @@ fn every_byte_arrives_with_five_percent_lost() {
     let runtime = runtime();
     let _guard = runtime.enter();
     let host = host(|_| {});
-    _ = serve_echo(&host);
+    _ = serve_echo(&host, PORT);
     let drop = |from: &str| format!("{from}ifname \"{DEVICE}\" numgen random mod 20 0 drop\n");
     if !nft(&table(&drop("i"), &drop("o"))) {
         return;
@@ -232,7 +248,7 @@ fn every_byte_arrives_without_options() {
     let runtime = runtime();
     let _guard = runtime.enter();
     let host = host(|config| config.timestamps = true);
-    _ = serve_echo(&host);
+    _ = serve_echo(&host, PORT);
     let data = content(1 << 20);
     for options in [&["timestamp"][..], &["sack-perm"], &["window"], &["maxseg"], &["timestamp", "sack-perm", "window"]]
     {
@@ -245,6 +261,62 @@ fn every_byte_arrives_without_options() {
     }
 }
 
+/// Between two of ours, connections share one where the path lets streams pass, and have their own where a middlebox does not: every byte comes back.
+#[test]
+fn two_of_ours_share_a_connection_or_fall_back() {
+    if !is_inside("two_of_ours_share_a_connection_or_fall_back") {
+        return;
+    }
+    let runtime = runtime();
+    let _guard = runtime.enter();
+    // What a middlebox does; whether connections share one. A lost SYN leads to plain TCP, too.
+    let middleboxes = [
+        ("", true),
+        ("tcp flags & syn != 0 accept\nnumgen random mod 20 0 drop\n", true),
+        ("reset tcp option 253\n", false),
+        ("@th,100,4 set 0\n", false),
+        ("tcp flags syn tcp option 253 exists drop\n", false),
+        ("oifname tcp1 reset tcp option 253\n", false),
+        ("oifname tcp0 reset tcp option 253\n", false),
+        ("oifname tcp0 @th,100,4 set 0\n", false),
+        ("oifname tcp0 tcp flags syn tcp option 253 exists drop\n", false),
+    ];
+    let (near, far) = (host(|config| config.timestamps = true), far_host());
+    for (case, (rules, is_shared)) in middleboxes.into_iter().enumerate() {
+        // A host remembers peers without streams, so each has a port.
+        let port = PORT + case as u16;
+        _ = serve_echo(&far, port);
+        if !nft(&format!("table inet box {{\nchain forward {{\ntype filter hook forward priority 0\n{rules}}}\n}}\n")) {
+            return;
+        }
+        let data = content(1 << 20);
+        runtime.block_on(async {
+            let mut tasks = tokio::task::JoinSet::new();
+            for number in 0..4 {
+                let (near, data) = (near.clone(), data.clone());
+                tasks.spawn(async move {
+                    let stream = near.connect(V4[1].parse().unwrap(), remote(FAR, port)).await.unwrap();
+                    assert_eq!(stream.is_shared(), is_shared, "{rules}");
+                    let (mut from, mut to) = tokio::io::split(stream);
+                    let told = data[number..].to_vec();
+                    let writer = tokio::spawn(async move {
+                        to.write_all(&told).await.unwrap();
+                        to.shutdown().await.unwrap();
+                    });
+                    let mut back = vec![];
+                    from.read_to_end(&mut back).await.unwrap();
+                    writer.await.unwrap();
+                    assert!(back == data[number..], "{rules}");
+                });
+            }
+            while let Some(done) = tasks.join_next().await {
+                done.unwrap();
+            }
+        });
+        assert!(nft("delete table inet box\n"));
+    }
+}
+
 #[test]
 fn thousand_connections_at_once_are_served() {
     if !is_inside("thousand_connections_at_once_are_served") {
@@ -253,7 +325,7 @@ fn thousand_connections_at_once_are_served() {
     let runtime = runtime();
     let _guard = runtime.enter();
     let host = host(|_| {});
-    _ = serve_echo(&host);
+    _ = serve_echo(&host, PORT);
     let kernel = runtime.spawn(async {
         let mut tasks = tokio::task::JoinSet::new();
         for number in 0..1000_u32 {

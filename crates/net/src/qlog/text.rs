@@ -237,7 +237,7 @@ fn closed(reason: CloseReason) -> &'static str {
         CloseReason::PortClosed => r#"{"trigger":"error"}"#,
         CloseReason::TimedOut => r#"{"trigger":"idle_timeout"}"#,
         CloseReason::Stalled => r#"{"trigger":"error"}"#,
-        CloseReason::FalseAcknowledgement => r#"{"owner":"local","trigger":"error"}"#,
+        CloseReason::FalseAcknowledgement | CloseReason::Mangled => r#"{"owner":"local","trigger":"error"}"#,
     }
 }
 

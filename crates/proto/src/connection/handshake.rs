@@ -96,7 +96,7 @@ impl Handshake {
     }
 
     /// Whether the SYN, counted as sent, asks for plain TCP because earlier ones that asked for streams had no answer.
-    fn has_withdrawn(&self, config: &Config) -> bool {
+    pub(super) fn has_withdrawn(&self, config: &Config) -> bool {
         self.transmissions > config.stream_offers
     }
 

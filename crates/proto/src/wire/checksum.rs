@@ -26,7 +26,7 @@ impl Checksum {
     }
 
     /// The checksum of a segment whose field is zero; `None` if the field stays zero.
-    pub(super) fn of(self, segment: &[u8]) -> Option<u16> {
+    pub fn of(self, segment: &[u8]) -> Option<u16> {
         let (addresses, rest) = match &self {
             Self::None => return None,
             // Zero, the protocol, and the length in 16 bits. IPv6 has 32 bits for protocol and length each, with the same sum.
@@ -37,7 +37,7 @@ impl Checksum {
     }
 
     /// Whether the checksum is right.
-    pub(super) fn is_right(self, segment: &[u8]) -> bool {
+    pub fn is_right(self, segment: &[u8]) -> bool {
         // If the sum includes the checksum, it is zero.
         self.of(segment).is_none_or(|sum| sum == 0)
     }

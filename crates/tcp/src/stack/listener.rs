@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use anabranch_proto::{Connection, Content, Flags, FourTuple, Header, Options, Segment, SeqNumber, Transmit};
+use anabranch_proto::{Connection, Content, Features, Flags, FourTuple, Header, Options, Segment, SeqNumber, Transmit};
 use anabranch_units::{Span, Time};
 use bytes::Bytes;
 
 use super::{Answer, Stack};
 use crate::cookie;
+use crate::parts::Parts;
 use crate::socket::{SocketError, SocketId};
 
 #[derive(Debug, Default)]
@@ -25,7 +26,7 @@ impl Stack {
     ///
     /// # Errors
     /// If the port has a listener.
-    pub fn listen(&mut self, port: u16) -> Result<(), SocketError> {
+    pub(crate) fn listen(&mut self, port: u16) -> Result<(), SocketError> {
         if self.listeners.contains_key(&port) {
             return Err(SocketError::PortInUse);
         }
@@ -34,7 +35,7 @@ impl Stack {
     }
 
     /// Ends a listener. Connections that nobody has accepted are reset.
-    pub fn unlisten(&mut self, port: u16) {
+    pub(crate) fn unlisten(&mut self, port: u16) {
         if self.listeners.remove(&port).is_none() {
             return;
         }
@@ -50,7 +51,7 @@ impl Stack {
     }
 
     /// A connection that waits at a port.
-    pub fn accept(&mut self, port: u16) -> Option<SocketId> {
+    pub(crate) fn accept(&mut self, port: u16) -> Option<SocketId> {
         let listener = self.listeners.get_mut(&port)?;
         let id = listener.ready.pop_front()?;
         if let Some(socket) = self.sockets.get_mut(&id) {
@@ -78,8 +79,14 @@ impl Stack {
         let secret = self.key.secret(tuple, self.next, initial);
         let config = self.config(tuple);
         let Ok(mut connection) = Connection::listen(now, config, tuple, secret) else { return };
+        let features = segment.options.handshake().multistream.map_or(Features::default(), |offer| offer.features);
         connection.handle_segment(now, tuple, segment);
-        self.insert(now, connection, tuple, initial, Some(peer), Some(tuple.local.port));
+        let id = self.insert(now, connection, tuple, initial, Some(peer), Some(tuple.local.port));
+        if features.contains(Features::EXTENTS)
+            && let Some(socket) = self.sockets.get_mut(&id)
+        {
+            socket.parts = Some(Box::new(Parts::new(peer)));
+        }
     }
 
     /// Answers a SYN as a connection would, which is forgotten at once.

@@ -1,99 +1,23 @@
 //! Two stacks back to back, and a stack against strangers.
 
-use anabranch_cc::{Settings as Law, registry};
 use anabranch_proto::{AcknowledgementOptions, Content, HandshakeOptions, Header, Options, wire};
-use anabranch_units::Span;
 use proptest::prelude::*;
 
 use super::*;
 use crate::packet::write_segment;
-
-const HERE: u128 = 0xffff_0a00_0001;
-const THERE: u128 = 0xffff_0a00_0002;
-const STRANGER: u128 = 0xffff_0a00_0003;
-const PORT: u16 = 80;
-
-fn end(address: u128, port: u16) -> Address {
-    Address { address, port }
-}
+use crate::testing::{HERE, PORT, STRANGER, THERE, World, content, end, settings};
 
 fn stack(address: u128, backlog: usize) -> Stack {
-    let law = Law::default_for(registry::find("reno").unwrap());
-    let connection = Config { time_wait: Span::from_secs(60), ..Config::new(law) };
-    let settings = Settings {
-        addresses: vec![std::net::Ipv6Addr::from_bits(address).to_canonical()],
-        connection,
-        sockets_max: 2000,
-        backlog,
-    };
-    Stack::new(settings, [address as u8; 32]).unwrap()
+    Stack::new(settings(address, backlog, 0), [address as u8; 32]).unwrap()
 }
 
-/// Two hosts and a network of 10 ms one way that loses each `loses`-th packet; none if it is zero.
-struct World {
-    now: Time,
-    hosts: [Stack; 2],
-    events: [Vec<SocketEvent>; 2],
-    flying: VecDeque<(Time, usize, Bytes)>,
-    loses: u64,
-    sent: u64,
-    /// One way.
-    delay: Span,
-}
-
-impl World {
+impl World<Stack> {
     fn new(backlog: usize) -> Self {
-        let hosts = [stack(HERE, backlog), stack(THERE, backlog)];
-        Self {
-            now: Time::ZERO + Span::from_secs(100),
-            hosts,
-            events: [vec![], vec![]],
-            flying: VecDeque::new(),
-            loses: 0,
-            sent: 0,
-            delay: Span::from_millis(10),
-        }
-    }
-
-    fn flush(&mut self) {
-        for host in 0..2 {
-            loop {
-                let mut out = vec![];
-                if !self.hosts[host].poll_transmit(self.now, &mut out) {
-                    break;
-                }
-                self.sent += 1;
-                if self.loses == 0 || !self.sent.is_multiple_of(self.loses) {
-                    self.flying.push_back((self.now + self.delay, 1 - host, out.into()));
-                }
-            }
-            while let Some(event) = self.hosts[host].poll_event() {
-                self.events[host].push(event);
-            }
-        }
-    }
-
-    fn run(&mut self, span: Span) {
-        let until = self.now + span;
-        loop {
-            self.flush();
-            let arrival = self.flying.front().map_or(Time::NEVER, |packet| packet.0);
-            let timer = self.hosts.iter().map(Stack::poll_timeout).min().unwrap();
-            self.now = arrival.min(timer).max(self.now);
-            if self.now > until {
-                self.now = until;
-                return;
-            }
-            if arrival <= self.now {
-                let (_, host, packet) = self.flying.pop_front().unwrap();
-                self.hosts[host].handle_packet(self.now, &packet);
-            }
-            self.hosts.iter_mut().for_each(|host| host.handle_timeout(self.now));
-        }
+        Self::of([HERE, THERE].map(|address| settings(address, backlog, 0)))
     }
 
     fn connect(&mut self) -> SocketId {
-        self.hosts[0].connect(self.now, end(HERE, 0), end(THERE, PORT)).unwrap()
+        self.hosts[0].connect(self.now, end(HERE, 0), end(THERE, PORT), 0).unwrap()
     }
 
     /// Connects, and returns both ends.
@@ -105,11 +29,11 @@ impl World {
 }
 
 /// Sends `data` from one end and reads it at the other.
-fn transfer(world: &mut World, from: (usize, SocketId), to: (usize, SocketId), data: &Bytes) -> Vec<u8> {
+fn transfer(world: &mut World<Stack>, from: (usize, SocketId), to: (usize, SocketId), data: &Bytes) -> Vec<u8> {
     let (mut rest, mut got) = (data.clone(), vec![]);
     for _ in 0..20_000 {
         if !rest.is_empty() {
-            world.hosts[from.0].write(from.1, &mut rest).unwrap();
+            world.hosts[from.0].write(from.1, Sid::PLAIN, &mut rest).unwrap();
             if rest.is_empty() {
                 world.hosts[from.0].close(from.1);
             }
@@ -125,10 +49,6 @@ fn transfer(world: &mut World, from: (usize, SocketId), to: (usize, SocketId), d
         }
     }
     panic!("{} of {} bytes", got.len(), data.len());
-}
-
-fn content(len: usize) -> Bytes {
-    (0..len).map(|at| (at * 7 + at / 251) as u8).collect()
 }
 
 #[test]
@@ -179,7 +99,7 @@ fn full_backlog_answers_with_cookies_that_open_connections() {
         for &client in &clients {
             // What is sent brings the acknowledgement of the cookie again.
             if round == 5 {
-                world.hosts[0].write(client, &mut Bytes::from_static(b"hello")).unwrap();
+                world.hosts[0].write(client, Sid::PLAIN, &mut Bytes::from_static(b"hello")).unwrap();
             }
         }
         world.run(Span::from_millis(50));
@@ -203,7 +123,7 @@ fn flood_of_syns_leaves_the_listener_open() {
     }
     assert_eq!(world.hosts[1].len(), 8);
     let [client, server] = world.pair();
-    world.hosts[0].write(client, &mut Bytes::from_static(b"hello")).unwrap();
+    world.hosts[0].write(client, Sid::PLAIN, &mut Bytes::from_static(b"hello")).unwrap();
     world.run(Span::from_millis(100));
     assert_eq!(world.hosts[1].read(server, 100), Ok(Read::Data(Bytes::from_static(b"hello"))));
 }
@@ -229,7 +149,7 @@ fn full_stack_drops_the_oldest_time_wait() {
 fn packet(tuple: FourTuple, header: Header, options: Options) -> Bytes {
     let segment = Segment { header, options, stream_header: None, content: Content::Nothing };
     let mut out = vec![];
-    write_segment(tuple, None, 1, &segment, &mut out);
+    write_segment(tuple, None, 1, &segment, None, &mut out);
     out.into()
 }
 
@@ -246,7 +166,7 @@ fn new_syn_in_time_wait_begins_a_connection() {
     world.run(Span::from_millis(100));
     assert_eq!(world.hosts[1].state(server), Some(State::TimeWait));
     world.hosts[0].release(client);
-    let first = world.hosts[0].connect(world.now, from.local, from.remote).unwrap();
+    let first = world.hosts[0].connect(world.now, from.local, from.remote, 0).unwrap();
     world.run(Span::from_millis(100));
     assert_eq!(world.hosts[0].state(first), Some(State::Established), "the clock of numbers has gone on");
     let second = world.hosts[1].accept(PORT).unwrap();
@@ -274,7 +194,7 @@ fn only_notice_about_flight_refuses_connection() {
     let mut world = World::new(16);
     world.hosts[1].listen(PORT).unwrap();
     let [client, _] = world.pair();
-    world.hosts[0].write(client, &mut Bytes::from_static(b"x")).unwrap();
+    world.hosts[0].write(client, Sid::PLAIN, &mut Bytes::from_static(b"x")).unwrap();
     let mut out = vec![];
     assert!(world.hosts[0].poll_transmit(world.now, &mut out));
     world.hosts[0].handle_packet(world.now, &unreachable_port(&out));
@@ -300,9 +220,9 @@ fn packets_fit_what_routers_do() {
     world.hosts[1].addresses.push(v6(2));
     world.hosts[1].listen(PORT).unwrap();
     for (local, remote, longest) in [(HERE, THERE, 1500), (v6(1), v6(2), 1280)] {
-        let client = world.hosts[0].connect(world.now, end(local, 0), end(remote, PORT)).unwrap();
+        let client = world.hosts[0].connect(world.now, end(local, 0), end(remote, PORT), 0).unwrap();
         world.run(Span::from_millis(100));
-        world.hosts[0].write(client, &mut content(100_000)).unwrap();
+        world.hosts[0].write(client, Sid::PLAIN, &mut content(100_000)).unwrap();
         world.hosts[0].handle_timeout(world.now);
         let mut packets = vec![];
         loop {
@@ -345,7 +265,7 @@ fn data_for_released_socket_resets() {
     let [client, server] = world.pair();
     world.hosts[1].release(server);
     world.run(Span::from_millis(100));
-    world.hosts[0].write(client, &mut Bytes::from_static(b"late")).unwrap();
+    world.hosts[0].write(client, Sid::PLAIN, &mut Bytes::from_static(b"late")).unwrap();
     world.run(Span::from_millis(100));
     assert_eq!(world.hosts[0].closed(client), Some(CloseReason::Reset));
     assert!(world.hosts[1].is_empty());
@@ -375,12 +295,12 @@ fn old_socket_leaves_new_connection_of_same_ends() {
     world.hosts[0].abort(client);
     world.run(Span::from_millis(50));
     world.hosts[0].release(client);
-    let again = world.hosts[0].connect(world.now, from.local, from.remote).unwrap();
+    let again = world.hosts[0].connect(world.now, from.local, from.remote, 0).unwrap();
     world.run(Span::from_millis(100));
     let second = world.hosts[1].accept(PORT).unwrap();
     assert_eq!(world.hosts[1].read(server, 10), Err(SocketError::Closed(CloseReason::Reset)));
     world.run(Span::from_millis(100));
-    world.hosts[0].write(again, &mut Bytes::from_static(b"hello")).unwrap();
+    world.hosts[0].write(again, Sid::PLAIN, &mut Bytes::from_static(b"hello")).unwrap();
     world.run(Span::from_secs(1));
     assert_eq!(world.hosts[1].read(second, 100), Ok(Read::Data(Bytes::from_static(b"hello"))));
 }
@@ -427,7 +347,7 @@ fn cookie_gives_no_sample_of_the_rtt() {
     assert_eq!(world.hosts[1].tally().cookies_used, 1);
     let server = world.hosts[1].accept(PORT).unwrap();
     assert_eq!(world.hosts[1].path(server).unwrap().rtt_smoothed, None);
-    world.hosts[1].write(server, &mut content(4000)).unwrap();
+    world.hosts[1].write(server, Sid::PLAIN, &mut content(4000)).unwrap();
     world.run(Span::from_millis(900));
     assert_eq!(world.hosts[1].path(server).unwrap().tally.timeouts, 0);
 }
@@ -462,7 +382,7 @@ fn silent_peers_are_given_up() {
     let [shut, second] = world.pair();
     let mut data = content(40_000_000);
     for _ in 0..200 {
-        world.hosts[1].write(second, &mut data).unwrap();
+        world.hosts[1].write(second, Sid::PLAIN, &mut data).unwrap();
         world.run(Span::from_millis(20));
     }
     world.hosts[0].close(silent);
@@ -539,7 +459,7 @@ fn answers(host: &mut Stack, now: Time) -> Vec<Flags> {
             return flags;
         }
         let Ok(Packet { body: Body::Segment(segment), .. }) = Packet::read(&out.into()) else { panic!("a segment") };
-        flags.push(segment.header.flags);
+        flags.push(wire::flags(&segment));
     }
 }
 
@@ -582,7 +502,7 @@ proptest! {
             let content = if bytes.is_empty() { Content::Nothing } else { Content::Data(Bytes::from(bytes.clone())) };
             let segment = Segment { header, options, stream_header: None, content };
             let mut out = vec![];
-            write_segment(tuple, None, 1, &segment, &mut out);
+            write_segment(tuple, None, 1, &segment, None, &mut out);
             if is_raw {
                 out = bytes;
             } else if bits & 0x100 != 0 {

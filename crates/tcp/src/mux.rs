@@ -1,0 +1,948 @@
+//! Connections as applications have them: each a connection of TCP, or a *channel*, a pair of streams in a connection that several share.
+//!
+//! ```text
+//! connect ──> a connection to that port, with streams     a channel in it
+//!             none, and the peer is known to be plain     a connection of its own
+//!             none                                        a connection that asks for streams, and a channel that waits:
+//!                                                           granted    all that wait become channels
+//!                                                           plain      the first has the connection; each other opens its own
+//! ```
+//!
+//! The opener of a channel begins its stream with a number, and the other end begins the stream of its answers with the same one. A refused channel is stopped with [`REFUSED`].
+//! A connection without channels is closed after [`IDLE`].
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+
+use anabranch_proto::{Address, CloseReason, ConfigError, FourTuple, PathReport, Read, Sid, State};
+use anabranch_units::{Span, Time};
+use bytes::Bytes;
+
+use crate::socket::{Settings, SocketError, SocketEvent, SocketId, StackTally};
+use crate::stack::{Stack, StackEvent};
+
+/// The connections of a host as its applications have them, without a clock, a device or a thread.
+///
+/// The driver passes packets and timeouts, then sends everything from [`Mux::poll_transmit`], takes every [`Mux::poll_event`], and reads
+/// [`Mux::poll_timeout`].
+#[derive(Debug)]
+pub struct Mux {
+    stack: Stack,
+    /// The channels, by numbers above those of the stack's connections.
+    channels: HashMap<SocketId, Channel>,
+    next: u64,
+    /// Connections that channels share.
+    carriers: HashMap<SocketId, Carrier>,
+    /// Those to peers, by our address and theirs.
+    by_peer: HashMap<(u128, Address), SocketId>,
+    /// The channels that have a connection of their own, by that.
+    alone: HashMap<SocketId, SocketId>,
+    /// Peers that had no streams.
+    plain: BTreeMap<Address, Plain>,
+    /// Channels that wait to be accepted, by port.
+    ready: HashMap<u16, VecDeque<SocketId>>,
+    /// When idle carriers are closed, and released channels given up.
+    timers: BTreeSet<(Time, SocketId)>,
+    events: VecDeque<SocketEvent>,
+    /// The time of the last input.
+    now: Time,
+    /// No application is left: what is idle is closed at once.
+    is_over: bool,
+}
+
+/// A peer that had no streams when it was asked.
+#[derive(Clone, Copy, Debug)]
+struct Plain {
+    until: Time,
+    /// It has said so, or did not answer twice in a row: one SYN may be lost.
+    is_sure: bool,
+}
+
+/// A connection that channels share.
+#[derive(Debug)]
+struct Carrier {
+    /// The peer, if this end has opened it.
+    peer: Option<(u128, Address)>,
+    /// Whether its handshake is over.
+    is_open: bool,
+    /// The peer begins no channels any more.
+    is_ending: bool,
+    /// The port at which its channels are accepted.
+    port: Option<u16>,
+    by_number: BTreeMap<u32, SocketId>,
+    by_out: BTreeMap<Sid, SocketId>,
+    by_back: BTreeMap<Sid, SocketId>,
+    /// Streams of the peer that have begun, and as much of their number as has arrived.
+    begun: BTreeMap<Sid, Vec<u8>>,
+    /// Channels without a stream of ours, the first first.
+    unopened: VecDeque<SocketId>,
+    next: u32,
+    idle_until: Time,
+}
+
+#[derive(Debug)]
+struct Channel {
+    way: Way,
+    ends: FourTuple,
+    closed: Option<CloseReason>,
+    /// The application has let go of it.
+    is_released: bool,
+    /// The application has written the last byte, or waits to write.
+    is_closing: bool,
+    wants_room: bool,
+    /// When it is given up, and how much the peer had acknowledged when that was set.
+    deadline: Time,
+    acked: u64,
+}
+
+/// How a channel reaches its peer.
+#[derive(Debug)]
+enum Way {
+    /// A connection of its own.
+    Alone(SocketId),
+    /// A pair of streams.
+    Shared { carrier: SocketId, number: u32, out: Out, back: Back },
+    /// Nothing any more.
+    Gone,
+}
+
+/// Our stream of a channel.
+#[derive(Debug)]
+enum Out {
+    Unopened,
+    /// Open; these bytes of the number are still to be written.
+    Open(Sid, Bytes),
+    /// All is written, and was not acknowledged.
+    Ended(Sid),
+    Over,
+}
+
+/// The peer's stream of a channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Back {
+    Awaited,
+    Open(Sid),
+    /// The application has read its end.
+    Over,
+}
+
+impl Mux {
+    /// Nothing yet; `seed` must come from the system's random source.
+    ///
+    /// # Errors
+    /// If the settings of connections are invalid.
+    pub fn new(settings: Settings, seed: [u8; 32]) -> Result<Self, ConfigError> {
+        Ok(Self {
+            stack: Stack::new(settings, seed)?,
+            channels: HashMap::new(),
+            next: FIRST,
+            carriers: HashMap::new(),
+            by_peer: HashMap::new(),
+            alone: HashMap::new(),
+            plain: BTreeMap::new(),
+            ready: HashMap::new(),
+            timers: BTreeSet::new(),
+            events: VecDeque::new(),
+            now: Time::ZERO,
+            is_over: false,
+        })
+    }
+
+    /// Opens a connection from an address of the host; with port 0 from a free port, and then in a connection that others share, if the settings and the
+    /// peer have streams.
+    ///
+    /// # Errors
+    /// If the address is not the host's, or the port or the number of sockets does not allow it.
+    pub fn connect(&mut self, now: Time, local: Address, remote: Address) -> Result<SocketId, SocketError> {
+        self.now = now;
+        let streams = self.stack.settings().connection.streams;
+        if streams == 0 || local.port != 0 || self.is_plain(remote) {
+            return self.stack.connect(now, local, remote, 0);
+        }
+        if self.channels.len() >= self.stack.settings().sockets_max {
+            return Err(SocketError::TooMany);
+        }
+        let peer = (local.address, remote);
+        let has_room = |carrier: &Carrier| carrier.by_number.len() < usize::from(streams);
+        let known = self.by_peer.get(&peer).copied();
+        let carrier = match known.filter(|id| self.carriers.get(id).is_some_and(has_room)) {
+            Some(carrier) => carrier,
+            None => {
+                let id = self.stack.connect(now, local, remote, streams)?;
+                self.carriers.insert(id, Carrier::new(Some(peer), None));
+                self.by_peer.insert(peer, id);
+                id
+            }
+        };
+        let number = self.carriers.get_mut(&carrier).map(Carrier::free_number);
+        number.map(|number| self.add(carrier, number, Back::Awaited)).ok_or(SocketError::TooMany)
+    }
+
+    /// Accepts connections to a port of the host.
+    ///
+    /// # Errors
+    /// If the port has a listener.
+    pub fn listen(&mut self, port: u16) -> Result<(), SocketError> {
+        self.stack.listen(port)?;
+        self.ready.insert(port, VecDeque::new());
+        Ok(())
+    }
+
+    /// Ends a listener. Connections that nobody has accepted are reset.
+    pub fn unlisten(&mut self, port: u16) {
+        self.stack.unlisten(port);
+        for id in self.ready.remove(&port).unwrap_or_default() {
+            self.abort(id);
+            self.release(id);
+        }
+    }
+
+    /// A connection that waits at a port.
+    pub fn accept(&mut self, port: u16) -> Option<SocketId> {
+        loop {
+            if let Some(id) = self.ready.get_mut(&port)?.pop_front() {
+                return Some(id);
+            }
+            let id = self.stack.accept(port)?;
+            if self.stack.stream_count(id).is_none() {
+                return Some(id);
+            }
+            self.carriers.insert(id, Carrier { is_open: true, ..Carrier::new(None, Some(port)) });
+            self.rest(id);
+            // Streams that have begun before told it to nobody.
+            let count = self.stack.stream_count(id).unwrap_or(0);
+            for sid in (1..=count).map(Sid::new) {
+                self.begin(id, sid);
+            }
+        }
+    }
+
+    /// Reads at most `most` bytes.
+    ///
+    /// # Errors
+    /// If there is no such connection, or it has ended other than by a close of the peer.
+    pub fn read(&mut self, id: SocketId, most: u32) -> Result<Read<Bytes>, SocketError> {
+        let Some(channel) = self.channels.get_mut(&id) else {
+            return self.stack.read(id, most);
+        };
+        let closed = channel.closed;
+        let (carrier, sid) = match channel.way {
+            Way::Alone(inner) => return self.stack.read(inner, most),
+            Way::Shared { carrier, back: Back::Open(sid), .. } => (carrier, sid),
+            Way::Shared { back: Back::Over, .. } => return Ok(Read::End),
+            Way::Shared { back: Back::Awaited, .. } | Way::Gone => {
+                return match closed {
+                    None => Ok(Read::Nothing),
+                    Some(CloseReason::Finished) => Ok(Read::End),
+                    Some(reason) => Err(SocketError::Closed(reason)),
+                };
+            }
+        };
+        let read = self.stack.streams(carrier).and_then(|mut streams| streams.read(sid, most).ok());
+        match read {
+            Some(Read::Data(data)) => Ok(Read::Data(data)),
+            Some(Read::End) => {
+                self.leave_back(id, Back::Over);
+                self.settle(id);
+                Ok(Read::End)
+            }
+            Some(Read::Reset(_)) => {
+                self.leave_back(id, Back::Awaited);
+                self.fail(id, CloseReason::Reset);
+                Err(SocketError::Closed(CloseReason::Reset))
+            }
+            Some(Read::Nothing) | None => closed.map_or(Ok(Read::Nothing), |reason| Err(SocketError::Closed(reason))),
+        }
+    }
+
+    /// Takes as much of `data` as there is room for, and returns the number of bytes.
+    ///
+    /// # Errors
+    /// If there is no such connection, or it is not open for writing.
+    pub fn write(&mut self, id: SocketId, data: &mut Bytes) -> Result<u32, SocketError> {
+        let Some(channel) = self.channels.get_mut(&id) else {
+            return self.stack.write(id, Sid::PLAIN, data);
+        };
+        if let Some(reason) = channel.closed {
+            return Err(SocketError::Closed(reason));
+        }
+        if channel.is_closing {
+            return Err(SocketError::NotOpen);
+        }
+        let taken = match &mut channel.way {
+            Way::Alone(inner) => return self.stack.write(*inner, Sid::PLAIN, data),
+            Way::Shared { out: Out::Unopened, .. } => 0,
+            Way::Shared { carrier, out: Out::Open(sid, head), .. } => {
+                if !head.is_empty() {
+                    self.stack.write(*carrier, *sid, head)?;
+                }
+                if head.is_empty() { self.stack.write(*carrier, *sid, data)? } else { 0 }
+            }
+            Way::Shared { out: Out::Ended(_) | Out::Over, .. } | Way::Gone => return Err(SocketError::NotOpen),
+        };
+        channel.wants_room = !data.is_empty();
+        Ok(taken)
+    }
+
+    /// Closes the sending side after what was written.
+    pub fn close(&mut self, id: SocketId) {
+        let Some(channel) = self.channels.get_mut(&id) else {
+            return self.stack.close(id);
+        };
+        channel.is_closing = true;
+        match channel.way {
+            Way::Alone(inner) => self.stack.close(inner),
+            Way::Shared { .. } => self.finish(id),
+            Way::Gone => {}
+        }
+    }
+
+    /// Ends the connection with a reset.
+    pub fn abort(&mut self, id: SocketId) {
+        match self.channels.get(&id).map(|channel| &channel.way) {
+            None => self.stack.abort(id),
+            Some(&Way::Alone(inner)) => self.stack.abort(inner),
+            Some(Way::Shared { .. }) => self.fail(id, CloseReason::Aborted),
+            Some(Way::Gone) => {}
+        }
+    }
+
+    /// Ends every connection with a reset.
+    pub fn abort_all(&mut self) {
+        self.stack.abort_all();
+    }
+
+    /// The application lets go of a connection. What was written is still sent; data that nobody has read or that arrives from now on resets it, so that
+    /// the peer knows.
+    pub fn release(&mut self, id: SocketId) {
+        let Some(channel) = self.channels.get_mut(&id) else {
+            return self.stack.release(id);
+        };
+        if let Way::Alone(inner) = channel.way {
+            self.alone.remove(&inner);
+            self.channels.remove(&id);
+            return self.stack.release(inner);
+        }
+        channel.is_released = true;
+        if channel.closed.is_some() {
+            return self.remove(id);
+        }
+        self.close(id);
+        self.refuse_unread(id);
+        self.settle(id);
+        self.linger(id);
+    }
+
+    /// No application is left: idle connections are closed at once.
+    pub fn end(&mut self) {
+        self.is_over = true;
+        for id in self.carriers.keys().copied().collect::<Vec<_>>() {
+            self.rest(id);
+        }
+    }
+
+    /// Handles an IP packet.
+    pub fn handle_packet(&mut self, now: Time, bytes: &Bytes) {
+        self.now = now;
+        self.stack.handle_packet(now, bytes);
+    }
+
+    /// Handles the timeouts until now.
+    pub fn handle_timeout(&mut self, now: Time) {
+        self.now = now;
+        self.stack.handle_timeout(now);
+        while let Some(&(time, id)) = self.timers.first().filter(|(time, _)| *time <= now) {
+            self.timers.remove(&(time, id));
+            if self.carriers.contains_key(&id) {
+                self.close_carrier(id);
+            } else if self.acked(id) == self.channels.get(&id).map_or(0, |channel| channel.acked) {
+                self.fail(id, CloseReason::TimedOut);
+            } else {
+                self.linger(id);
+            }
+        }
+    }
+
+    /// When to call [`Mux::handle_timeout`]; [`Time::NEVER`] if there is no deadline.
+    pub fn poll_timeout(&self) -> Time {
+        let own = self.timers.first().map_or(Time::NEVER, |&(time, _)| time);
+        own.min(self.stack.poll_timeout())
+    }
+
+    /// Appends the next IP packet to `out`; false if there is none now.
+    pub fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> bool {
+        self.now = now;
+        loop {
+            if self.stack.poll_transmit(now, out) {
+                return true;
+            }
+            // What channels do about events may be sent, too.
+            if !self.take_events() {
+                return false;
+            }
+        }
+    }
+
+    /// The next event.
+    pub fn poll_event(&mut self) -> Option<SocketEvent> {
+        self.events.pop_front()
+    }
+
+    /// Whether a connection waits for its handshake.
+    pub fn is_opening(&self, id: SocketId) -> bool {
+        match self.channels.get(&id) {
+            Some(Channel { closed: Some(_), .. }) => false,
+            Some(Channel { way: Way::Shared { carrier, .. }, .. }) => {
+                self.carriers.get(carrier).is_some_and(|carrier| !carrier.is_open)
+            }
+            Some(Channel { way: Way::Alone(inner), .. }) => self.is_connecting(*inner),
+            Some(Channel { way: Way::Gone, .. }) => false,
+            None => self.is_connecting(id),
+        }
+    }
+
+    /// Whether a peer is known to have no streams.
+    fn is_plain(&self, remote: Address) -> bool {
+        self.plain.get(&remote).is_some_and(|plain| plain.is_sure && self.now < plain.until)
+    }
+
+    /// In Closed, the reason comes with the next turn.
+    fn is_connecting(&self, id: SocketId) -> bool {
+        let state = self.stack.state(id);
+        matches!(state, Some(State::SynSent | State::SynReceived | State::Closed)) && self.stack.closed(id).is_none()
+    }
+
+    /// Whether both ends have closed, and each has all that the other has written.
+    pub fn is_finished(&self, id: SocketId) -> bool {
+        let inner = match self.channels.get(&id) {
+            Some(Channel { way: Way::Alone(inner), .. }) => *inner,
+            Some(channel) => return channel.closed == Some(CloseReason::Finished),
+            None => id,
+        };
+        self.stack.closed(inner) == Some(CloseReason::Finished) || self.stack.state(inner) == Some(State::TimeWait)
+    }
+
+    /// Why a connection is over; `None` if it is not.
+    pub fn closed(&self, id: SocketId) -> Option<CloseReason> {
+        match self.channels.get(&id) {
+            Some(Channel { way: Way::Alone(inner), .. }) => self.stack.closed(*inner),
+            Some(channel) => channel.closed,
+            None => self.stack.closed(id),
+        }
+    }
+
+    /// A number that grows whenever the peer acknowledges something of a connection.
+    pub fn acked(&mut self, id: SocketId) -> u64 {
+        match self.channels.get(&id).map(|channel| &channel.way) {
+            Some(Way::Alone(inner)) => self.stack.acked(*inner),
+            Some(&Way::Shared { carrier, out: Out::Open(sid, _) | Out::Ended(sid), .. }) => {
+                self.stack.streams(carrier).map_or(0, |streams| streams.delivered(sid))
+            }
+            Some(Way::Shared { .. } | Way::Gone) => 0,
+            None => self.stack.acked(id),
+        }
+    }
+
+    /// The ends of a connection; those that it shares, if it does.
+    pub fn ends(&self, id: SocketId) -> Option<FourTuple> {
+        self.channels.get(&id).map(|channel| channel.ends).or_else(|| self.stack.ends(id))
+    }
+
+    /// A snapshot of the path of a connection.
+    pub fn path(&self, id: SocketId) -> Option<PathReport> {
+        match self.channels.get(&id).map(|channel| &channel.way) {
+            Some(Way::Alone(inner) | Way::Shared { carrier: inner, .. }) => self.stack.path(*inner),
+            Some(Way::Gone) => None,
+            None => self.stack.path(id),
+        }
+    }
+
+    /// Whether a connection is a pair of streams in one that it shares.
+    pub fn is_shared(&self, id: SocketId) -> bool {
+        self.channels.get(&id).is_some_and(|channel| matches!(channel.way, Way::Shared { .. }))
+    }
+
+    /// The number of connections below, shared or not.
+    pub fn len(&self) -> usize {
+        self.stack.len()
+    }
+
+    /// Whether there are no connections.
+    pub fn is_empty(&self) -> bool {
+        self.stack.is_empty()
+    }
+
+    /// The counters since the start.
+    pub fn tally(&self) -> StackTally {
+        self.stack.tally()
+    }
+
+    /// A new channel in a connection.
+    fn add(&mut self, carrier: SocketId, number: u32, back: Back) -> SocketId {
+        let id = SocketId(self.next);
+        self.next += 1;
+        let ends = self.stack.ends(carrier).unwrap_or_default();
+        let channel = Channel {
+            way: Way::Shared { carrier, number, out: Out::Unopened, back },
+            ends,
+            closed: None,
+            is_released: false,
+            is_closing: false,
+            wants_room: false,
+            deadline: Time::NEVER,
+            acked: 0,
+        };
+        self.channels.insert(id, channel);
+        if let Some(carrier) = self.carriers.get_mut(&carrier) {
+            carrier.by_number.insert(number, id);
+            carrier.unopened.push_back(id);
+            if let Back::Open(sid) = back {
+                carrier.by_back.insert(sid, id);
+            }
+        }
+        self.rest(carrier);
+        self.open_streams(carrier);
+        id
+    }
+
+    /// Handles the events of the stack. Returns whether there were any.
+    fn take_events(&mut self) -> bool {
+        let mut has_any = false;
+        while let Some(event) = self.stack.poll_event() {
+            has_any = true;
+            self.on_event(event);
+        }
+        has_any
+    }
+
+    fn on_event(&mut self, event: StackEvent) {
+        let outer = |id: SocketId| self.alone.get(&id).copied().unwrap_or(id);
+        match event {
+            StackEvent::Incoming(port) => self.events.push_back(SocketEvent::Incoming(port)),
+            StackEvent::Established(id, streams) if self.carriers.contains_key(&id) => match streams {
+                Some(_) => self.on_granted(id),
+                None => self.on_plain(id),
+            },
+            StackEvent::Established(id, _) => self.events.push_back(SocketEvent::Established(outer(id))),
+            StackEvent::Readable(id, sid) => match self.carriers.get(&id).map(|carrier| carrier.by_back.get(&sid)) {
+                Some(Some(&channel)) => self.on_readable(channel),
+                Some(None) => self.begin(id, sid),
+                None => self.events.push_back(SocketEvent::Readable(outer(id))),
+            },
+            StackEvent::Writable(id, sid) => match self.carriers.get(&id).map(|carrier| carrier.by_out.get(&sid)) {
+                Some(Some(&channel)) => self.on_writable(channel),
+                Some(None) => {}
+                None => self.events.push_back(SocketEvent::Writable(outer(id))),
+            },
+            StackEvent::Finished(id, sid) => {
+                let channel = self.carriers.get_mut(&id).and_then(|carrier| carrier.by_out.remove(&sid));
+                if let Some(channel) = channel {
+                    self.on_finished(channel);
+                }
+                self.open_streams(id);
+            }
+            StackEvent::Stopped(id, sid, code) => {
+                let reason = if code == REFUSED { CloseReason::Refused } else { CloseReason::Reset };
+                if let Some(&channel) = self.carriers.get(&id).and_then(|carrier| carrier.by_out.get(&sid)) {
+                    self.fail(channel, reason);
+                }
+            }
+            StackEvent::PeerClosed(id) => {
+                self.forget_peer(id);
+                if let Some(carrier) = self.carriers.get_mut(&id) {
+                    carrier.is_ending = true;
+                }
+                self.rest(id);
+            }
+            StackEvent::Closed(id, reason) if self.carriers.contains_key(&id) => self.lose(id, reason),
+            StackEvent::Closed(id, reason) => self.events.push_back(SocketEvent::Closed(outer(id), reason)),
+        }
+    }
+
+    /// The peer of a connection has streams.
+    fn on_granted(&mut self, id: SocketId) {
+        let Some(carrier) = self.carriers.get_mut(&id) else { return };
+        carrier.is_open = true;
+        if let Some((_, remote)) = carrier.peer {
+            self.plain.remove(&remote);
+        }
+        self.events.extend(carrier.by_number.values().map(|&channel| SocketEvent::Established(channel)));
+        self.open_streams(id);
+        self.rest(id);
+    }
+
+    /// The peer of a connection that asked for streams has none: the first channel has the connection, and each other one opens its own.
+    fn on_plain(&mut self, id: SocketId) {
+        self.forget_peer(id);
+        let Some(carrier) = self.carriers.remove(&id) else { return };
+        if let Some((_, remote)) = carrier.peer {
+            self.plain.retain(|_, plain| self.now < plain.until);
+            let is_sure = !self.stack.has_withdrawn_offer(id) || self.plain.contains_key(&remote);
+            if self.plain.len() >= PLAIN_MAX {
+                self.plain.pop_first();
+            }
+            self.plain.insert(remote, Plain { until: self.now + PLAIN_LIFE, is_sure });
+        }
+        let mut own = Some(id);
+        for channel in carrier.by_number.into_values() {
+            let Some(Channel { ends, .. }) = self.channels.get(&channel) else { continue };
+            let FourTuple { local, remote } = *ends;
+            let is_first = own.is_some();
+            let inner = match own.take() {
+                Some(id) => Ok(id),
+                None => self.stack.connect(self.now, Address { port: 0, ..local }, remote, 0),
+            };
+            match inner {
+                Ok(inner) => self.leave_alone(channel, inner, is_first),
+                Err(_) => self.fail(channel, CloseReason::Refused),
+            }
+        }
+        if let Some(id) = own {
+            self.stack.abort(id);
+            self.stack.release(id);
+        }
+    }
+
+    /// A channel has a connection of its own.
+    fn leave_alone(&mut self, id: SocketId, inner: SocketId, is_open: bool) {
+        let ends = self.stack.ends(inner);
+        let Some(channel) = self.channels.get_mut(&id) else { return };
+        channel.way = Way::Alone(inner);
+        channel.ends = ends.unwrap_or(channel.ends);
+        self.alone.insert(inner, id);
+        let Channel { is_closing, is_released, wants_room, .. } = *channel;
+        if is_open {
+            self.events.push_back(SocketEvent::Established(id));
+        }
+        if is_open && wants_room {
+            self.events.push_back(SocketEvent::Writable(id));
+        }
+        if is_closing {
+            self.stack.close(inner);
+        }
+        if is_released {
+            self.release(id);
+        }
+    }
+
+    /// Gives channels of a connection their streams, as long as there are some.
+    fn open_streams(&mut self, id: SocketId) {
+        loop {
+            let Some(carrier) = self.carriers.get_mut(&id).filter(|carrier| carrier.is_open) else { return };
+            let Some(&channel) = carrier.unopened.front() else { return };
+            let Some(Channel { way: Way::Shared { number, out: out @ Out::Unopened, .. }, .. }) =
+                self.channels.get_mut(&channel)
+            else {
+                carrier.unopened.pop_front();
+                continue;
+            };
+            let Some(Ok(sid)) = self.stack.streams(id).map(|mut streams| streams.open()) else { return };
+            *out = Out::Open(sid, Bytes::copy_from_slice(&number.to_be_bytes()));
+            carrier.unopened.pop_front();
+            carrier.by_out.insert(sid, channel);
+            self.on_writable(channel);
+        }
+    }
+
+    /// A stream of ours has room.
+    fn on_writable(&mut self, id: SocketId) {
+        let Some(channel) = self.channels.get_mut(&id) else { return };
+        if let Way::Shared { carrier, out: Out::Open(sid, head), .. } = &mut channel.way
+            && !head.is_empty()
+        {
+            _ = self.stack.write(*carrier, *sid, head);
+        }
+        if channel.is_closing {
+            self.finish(id);
+        } else if std::mem::take(&mut channel.wants_room) {
+            self.events.push_back(SocketEvent::Writable(id));
+        }
+    }
+
+    /// Ends our stream of a channel, once its number is written.
+    fn finish(&mut self, id: SocketId) {
+        let Some(channel) = self.channels.get_mut(&id) else { return };
+        if let Way::Shared { carrier, out, .. } = &mut channel.way
+            && let Out::Open(sid, head) = out
+            && head.is_empty()
+        {
+            let sid = *sid;
+            *out = Out::Ended(sid);
+            if let Some(mut streams) = self.stack.streams(*carrier) {
+                // It fails if the peer has stopped the stream, which is told by an event.
+                _ = streams.finish(sid);
+            }
+        }
+    }
+
+    /// The peer has all of our stream.
+    fn on_finished(&mut self, id: SocketId) {
+        if let Some(Channel { way: Way::Shared { out, .. }, .. }) = self.channels.get_mut(&id) {
+            *out = Out::Over;
+        }
+        self.settle(id);
+    }
+
+    fn on_readable(&mut self, id: SocketId) {
+        if self.channels.get(&id).is_some_and(|channel| channel.is_released) {
+            self.refuse_unread(id);
+        } else {
+            self.events.push_back(SocketEvent::Readable(id));
+        }
+    }
+
+    /// Nobody reads a released channel: data resets it, and the end is taken.
+    fn refuse_unread(&mut self, id: SocketId) {
+        let Some(Channel { way: Way::Shared { carrier, back: Back::Open(sid), .. }, .. }) = self.channels.get(&id)
+        else {
+            return;
+        };
+        match self.stack.streams(*carrier).map(|mut streams| streams.read(*sid, 1)) {
+            Some(Ok(Read::Data(_))) => self.fail(id, CloseReason::Aborted),
+            Some(Ok(Read::Reset(_))) => {
+                self.leave_back(id, Back::Awaited);
+                self.fail(id, CloseReason::Reset);
+            }
+            Some(Ok(Read::End)) => {
+                self.leave_back(id, Back::Over);
+                self.settle(id);
+            }
+            Some(Ok(Read::Nothing) | Err(_)) | None => {}
+        }
+    }
+
+    /// Reads the number of a stream that the peer has begun.
+    fn begin(&mut self, id: SocketId, sid: Sid) {
+        let Self { stack, carriers, .. } = self;
+        let Some(carrier) = carriers.get_mut(&id) else { return };
+        if carrier.by_back.contains_key(&sid) {
+            return;
+        }
+        let Some(mut streams) = stack.streams(id) else { return };
+        let mut number = carrier.begun.remove(&sid).unwrap_or_default();
+        while number.len() < NUMBER {
+            match streams.read(sid, (NUMBER - number.len()) as u32) {
+                Ok(Read::Data(data)) => number.extend_from_slice(&data),
+                // A stream that ends here was none of a channel; another one may follow.
+                Ok(Read::End | Read::Reset(_)) => number.clear(),
+                Ok(Read::Nothing) | Err(_) => {
+                    if !number.is_empty() {
+                        carrier.begun.insert(sid, number);
+                    }
+                    return;
+                }
+            }
+        }
+        let number = number.first_chunk().copied().map_or(0, u32::from_be_bytes);
+        let known = carrier.by_number.get(&number).copied();
+        match (carrier.port, known) {
+            (None, Some(channel)) => self.answer(id, channel, sid),
+            (None, None) => _ = streams.stop(sid, ABORTED),
+            // Each channel has its own number.
+            (Some(_), Some(_)) => self.stack.abort(id),
+            (Some(port), None) => {
+                let settings = self.stack.settings();
+                let has_place = self.channels.len() < settings.sockets_max
+                    && self.ready.get(&port).is_some_and(|ready| ready.len() < settings.backlog);
+                if !has_place {
+                    if let Some(mut streams) = self.stack.streams(id) {
+                        _ = streams.stop(sid, REFUSED);
+                    }
+                    return;
+                }
+                let channel = self.add(id, number, Back::Open(sid));
+                self.ready.entry(port).or_default().push_back(channel);
+                self.events.push_back(SocketEvent::Incoming(port));
+            }
+        }
+    }
+
+    /// The answer to a channel of ours has begun.
+    fn answer(&mut self, carrier: SocketId, id: SocketId, sid: Sid) {
+        match self.channels.get_mut(&id).map(|channel| &mut channel.way) {
+            Some(Way::Shared { back: back @ Back::Awaited, .. }) => {
+                *back = Back::Open(sid);
+                if let Some(carrier) = self.carriers.get_mut(&carrier) {
+                    carrier.by_back.insert(sid, id);
+                }
+                self.on_readable(id);
+            }
+            _ => {
+                if let Some(mut streams) = self.stack.streams(carrier) {
+                    _ = streams.stop(sid, ABORTED);
+                }
+            }
+        }
+    }
+
+    /// A channel does not read its peer's stream any more. The peer may have begun another one with its SID.
+    fn leave_back(&mut self, id: SocketId, to: Back) {
+        let Some(Channel { way: Way::Shared { carrier, back, .. }, .. }) = self.channels.get_mut(&id) else { return };
+        let Back::Open(sid) = std::mem::replace(back, to) else { return };
+        let carrier = *carrier;
+        if let Some(of) = self.carriers.get_mut(&carrier) {
+            of.by_back.remove(&sid);
+        }
+        self.begin(carrier, sid);
+    }
+
+    /// A channel is over if both of its streams are.
+    fn settle(&mut self, id: SocketId) {
+        let Some(channel) = self.channels.get_mut(&id) else { return };
+        if matches!(channel.way, Way::Shared { out: Out::Over, back: Back::Over, .. }) {
+            self.leave(id, CloseReason::Finished);
+        }
+    }
+
+    /// Ends a channel at once; its peer is told.
+    fn fail(&mut self, id: SocketId, reason: CloseReason) {
+        let Some(channel) = self.channels.get(&id) else { return };
+        if let Way::Shared { carrier, out, back, .. } = &channel.way
+            && let Some(mut streams) = self.stack.streams(*carrier)
+        {
+            // Either fails if it is known to the peer already.
+            if let Out::Open(sid, _) | Out::Ended(sid) = out {
+                _ = streams.reset(*sid, ABORTED);
+            }
+            if let Back::Open(sid) = *back {
+                _ = streams.stop(sid, ABORTED);
+                self.leave_back(id, Back::Awaited);
+            }
+        }
+        self.leave(id, reason);
+    }
+
+    /// A channel is over, for this reason.
+    fn leave(&mut self, id: SocketId, reason: CloseReason) {
+        let Some(channel) = self.channels.get_mut(&id) else { return };
+        if channel.closed.is_some() {
+            return;
+        }
+        channel.closed = Some(reason);
+        if !channel.is_released {
+            self.events.push_back(SocketEvent::Closed(id, reason));
+        }
+        if let Way::Shared { carrier, number, .. } = std::mem::replace(&mut channel.way, Way::Gone) {
+            if let Some(of) = self.carriers.get_mut(&carrier) {
+                of.by_number.remove(&number);
+                of.unopened.retain(|other| *other != id);
+            }
+            self.rest(carrier);
+        }
+        if self.channels.get(&id).is_some_and(|channel| channel.is_released) {
+            self.remove(id);
+        }
+    }
+
+    fn remove(&mut self, id: SocketId) {
+        if let Some(channel) = self.channels.remove(&id) {
+            self.timers.remove(&(channel.deadline, id));
+        }
+    }
+
+    /// A released channel is given up if the peer acknowledges nothing for a while.
+    fn linger(&mut self, id: SocketId) {
+        let (acked, deadline) = (self.acked(id), self.now + RELEASED_LIFE);
+        if let Some(channel) = self.channels.get_mut(&id) {
+            self.timers.remove(&(channel.deadline, id));
+            (channel.deadline, channel.acked) = (deadline, acked);
+            self.timers.insert((deadline, id));
+        }
+    }
+
+    /// Sets when a connection that no channel uses is closed.
+    fn rest(&mut self, id: SocketId) {
+        let Some(carrier) = self.carriers.get_mut(&id) else { return };
+        // The end that opened it closes it: the other one would have to keep it in TIME-WAIT.
+        let patience = if carrier.port.is_some() { IDLE.saturating_mul(2) } else { IDLE };
+        let is_idle = carrier.is_open && carrier.by_number.is_empty();
+        let until = match is_idle {
+            true if self.is_over || carrier.is_ending => self.now,
+            true => carrier.idle_until.min(self.now + patience),
+            false => Time::NEVER,
+        };
+        self.timers.remove(&(std::mem::replace(&mut carrier.idle_until, until), id));
+        if until != Time::NEVER {
+            self.timers.insert((until, id));
+        }
+    }
+
+    /// New channels to the peer of this connection need another one.
+    fn forget_peer(&mut self, id: SocketId) {
+        if let Some(peer) = self.carriers.get(&id).and_then(|carrier| carrier.peer)
+            && self.by_peer.get(&peer) == Some(&id)
+        {
+            self.by_peer.remove(&peer);
+        }
+    }
+
+    /// A connection that nobody uses is closed.
+    fn close_carrier(&mut self, id: SocketId) {
+        self.forget_peer(id);
+        self.carriers.remove(&id);
+        self.stack.release(id);
+    }
+
+    /// A connection is over, and all of its channels with it.
+    fn lose(&mut self, id: SocketId, reason: CloseReason) {
+        self.forget_peer(id);
+        let Some(carrier) = self.carriers.remove(&id) else { return };
+        self.timers.remove(&(carrier.idle_until, id));
+        // What ends well for the connection does not for a channel that has not ended.
+        let reason = if reason == CloseReason::Finished { CloseReason::Reset } else { reason };
+        for channel in carrier.by_number.into_values() {
+            self.leave(channel, reason);
+        }
+        self.stack.release(id);
+    }
+}
+
+impl Carrier {
+    fn new(peer: Option<(u128, Address)>, port: Option<u16>) -> Self {
+        Self {
+            peer,
+            is_open: false,
+            is_ending: false,
+            port,
+            by_number: BTreeMap::new(),
+            by_out: BTreeMap::new(),
+            by_back: BTreeMap::new(),
+            begun: BTreeMap::new(),
+            unopened: VecDeque::new(),
+            next: 0,
+            idle_until: Time::NEVER,
+        }
+    }
+
+    /// The number of the next channel. There are at most as many channels as streams, so a free one is near.
+    fn free_number(&mut self) -> u32 {
+        while self.by_number.contains_key(&self.next) {
+            self.next = self.next.wrapping_add(1);
+        }
+        let number = self.next;
+        self.next = number.wrapping_add(1);
+        number
+    }
+}
+
+/// Channels have numbers from here on, connections below.
+const FIRST: u64 = 1 << 63;
+
+/// Bytes of the number at the begin of each stream.
+const NUMBER: usize = 4;
+
+/// The error codes of streams: nobody accepts the channel; an end has reset it.
+const REFUSED: u16 = 1;
+const ABORTED: u16 = 2;
+
+/// A connection that no channel uses is closed after so long.
+const IDLE: Span = Span::from_secs(60);
+
+/// A channel that the application has let go of is given up after so long without new acknowledgements.
+const RELEASED_LIFE: Span = Span::from_secs(60);
+
+/// A peer that had no streams is not asked again for so long, and so many such peers are known.
+const PLAIN_LIFE: Span = Span::from_secs(600);
+const PLAIN_MAX: usize = 1024;
+
+#[cfg(test)]
+mod tests;
