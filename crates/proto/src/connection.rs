@@ -98,6 +98,8 @@ pub struct Connection<P> {
     resting_until: Option<Time>,
     /// The sender's limits, as found when nothing was left to send.
     rests: Rests,
+    /// Losses have cast doubt on the MTU of a path since the host has asked.
+    has_mtu_doubt: bool,
 }
 
 /// A segment to send.
@@ -282,6 +284,7 @@ impl<P: Payload> Connection<P> {
             events: Events::new(),
             resting_until: None,
             rests: Rests::default(),
+            has_mtu_doubt: false,
             config,
         })
     }
@@ -294,6 +297,12 @@ impl<P: Payload> Connection<P> {
     /// The initial numbers of this end and the peer, if segments say their [`Extent`](crate::wire::Extent): agreed by [`Config::extents`].
     pub fn extents(&self) -> Option<(SeqNumber, SeqNumber)> {
         self.peer.has_extents.then(|| (self.sender.initial(), self.receiver.initial()))
+    }
+
+    /// Whether losses have cast doubt on the MTU of a path since the last call: a flight was lost, or a segment for the third time. In the TCP form the host
+    /// decides what to do about it, by [`Paths::set_segment_max`].
+    pub fn take_mtu_doubt(&mut self) -> bool {
+        std::mem::take(&mut self.has_mtu_doubt)
     }
 
     /// Whether this end has asked for plain TCP in the end, as [`Config::stream_offers`] SYNs that asked for streams had no answer.

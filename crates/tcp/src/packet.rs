@@ -9,6 +9,8 @@ use anabranch_proto::{Address, EcnCodepoint, FourTuple, Segment, SeqNumber};
 use bytes::Bytes;
 use etherparse::{IpEcn, IpNumber, IpSlice, Ipv4Header, Ipv6Header};
 
+use crate::parts;
+
 /// A packet that arrived, read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet {
@@ -99,11 +101,11 @@ impl Packet {
     }
 }
 
-/// Appends the IP packet of a segment; `id` is that of an IPv4 packet, which routers may fragment. With the initial number of its sender, the segment says its extent.
+/// Appends the IP packet of a segment; `id` is that of an IPv4 packet that routers may fragment. With the initial number of its sender, the segment says its extent.
 pub(crate) fn write_segment(
     tuple: FourTuple,
     ecn: Option<EcnCodepoint>,
-    id: u16,
+    id: Option<u16>,
     segment: &Segment<Bytes>,
     initial: Option<SeqNumber>,
     out: &mut Vec<u8>,
@@ -133,19 +135,38 @@ pub(crate) fn write_pong(tuple: FourTuple, id: u16, ping: &[u8], out: &mut Vec<u
     let sum = icmp_checksum(tuple, &out[at..]);
     out[at + 2..at + 4].copy_from_slice(&sum.to_be_bytes());
     let len = out.len() - at;
-    let header = Outer { protocol: family.number, ecn: None, id };
+    let header = Outer { protocol: family.number, ecn: None, id: Some(id) };
     write_header(tuple, &header, len, &mut out[begin..at]);
 }
 
-fn header_len(tuple: FourTuple) -> usize {
-    if tuple.local.is_ipv4() { Ipv4Header::MIN_LEN } else { Ipv6Header::LEN }
+/// The packets of at most `most` bytes that carry the segment of this one, which may not be fragmented: each has a part of the content, and all options.
+pub(crate) fn split(tuple: FourTuple, packet: &[u8], most: usize) -> Vec<Vec<u8>> {
+    let (ip, tcp) = packet.split_at(header_len(tuple));
+    let parts = parts::split(tcp, most.saturating_sub(ip.len()), Checksum::of_path(tuple));
+    let class = if tuple.local.is_ipv4() { ip[1] } else { ip[0] << 4 | ip[1] >> 4 };
+    let header = Outer { protocol: IpNumber::TCP, ecn: EcnCodepoint::from_bits(class), id: None };
+    let whole = |part: Bytes| {
+        let mut packet = ip.to_vec();
+        write_header(tuple, &header, part.len(), &mut packet);
+        packet.extend(part);
+        packet
+    };
+    parts.into_iter().map(whole).collect()
 }
+
+pub(crate) fn header_len(tuple: FourTuple) -> usize {
+    if tuple.local.is_ipv4() { IPV4_HEADER } else { Ipv6Header::LEN }
+}
+
+/// Bytes of an IPv4 header without options.
+pub(crate) const IPV4_HEADER: usize = Ipv4Header::MIN_LEN;
 
 /// What an IP header says besides its ends.
 struct Outer {
     protocol: IpNumber,
     ecn: Option<EcnCodepoint>,
-    id: u16,
+    /// The identification of an IPv4 packet that may be fragmented.
+    id: Option<u16>,
 }
 
 /// Fills the place of an IP header before `len` bytes.
@@ -155,7 +176,9 @@ fn write_header(tuple: FourTuple, &Outer { protocol, ecn, id }: &Outer, len: usi
     if tuple.local.is_ipv4() {
         let mut header = Ipv4Header {
             total_len: (place.len() + len) as u16,
-            identification: id,
+            // [rfc-6864] sec. 4.1: without fragments it means nothing.
+            identification: id.unwrap_or(0),
+            dont_fragment: id.is_none(),
             ecn: IpEcn::try_new(bits).unwrap_or_default(),
             time_to_live: HOPS,
             protocol,

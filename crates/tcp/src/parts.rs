@@ -116,6 +116,19 @@ impl Parts {
     }
 }
 
+/// The parts of an encoded segment that have at most `most` bytes each, with all of its options. One that says its extent is made whole by its receiver.
+pub(crate) fn split(segment: &[u8], most: usize, checksum: Checksum) -> Vec<Bytes> {
+    let Some(head) = Head::read(segment) else { return vec![] };
+    let content = &segment[head.len..];
+    let room = most.saturating_sub(head.len).max(1);
+    let part = |at: usize| {
+        let end = content.len().min(at + room);
+        let is_last = end == content.len() && head.flags.contains(Flags::FIN);
+        head.around(segment, head.seq.plus(at as u64), &content[at..end], is_last, checksum)
+    };
+    (0..content.len()).step_by(room).map(part).collect()
+}
+
 impl Kept {
     /// The content, if there are all parts of it.
     fn content(&self) -> Option<Vec<u8>> {
@@ -213,6 +226,20 @@ mod tests {
         let head = Head::read(of).unwrap();
         let seq = SeqNumber(head.seq.0.wrapping_add(from as u32));
         head.around(of, seq, &of[head.len + from..head.len + to], false, checksum())
+    }
+
+    /// Whatever the room, the parts come whole again.
+    #[test]
+    fn parts_of_a_split_segment_are_whole_together() {
+        let whole = segment(77, 1300);
+        for most in [60, 500, 1000, 1350, 1400] {
+            let mut parts = Parts::new(INITIAL);
+            let split = split(&whole, most, checksum());
+            assert!(split.iter().all(|part| part.len() <= most));
+            let mut taken: Vec<_> = split.into_iter().map(|part| parts.take(part, checksum(), INITIAL)).collect();
+            assert_eq!(taken.pop(), if most == 60 { Some(Part::Kept) } else { Some(Part::Whole(whole.clone())) });
+            assert!(taken.iter().all(|part| *part == Part::Kept));
+        }
     }
 
     /// Two segments in one, with the options of the first.

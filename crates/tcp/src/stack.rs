@@ -13,6 +13,7 @@
 //! Everything that a stranger can make grow has a limit: sockets, the backlog of a listener, answers that wait to be sent.
 
 mod listener;
+mod mtu;
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
@@ -25,6 +26,7 @@ use anabranch_units::{Span, Time};
 use bytes::Bytes;
 
 use self::listener::Listener;
+use self::mtu::{Mtu, Mtus};
 use crate::key::StackKey;
 use crate::packet::{self, Body, Notice, NoticeKind, Packet, Unfit};
 use crate::parts::{Part, Parts};
@@ -42,8 +44,11 @@ pub(crate) struct Stack {
     listeners: HashMap<u16, Listener>,
     /// The next socket.
     next: u64,
-    /// The identification of the next packet, for each class of peers.
+    /// The identification of the next packet that may be fragmented, for each class of peers.
     packets: [u16; 256],
+    mtus: Mtus,
+    /// Packets of a segment that was too long for its path.
+    cut: VecDeque<Vec<u8>>,
     /// Sockets that may have something to send.
     busy: VecDeque<SocketId>,
     timers: BTreeSet<(Time, SocketId)>,
@@ -79,6 +84,10 @@ struct Socket {
     streams: Option<u16>,
     /// Parts of segments, if they say their extent.
     parts: Option<Box<Parts>>,
+    /// What is known of its path.
+    mtu: Mtu,
+    /// What was acknowledged when losses last cast doubt on it.
+    doubted: Option<u64>,
     /// When it is given up: a handshake that does not end, or a socket that was let go of and makes no progress.
     deadline: Time,
     /// What was acknowledged when that was set.
@@ -131,6 +140,8 @@ impl Stack {
             listeners: HashMap::new(),
             next: 0,
             packets: [0; 256],
+            mtus: Mtus::default(),
+            cut: VecDeque::new(),
             busy: VecDeque::new(),
             timers: BTreeSet::new(),
             released: VecDeque::new(),
@@ -172,11 +183,11 @@ impl Stack {
         Ok(self.insert(now, connection, tuple, initial, None, None))
     }
 
-    /// The settings of a connection. IPv6 routers do not fragment, so its packets have the size that each path carries.
+    /// The settings of a connection. The size of segments is that of IPv4.
     fn config(&self, tuple: FourTuple) -> Config {
         let config = self.settings.connection.clone();
-        let most = if tuple.local.is_ipv4() { u16::MAX } else { MSS_V6 };
-        Config { mss: config.mss.min(most), ..config }
+        let longer = packet::header_len(tuple) - packet::IPV4_HEADER;
+        Config { mss: config.mss.saturating_sub(longer as u16).max(Config::MSS_MIN), ..config }
     }
 
     /// A port from which no connection to `remote` exists, the first from a random one on ([rfc-6056] sec. 3.3.2). A socket in TIME-WAIT that the
@@ -226,13 +237,16 @@ impl Stack {
             is_ended: false,
             streams: None,
             parts: None,
+            mtu: Mtu::NONE,
+            doubted: None,
             deadline: if listener.is_some() { now + HALF_OPEN_LIFE } else { Time::NEVER },
             acked: 0,
         };
         if let Some(listener) = listener.and_then(|port| self.listeners.get_mut(&port)) {
             listener.half_open += 1;
         }
-        self.sockets.insert(id, socket);
+        let socket = self.sockets.entry(id).insert_entry(socket).into_mut();
+        socket.set_mtu(now, self.mtus.of(tuple.remote.address));
         self.by_tuple.insert(tuple, id);
         self.touch(id);
         id
@@ -250,7 +264,7 @@ impl Stack {
                 }
                 match body {
                     Body::Segment(segment) => self.handle_bytes(now, tuple, ecn, segment),
-                    Body::Notice(notice) => self.handle_notice(tuple, notice),
+                    Body::Notice(notice) => self.handle_notice(now, tuple, notice),
                     Body::Ping(message) => self.answer(Answer::Pong(tuple, message)),
                 }
             }
@@ -331,7 +345,7 @@ impl Stack {
 
     /// [rfc-5927] sec. 4.1: only a message about a segment in flight counts, and a connection that is open survives it ([rfc-1122] sec. 4.2.3.9 asks
     /// otherwise, and [rfc-5461] sec. 4.1 has the reason).
-    fn handle_notice(&mut self, tuple: FourTuple, Notice { kind, seq }: Notice) {
+    fn handle_notice(&mut self, now: Time, tuple: FourTuple, Notice { kind, seq }: Notice) {
         let Some(&id) = self.by_tuple.get(&tuple) else { return };
         let Some(socket) = self.sockets.get_mut(&id) else { return };
         let Socket { connection, initial, .. } = socket;
@@ -347,7 +361,11 @@ impl Stack {
                 connection.abort();
                 self.touch(id);
             }
-            NoticeKind::TooBig(_) => self.tally.too_big += 1,
+            NoticeKind::TooBig(mtu) => {
+                self.tally.too_big += 1;
+                self.on_too_big(now, tuple, mtu);
+                self.touch(id);
+            }
             NoticeKind::PortUnreachable | NoticeKind::Unreachable | NoticeKind::TimeExceeded => {}
         }
     }
@@ -519,11 +537,12 @@ impl Stack {
 
     /// When to call [`Stack::handle_timeout`]; [`Time::NEVER`] if there is no deadline.
     pub(crate) fn poll_timeout(&self) -> Time {
-        self.timers.first().map_or(Time::NEVER, |&(time, _)| time)
+        self.timers.first().map_or(Time::NEVER, |&(time, _)| time).min(self.mtus.deadline())
     }
 
     /// Handles the timeouts until now.
     pub(crate) fn handle_timeout(&mut self, now: Time) {
+        self.expire_mtus(now);
         while let Some(&(time, id)) = self.timers.first().filter(|(time, _)| *time <= now) {
             self.timers.remove(&(time, id));
             if let Some(socket) = self.sockets.get_mut(&id) {
@@ -546,9 +565,13 @@ impl Stack {
 
     /// Appends the next IP packet to `out`; false if there is none now.
     pub(crate) fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> bool {
+        if let Some(packet) = self.cut.pop_front() {
+            out.extend(packet);
+            return true;
+        }
         match self.answers.pop_front() {
             Some(Answer::Segment(tuple, segment)) => {
-                packet::write_segment(tuple, None, self.number(tuple), &segment, None, out);
+                packet::write_segment(tuple, None, None, &segment, None, out);
                 return true;
             }
             Some(Answer::Pong(tuple, ping)) => {
@@ -568,9 +591,16 @@ impl Stack {
                 if has_data && segment.content.len() < u32::from(self.settings.connection.mss) {
                     segment.header.flags = segment.header.flags | Flags::PSH;
                 }
-                let number = next_number(&mut self.packets, socket.class, tuple);
+                let mtu = socket.mtu;
+                let number = mtu.may_fragment.then(|| next_number(&mut self.packets, socket.class, tuple));
                 let initial = socket.parts.is_some().then_some(socket.initial);
+                let begin = out.len();
                 packet::write_segment(tuple, ecn, number, &segment, initial, out);
+                if !mtu.may_fragment && out.len() - begin > mtu.packet as usize {
+                    self.cut.extend(packet::split(tuple, &out[begin..], mtu.packet as usize));
+                    out.truncate(begin);
+                    out.extend(self.cut.pop_front().unwrap_or_default());
+                }
                 // The others' turn.
                 self.busy.rotate_left(1);
                 return true;
@@ -634,6 +664,10 @@ impl Stack {
                 | Event::Stalled => {}
             }
         }
+        if socket.connection.take_mtu_doubt() {
+            self.on_doubt(now, id);
+        }
+        let Some(socket) = self.sockets.get_mut(&id) else { return };
         if socket.is_released && socket.deadline == Time::NEVER && socket.connection.state() != State::TimeWait {
             (socket.deadline, socket.acked) = (now + RELEASED_LIFE, socket.connection.acked());
         }
@@ -726,7 +760,7 @@ impl Socket {
     }
 }
 
-/// The identification of the next IPv4 packet to a host of this class ([rfc-6864]).
+/// The identification of the next IPv4 packet that may be fragmented to a host of this class ([rfc-6864]).
 fn next_number(packets: &mut [u16; 256], class: u8, tuple: FourTuple) -> u16 {
     if !tuple.local.is_ipv4() {
         return 0;
@@ -749,9 +783,6 @@ fn is_host(end: Address) -> bool {
     };
     !is_multicast
 }
-
-/// IPv6's least MTU, 1280 bytes, less its header and TCP's.
-const MSS_V6: u16 = 1220;
 
 /// [rfc-6335] sec. 6: dynamic ports.
 const PORT_FIRST: u16 = 49_152;

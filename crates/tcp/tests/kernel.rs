@@ -317,6 +317,30 @@ fn two_of_ours_share_a_connection_or_fall_back() {
     }
 }
 
+/// Behind a route with a smaller MTU, of which the kernel tells us, our packets fit: every byte comes back, over one connection and over their own.
+#[test]
+fn every_byte_arrives_over_narrow_route() {
+    if !is_inside("every_byte_arrives_over_narrow_route") {
+        return;
+    }
+    let runtime = runtime();
+    let _guard = runtime.enter();
+    let (near, far) = (host(|config| config.timestamps = true), far_host());
+    _ = serve_echo(&far, PORT);
+    ip(&format!("link set {FAR_DEVICE} mtu 1300"));
+    let data = content(1 << 20);
+    let back = runtime.block_on(async {
+        let mut stream = near.connect(V4[1].parse().unwrap(), remote(FAR, PORT)).await.unwrap();
+        stream.write_all(&data).await.unwrap();
+        stream.shutdown().await.unwrap();
+        let mut back = vec![];
+        stream.read_to_end(&mut back).await.unwrap();
+        back
+    });
+    assert!(back == data);
+    assert!(near.tally().0.too_big > 0);
+}
+
 #[test]
 fn thousand_connections_at_once_are_served() {
     if !is_inside("thousand_connections_at_once_are_served") {

@@ -1,4 +1,4 @@
-//! A web page of a hundred objects, from nginx to curl: through the tunnel, and over the kernel's TCP. It is the motivating case of mfast-2019
+//! A web page of a hundred objects, from nginx to curl: through the tunnel, over the kernel's TCP, and over ours between two proxies. It is the motivating case of mfast-2019
 //! (section I): one lost packet makes all objects of a connection wait. The paper has no measurement of it.
 //!
 //! The ways take turns, page by page, so that other load affects all of them. TCP connects for each page, and so do the clients of the tunnel, to its
@@ -47,8 +47,9 @@ fn cells(bench: &Bench, table: &mut Table, site: &Site, loss: &str) -> Result<()
     let mut serve = Program::start(&bench.anabranch, &bench.at("server", &serve))?;
     let ticket = serve.json(SOON)?["ticket"].as_str().ok_or("no ticket")?.to_owned();
     let tunnel = call(bench, &ticket, Way::Tunnel)?;
+    let _proxies = proxies(bench)?;
     let mut ways = vec![];
-    for way in [Way::Tcp("cubic"), Way::Tcp("bbr"), Way::Tunnel, Way::NewTunnel] {
+    for way in [Way::Tcp("cubic"), Way::Tcp("bbr"), Way::Tunnel, Way::NewTunnel, Way::Proxies, Way::PlainProxies] {
         match way.choose(bench) {
             Ok(()) => ways.push(way),
             Err(problem) => table.note(&format!("{loss}, {}", way.name()), &format!("not run: {problem}")),
@@ -93,7 +94,7 @@ fn cells(bench: &Bench, table: &mut Table, site: &Site, loss: &str) -> Result<()
         let (middle, most) = (tcp(50), tcp(99));
         for (way, times) in ways.iter().zip(of_http) {
             let what = format!("{loss}, {}, {}", http.name(), way.name());
-            if *way == Way::Tunnel {
+            if matches!(way, Way::Tunnel | Way::Proxies) {
                 let aim = format!("{:.0}, {:.0} ms, TCP's best", middle * 1e3, most * 1e3);
                 table.row(&what, &aim, &told(times), percentile(times, 50) <= middle && percentile(times, 99) <= most);
             } else {
@@ -113,6 +114,10 @@ enum Way {
     Tunnel,
     /// Through a new tunnel; its handshake does not count.
     NewTunnel,
+    /// Through two proxies of our TCP, between which connections are streams of one.
+    Proxies,
+    /// The same, with plain TCP between them.
+    PlainProxies,
 }
 
 impl Way {
@@ -121,6 +126,8 @@ impl Way {
             Self::Tcp(law) => format!("TCP {}", law.to_uppercase()),
             Self::Tunnel => "tunnel".to_owned(),
             Self::NewTunnel => "new tunnel".to_owned(),
+            Self::Proxies => "our TCP, one connection".to_owned(),
+            Self::PlainProxies => "our TCP, a connection each".to_owned(),
         }
     }
 
@@ -130,6 +137,8 @@ impl Way {
             Self::Tcp(_) => format!("server:{PORT}"),
             Self::Tunnel => format!("127.0.0.1:{PORT}"),
             Self::NewTunnel => format!("127.0.0.1:{}", PORT + 1),
+            Self::Proxies => format!("127.0.0.1:{}", PORT + 2),
+            Self::PlainProxies => format!("127.0.0.1:{}", PORT + 3),
         }
     }
 
@@ -149,6 +158,36 @@ fn call(bench: &Bench, ticket: &str, way: Way) -> Result<Program, String> {
     let mut tunnel = Program::start(&bench.anabranch, &bench.at("client", &call))?;
     while tunnel.json(SOON)?["event"] != "connected" {}
     Ok(tunnel)
+}
+
+/// Our TCP at both ends of the link, each behind a device to which the kernel forwards.
+fn proxies(bench: &Bench) -> Result<[Program; 3], String> {
+    let at = |host: &'static str, command: &str| {
+        let command: Vec<_> = command.split(' ').collect();
+        output(&bench.anabranch, &bench.at(host, &command)).map(drop)
+    };
+    for (host, route) in
+        [("server", "10.98.0.0/23 via 10.77.2.1 dev down"), ("client", "10.99.0.0/24 via 10.77.1.1 dev down")]
+    {
+        at(host, "sysctl -q -w net.ipv4.ip_forward=1")?;
+        at(host, &format!("ip route add {route} onlink"))?;
+    }
+    let start = |host, arguments: &str| {
+        let command =
+            [&[bench.anabranch.as_str(), "tcp", "proxy"], &arguments.split(' ').collect::<Vec<_>>()[..]].concat();
+        let mut program = Program::start(&bench.anabranch, &bench.at(host, &command))?;
+        program.error_line(SOON).and_then(|line| if line.starts_with("passes") { Ok(program) } else { Err(line) })
+    };
+    let near = |port, device, streams| {
+        let (own, streams) = (format!("10.98.{device}"), format!("--streams {streams}"));
+        let to = format!("--from 127.0.0.1:{port} --to tcp:10.99.0.2:4000");
+        start("client", &format!("{to} --device tcp{port} --address {own}.2 --kernel {own}.1/24 {streams}"))
+    };
+    Ok([
+        start("server", &format!("--from tcp:4000 --to 127.0.0.1:{PORT}"))?,
+        near(PORT + 2, 0, 255)?,
+        near(PORT + 3, 1, 0)?,
+    ])
 }
 
 /// A version of HTTP. Both are over TLS, as on the web: curl 7.88 of Debian 12 aborts multiplexed requests of HTTP/2 in clear text (curl/curl pull

@@ -49,6 +49,11 @@ impl Program {
         })
     }
 
+    /// The next line of its standard error.
+    pub(crate) fn error_line(&mut self, within: Duration) -> Result<String, String> {
+        self.err.recv_timeout(within).map_err(|_| format!("{} says nothing within {} s", self.line, within.as_secs()))
+    }
+
     /// The next line, if it has been printed already.
     pub(crate) fn line_there(&self) -> Option<String> {
         self.out.try_recv().ok()

@@ -67,6 +67,9 @@ pub(crate) struct Device {
     /// The congestion law of what we send, one of `anabranch cc list`.
     #[arg(long = "cc", value_name = "NAME", default_value = "anabranch")]
     pub(crate) law: String,
+    /// Connections to the same port that may share one, as its streams, if the peer is of ours, too; 0 shares none.
+    #[arg(long, value_name = "COUNT", default_value_t = 255)]
+    pub(crate) streams: u8,
 }
 
 /// The name of a network device.

@@ -195,6 +195,7 @@ fn open(args: &Device) -> Result<Guarded, Failure> {
     let row = registry::find(&args.law).map_err(|error| Failure::usage(error.to_string()))?;
     let mut connection = Config::new(Law::default_for(row));
     connection.timestamps = true;
+    connection.streams = args.streams.into();
     connection.keep_alive = Some(KEEP_ALIVE);
     connection.idle_timeout = None;
     // Many connections are slow or idle: buffers grow where they are used.

@@ -103,6 +103,51 @@ fn proxy_passes_connections_on_both_ways() {
     drop((ours, theirs));
 }
 
+/// Two proxies of ours, with the kernel's TCP at both ends: what passes between them is one connection, or one for each without streams.
+#[test]
+fn two_proxies_share_a_connection() {
+    if !is_inside("two_proxies_share_a_connection") {
+        return;
+    }
+    std::fs::write("/proc/sys/net/ipv4/ip_forward", "1").unwrap();
+    serve("127.0.0.1:8000", b"from the server");
+    let far = "proxy --from tcp:4000 --to 127.0.0.1:8000 --device far --address 10.98.0.2 --kernel 10.98.0.1/24";
+    for (arguments, most) in [(String::new(), 1), (" --streams 0".to_owned(), 20)] {
+        let near = format!("proxy --from 127.0.0.1:9000 --to tcp:10.98.0.2:4000{arguments}");
+        let (far, near) = (start(&mut tcp(far)), start(&mut tcp(&near)));
+        // SYNs on the way to the far proxy.
+        let rule = "table inet count {\nchain forward {\ntype filter hook forward priority 0\noifname far tcp flags syn counter\n}\n}\n";
+        let counts = nft(&["-f", "-"], rule).is_some();
+        thread::scope(|scope| {
+            let asks: Vec<_> = (0..20).map(|_| scope.spawn(|| ask("127.0.0.1:9000"))).collect();
+            asks.into_iter().for_each(|ask| assert_eq!(ask.join().unwrap(), b"from the server"));
+        });
+        if counts {
+            let table = nft(&["list", "table", "inet", "count"], "").unwrap();
+            assert!(table.contains(&format!("packets {most} ")), "{table}");
+            nft(&["delete", "table", "inet", "count"], "").unwrap();
+        }
+        drop((far, near));
+    }
+}
+
+/// What nftables says; nothing, with a message, where it is missing.
+fn nft(arguments: &[&str], input: &str) -> Option<String> {
+    let child =
+        Command::new("nft").args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let output = child.and_then(|mut child| {
+        child.stdin.take().unwrap().write_all(input.as_bytes())?;
+        child.wait_with_output()
+    });
+    match output {
+        Ok(output) if output.status.success() => return Some(String::from_utf8_lossy(&output.stdout).into_owned()),
+        Ok(output) => println!("skipped: nftables refuses: {}", String::from_utf8_lossy(&output.stderr)),
+        Err(error) => println!("skipped: nftables: {error}"),
+    }
+    assert!(std::env::var_os("ANABRANCH_REQUIRE_NFTABLES").is_none(), "nftables is required");
+    None
+}
+
 /// A device that somebody has made and set up is used as it is.
 #[test]
 fn device_is_used_as_it_is() {

@@ -85,6 +85,11 @@ impl Mtu {
         }
     }
 
+    /// In the TCP form, where the host knows the path: segments have at most this content, options included.
+    pub(super) fn set(&mut self, content: u32) {
+        self.carried = content.saturating_add(OVERHEAD);
+    }
+
     /// Segments have at most this content, so larger datagrams are not probed.
     pub(super) fn limit(&mut self, content: u32) {
         self.max = self.max.min(content.saturating_add(OVERHEAD));

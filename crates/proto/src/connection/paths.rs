@@ -35,7 +35,7 @@ use super::mtu::{self, Mtu};
 use super::tokens::{Token, Tokens};
 use super::way_back::WayBack;
 use super::{Connection, State};
-use crate::config::Form;
+use crate::config::{Config, Form};
 use crate::event::Event;
 use crate::options::{Options, PathOption};
 use crate::path::{AddPathError, FourTuple, PATHS_MAX, PathId, PathState, PathStatus, RemovePathError, UNINVITED_MAX};
@@ -138,6 +138,18 @@ impl<P: Payload> Paths<'_, P> {
         let id = paths.free().ok_or(AddPathError::TooMany)?;
         self.connection.open_path(now, id, tuple, Origin::Own);
         Ok(id)
+    }
+
+    /// In the TCP form: a path carries segments of at most so many bytes of options and content. Longer ones that were sent before come again as they are;
+    /// the host splits them.
+    pub fn set_segment_max(&mut self, now: Time, id: PathId, bytes: u32) {
+        let connection = &mut *self.connection;
+        if connection.config.form == Form::Tcp
+            && let Some(path) = connection.paths.get_mut(id)
+        {
+            path.mtu.set(bytes.max(Config::MSS_MIN.into()));
+            connection.on_mtu(now, id);
+        }
     }
 
     /// Abandons a path. Its data in flight is retransmitted on others, and [`Event::PathGone`] follows.
@@ -308,6 +320,7 @@ impl<P: Payload> Connection<P> {
         if path.control.take_doubt() {
             // A timeout, or several losses of the same segment.
             path.mtu.on_doubt(now);
+            self.has_mtu_doubt = true;
         }
         path.mss = most.min(mtu::content(path.mtu.datagram_max()).saturating_sub(options));
         if path.is_live() && (path.mtu.due(now).is_some() || path.control.ecn.is_probe_due(now)) {

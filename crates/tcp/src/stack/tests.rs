@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::packet::write_segment;
-use crate::testing::{HERE, PORT, STRANGER, THERE, World, content, end, settings};
+use crate::testing::{HERE, PORT, STRANGER, THERE, World, content, end, settings, too_big, v6};
 
 fn stack(address: u128, backlog: usize) -> Stack {
     Stack::new(settings(address, backlog, 0), [address as u8; 32]).unwrap()
@@ -149,7 +149,7 @@ fn full_stack_drops_the_oldest_time_wait() {
 fn packet(tuple: FourTuple, header: Header, options: Options) -> Bytes {
     let segment = Segment { header, options, stream_header: None, content: Content::Nothing };
     let mut out = vec![];
-    write_segment(tuple, None, 1, &segment, None, &mut out);
+    write_segment(tuple, None, None, &segment, None, &mut out);
     out.into()
 }
 
@@ -211,15 +211,12 @@ fn unreachable_port(about: &[u8]) -> Bytes {
     [&header.unwrap().to_bytes()[..], &message].concat().into()
 }
 
-/// Routers may fragment IPv4 packets, so each has another identification; IPv6 packets are no longer than each path carries.
+/// IPv4 packets forbid fragments, and IPv6 routers make none.
 #[test]
-fn packets_fit_what_routers_do() {
+fn packets_are_as_long_as_ethernet_carries() {
     let mut world = World::new(16);
-    let v6 = |host: u128| 0xfd00_0099 << 96 | host;
-    world.hosts[0].addresses.push(v6(1));
-    world.hosts[1].addresses.push(v6(2));
     world.hosts[1].listen(PORT).unwrap();
-    for (local, remote, longest) in [(HERE, THERE, 1500), (v6(1), v6(2), 1280)] {
+    for (local, remote) in [(HERE, THERE), (v6(HERE), v6(THERE))] {
         let client = world.hosts[0].connect(world.now, end(local, 0), end(remote, PORT), 0).unwrap();
         world.run(Span::from_millis(100));
         world.hosts[0].write(client, Sid::PLAIN, &mut content(100_000)).unwrap();
@@ -232,12 +229,120 @@ fn packets_fit_what_routers_do() {
             }
             packets.push(out);
         }
-        assert_eq!(packets.iter().map(Vec::len).max(), Some(longest));
-        let mut ids: Vec<_> = packets.iter().map(|packet| [packet[4], packet[5]]).collect();
-        ids.sort_unstable();
-        ids.dedup();
-        assert!(longest == 1280 || ids.len() == packets.len());
+        assert_eq!(packets.iter().map(Vec::len).max(), Some(1500));
+        assert!(local != HERE || packets.iter().all(|packet| packet[4..8] == [0, 0, 0x40, 0]));
     }
+}
+
+/// A world with streams or without, IPv4 or IPv6, in which a client has a server there.
+fn world_with_path(streams: u16, is_v4: bool) -> (World<Stack>, SocketId, SocketId, Sid) {
+    let mut world = World::<Stack>::of([HERE, THERE].map(|address| settings(address, 16, streams)));
+    world.hosts[1].listen(PORT).unwrap();
+    let of = |address| if is_v4 { address } else { v6(address) };
+    let client = world.hosts[0].connect(world.now, end(of(HERE), 0), end(of(THERE), PORT), streams).unwrap();
+    world.run(Span::from_millis(100));
+    let server = world.hosts[1].accept(PORT).unwrap();
+    let sid = if streams > 0 { world.hosts[0].streams(client).unwrap().open().unwrap() } else { Sid::PLAIN };
+    (world, client, server, sid)
+}
+
+/// Sends 300 kB over it, of which a part is in flight when the path becomes narrow. Returns the time that it took.
+#[track_caller]
+fn send_over(world: &mut World<Stack>, [client, server]: [SocketId; 2], sid: Sid) -> Span {
+    let data = content(300_000);
+    let (mut rest, mut got, begin) = (data.clone(), vec![], world.now);
+    while got.len() < data.len() {
+        world.hosts[0].write(client, sid, &mut rest).unwrap();
+        world.run(Span::from_millis(5));
+        while let Some(Ok(Read::Data(data))) =
+            world.hosts[1].streams(server).map(|mut streams| streams.read(sid, u32::MAX))
+        {
+            got.extend_from_slice(&data);
+        }
+        assert!(world.now - begin < Span::from_secs(60), "{} of {} bytes", got.len(), data.len());
+    }
+    assert!(got == data);
+    world.now - begin
+}
+
+/// A narrow path, whose routers say so: long packets that are in flight come again in parts, later ones are shorter, and none is fragmented.
+#[test]
+fn segments_fit_the_mtu_that_routers_tell() {
+    for (streams, is_v4, mtu) in
+        [(0, true, 1400), (8, true, 1400), (0, false, 1300), (8, false, 1300), (0, true, 600), (8, true, 600)]
+    {
+        let (mut world, client, server, sid) = world_with_path(streams, is_v4);
+        world.mtu = (mtu, true);
+        let took = send_over(&mut world, [client, server], sid);
+        assert!(took < Span::from_millis(900), "{took:?} with {streams} streams and {mtu}");
+        assert!(world.fragmented == 0 && world.too_long <= 12, "{} were too long, {mtu}", world.too_long);
+        assert!(world.hosts[0].tally().too_big > 0);
+        // A later connection to that address knows it.
+        let before = world.too_long;
+        let tuple = world.hosts[0].ends(client).unwrap();
+        let again = world.hosts[0].connect(world.now, Address { port: 0, ..tuple.local }, tuple.remote, 0).unwrap();
+        world.run(Span::from_millis(100));
+        world.hosts[0].write(again, Sid::PLAIN, &mut content(50_000)).unwrap();
+        world.run(Span::from_secs(1));
+        assert_eq!(world.too_long, before);
+        // After ten minutes it is tried anew.
+        world.mtu = (1500, true);
+        world.run(Span::from_secs(610));
+        assert_eq!(world.hosts[0].mtus.of(tuple.remote.address), Mtu::NONE);
+    }
+}
+
+/// Routers that drop long packets and say nothing: two timeouts, then packets of 1280 bytes.
+#[test]
+fn silent_routers_are_found_out() {
+    for (streams, is_v4) in [(0, true), (8, true), (0, false), (8, false)] {
+        let (mut world, client, server, sid) = world_with_path(streams, is_v4);
+        world.mtu = (1280, false);
+        let took = send_over(&mut world, [client, server], sid);
+        assert!(took < Span::from_secs(4), "{took:?}");
+    }
+}
+
+/// Random losses are no reason to send shorter packets.
+#[test]
+fn losses_do_not_shorten_packets() {
+    let (mut world, client, server, sid) = world_with_path(8, true);
+    world.loses = 9;
+    send_over(&mut world, [client, server], sid);
+    assert_eq!(world.hosts[0].mtus.of(THERE), Mtu::NONE);
+}
+
+/// A path that carries less than what we send at least: its packets may be fragmented, with an identification each.
+#[test]
+fn path_below_the_least_mtu_has_fragments() {
+    let (mut world, client, server, sid) = world_with_path(0, true);
+    world.mtu = (400, true);
+    send_over(&mut world, [client, server], sid);
+    assert!(world.fragmented > 500 && world.too_long <= 12);
+}
+
+/// [rfc-5927] sec. 7.2: who does not know a number in flight cannot shorten packets, and nobody can make them tiny.
+#[test]
+fn forged_mtu_has_no_effect() {
+    let (mut world, client, ..) = world_with_path(0, true);
+    world.hosts[0].write(client, Sid::PLAIN, &mut content(5000)).unwrap();
+    let mut out = vec![];
+    assert!(world.hosts[0].poll_transmit(world.now, &mut out));
+    let mut forged = out.clone();
+    forged[25] ^= 0x40;
+    world.hosts[0].handle_packet(world.now, &too_big(&forged, 600));
+    assert_eq!(world.hosts[0].mtus.of(THERE), Mtu::NONE);
+    for told in [68, 1, 0] {
+        world.hosts[0].handle_packet(world.now, &too_big(&out, told));
+        let known = world.hosts[0].mtus.of(THERE);
+        assert!(known.packet >= 552, "{known:?}");
+    }
+    // Many addresses are known at most.
+    for address in 0..5000 {
+        let tuple = FourTuple { local: end(HERE, 1), remote: end(0xffff_0b00_0000 + address, 1) };
+        world.hosts[0].on_too_big(world.now, tuple, 1000);
+    }
+    assert_eq!(world.hosts[0].mtus.len(), 1024);
 }
 
 #[test]
@@ -502,7 +607,7 @@ proptest! {
             let content = if bytes.is_empty() { Content::Nothing } else { Content::Data(Bytes::from(bytes.clone())) };
             let segment = Segment { header, options, stream_header: None, content };
             let mut out = vec![];
-            write_segment(tuple, None, 1, &segment, None, &mut out);
+            write_segment(tuple, None, None, &segment, None, &mut out);
             if is_raw {
                 out = bytes;
             } else if bits & 0x100 != 0 {
