@@ -15,6 +15,7 @@
 
 mod ack_requests;
 mod chooser;
+mod genuine;
 mod handshake;
 mod input;
 mod limits;
@@ -294,22 +295,6 @@ impl<P: Payload> Connection<P> {
         self.state
     }
 
-    /// The initial numbers of this end and the peer, if segments say their [`Extent`](crate::wire::Extent): agreed by [`Config::extents`].
-    pub fn extents(&self) -> Option<(SeqNumber, SeqNumber)> {
-        self.peer.has_extents.then(|| (self.sender.initial(), self.receiver.initial()))
-    }
-
-    /// Whether losses have cast doubt on the MTU of a path since the last call: a flight was lost, or a segment for the third time. In the TCP form the host
-    /// decides what to do about it, by [`Paths::set_segment_max`].
-    pub fn take_mtu_doubt(&mut self) -> bool {
-        std::mem::take(&mut self.has_mtu_doubt)
-    }
-
-    /// Whether this end has asked for plain TCP in the end, as [`Config::stream_offers`] SYNs that asked for streams had no answer.
-    pub fn has_withdrawn_offer(&self) -> bool {
-        self.handshake.has_withdrawn(&self.config)
-    }
-
     /// The application's view of paths.
     pub fn paths(&mut self) -> Paths<'_, P> {
         self.resting_until = None;
@@ -533,18 +518,6 @@ impl<P: Payload> Connection<P> {
         }
         if let Some(record) = record {
             self.sender.outbound.records.push(record);
-        }
-    }
-
-    /// The peer has said, provably, that it no longer knows this connection.
-    pub(crate) fn handle_stateless_reset(&mut self) {
-        if self.state != State::Closed {
-            self.resting_until = None;
-            self.end(match self.state {
-                // Both ends have received all data, and the peer has forgotten the connection first.
-                State::TimeWait => CloseReason::Finished,
-                _ => CloseReason::Reset,
-            });
         }
     }
 

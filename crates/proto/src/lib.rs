@@ -74,8 +74,8 @@ pub use connection::{ConfigError, Connection, Limit, Limits, PathReport, Paths, 
 pub use ecn::EcnCodepoint;
 pub use event::{CloseReason, Event};
 pub use options::{
-    AcknowledgementOptions, EcnCounts, Features, HandshakeOptions, Multistream, Options, PathOption, SackBlocks,
-    Timestamps,
+    AcknowledgementOptions, EcnCounts, Extent, Features, HandshakeOptions, Multistream, Options, PathOption,
+    SackBlocks, Timestamps,
 };
 pub use path::{AddPathError, Address, FourTuple, PATHS_MAX, PathId, PathState, PathStatus, RemovePathError};
 pub use payload::{Payload, Virtual};

@@ -4,7 +4,6 @@ use anabranch_units::Span;
 
 use crate::seq::SeqNumber;
 use crate::stream_header::StreamHeader;
-use crate::wire::Extent;
 
 /// The options of one segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +56,16 @@ pub struct Timestamps {
     pub value: u32,
     /// The latest timestamp of the peer.
     pub echo: u32,
+}
+
+/// Which part of the sequence space the content of a segment took when it was sent. Whoever splits a segment copies its options to all parts, and whoever
+/// joins segments keeps the options of one; so a segment whose content is not its extent has lost its boundaries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// The number of its first byte, counted from the sender's initial number, modulo 2^16. A middlebox may shift all numbers of a connection.
+    pub start: u16,
+    /// Bytes of its content.
+    pub len: u16,
 }
 
 /// The option of a path segment: an experimental option (kind 253, [rfc-6994]). The segment has no other option and no content.
@@ -296,6 +305,16 @@ impl Features {
 impl Timestamps {
     /// Bytes of the option on the wire.
     pub const LEN: u32 = 10;
+}
+
+impl Extent {
+    /// The extent of `len` bytes from this number on, of a sender with this initial number.
+    pub const fn of(seq: SeqNumber, initial: SeqNumber, len: u32) -> Self {
+        Self { start: seq.0.wrapping_sub(initial.0) as u16, len: len as u16 }
+    }
+
+    /// Bytes of the option: kind, length, experiment identifier, type, start, length.
+    pub(crate) const LEN: u8 = 9;
 }
 
 impl PathOption {

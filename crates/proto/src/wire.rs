@@ -32,7 +32,7 @@ use std::fmt;
 use bytes::{Buf, Bytes};
 
 pub use self::checksum::{Checksum, internet_checksum};
-pub use self::extent::Extent;
+use crate::options::Extent;
 use crate::path::FourTuple;
 use crate::payload::Payload;
 use crate::segment::{Content, Flags, Header, Record, RecordList, Segment, Sid, StreamHeader};

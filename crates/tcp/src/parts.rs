@@ -9,8 +9,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use anabranch_proto::wire::{Checksum, Extent};
-use anabranch_proto::{Flags, SeqNumber};
+use anabranch_proto::wire::Checksum;
+use anabranch_proto::{Extent, Flags, SeqNumber};
 use bytes::Bytes;
 
 /// The parts of segments that a connection keeps.
@@ -274,7 +274,7 @@ mod tests {
 
     /// Only who knows the expected number makes a connection be given up, by eight in a row; one good segment forgives.
     #[test]
-    fn segments_without_extent_are_hopeless_after_eight_at_the_expected_number() {
+    fn eight_segments_without_extent_are_hopeless() {
         let good = segment(0, 100);
         let mut bad = good.to_vec();
         // The option is skipped as another experiment.
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_has_a_limit() {
+    fn kept_parts_have_a_limit() {
         let mut parts = Parts::new(INITIAL);
         for number in 0..1000 {
             let of = segment(number * 104, 100);
@@ -338,7 +338,7 @@ mod tests {
         }
 
         #[test]
-        fn nothing_makes_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..120), seq in any::<u32>()) {
+        fn random_bytes_cause_no_panic(bytes in prop::collection::vec(any::<u8>(), 0..120), seq in any::<u32>()) {
             let mut bytes = bytes;
             if bytes.len() > CHECKSUM_AT + 2 {
                 bytes[CHECKSUM_AT..CHECKSUM_AT + 2].fill(0);

@@ -54,6 +54,18 @@ impl<P: Payload> Connection<P> {
         }
     }
 
+    /// The peer has said, provably, that it no longer knows this connection.
+    pub(crate) fn handle_stateless_reset(&mut self) {
+        if self.state != State::Closed {
+            self.resting_until = None;
+            self.end(match self.state {
+                // Both ends have received all data, and the peer has forgotten the connection first.
+                State::TimeWait => CloseReason::Finished,
+                _ => CloseReason::Reset,
+            });
+        }
+    }
+
     fn handle_on_path(&mut self, now: Time, path: PathId, segment: Segment<P>) {
         self.acks.on_arrival(path);
         self.paths[path].arrived = now;

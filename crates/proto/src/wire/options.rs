@@ -1,10 +1,10 @@
 //! Encodes and decodes TCP options: kind, length, value.
 
+use super::Fault;
 use super::content::{number, stream_header};
-use super::{Extent, Fault};
 use crate::options::{
-    AcknowledgementOptions, EcnCounts, Features, HandshakeOptions, Multistream, Options, PathOption, SackBlocks,
-    Timestamps,
+    AcknowledgementOptions, EcnCounts, Extent, Features, HandshakeOptions, Multistream, Options, PathOption,
+    SackBlocks, Timestamps,
 };
 use crate::segment::{Flags, StreamHeader};
 use crate::seq::SeqNumber;

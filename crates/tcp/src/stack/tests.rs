@@ -4,7 +4,7 @@ use anabranch_proto::{AcknowledgementOptions, Content, HandshakeOptions, Header,
 use proptest::prelude::*;
 
 use super::*;
-use crate::packet::write_segment;
+use crate::packet::{Body, Packet, write_segment};
 use crate::testing::{HERE, PORT, STRANGER, THERE, World, content, end, settings, too_big, v6};
 
 fn stack(address: u128, backlog: usize) -> Stack {
