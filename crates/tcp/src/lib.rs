@@ -16,8 +16,7 @@
 //!
 //! A listener whose backlog is full answers with SYN cookies: it keeps nothing of a peer until that peer has shown that it gets our answers.
 //!
-//! Not here yet: streams between two of ours (MFast), several paths, path MTU discovery (IPv4 packets leave without DF, so that routers fragment them;
-//! IPv6 packets have at most 1280 bytes), urgent data (it is delivered in line, as [rfc-6093] recommends), TCP Fast Open.
+//! Not here yet: several paths, packets above 1500 bytes, urgent data (it is delivered in line, as [rfc-6093] recommends), TCP Fast Open.
 
 mod cookie;
 #[cfg(target_os = "linux")]

@@ -65,6 +65,8 @@ struct Plain {
 struct Carrier {
     /// The peer, if this end has opened it.
     peer: Option<(u128, Address)>,
+    /// Streams in each direction that are asked for, or granted.
+    streams: u16,
     /// Whether its handshake is over.
     is_open: bool,
     /// The peer begins no channels any more.
@@ -164,20 +166,22 @@ impl Mux {
         if self.channels.len() >= self.stack.settings().sockets_max {
             return Err(SocketError::TooMany);
         }
-        let peer = (local.address, remote);
-        let has_room = |carrier: &Carrier| carrier.by_number.len() < usize::from(streams);
+        let carrier = self.carrier_to((local.address, remote))?;
+        Ok(self.add(carrier, None, Back::Awaited))
+    }
+
+    /// A connection to a peer with room for one more channel; a new one if there is none.
+    fn carrier_to(&mut self, peer: (u128, Address)) -> Result<SocketId, SocketError> {
         let known = self.by_peer.get(&peer).copied();
-        let carrier = match known.filter(|id| self.carriers.get(id).is_some_and(has_room)) {
-            Some(carrier) => carrier,
-            None => {
-                let id = self.stack.connect(now, local, remote, streams)?;
-                self.carriers.insert(id, Carrier::new(Some(peer), None));
-                self.by_peer.insert(peer, id);
-                id
-            }
-        };
-        let number = self.carriers.get_mut(&carrier).map(Carrier::free_number);
-        number.map(|number| self.add(carrier, number, Back::Awaited)).ok_or(SocketError::TooMany)
+        if let Some(carrier) = known.filter(|id| self.carriers.get(id).is_some_and(Carrier::has_room)) {
+            return Ok(carrier);
+        }
+        let (address, remote) = peer;
+        let streams = self.stack.settings().connection.streams;
+        let id = self.stack.connect(self.now, Address { address, port: 0 }, remote, streams)?;
+        self.carriers.insert(id, Carrier::new(Some(peer), None, streams));
+        self.by_peer.insert(peer, id);
+        Ok(id)
     }
 
     /// Accepts connections to a port of the host.
@@ -209,10 +213,10 @@ impl Mux {
             if self.stack.stream_count(id).is_none() {
                 return Some(id);
             }
-            self.carriers.insert(id, Carrier { is_open: true, ..Carrier::new(None, Some(port)) });
+            let count = self.stack.stream_count(id).unwrap_or(0);
+            self.carriers.insert(id, Carrier { is_open: true, ..Carrier::new(None, Some(port), count) });
             self.rest(id);
             // Streams that have begun before told it to nobody.
-            let count = self.stack.stream_count(id).unwrap_or(0);
             for sid in (1..=count).map(Sid::new) {
                 self.begin(id, sid);
             }
@@ -480,13 +484,12 @@ impl Mux {
     }
 
     /// A new channel in a connection.
-    fn add(&mut self, carrier: SocketId, number: u32, back: Back) -> SocketId {
+    fn add(&mut self, carrier: SocketId, number: Option<u32>, back: Back) -> SocketId {
         let id = SocketId(self.next);
         self.next += 1;
-        let ends = self.stack.ends(carrier).unwrap_or_default();
         let channel = Channel {
-            way: Way::Shared { carrier, number, out: Out::Unopened, back },
-            ends,
+            way: Way::Gone,
+            ends: FourTuple::default(),
             closed: None,
             is_released: false,
             is_closing: false,
@@ -495,23 +498,33 @@ impl Mux {
             acked: 0,
         };
         self.channels.insert(id, channel);
-        if let Some(carrier) = self.carriers.get_mut(&carrier) {
-            carrier.by_number.insert(number, id);
-            carrier.unopened.push_back(id);
-            if let Back::Open(sid) = back {
-                carrier.by_back.insert(sid, id);
-            }
+        self.place(id, carrier, number, back);
+        id
+    }
+
+    /// Puts a channel into a connection, with this number or the next one.
+    fn place(&mut self, id: SocketId, carrier: SocketId, number: Option<u32>, back: Back) {
+        let Some(of) = self.carriers.get_mut(&carrier) else { return };
+        let number = number.unwrap_or_else(|| of.free_number());
+        of.by_number.insert(number, id);
+        of.unopened.push_back(id);
+        if let Back::Open(sid) = back {
+            of.by_back.insert(sid, id);
+        }
+        if let Some(channel) = self.channels.get_mut(&id) {
+            channel.way = Way::Shared { carrier, number, out: Out::Unopened, back };
+            channel.ends = self.stack.ends(carrier).unwrap_or_default();
         }
         self.rest(carrier);
         self.open_streams(carrier);
-        id
     }
 }
 
 impl Carrier {
-    fn new(peer: Option<(u128, Address)>, port: Option<u16>) -> Self {
+    fn new(peer: Option<(u128, Address)>, port: Option<u16>, streams: u16) -> Self {
         Self {
             peer,
+            streams,
             is_open: false,
             is_ending: false,
             port,
@@ -523,6 +536,11 @@ impl Carrier {
             next: 0,
             idle_until: Time::NEVER,
         }
+    }
+
+    /// Whether there are streams for one more channel.
+    fn has_room(&self) -> bool {
+        self.by_number.len() < usize::from(self.streams)
     }
 
     /// The number of the next channel. There are at most as many channels as streams, so a free one is near.

@@ -475,11 +475,14 @@ impl Stack {
                     segment.header.flags = segment.header.flags | Flags::PSH;
                 }
                 let mtu = socket.mtu;
-                let number = mtu.may_fragment.then(|| next_number(&mut self.packets, socket.class, tuple));
+                // Without extents, nobody could put the parts of a stream's segment together.
+                let is_whole = socket.streams.is_some() && socket.parts.is_none();
+                let may_fragment = mtu.may_fragment || is_whole;
+                let number = may_fragment.then(|| next_number(&mut self.packets, socket.class, tuple));
                 let initial = socket.parts.is_some().then_some(socket.initial);
                 let begin = out.len();
                 packet::write_segment(tuple, ecn, number, &segment, initial, out);
-                if !mtu.may_fragment && out.len() - begin > mtu.packet as usize {
+                if !may_fragment && out.len() - begin > mtu.packet as usize {
                     self.cut.extend(packet::split(tuple, &out[begin..], mtu.packet as usize));
                     out.truncate(begin);
                     out.extend(self.cut.pop_front().unwrap_or_default());
@@ -512,6 +515,7 @@ impl Stack {
     /// A socket has sent what it could: takes its events and its deadline.
     fn settle(&mut self, now: Time, id: SocketId) {
         let Some(socket) = self.sockets.get_mut(&id) else { return };
+        let mut has_readable = false;
         while let Some(event) = socket.connection.poll_event() {
             match event {
                 Event::Established { streams } => match socket.listener {
@@ -531,7 +535,10 @@ impl Stack {
                 },
                 Event::PeerClosed if socket.streams.is_some() => self.events.push_back(StackEvent::PeerClosed(id)),
                 Event::PeerClosed => self.events.push_back(StackEvent::Readable(id, Sid::PLAIN)),
-                Event::Readable(sid) => self.events.push_back(StackEvent::Readable(id, sid)),
+                Event::Readable(sid) => {
+                    has_readable = true;
+                    self.events.push_back(StackEvent::Readable(id, sid));
+                }
                 Event::Writable(sid) => self.events.push_back(StackEvent::Writable(id, sid)),
                 Event::Finished(sid) => self.events.push_back(StackEvent::Finished(id, sid)),
                 Event::Stopped { sid, code } => self.events.push_back(StackEvent::Stopped(id, sid, code)),
@@ -566,7 +573,8 @@ impl Stack {
                 self.timers.insert((timer, id));
             }
         }
-        let is_unread = socket.is_released && socket.streams.is_none() && has_data(&mut socket.connection);
+        let is_unread = socket.is_released
+            && if socket.streams.is_some() { has_readable } else { has_data(&mut socket.connection) };
         if socket.closed.is_some() {
             if self.by_tuple.get(&socket.tuple) == Some(&id) {
                 self.by_tuple.remove(&socket.tuple);

@@ -23,7 +23,7 @@ impl Mux {
         match event {
             StackEvent::Incoming(port) => self.events.push_back(SocketEvent::Incoming(port)),
             StackEvent::Established(id, streams) if self.carriers.contains_key(&id) => match streams {
-                Some(_) => self.on_granted(id),
+                Some(streams) => self.on_granted(id, streams),
                 None => self.on_plain(id),
             },
             StackEvent::Established(id, _) => self.events.push_back(SocketEvent::Established(outer(id))),
@@ -62,16 +62,30 @@ impl Mux {
         }
     }
 
-    /// The peer of a connection has streams.
-    pub(super) fn on_granted(&mut self, id: SocketId) {
+    /// The peer of a connection has granted so many streams. Channels beyond them need another connection, as those before may last for ever.
+    pub(super) fn on_granted(&mut self, id: SocketId, streams: u16) {
         let Some(carrier) = self.carriers.get_mut(&id) else { return };
         carrier.is_open = true;
         if let Some((_, remote)) = carrier.peer {
             self.plain.remove(&remote);
         }
+        carrier.streams = streams;
+        let mut beyond: Vec<_> =
+            carrier.by_number.iter().skip(streams.into()).map(|(&number, &id)| (number, id)).collect();
+        for (number, channel) in &beyond {
+            carrier.by_number.remove(number);
+            carrier.unopened.retain(|other| other != channel);
+        }
+        let peer = carrier.peer;
         self.events.extend(carrier.by_number.values().map(|&channel| SocketEvent::Established(channel)));
         self.open_streams(id);
         self.rest(id);
+        for (_, channel) in beyond.drain(..) {
+            match peer.map(|peer| self.carrier_to(peer)) {
+                Some(Ok(carrier)) => self.place(channel, carrier, None, Back::Awaited),
+                Some(Err(_)) | None => self.fail(channel, CloseReason::Refused),
+            }
+        }
     }
 
     /// The peer of a connection that asked for streams has none: the first channel has the connection, and each other one opens its own.

@@ -81,7 +81,7 @@ impl Mux {
                     }
                     return;
                 }
-                let channel = self.add(id, number, Back::Open(sid));
+                let channel = self.add(id, Some(number), Back::Open(sid));
                 self.ready.entry(port).or_default().push_back(channel);
                 self.events.push_back(SocketEvent::Incoming(port));
             }

@@ -157,11 +157,32 @@ fn full_connection_is_followed_by_another() {
     assert_eq!(echo(&mut world, 10, 2000), 3);
 }
 
-/// The peer grants fewer streams than were asked for: the others wait for a stream that ends.
+/// The peer grants fewer streams than were asked for: the others do not wait for a stream that ends.
 #[test]
-fn channels_wait_for_a_stream_of_their_peer() {
+fn channels_beyond_the_granted_streams_have_another_connection() {
     let mut world = World::sharing(255, 3);
-    assert_eq!(echo(&mut world, 20, 5000), 1);
+    assert_eq!(echo(&mut world, 20, 5000), 7);
+}
+
+/// A connection that its peer has just closed for good: what comes late is reset, and the next channel has a new connection.
+#[test]
+fn late_channel_in_closed_connection_is_reset() {
+    let mut world = World::sharing(255, 255);
+    let [client, server] = world.pair();
+    for (host, id) in [(0, client), (1, server)] {
+        world.hosts[host].close(id);
+        world.run(Span::from_millis(50));
+        _ = world.hosts[host].read(id, 1);
+    }
+    assert_eq!(world.hosts[0].read(client, 1), Ok(Read::End));
+    assert_eq!(world.hosts[1].read(server, 1), Ok(Read::End));
+    world.run(Span::from_millis(100));
+    world.hosts[1].end();
+    world.flush();
+    let late = world.connect();
+    world.run(Span::from_secs(1));
+    assert_eq!(world.hosts[0].closed(late), Some(CloseReason::Reset));
+    world.pair();
 }
 
 /// A lost segment stops only its own stream: of two connections that share one, the other's data is read before the lost part comes again.
