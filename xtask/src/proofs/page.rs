@@ -21,7 +21,7 @@ const LOSSES: [&str; 2] = ["0", "0.01"];
 const PAGES: usize = 40;
 
 pub(super) fn run(bench: &Bench, table: &mut Table) -> Result<(), String> {
-    let needed = [("nginx", "nginx-light"), ("curl", "curl"), ("openssl", "openssl")];
+    let needed = [("nginx", "nginx-light"), ("curl", "curl"), ("openssl", "openssl"), ("nft", "nftables")];
     let missing = needed.iter().filter(|(program, _)| !run::is_installed(program)).map(|&(_, package)| package);
     let missing = missing.collect::<Vec<_>>().join(" ");
     if !missing.is_empty() {
@@ -166,11 +166,15 @@ fn proxies(bench: &Bench) -> Result<[Program; 3], String> {
         let command: Vec<_> = command.split(' ').collect();
         output(&bench.anabranch, &bench.at(host, &command)).map(drop)
     };
-    for (host, route) in
-        [("server", "10.98.0.0/23 via 10.77.2.1 dev down"), ("client", "10.99.0.0/24 via 10.77.1.1 dev down")]
-    {
+    // The link carries packets of its hosts alone.
+    at("server", "nft add table ip proxies")?;
+    at("server", "nft add chain ip proxies in { type nat hook prerouting priority dstnat; }")?;
+    at("server", "nft add rule ip proxies in iifname down tcp dport 4000 dnat to 10.99.0.2")?;
+    at("client", "nft add table ip proxies")?;
+    at("client", "nft add chain ip proxies out { type nat hook postrouting priority srcnat; }")?;
+    at("client", "nft add rule ip proxies out oifname down masquerade")?;
+    for host in ["server", "client"] {
         at(host, "sysctl -q -w net.ipv4.ip_forward=1")?;
-        at(host, &format!("ip route add {route} onlink"))?;
     }
     let start = |host, arguments: &str| {
         let command =
@@ -180,7 +184,7 @@ fn proxies(bench: &Bench) -> Result<[Program; 3], String> {
     };
     let near = |port, device, streams| {
         let (own, streams) = (format!("10.98.{device}"), format!("--streams {streams}"));
-        let to = format!("--from 127.0.0.1:{port} --to tcp:10.99.0.2:4000");
+        let to = format!("--from 127.0.0.1:{port} --to tcp:10.77.1.1:4000");
         start("client", &format!("{to} --device tcp{port} --address {own}.2 --kernel {own}.1/24 {streams}"))
     };
     Ok([

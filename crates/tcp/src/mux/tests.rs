@@ -469,10 +469,8 @@ proptest! {
             held[1].extend(world.accept_all());
         }
         for _ in 0..40 {
-            for host in 0..2 {
-                for id in std::mem::take(&mut held[host]) {
-                    world.hosts[host].release(id);
-                }
+            for (host, held) in world.hosts.iter_mut().zip(&mut held) {
+                held.drain(..).for_each(|id| host.release(id));
             }
             world.run(Span::from_secs(20));
             held[1].extend(world.accept_all());
