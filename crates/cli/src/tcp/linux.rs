@@ -145,7 +145,7 @@ impl Door {
         match self {
             Self::Ours(listener) => Ok(Some(Box::new(listener.accept().await.map_err(broken)?))),
             Self::Kernel(listener) => match listener.accept().await {
-                Ok((stream, _)) => Ok(Some(Box::new(stream))),
+                Ok((stream, _)) => Ok(Some(Box::new(prompt(stream)))),
                 Err(_) => {
                     tokio::time::sleep(PAUSE).await;
                     Ok(None)
@@ -155,6 +155,14 @@ impl Door {
     }
 }
 
+/// A stream of the kernel that sends at once what it is given: the pieces have waited at their sender already if they should. With Nagle's algorithm
+/// the second piece of an answer waits for a delayed acknowledgement, some 40 ms.
+fn prompt(stream: TcpStream) -> TcpStream {
+    // Where it fails, the connection is gone, which reading tells.
+    _ = stream.set_nodelay(true);
+    stream
+}
+
 /// Opens the other side of a connection, and copies until both have ended.
 async fn pass_on(mut from: Box<dyn Both>, target: &(Host, To, Vec<IpAddr>)) -> Result<(), String> {
     let (host, to, addresses) = target;
@@ -162,7 +170,7 @@ async fn pass_on(mut from: Box<dyn Both>, target: &(Host, To, Vec<IpAddr>)) -> R
         To::Ours(peer) => dial(host, addresses, *peer).await.map(|stream| Box::new(stream) as _),
         To::Kernel(name) => {
             let stream = TcpStream::connect(name).await;
-            stream.map(|stream| Box::new(stream) as _).map_err(|error| format!("{name}: {error}"))
+            stream.map(|stream| Box::new(prompt(stream)) as _).map_err(|error| format!("{name}: {error}"))
         }
     };
     let mut to = opened.inspect_err(|_| from.abort())?;

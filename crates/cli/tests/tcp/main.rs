@@ -131,6 +131,35 @@ fn two_proxies_share_a_connection() {
     }
 }
 
+/// An answer in two pieces does not wait for a delayed acknowledgement on its way: fifty of them took two seconds.
+#[test]
+fn pieces_of_an_answer_pass_at_once() {
+    if !is_inside("pieces_of_an_answer_pass_at_once") {
+        return;
+    }
+    let listener = TcpListener::bind("127.0.0.1:8000").unwrap();
+    thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.set_nodelay(true).unwrap();
+        while stream.read_exact(&mut [0]).is_ok() {
+            stream.write_all(b"a").unwrap();
+            thread::sleep(Duration::from_millis(2));
+            stream.write_all(b"b").unwrap();
+        }
+    });
+    let far = "proxy --from tcp:4000 --to 127.0.0.1:8000 --device far --address 10.98.0.2 --kernel 10.98.0.1/24";
+    std::fs::write("/proc/sys/net/ipv4/ip_forward", "1").unwrap();
+    let _ends = (start(&mut tcp(far)), start(&mut tcp("proxy --from 127.0.0.1:9000 --to tcp:10.98.0.2:4000")));
+    let mut stream = TcpStream::connect("127.0.0.1:9000").unwrap();
+    stream.set_nodelay(true).unwrap();
+    let begin = std::time::Instant::now();
+    for _ in 0..50 {
+        stream.write_all(b"?").unwrap();
+        stream.read_exact(&mut [0; 2]).unwrap();
+    }
+    assert!(begin.elapsed() < Duration::from_millis(1200), "{:?}", begin.elapsed());
+}
+
 /// What nftables says; nothing, with a message, where it is missing.
 fn nft(arguments: &[&str], input: &str) -> Option<String> {
     let child =
