@@ -139,6 +139,7 @@ mod tests {
                 "mkfs.exfat",
                 "mount.exfat-fuse",
                 "nft",
+                "node",
                 "ns",
                 "python3",
                 "wasm-ld",
@@ -158,6 +159,7 @@ mod tests {
             "mkfs.exfat",
             "mount.exfat-fuse",
             "nft",
+            "node",
             "python3",
             "valgrind",
             "wasm-ld",
@@ -174,7 +176,7 @@ mod tests {
         let told = failure(&missing(|_| false), Some("`apt-get update` failed: exit status: 100"));
         assert!(
             told.contains(
-                "bindfs chromium clang exfat-fuse exfatprogs iproute2 lld make nftables ns2 python3 valgrind (`apt-get update` failed: \
+                "bindfs chromium clang exfat-fuse exfatprogs iproute2 lld make nftables nodejs ns2 python3 valgrind (`apt-get update` failed: \
                  exit status: 100)"
             ),
             "{told}"
