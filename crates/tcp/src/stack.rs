@@ -179,16 +179,19 @@ impl Stack {
         }
         let initial = self.key.initial(now, tuple);
         let secret = self.key.secret(tuple, self.next, initial);
-        let config = Config { streams, ..self.config(tuple) };
+        let config = self.config(tuple, streams);
         let connection = Connection::connect(now, config, tuple, secret).map_err(SocketError::Config)?;
         Ok(self.insert(now, connection, tuple, initial, None, None))
     }
 
-    /// The settings of a connection. The size of segments is that of IPv4.
-    fn config(&self, tuple: FourTuple) -> Config {
+    /// The settings of a connection that may have streams. The size of segments is that of IPv4. Streams begin with parts of the receive buffer, so it
+    /// does not begin small where there are some: with 256 KiB each would have the credit of 256 bytes, and wait for more.
+    fn config(&self, tuple: FourTuple, streams: u16) -> Config {
         let config = self.settings.connection.clone();
         let longer = packet::header_len(tuple) - packet::IPV4_HEADER;
-        Config { mss: config.mss.saturating_sub(longer as u16).max(Config::MSS_MIN), ..config }
+        let mss = config.mss.saturating_sub(longer as u16).max(Config::MSS_MIN);
+        let most = if streams > 0 { config.receive_buffer_max } else { 0 };
+        Config { mss, streams, receive_buffer: config.receive_buffer.max(most), ..config }
     }
 
     /// A port from which no connection to `remote` exists, the first from a random one on ([rfc-6056] sec. 3.3.2). A socket in TIME-WAIT that the

@@ -150,6 +150,29 @@ fn peer_is_plain_after_two_lost_offers() {
     }
 }
 
+/// With the buffers of the command, small at first, an answer of eleven segments takes two round trips at most: the initial window has ten.
+#[test]
+fn small_buffers_do_not_hold_streams_back() {
+    let small = |address| {
+        let mut settings = settings(address, 64, 255);
+        settings.connection.receive_buffer = 256 << 10;
+        settings.connection.receive_buffer_max = 16 << 20;
+        settings
+    };
+    let mut world = World::<Mux>::of([small(HERE), small(THERE)]);
+    world.hosts[1].listen(PORT).unwrap();
+    let [client, server] = world.pair();
+    let (mut rest, mut got, begin) = (content(15_000), 0, world.now);
+    while got < 15_000 {
+        world.hosts[1].write(server, &mut rest).unwrap();
+        world.run(Span::from_millis(1));
+        while let Ok(Read::Data(data)) = world.hosts[0].read(client, 100_000) {
+            got += data.len();
+        }
+    }
+    assert!(world.now - begin <= Span::from_millis(35), "{:?}", world.now - begin);
+}
+
 /// More connections than streams need several connections, none of which has too many.
 #[test]
 fn full_connection_is_followed_by_another() {

@@ -77,9 +77,10 @@ impl Stack {
         }
         let initial = self.key.initial(now, tuple);
         let secret = self.key.secret(tuple, self.next, initial);
-        let config = self.config(tuple);
+        let offer = segment.options.handshake().multistream;
+        let features = offer.map_or(Features::default(), |offer| offer.features);
+        let config = self.config(tuple, if offer.is_some() { self.settings.connection.streams } else { 0 });
         let Ok(mut connection) = Connection::listen(now, config, tuple, secret) else { return };
-        let features = segment.options.handshake().multistream.map_or(Features::default(), |offer| offer.features);
         connection.handle_segment(now, tuple, segment);
         let id = self.insert(now, connection, tuple, initial, Some(peer), Some(tuple.local.port));
         if features.contains(Features::EXTENTS)
@@ -109,7 +110,8 @@ impl Stack {
         syn: Segment<Bytes>,
     ) -> Option<(Connection<Bytes>, Transmit<Bytes>)> {
         let secret = self.key.secret(tuple, self.next, initial);
-        let config = self.config(tuple);
+        // A cookie has no place for streams.
+        let config = self.config(tuple, 0);
         let mut connection = Connection::listen(now, config, tuple, secret).ok()?;
         connection.handle_segment(now, tuple, syn);
         let answer = connection.poll_transmit(now)?;
