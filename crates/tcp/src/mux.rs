@@ -63,16 +63,10 @@ struct Plain {
 /// A connection that channels share.
 #[derive(Debug)]
 struct Carrier {
-    /// The peer, if this end has opened it.
-    peer: Option<(u128, Address)>,
+    role: Role,
+    stage: Stage,
     /// Streams in each direction that are asked for, or granted.
     streams: u16,
-    /// Whether its handshake is over.
-    is_open: bool,
-    /// The peer begins no channels any more.
-    is_ending: bool,
-    /// The port at which its channels are accepted.
-    port: Option<u16>,
     by_number: BTreeMap<u32, SocketId>,
     by_out: BTreeMap<Sid, SocketId>,
     by_back: BTreeMap<Sid, SocketId>,
@@ -82,6 +76,24 @@ struct Carrier {
     unopened: VecDeque<SocketId>,
     next: u32,
     idle_until: Time,
+}
+
+/// Who begins the channels of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    /// This end: our address, and the port of the peer.
+    Opener((u128, Address)),
+    /// The peer; they are accepted at this port.
+    Acceptor(u16),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Its handshake is not over.
+    Opening,
+    Open,
+    /// The peer has closed.
+    Ending,
 }
 
 #[derive(Debug)]
@@ -179,7 +191,7 @@ impl Mux {
         let (address, remote) = peer;
         let streams = self.stack.settings().connection.streams;
         let id = self.stack.connect(self.now, Address { address, port: 0 }, remote, streams)?;
-        self.carriers.insert(id, Carrier::new(Some(peer), None, streams));
+        self.carriers.insert(id, Carrier::new(Role::Opener(peer), Stage::Opening, streams));
         self.by_peer.insert(peer, id);
         Ok(id)
     }
@@ -210,11 +222,8 @@ impl Mux {
                 return Some(id);
             }
             let id = self.stack.accept(port)?;
-            if self.stack.stream_count(id).is_none() {
-                return Some(id);
-            }
-            let count = self.stack.stream_count(id).unwrap_or(0);
-            self.carriers.insert(id, Carrier { is_open: true, ..Carrier::new(None, Some(port), count) });
+            let Some(count) = self.stack.stream_count(id) else { return Some(id) };
+            self.carriers.insert(id, Carrier::new(Role::Acceptor(port), Stage::Open, count));
             self.rest(id);
             // Streams that have begun before told it to nobody.
             for sid in (1..=count).map(Sid::new) {
@@ -399,7 +408,7 @@ impl Mux {
         match self.channels.get(&id) {
             Some(Channel { closed: Some(_), .. }) => false,
             Some(Channel { way: Way::Shared { carrier, .. }, .. }) => {
-                self.carriers.get(carrier).is_some_and(|carrier| !carrier.is_open)
+                self.carriers.get(carrier).is_some_and(|carrier| carrier.stage == Stage::Opening)
             }
             Some(Channel { way: Way::Alone(inner), .. }) => self.is_connecting(*inner),
             Some(Channel { way: Way::Gone, .. }) => false,
@@ -521,13 +530,11 @@ impl Mux {
 }
 
 impl Carrier {
-    fn new(peer: Option<(u128, Address)>, port: Option<u16>, streams: u16) -> Self {
+    fn new(role: Role, stage: Stage, streams: u16) -> Self {
         Self {
-            peer,
+            role,
+            stage,
             streams,
-            is_open: false,
-            is_ending: false,
-            port,
             by_number: BTreeMap::new(),
             by_out: BTreeMap::new(),
             by_back: BTreeMap::new(),
@@ -535,6 +542,14 @@ impl Carrier {
             unopened: VecDeque::new(),
             next: 0,
             idle_until: Time::NEVER,
+        }
+    }
+
+    /// The peer to whom this end has opened it.
+    fn peer(&self) -> Option<(u128, Address)> {
+        match self.role {
+            Role::Opener(peer) => Some(peer),
+            Role::Acceptor(_) => None,
         }
     }
 

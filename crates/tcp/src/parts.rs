@@ -6,6 +6,8 @@
 //! joined      |------ extent ------|--------------------|  cut to the first; the rest is sent again
 //! mangled     no extent, or no MSE                         lost; given up if it is always so
 //! ```
+//!
+//! If the peer has not seen our grant of streams, the connection is plain, and it is a segment *with* an extent that shows otherwise.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -18,6 +20,8 @@ use bytes::Bytes;
 pub(crate) struct Parts {
     /// The peer's initial number.
     initial: SeqNumber,
+    /// The connection is plain, although streams were granted.
+    is_plain: bool,
     /// Segments that are not whole, the oldest first.
     kept: VecDeque<Kept>,
     /// Segments in a row at the expected number from which a middlebox has taken the flag or the extent.
@@ -49,7 +53,13 @@ struct Kept {
 impl Parts {
     /// None yet, of a peer with this initial number.
     pub(crate) fn new(initial: SeqNumber) -> Self {
-        Self { initial, kept: VecDeque::new(), mangled: 0 }
+        Self { initial, is_plain: false, kept: VecDeque::new(), mangled: 0 }
+    }
+
+    /// The peer has not seen our grant of streams.
+    pub(crate) fn become_plain(&mut self) {
+        self.is_plain = true;
+        self.kept.clear();
     }
 
     /// Takes an encoded segment. `expected` is the number that the receiver expects next: who does not know it cannot make the connection be given up.
@@ -59,7 +69,11 @@ impl Parts {
             return Part::Whole(segment);
         }
         let content = segment.len() - head.len;
-        let extent = Extent::read(&segment).filter(|_| head.flags.contains(Flags::MSE));
+        let extent = Extent::read(&segment);
+        if self.is_plain {
+            return if extent.is_none() { Part::Whole(segment) } else { self.mangled(&head, expected) };
+        }
+        let extent = extent.filter(|_| head.flags.contains(Flags::MSE));
         let place = extent.map(|extent| (head.position(self.initial, extent), usize::from(extent.len)));
         if place == Some((0, content)) {
             self.mangled = 0;
@@ -70,10 +84,12 @@ impl Parts {
             return Part::Whole(segment);
         }
         let Some((position, len)) = place.filter(|(position, len)| position < len) else {
-            self.mangled += u32::from(head.seq == expected);
-            return Part::Mangled { is_hopeless: self.mangled >= MANGLED_MAX };
+            return self.mangled(&head, expected);
         };
         let start = SeqNumber(head.seq.0.wrapping_sub(position as u32));
+        if start.0.wrapping_sub(expected.0).wrapping_add(NEAR) > 2 * NEAR {
+            return Part::Kept;
+        }
         let taken = content.min(len - position);
         let is_last = taken == content && head.flags.contains(Flags::FIN);
         let part = segment.slice(head.len..head.len + taken);
@@ -81,6 +97,12 @@ impl Parts {
         whole.map_or(Part::Kept, |(content, is_last)| {
             Part::Whole(head.around(&segment, start, &content, is_last, checksum))
         })
+    }
+
+    /// A segment has lost what its stream needs.
+    fn mangled(&mut self, head: &Head, expected: SeqNumber) -> Part {
+        self.mangled += u32::from(head.seq == expected);
+        Part::Mangled { is_hopeless: self.mangled >= MANGLED_MAX }
     }
 
     /// Adds a part of the segment at `seq`. Returns the content if it is whole, and whether it has a FIN.
@@ -108,7 +130,7 @@ impl Parts {
         if kept.parts.len() <= PARTS_MAX {
             self.kept.push_back(kept);
         }
-        if self.kept.len() > KEPT_MAX {
+        while self.kept.len() > KEPT_MAX || self.kept.iter().map(Kept::bytes).sum::<usize>() > BYTES_MAX {
             // The oldest one: it is sent again.
             self.kept.pop_front();
         }
@@ -130,6 +152,10 @@ pub(crate) fn split(segment: &[u8], most: usize, checksum: Checksum) -> Vec<Byte
 }
 
 impl Kept {
+    fn bytes(&self) -> usize {
+        self.parts.values().map(Bytes::len).sum()
+    }
+
     /// The content, if there are all parts of it.
     fn content(&self) -> Option<Vec<u8>> {
         let mut content = Vec::new();
@@ -184,9 +210,13 @@ const CHECKSUM_AT: usize = 16;
 /// The bit of the flag FIN.
 const FIN: u8 = 1;
 
-/// Segments that are kept, and the parts of each: a window of small parts out of order. More come again.
+/// Segments that are kept, the parts of each, and the bytes of all: a window of parts out of order. More come again.
 const KEPT_MAX: usize = 64;
 const PARTS_MAX: usize = 16;
+const BYTES_MAX: usize = 128 << 10;
+
+/// Parts are kept so far from the expected number, either way: who does not know it seldom finds a place.
+const NEAR: u32 = 1 << 24;
 
 /// After so many segments in a row at the same place, none will come as it was sent.
 const MANGLED_MAX: u32 = 8;
@@ -308,6 +338,29 @@ mod tests {
         }
         assert!(parts.kept.len() <= KEPT_MAX);
         assert!(parts.kept.iter().all(|kept| kept.parts.len() <= PARTS_MAX));
+        // Long ones, as a kernel that puts fragments together may pass on.
+        let mut parts = Parts::new(INITIAL);
+        for number in 0..40 {
+            let of = segment(number * 60_000, 59_996);
+            assert_eq!(parts.take(part(&of, 0, 50_000), checksum(), INITIAL), Part::Kept);
+        }
+        assert!(parts.kept.iter().map(Kept::bytes).sum::<usize>() <= BYTES_MAX);
+        // Far from what is expected.
+        let before = parts.kept.len();
+        let far = segment(NEAR + 2, 1000);
+        assert_eq!(parts.take(part(&far, 0, 500), checksum(), INITIAL), Part::Kept);
+        assert_eq!(parts.kept.len(), before);
+    }
+
+    /// Where the grant of streams was not seen, a segment with an extent is of a peer that has seen it: a middlebox has taken the flag off.
+    #[test]
+    fn extent_in_plain_connection_is_mangled() {
+        let mut parts = Parts::new(INITIAL);
+        parts.become_plain();
+        let (told, expected) = (segment(0, 100), INITIAL.plus(1));
+        for count in 1..=8 {
+            assert_eq!(parts.take(told.clone(), checksum(), expected), Part::Mangled { is_hopeless: count == 8 });
+        }
     }
 
     proptest! {

@@ -479,10 +479,10 @@ impl Stack {
                 }
                 let mtu = socket.mtu;
                 // Without extents, nobody could put the parts of a stream's segment together.
-                let is_whole = socket.streams.is_some() && socket.parts.is_none();
-                let may_fragment = mtu.may_fragment || is_whole;
+                let must_stay_whole = socket.streams.is_some() && socket.parts.is_none();
+                let may_fragment = mtu.may_fragment || must_stay_whole;
                 let number = may_fragment.then(|| next_number(&mut self.packets, socket.class, tuple));
-                let initial = socket.parts.is_some().then_some(socket.initial);
+                let initial = socket.connection.extents().map(|(ours, _)| ours);
                 let begin = out.len();
                 packet::write_segment(tuple, ecn, number, &segment, initial, out);
                 if !may_fragment && out.len() - begin > mtu.packet as usize {
@@ -627,8 +627,10 @@ impl Socket {
     /// The handshake is over.
     fn agree(&mut self, streams: Option<u16>) {
         self.streams = streams;
-        if self.connection.extents().is_none() {
-            self.parts = None;
+        if self.connection.extents().is_none()
+            && let Some(parts) = &mut self.parts
+        {
+            parts.become_plain();
         }
     }
 

@@ -3,7 +3,7 @@
 use anabranch_proto::{Address, CloseReason, FourTuple, Read};
 use anabranch_units::Time;
 
-use super::{Back, Channel, IDLE, Mux, Out, PLAIN_LIFE, PLAIN_MAX, Plain, REFUSED, Way};
+use super::{Back, Carrier, Channel, IDLE, Mux, Out, PLAIN_LIFE, PLAIN_MAX, Plain, REFUSED, Role, Stage, Way};
 use crate::socket::{SocketEvent, SocketId};
 use crate::stack::StackEvent;
 
@@ -53,7 +53,7 @@ impl Mux {
             StackEvent::PeerClosed(id) => {
                 self.forget_peer(id);
                 if let Some(carrier) = self.carriers.get_mut(&id) {
-                    carrier.is_ending = true;
+                    carrier.stage = Stage::Ending;
                 }
                 self.rest(id);
             }
@@ -65,22 +65,21 @@ impl Mux {
     /// The peer of a connection has granted so many streams. Channels beyond them need another connection, as those before may last for ever.
     pub(super) fn on_granted(&mut self, id: SocketId, streams: u16) {
         let Some(carrier) = self.carriers.get_mut(&id) else { return };
-        carrier.is_open = true;
-        if let Some((_, remote)) = carrier.peer {
+        carrier.stage = Stage::Open;
+        if let Some((_, remote)) = carrier.peer() {
             self.plain.remove(&remote);
         }
         carrier.streams = streams;
-        let mut beyond: Vec<_> =
-            carrier.by_number.iter().skip(streams.into()).map(|(&number, &id)| (number, id)).collect();
+        let beyond: Vec<_> = carrier.by_number.iter().skip(streams.into()).map(|(&number, &id)| (number, id)).collect();
         for (number, channel) in &beyond {
             carrier.by_number.remove(number);
             carrier.unopened.retain(|other| other != channel);
         }
-        let peer = carrier.peer;
+        let peer = carrier.peer();
         self.events.extend(carrier.by_number.values().map(|&channel| SocketEvent::Established(channel)));
         self.open_streams(id);
         self.rest(id);
-        for (_, channel) in beyond.drain(..) {
+        for (_, channel) in beyond {
             match peer.map(|peer| self.carrier_to(peer)) {
                 Some(Ok(carrier)) => self.place(channel, carrier, None, Back::Awaited),
                 Some(Err(_)) | None => self.fail(channel, CloseReason::Refused),
@@ -92,7 +91,7 @@ impl Mux {
     pub(super) fn on_plain(&mut self, id: SocketId) {
         self.forget_peer(id);
         let Some(carrier) = self.carriers.remove(&id) else { return };
-        if let Some((_, remote)) = carrier.peer {
+        if let Some((_, remote)) = carrier.peer() {
             self.plain.retain(|_, plain| self.now < plain.until);
             let is_sure = !self.stack.has_withdrawn_offer(id) || self.plain.contains_key(&remote);
             if self.plain.len() >= PLAIN_MAX {
@@ -197,12 +196,15 @@ impl Mux {
     pub(super) fn rest(&mut self, id: SocketId) {
         let Some(carrier) = self.carriers.get_mut(&id) else { return };
         // The end that opened it closes it: the other one would have to keep it in TIME-WAIT.
-        let patience = if carrier.port.is_some() { IDLE.saturating_mul(2) } else { IDLE };
-        let is_idle = carrier.is_open && carrier.by_number.is_empty();
-        let until = match is_idle {
-            true if self.is_over || carrier.is_ending => self.now,
-            true => carrier.idle_until.min(self.now + patience),
-            false => Time::NEVER,
+        let patience = match carrier.role {
+            Role::Opener(_) => IDLE,
+            Role::Acceptor(_) => IDLE.saturating_mul(2),
+        };
+        let until = match carrier.stage {
+            _ if !carrier.by_number.is_empty() => Time::NEVER,
+            Stage::Opening => Time::NEVER,
+            Stage::Open if !self.is_over => carrier.idle_until.min(self.now + patience),
+            Stage::Open | Stage::Ending => self.now,
         };
         self.timers.remove(&(std::mem::replace(&mut carrier.idle_until, until), id));
         if until != Time::NEVER {
@@ -212,7 +214,7 @@ impl Mux {
 
     /// New channels to the peer of this connection need another one.
     pub(super) fn forget_peer(&mut self, id: SocketId) {
-        if let Some(peer) = self.carriers.get(&id).and_then(|carrier| carrier.peer)
+        if let Some(peer) = self.carriers.get(&id).and_then(Carrier::peer)
             && self.by_peer.get(&peer) == Some(&id)
         {
             self.by_peer.remove(&peer);

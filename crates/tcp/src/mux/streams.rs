@@ -3,14 +3,15 @@
 use anabranch_proto::{CloseReason, Read, Sid};
 use bytes::Bytes;
 
-use super::{ABORTED, Back, Channel, Mux, NUMBER, Out, REFUSED, RELEASED_LIFE, Way};
+use super::{ABORTED, Back, Carrier, Channel, Mux, NUMBER, Out, REFUSED, RELEASED_LIFE, Role, Stage, Way};
 use crate::socket::{SocketEvent, SocketId};
 
 impl Mux {
     /// Gives channels of a connection their streams, as long as there are some.
     pub(super) fn open_streams(&mut self, id: SocketId) {
         loop {
-            let Some(carrier) = self.carriers.get_mut(&id).filter(|carrier| carrier.is_open) else { return };
+            let is_open = |carrier: &&mut Carrier| carrier.stage != Stage::Opening;
+            let Some(carrier) = self.carriers.get_mut(&id).filter(is_open) else { return };
             let Some(&channel) = carrier.unopened.front() else { return };
             let Some(Channel { way: Way::Shared { number, out: out @ Out::Unopened, .. }, .. }) =
                 self.channels.get_mut(&channel)
@@ -66,12 +67,12 @@ impl Mux {
         }
         let number = number.first_chunk().copied().map_or(0, u32::from_be_bytes);
         let known = carrier.by_number.get(&number).copied();
-        match (carrier.port, known) {
-            (None, Some(channel)) => self.answer(id, channel, sid),
-            (None, None) => _ = streams.stop(sid, ABORTED),
+        match (carrier.role, known) {
+            (Role::Opener(_), Some(channel)) => self.answer(id, channel, sid),
+            (Role::Opener(_), None) => _ = streams.stop(sid, ABORTED),
             // Each channel has its own number.
-            (Some(_), Some(_)) => self.stack.abort(id),
-            (Some(port), None) => {
+            (Role::Acceptor(_), Some(_)) => self.stack.abort(id),
+            (Role::Acceptor(port), None) => {
                 let settings = self.stack.settings();
                 let has_place = self.channels.len() < settings.sockets_max
                     && self.ready.get(&port).is_some_and(|ready| ready.len() < settings.backlog);

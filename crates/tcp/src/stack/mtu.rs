@@ -79,7 +79,7 @@ impl Stack {
     fn learn(&mut self, now: Time, tuple: FourTuple, packet: u32, may_fragment: bool) {
         let address = tuple.remote.address;
         let known = self.mtus.of(address);
-        // What was said last was said of a longer packet, unless it is late.
+        // A larger one than is known was said of an earlier packet.
         if packet >= known.packet && !may_fragment {
             return;
         }
