@@ -92,7 +92,8 @@ impl Parts {
         }
         let taken = content.min(len - position);
         let is_last = taken == content && head.flags.contains(Flags::FIN);
-        let part = segment.slice(head.len..head.len + taken);
+        // A copy: a slice would keep a long packet for a short part of it.
+        let part = Bytes::copy_from_slice(&segment[head.len..head.len + taken]);
         let whole = self.join(start, len, position, part, is_last);
         whole.map_or(Part::Kept, |(content, is_last)| {
             Part::Whole(head.around(&segment, start, &content, is_last, checksum))

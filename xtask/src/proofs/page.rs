@@ -21,7 +21,8 @@ const LOSSES: [&str; 2] = ["0", "0.01"];
 const PAGES: usize = 40;
 
 pub(super) fn run(bench: &Bench, table: &mut Table) -> Result<(), String> {
-    let needed = [("nginx", "nginx-light"), ("curl", "curl"), ("openssl", "openssl"), ("nft", "nftables")];
+    let needed =
+        [("nginx", "nginx-light"), ("curl", "curl"), ("openssl", "openssl"), ("sysctl", "procps"), ("nft", "nftables")];
     let missing = needed.iter().filter(|(program, _)| !run::is_installed(program)).map(|&(_, package)| package);
     let missing = missing.collect::<Vec<_>>().join(" ");
     if !missing.is_empty() {
