@@ -345,12 +345,37 @@ mod tests {
             let of = segment(number * 60_000, 59_996);
             assert_eq!(parts.take(part(&of, 0, 50_000), checksum(), INITIAL), Part::Kept);
         }
-        assert!(parts.kept.iter().map(Kept::bytes).sum::<usize>() <= BYTES_MAX);
+        assert!(parts.kept.iter().map(Kept::bytes).sum::<usize>() <= 128 << 10);
         // Far from what is expected.
         let before = parts.kept.len();
         let far = segment(NEAR + 2, 1000);
         assert_eq!(parts.take(part(&far, 0, 500), checksum(), INITIAL), Part::Kept);
         assert_eq!(parts.kept.len(), before);
+    }
+
+    /// A damaged part is passed on for the decoder to refuse; it spoils no segment.
+    #[test]
+    fn damaged_part_is_not_kept() {
+        let whole = segment(0, 1000);
+        let mut parts = Parts::new(INITIAL);
+        let mut damaged = part(&whole, 0, 600).to_vec();
+        *damaged.last_mut().unwrap() ^= 1;
+        assert_eq!(parts.take(damaged.clone().into(), checksum(), INITIAL), Part::Whole(damaged.into()));
+        assert_eq!(parts.take(part(&whole, 600, 1004), checksum(), INITIAL), Part::Kept);
+        assert_eq!(parts.take(part(&whole, 0, 600), checksum(), INITIAL), Part::Whole(whole));
+    }
+
+    /// The end of the connection is where the last part says it, even if that comes first.
+    #[test]
+    fn end_of_the_last_part_is_kept() {
+        let whole = segment(0, 1000);
+        let head = Head::read(&whole).unwrap();
+        let whole = head.around(&whole, head.seq, &whole[head.len..], true, checksum());
+        let mut split = split(&whole, 600, checksum());
+        split.reverse();
+        let mut parts = Parts::new(INITIAL);
+        assert_eq!(parts.take(split[0].clone(), checksum(), INITIAL), Part::Kept);
+        assert_eq!(parts.take(split[1].clone(), checksum(), INITIAL), Part::Whole(whole));
     }
 
     /// Where the grant of streams was not seen, a segment with an extent is of a peer that has seen it: a middlebox has taken the flag off.

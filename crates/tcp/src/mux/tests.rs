@@ -150,6 +150,61 @@ fn peer_is_plain_after_two_lost_offers() {
     }
 }
 
+/// A peer that has shown its streams again is not plain after the next lost SYN.
+#[test]
+fn shown_streams_are_forgotten_losses() {
+    let mut world = World::sharing(255, 255);
+    let passes: fn(usize, Vec<u8>) -> Vec<Vec<u8>> = |_, packet| vec![packet];
+    let shared = [drops_offers, passes, drops_offers, passes].map(|middlebox| {
+        world.middlebox = middlebox;
+        let client = world.connect();
+        world.run(Span::from_millis(1500));
+        let is_shared = world.hosts[0].is_shared(client);
+        world.hosts[0].abort(client);
+        // Longer than what nobody uses stays open.
+        world.run(Span::from_secs(70));
+        is_shared
+    });
+    assert_eq!(shared, [false, true, false, true]);
+}
+
+#[test]
+fn plain_peers_that_are_known_have_a_limit() {
+    let mut world = World::sharing(255, 0);
+    for port in 1000..2100 {
+        world.hosts[1].listen(port).unwrap();
+        let client = world.hosts[0].connect(world.now, end(HERE, 0), end(THERE, port)).unwrap();
+        world.run(Span::from_millis(21));
+        world.hosts[0].abort(client);
+    }
+    assert_eq!(world.hosts[0].plain.len(), 1024);
+}
+
+/// What nobody uses is closed by the end that opened it, which then has the TIME-WAIT; the other one has nothing left.
+#[test]
+fn unused_connection_is_closed_by_its_opener() {
+    let mut world = World::sharing(255, 255);
+    let [client, server] = world.pair();
+    world.hosts[0].abort(client);
+    world.hosts[1].release(server);
+    world.run(Span::from_secs(61));
+    assert!(!world.hosts[0].is_empty() && world.hosts[1].is_empty());
+}
+
+/// The opener of a connection that its peer has closed does not keep it.
+#[test]
+fn connection_that_the_peer_has_closed_is_closed() {
+    let mut world = World::sharing(255, 255);
+    let [client, server] = world.pair();
+    world.hosts[0].abort(client);
+    world.hosts[1].release(server);
+    world.run(Span::from_millis(100));
+    assert_eq!(world.hosts[0].carriers.len(), 1);
+    world.hosts[1].end();
+    world.run(Span::from_millis(100));
+    assert!(world.hosts[0].carriers.is_empty());
+}
+
 /// With the buffers of the command, small at first, an answer of eleven segments takes two round trips at most: the initial window has ten.
 #[test]
 fn small_buffers_do_not_hold_streams_back() {
@@ -290,6 +345,46 @@ fn unaccepted_channels_have_a_limit() {
     let refused = |id: &&SocketId| world.hosts[0].closed(**id) == Some(CloseReason::Refused);
     assert_eq!(clients.iter().filter(refused).count(), 100 - 64);
     assert_eq!(world.accept_all().len(), 64);
+}
+
+/// Accepted or not, channels have places of sockets.
+#[test]
+fn channels_have_the_limit_of_sockets() {
+    let mut few = settings(THERE, 64, 255);
+    few.sockets_max = 10;
+    let mut world = World::<Mux>::of([settings(HERE, 64, 255), few]);
+    world.hosts[1].listen(PORT).unwrap();
+    let servers: Vec<_> = (0..10).map(|_| world.pair()).collect();
+    let late = world.connect();
+    world.run(Span::from_millis(100));
+    assert_eq!(world.hosts[0].closed(late), Some(CloseReason::Refused));
+    world.hosts[0].abort(servers[3][0]);
+    world.run(Span::from_millis(100));
+    world.hosts[1].release(servers[3][1]);
+    world.pair();
+}
+
+/// A peer that breaks the rules: two streams for one channel end the connection; an answer to no channel is stopped.
+#[test]
+fn rogue_streams_are_refused() {
+    let mut world = World::sharing(255, 255);
+    let [client, server] = world.pair();
+    let carrier = |world: &World<Mux>, host: usize| *world.hosts[host].carriers.keys().next().unwrap();
+    let write_stream = |world: &mut World<Mux>, host: usize, number: u32| {
+        let id = carrier(world, host);
+        let mut streams = world.hosts[host].stack.streams(id).unwrap();
+        let sid = streams.open().unwrap();
+        streams.write(sid, &mut Bytes::copy_from_slice(&number.to_be_bytes())).unwrap();
+        world.run(Span::from_millis(100));
+        sid
+    };
+    let sid = write_stream(&mut world, 1, 77);
+    let id = carrier(&world, 1);
+    let mut streams = world.hosts[1].stack.streams(id).unwrap();
+    assert!(streams.write(sid, &mut content(10)).is_err());
+    assert_eq!([world.hosts[0].closed(client), world.hosts[1].closed(server)], [None, None]);
+    write_stream(&mut world, 0, 0);
+    assert_eq!(world.hosts[0].closed(client), Some(CloseReason::Reset));
 }
 
 #[test]

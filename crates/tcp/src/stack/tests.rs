@@ -312,6 +312,31 @@ fn losses_do_not_shorten_packets() {
     assert_eq!(world.hosts[0].mtus.of(THERE), Mtu::NONE);
 }
 
+/// A doubt is none any more if something was acknowledged since.
+#[test]
+fn doubts_apart_do_not_shorten_packets() {
+    let (mut world, client, server, sid) = world_with_path(0, true);
+    let now = world.now;
+    world.hosts[0].on_doubt(now, client);
+    send_over(&mut world, [client, server], sid);
+    let now = world.now;
+    world.hosts[0].on_doubt(now, client);
+    assert_eq!(world.hosts[0].mtus.of(THERE), Mtu::NONE);
+    world.hosts[0].on_doubt(now, client);
+    assert_eq!(world.hosts[0].mtus.of(THERE).packet, 1280);
+}
+
+/// What routers say: those of before [rfc-1191] nothing, for which it has 1006 bytes; and a larger size than one that is known is of an earlier packet.
+#[test]
+fn least_of_what_routers_tell_counts() {
+    let (mut world, client, ..) = world_with_path(0, true);
+    let tuple = world.hosts[0].ends(client).unwrap();
+    for (told, known) in [(1400, 1400), (0, 1006), (1200, 1006), (600, 600), (0, 600)] {
+        world.hosts[0].on_too_big(world.now, tuple, told);
+        assert_eq!(world.hosts[0].mtus.of(THERE).packet, known);
+    }
+}
+
 /// A path that carries less than what we send at least: its packets may be fragmented, with an identification each.
 #[test]
 fn path_below_the_least_mtu_has_fragments() {
