@@ -8,8 +8,8 @@
 //!                                                           plain      the first has the connection; each other opens its own
 //! ```
 //!
-//! The opener of a channel begins its stream with a number, and the other end begins the stream of its answers with the same one. A refused channel is stopped with [`REFUSED`].
-//! A connection without channels is closed after [`IDLE`].
+//! The opener of a channel begins its stream with a number, and the other end begins the stream of its answers with the same one. Where
+//! it resets that stream, which may leave the number unsaid, it says it by the code ([`gone`]). A connection without channels is closed after [`IDLE`].
 
 mod events;
 mod streams;
@@ -74,6 +74,8 @@ struct Carrier {
     begun: BTreeMap<Sid, Vec<u8>>,
     /// Channels without a stream of ours, the first first.
     unopened: VecDeque<SocketId>,
+    /// The [`gone`] codes of the peer's channels that ended here before they had a stream of ours.
+    unsaid: VecDeque<u16>,
     next: u32,
     idle_until: Time,
 }
@@ -540,6 +542,7 @@ impl Carrier {
             by_back: BTreeMap::new(),
             begun: BTreeMap::new(),
             unopened: VecDeque::new(),
+            unsaid: VecDeque::new(),
             next: 0,
             idle_until: Time::NEVER,
         }
@@ -560,7 +563,7 @@ impl Carrier {
 
     /// The number of the next channel. There are at most as many channels as streams, so a free one is near.
     fn free_number(&mut self) -> u32 {
-        while self.by_number.contains_key(&self.next) {
+        while self.by_number.keys().any(|number| gone(*number, 0) == gone(self.next, 0)) {
             self.next = self.next.wrapping_add(1);
         }
         let number = self.next;
@@ -578,6 +581,11 @@ const NUMBER: usize = 4;
 /// The error codes of streams: nobody accepts the channel; an end has reset it.
 const REFUSED: u16 = 1;
 const ABORTED: u16 = 2;
+
+/// The code with which the acceptor of a channel resets its stream: why, and the end of the number, in which no two channels of a connection are equal.
+fn gone(number: u32, why: u16) -> u16 {
+    (number as u16 & 0x3fff) << 2 | why
+}
 
 /// A connection that no channel uses is closed after so long.
 const IDLE: Span = Span::from_secs(60);

@@ -3,12 +3,13 @@
 use anabranch_proto::{CloseReason, Read, Sid};
 use bytes::Bytes;
 
-use super::{ABORTED, Back, Carrier, Channel, Mux, NUMBER, Out, REFUSED, RELEASED_LIFE, Role, Stage, Way};
+use super::{ABORTED, Back, Carrier, Channel, Mux, NUMBER, Out, REFUSED, RELEASED_LIFE, Role, Stage, Way, gone};
 use crate::socket::{SocketEvent, SocketId};
 
 impl Mux {
     /// Gives channels of a connection their streams, as long as there are some.
     pub(super) fn open_streams(&mut self, id: SocketId) {
+        self.say_gone(id);
         loop {
             let is_open = |carrier: &&mut Carrier| carrier.stage != Stage::Opening;
             let Some(carrier) = self.carriers.get_mut(&id).filter(is_open) else { return };
@@ -24,6 +25,20 @@ impl Mux {
             carrier.unopened.pop_front();
             carrier.by_out.insert(sid, channel);
             self.on_writable(channel);
+        }
+    }
+
+    /// Tells the peer of its channels that are over and never had a stream of ours.
+    fn say_gone(&mut self, id: SocketId) {
+        let Some((carrier, mut streams)) = self.carriers.get_mut(&id).zip(self.stack.streams(id)) else { return };
+        while let Some(&code) = carrier.unsaid.front() {
+            let Ok(sid) = streams.open() else { break };
+            _ = streams.reset(sid, code);
+            carrier.unsaid.pop_front();
+        }
+        // Its opener waits for the answer, so it has at most as many such channels as streams.
+        if carrier.unsaid.len() > usize::from(carrier.streams) {
+            self.stack.abort(id);
         }
     }
 
@@ -52,24 +67,35 @@ impl Mux {
         }
         let Some(mut streams) = stack.streams(id) else { return };
         let mut number = carrier.begun.remove(&sid).unwrap_or_default();
+        let mut codes = vec![];
         while number.len() < NUMBER {
             match streams.read(sid, (NUMBER - number.len()) as u32) {
                 Ok(Read::Data(data)) => number.extend_from_slice(&data),
-                // A stream that ends here was none of a channel; another one may follow.
-                Ok(Read::End | Read::Reset(_)) => number.clear(),
+                // A stream that ends here has no channel, or none any more; another one may follow.
+                Ok(Read::End) => number.clear(),
+                Ok(Read::Reset(code)) => {
+                    number.clear();
+                    codes.push(code);
+                }
                 Ok(Read::Nothing) | Err(_) => {
                     if !number.is_empty() {
                         carrier.begun.insert(sid, number);
                     }
-                    return;
+                    return self.lose_channels(id, codes);
                 }
             }
         }
         let number = number.first_chunk().copied().map_or(0, u32::from_be_bytes);
         let known = carrier.by_number.get(&number).copied();
-        match (carrier.role, known) {
+        let role = carrier.role;
+        self.lose_channels(id, codes);
+        match (role, known) {
             (Role::Opener(_), Some(channel)) => self.answer(id, channel, sid),
-            (Role::Opener(_), None) => _ = streams.stop(sid, ABORTED),
+            (Role::Opener(_), None) => {
+                if let Some(mut streams) = self.stack.streams(id) {
+                    _ = streams.stop(sid, ABORTED);
+                }
+            }
             // Each channel has its own number.
             (Role::Acceptor(_), Some(_)) => self.stack.abort(id),
             (Role::Acceptor(port), None) => {
@@ -80,11 +106,27 @@ impl Mux {
                     if let Some(mut streams) = self.stack.streams(id) {
                         _ = streams.stop(sid, REFUSED);
                     }
-                    return;
+                    if let Some(carrier) = self.carriers.get_mut(&id) {
+                        carrier.unsaid.push_back(gone(number, REFUSED));
+                    }
+                    return self.say_gone(id);
                 }
                 let channel = self.add(id, Some(number), Back::Open(sid));
                 self.ready.entry(port).or_default().push_back(channel);
                 self.events.push_back(SocketEvent::Incoming(port));
+            }
+        }
+    }
+
+    /// The peer has reset the answers to these channels of ours before they began.
+    fn lose_channels(&mut self, carrier: SocketId, codes: Vec<u16>) {
+        for code in codes {
+            let Some(of) = self.carriers.get(&carrier).filter(|of| of.peer().is_some()) else { return };
+            let why = code & 3;
+            let channel = of.by_number.iter().find(|(number, _)| gone(**number, why) == code).map(|(_, &id)| id);
+            let way = channel.and_then(|id| self.channels.get(&id)).map(|channel| &channel.way);
+            if let (Some(id), Some(Way::Shared { back: Back::Awaited, .. })) = (channel, way) {
+                self.fail(id, if why == REFUSED { CloseReason::Refused } else { CloseReason::Reset });
             }
         }
     }
@@ -129,12 +171,16 @@ impl Mux {
     /// Ends a channel at once; its peer is told.
     pub(super) fn fail(&mut self, id: SocketId, reason: CloseReason) {
         let Some(channel) = self.channels.get(&id) else { return };
-        if let Way::Shared { carrier, out, back, .. } = &channel.way
+        if let Way::Shared { carrier, number, out, back } = &channel.way
             && let Some(mut streams) = self.stack.streams(*carrier)
+            && let Some(of) = self.carriers.get_mut(carrier)
         {
+            let code = if of.peer().is_some() { ABORTED } else { gone(*number, ABORTED) };
             // Either fails if it is known to the peer already.
-            if let Out::Open(sid, _) | Out::Ended(sid) = out {
-                _ = streams.reset(*sid, ABORTED);
+            match out {
+                Out::Open(sid, _) | Out::Ended(sid) => _ = streams.reset(*sid, code),
+                Out::Unopened if of.peer().is_none() => of.unsaid.push_back(code),
+                Out::Unopened | Out::Over => {}
             }
             if let Back::Open(sid) = *back {
                 _ = streams.stop(sid, ABORTED);

@@ -185,8 +185,10 @@ fn plain_peers_that_are_known_have_a_limit() {
 fn unused_connection_is_closed_by_its_opener() {
     let mut world = World::sharing(255, 255);
     let [client, server] = world.pair();
-    world.hosts[0].abort(client);
+    // The other end is the first that knows that nobody uses it.
+    world.hosts[1].abort(server);
     world.hosts[1].release(server);
+    world.hosts[0].release(client);
     world.run(Span::from_secs(61));
     assert!(!world.hosts[0].is_empty() && world.hosts[1].is_empty());
 }
@@ -305,6 +307,54 @@ fn abort_resets_one_channel_alone() {
     }
 }
 
+/// The connection that channels share at this host.
+fn carrier(world: &World<Mux>, host: usize) -> SocketId {
+    *world.hosts[host].carriers.keys().next().unwrap()
+}
+
+/// A client that has said all waits for the answer only. It learns that none comes, even if the number at its begin is lost or has no stream.
+#[test]
+fn abort_before_the_answer_is_told() {
+    for case in ["lost", "no stream"] {
+        let mut world = World::sharing(2, 2);
+        world.pair();
+        world.flush();
+        let id = carrier(&world, 1);
+        let taken = (case == "no stream").then(|| world.hosts[1].stack.streams(id).unwrap().open().unwrap());
+        let client = world.connect();
+        world.hosts[0].write(client, &mut content(3000)).unwrap();
+        world.hosts[0].close(client);
+        world.middlebox = |host, packet| if host == 0 { vec![] } else { vec![packet] };
+        world.run(Span::from_millis(15));
+        world.middlebox = |_, packet| vec![packet];
+        let server = world.hosts[1].accept(PORT).unwrap();
+        world.hosts[1].abort(server);
+        world.run(Span::from_secs(1));
+        if let Some(sid) = taken {
+            assert_eq!(world.hosts[0].closed(client), None);
+            world.hosts[1].stack.streams(id).unwrap().finish(sid).unwrap();
+            world.run(Span::from_secs(1));
+        }
+        assert_eq!(world.hosts[0].closed(client), Some(CloseReason::Reset), "{case}");
+    }
+}
+
+/// A refused channel whose client has already said all.
+#[test]
+fn refusal_after_the_end_is_told() {
+    let mut world = World::sharing(255, 255);
+    world.pair();
+    let clients: Vec<_> = (0..65).map(|_| world.connect()).collect();
+    for &client in &clients {
+        world.hosts[0].write(client, &mut content(10)).unwrap();
+        world.hosts[0].close(client);
+    }
+    world.run(Span::from_secs(1));
+    let refused: Vec<_> = clients.iter().map(|&id| world.hosts[0].closed(id)).collect();
+    assert_eq!(refused[..64], [None; 64]);
+    assert_eq!(refused[64], Some(CloseReason::Refused));
+}
+
 /// [rfc-2525] sec. 2.17: who writes to an end that nobody reads any more learns it.
 #[test]
 fn data_for_released_channel_resets_it() {
@@ -364,26 +414,41 @@ fn channels_have_the_limit_of_sockets() {
     world.pair();
 }
 
-/// A peer that breaks the rules: two streams for one channel end the connection; an answer to no channel is stopped.
+/// A peer that breaks the rules: two streams for one channel, or more channels without an answer than streams, end the connection; an answer to no channel is
+/// stopped.
 #[test]
 fn rogue_streams_are_refused() {
-    let mut world = World::sharing(255, 255);
-    let [client, server] = world.pair();
-    let carrier = |world: &World<Mux>, host: usize| *world.hosts[host].carriers.keys().next().unwrap();
     let write_stream = |world: &mut World<Mux>, host: usize, number: u32| {
         let id = carrier(world, host);
         let mut streams = world.hosts[host].stack.streams(id).unwrap();
         let sid = streams.open().unwrap();
         streams.write(sid, &mut Bytes::copy_from_slice(&number.to_be_bytes())).unwrap();
-        world.run(Span::from_millis(100));
         sid
     };
+    let mut world = World::sharing(255, 255);
+    let [client, server] = world.pair();
     let sid = write_stream(&mut world, 1, 77);
+    world.run(Span::from_millis(100));
     let id = carrier(&world, 1);
     let mut streams = world.hosts[1].stack.streams(id).unwrap();
     assert!(streams.write(sid, &mut content(10)).is_err());
     assert_eq!([world.hosts[0].closed(client), world.hosts[1].closed(server)], [None, None]);
     write_stream(&mut world, 0, 0);
+    world.run(Span::from_millis(100));
+    assert_eq!(world.hosts[0].closed(client), Some(CloseReason::Reset));
+
+    let mut world = World::sharing(3, 3);
+    let [client, _] = world.pair();
+    let id = carrier(&world, 1);
+    while world.hosts[1].stack.streams(id).unwrap().open().is_ok() {}
+    world.hosts[1].unlisten(PORT);
+    for number in 1..=4 {
+        assert_eq!(world.hosts[0].closed(client), None);
+        let sid = write_stream(&mut world, 0, number);
+        let id = carrier(&world, 0);
+        world.hosts[0].stack.streams(id).unwrap().finish(sid).unwrap();
+        world.run(Span::from_millis(100));
+    }
     assert_eq!(world.hosts[0].closed(client), Some(CloseReason::Reset));
 }
 
