@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anabranch_cc::{Settings, registry};
 use anabranch_proto::endpoint::{self, EndpointConfig, ServerConfig, Shares};
-use anabranch_proto::seal::{CipherPreference, ListenerConfig, Pace, SealConfig};
+use anabranch_proto::seal::{CipherPreference, ListenerConfig, SealConfig};
 use anabranch_proto::{AckPolicy, KeepAlive, PathMtu, Repair};
 use anabranch_units::Span;
 
@@ -118,11 +118,11 @@ impl Config {
         Self { admission: Some(admission), ..self }
     }
 
-    /// The settings of one of `shards` engines. All together have the listener's limits.
-    pub(crate) fn endpoint(&self, shards: usize) -> EndpointConfig {
+    /// The settings of all engines together.
+    pub(crate) fn endpoint(&self) -> EndpointConfig {
         let seal = SealConfig { ciphers: ciphers(), ..SealConfig::default() };
         let server = self.admission.as_ref().map(|admission| ServerConfig {
-            listener: listener(seal, shards),
+            listener: ListenerConfig { connection: seal, ..ListenerConfig::default() },
             admission: admission.engine(),
             shares: Shares {
                 key_max: self.connections_per_key,
@@ -169,25 +169,6 @@ impl Admission {
             Self::Ticket => endpoint::Admission::Anyone,
             Self::Keys(keys) => endpoint::Admission::Keys(keys.iter().map(|key| key.0).collect()),
         }
-    }
-}
-
-/// A part of the default limits: initiations are spread evenly.
-fn listener(connection: SealConfig, shards: usize) -> ListenerConfig {
-    let all = ListenerConfig::default();
-    let part = |count: usize| count.div_ceil(shards);
-    let slower = |pace: Pace| Pace {
-        per_second: pace.per_second.div_ceil(shards as _),
-        burst: pace.burst.div_ceil(shards as _),
-    };
-    ListenerConfig {
-        half_open: part(all.half_open),
-        unproven: slower(all.unproven),
-        proven: slower(all.proven),
-        each_network: slower(all.each_network),
-        clients: part(all.clients),
-        connection,
-        ..all
     }
 }
 

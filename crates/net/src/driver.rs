@@ -266,7 +266,7 @@ mod tests {
     async fn write_within_a_turn_causes_another_turn() {
         let (key, config, clock) = (SecretKey::generate().unwrap(), Config::default(), Clock::new());
         let socket = Socket::new(UdpSocket::bind("127.0.0.1:0").unwrap(), config.socket_buffer).unwrap();
-        let engine = Engine::new(clock.now(), key.engine(), config.endpoint(1), [7; 32]);
+        let engine = Engine::new(clock.now(), key.engine(), config.endpoint(), [7; 32]);
         let (shared, mut driver) = driver(clock, config, &key, engine, socket);
         let mut cx = Context::from_waker(Waker::noop());
         shared.lock().begin_turn();
@@ -285,7 +285,7 @@ mod tests {
         const SIZE: usize = 8_000;
         let (key, config, clock) = (SecretKey::generate().unwrap(), Config::default(), Clock::new());
         let socket = Socket::new(UdpSocket::bind("127.0.0.1:0").unwrap(), config.socket_buffer).unwrap();
-        let engine = Engine::new(clock.now(), key.engine(), config.endpoint(1), [7; 32]);
+        let engine = Engine::new(clock.now(), key.engine(), config.endpoint(), [7; 32]);
         let (local, (shared, mut driver)) = (socket.local(), driver(clock, config, &key, engine, socket));
         let flood = UdpSocket::bind("127.0.0.1:0").unwrap();
         for _ in 0..400 {

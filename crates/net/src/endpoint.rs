@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use anabranch_proto::FourTuple;
-use anabranch_proto::endpoint::{self as engine, Census, ConnectionId, SHARDS_MAX};
+use anabranch_proto::endpoint::{self as engine, ConnectionId, SHARDS_MAX};
 use tokio::runtime::RuntimeFlavor;
 
 use crate::aborter::Aborter;
@@ -78,14 +78,12 @@ impl Endpoint {
         let count = config.shards.unwrap_or_else(cores).clamp(1, SHARDS_MAX);
         // A log is for looking, not for speed, and has one writer.
         let count = if config.qlog.is_some() { 1 } else { count };
-        let (lobby, census) = (Arc::new(SharedLobby::new(first)), Census::default());
-        let mut shards = vec![];
-        for place in 0..count {
-            let seed = random().map_err(BindError::Randomness)?;
-            let engine = engine::Endpoint::new(clock.now(), key.engine(), config.endpoint(count), seed);
-            let engine = if count > 1 { engine.sharded(place, census.clone()) } else { engine };
-            shards.push(Shared::new(clock, Arc::clone(&config), key.public(), Arc::clone(&lobby), place, engine));
-        }
+        let lobby = Arc::new(SharedLobby::new(first));
+        let seeds = (0..count).map(|_| random()).collect::<Result<Vec<_>, _>>().map_err(BindError::Randomness)?;
+        let engines = engine::Endpoint::divided(clock.now(), &key.engine(), config.endpoint(), &seeds);
+        let share =
+            |(place, engine)| Shared::new(clock, Arc::clone(&config), key.public(), Arc::clone(&lobby), place, engine);
+        let shards: Vec<_> = engines.into_iter().enumerate().map(share).collect();
         if let Some(folder) = &config.qlog {
             let started = Qlog::start(folder, clock.epoch());
             let mut state = shards[0].lock();

@@ -36,7 +36,7 @@ use bytes::{Bytes, BytesMut};
 
 pub use self::batch::Batch;
 pub use self::numbers::{Destination, SHARDS_MAX};
-pub use self::shares::{Census, Shares};
+pub use self::shares::Shares;
 use self::shares::{Held, Owner};
 use self::timers::Timers;
 use self::trace::Trace;

@@ -143,7 +143,7 @@ fn connection() -> ConnectionId {
     let key = crate::SecretKey::generate().unwrap();
     let seed = crate::key::random().unwrap();
     let config = crate::Config::default();
-    let mut engine = anabranch_proto::endpoint::Endpoint::new(at(0), key.engine(), config.endpoint(1), seed);
+    let mut engine = anabranch_proto::endpoint::Endpoint::new(at(0), key.engine(), config.endpoint(), seed);
     let mut last = Span::ZERO;
     let stamp = crate::clock::timestamp(&mut last);
     engine.connect(at(0), stamp, key.public().0, tuple(), config.connection()).unwrap()

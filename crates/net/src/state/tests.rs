@@ -37,7 +37,7 @@ impl End {
         let key = SecretKey::generate().unwrap();
         let config = Config { streams: 1, admission, ..Config::default() };
         let clock = Clock::new();
-        let engine = Engine::new(clock.now(), key.engine(), config.endpoint(1), [number + 100; 32]);
+        let engine = Engine::new(clock.now(), key.engine(), config.endpoint(), [number + 100; 32]);
         let local = SocketAddr::from(([127, 0, 0, number], 7));
         let lobby = Arc::new(SharedLobby::new(local));
         let shared = Shared::new(clock, config, key.public(), lobby, 0, engine);

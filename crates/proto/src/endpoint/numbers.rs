@@ -4,8 +4,10 @@
 //! cores. Then the upper bits of an index are the number of the endpoint, its *shard*. An initiation has no index yet, so any shard
 //! may answer it; but its copies must reach the same one, which recognises them.
 
-use super::{Census, Endpoint};
-use crate::seal::{Recipient, Seal};
+use anabranch_units::Time;
+
+use super::{Endpoint, EndpointConfig};
+use crate::seal::{Recipient, Seal, SecretKey};
 
 /// The shard to which a datagram belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,18 +21,39 @@ pub enum Destination {
 }
 
 impl Endpoint {
-    /// This new endpoint as one of several at a socket, all with the same key and census, and a different `shard` below
-    /// [`SHARDS_MAX`].
+    /// The shards of a socket, all with this static key, one for each seed: 32 secret random bytes that are used for nothing else. All
+    /// together have the limits of these settings.
     ///
     /// # Panics
-    /// If there cannot be so many shards.
-    #[must_use]
-    pub fn sharded(mut self, shard: usize, census: Census) -> Self {
-        assert!(shard < SHARDS_MAX, "shard {shard} of at most {SHARDS_MAX}");
-        self.mask = self.mask & (NUMBERS_OF_SHARD as u32 - 1) | (shard as u32) << SHARD_AT;
-        self.numbers_max = NUMBERS_OF_SHARD;
-        self.held.join(census);
-        self
+    /// If there are more than [`SHARDS_MAX`].
+    pub fn divided(now: Time, secret: &SecretKey, mut config: EndpointConfig, seeds: &[[u8; 32]]) -> Vec<Self> {
+        assert!(seeds.len() <= SHARDS_MAX, "{} shards of at most {SHARDS_MAX}", seeds.len());
+        if let Some(server) = &mut config.server {
+            // Each shard has its own half-open connections.
+            server.listener.half_open = server.listener.half_open.div_ceil(seeds.len().max(1));
+        }
+        let mut shards: Vec<Self> = vec![];
+        for (shard, seed) in seeds.iter().enumerate() {
+            let mut endpoint = Self::new(now, secret.clone(), config.clone(), *seed);
+            if seeds.len() > 1 {
+                endpoint.mask = endpoint.mask & (NUMBERS_OF_SHARD as u32 - 1) | (shard as u32) << SHARD_AT;
+                endpoint.numbers_max = NUMBERS_OF_SHARD;
+            }
+            if let Some(first) = shards.first() {
+                endpoint.join(first);
+            }
+            shards.push(endpoint);
+        }
+        shards
+    }
+
+    /// Counts together with another shard from now on.
+    fn join(&mut self, first: &Self) {
+        self.held.join(&first.held);
+        self.resets.join(&first.resets);
+        if let (Some(listener), Some(first)) = (&mut self.listener, &first.listener) {
+            listener.join(first);
+        }
     }
 
     /// The shard to which a datagram belongs; `None` if the datagram is not of this protocol.

@@ -37,7 +37,7 @@ pub(super) struct Owner {
 
 /// How many connections there are, and how many incoming ones each owner has. Clones count together.
 #[derive(Clone, Debug, Default)]
-pub struct Census(Arc<Mutex<Counts>>);
+struct Census(Arc<Mutex<Counts>>);
 
 #[derive(Debug, Default)]
 struct Counts {
@@ -87,10 +87,10 @@ impl Census {
 }
 
 impl Held {
-    /// Counts together with the clones of this census from now on. No connection was counted before.
-    pub(super) fn join(&mut self, census: Census) {
+    /// Counts together with those of another shard from now on. No connection was counted before.
+    pub(super) fn join(&mut self, first: &Self) {
         debug_assert_eq!(self.settled(), 0, "an endpoint joins before its first connection");
-        self.census = census;
+        self.census = first.census.clone();
     }
 
     /// The connections that are not half open, in both directions.

@@ -2,6 +2,7 @@
 
 mod links;
 mod resets;
+mod shards;
 mod shares;
 mod trace;
 
@@ -139,6 +140,12 @@ fn config(server: Option<ServerConfig>) -> EndpointConfig {
 
 fn endpoint(end: usize, config: EndpointConfig) -> Endpoint {
     Endpoint::new(Time::ZERO, secret(end), config, [end as u8 + 100; 32])
+}
+
+/// The shards of an endpoint.
+fn divided(end: usize, shards: u8, config: EndpointConfig) -> Vec<Endpoint> {
+    let seeds: Vec<_> = (0..shards).map(|shard| [end as u8 + 100 + shard; 32]).collect();
+    Endpoint::divided(Time::ZERO, &secret(end), config, &seeds)
 }
 
 impl Room {

@@ -1,7 +1,8 @@
-//! Settings of a seal.
+//! Settings of seals and listeners.
 
 use anabranch_units::Span;
 
+use super::buckets::Pace;
 use super::cipher::CipherPreference;
 
 /// The settings of a connection's seal.
@@ -49,6 +50,25 @@ pub struct Limits {
     pub forgeries: u64,
 }
 
+/// The limits of a listener.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListenerConfig {
+    /// Half-open connections at a time. From half of this number on, a cookie is requested. At the limit the oldest is evicted.
+    pub half_open: usize,
+    /// The time for which a half-open connection counts, unless it is released earlier.
+    pub half_open_for: Span,
+    /// The rate of handshakes without a cookie. Beyond it a cookie is requested.
+    pub unproven: Pace,
+    /// The rate of handshakes with a cookie. Beyond it initiations are dropped.
+    pub proven: Pace,
+    /// Either rate for one network: an IPv4 address, or the first 64 bits of an IPv6 address.
+    pub each_network: Pace,
+    /// The number of public keys whose timestamps are remembered, against replayed initiations.
+    pub clients: usize,
+    /// The seal of each connection.
+    pub connection: SealConfig,
+}
+
 impl Padding {
     /// The least length of a datagram that has `len` bytes without padding, and `header` bytes more with padding.
     pub(super) fn least(self, len: usize, header: usize) -> usize {
@@ -79,6 +99,26 @@ impl Default for Limits {
             keep_previous: Span::from_secs(10),
             messages: u64::MAX,
             forgeries: u64::MAX,
+        }
+    }
+}
+
+impl Default for ListenerConfig {
+    fn default() -> Self {
+        Self {
+            // A half-open seal takes about 2 kB.
+            half_open: 4096,
+            // A SYN is retransmitted after 1, 3, 7, 15 and 31 s. A client that has not succeeded by then starts a new connection.
+            half_open_for: Span::from_secs(60),
+            // A handshake takes 0.2 ms: this is a tenth of a core without cookies,
+            unproven: Pace { per_second: 500, burst: 500 },
+            // and 40 % with cookies. A half-open connection then lives for 2 s, longer than a handshake takes.
+            proven: Pace { per_second: 2000, burst: 2000 },
+            // WireGuard's rate; the burst allows many connections at once.
+            each_network: Pace { per_second: 20, burst: 50 },
+            // At most 1 kB each.
+            clients: 8192,
+            connection: SealConfig::default(),
         }
     }
 }

@@ -7,17 +7,17 @@
 //! No peer is locked out: one without a cookie is sent a cookie. At the limit of half-open connections the oldest is evicted,
 //! which has had more time than a handshake takes.
 
-use anabranch_units::{Span, Time};
+use anabranch_units::Time;
 use bytes::Bytes;
 
-use super::buckets::{Buckets, Network, Pace};
-use super::cookie::{CookieJar, cookie_mac, mac1};
+use super::cookie::{cookie_mac, mac1};
 use super::datagram::{COOKIE, Datagram, Initiation, begin};
+use super::gate::{Gate, Pass, Proof};
 use super::handshake::{ResponderParts, prologue};
 use super::hello::Hello;
-use super::initiations::{HalfOpen, Initiated, Timestamps};
+use super::initiations::{HalfOpen, Initiated};
 use super::noise::{Entropy, Handshake, is_equal};
-use super::{NUMBER_MAX, PublicKey, Refusal, Seal, SealConfig, SealTally, SecretKey};
+use super::{ListenerConfig, NUMBER_MAX, PublicKey, Refusal, Seal, SealTally, SecretKey};
 use crate::path::FourTuple;
 use crate::segment::Segment;
 
@@ -28,35 +28,9 @@ pub struct Listener {
     public: PublicKey,
     config: ListenerConfig,
     pub(super) entropy: Entropy,
-    cookies: CookieJar,
     half_open: HalfOpen,
-    timestamps: Timestamps,
-    /// Handshakes for initiators without a cookie, in total and per network. Beyond this rate a cookie is requested.
-    unproven: Buckets,
-    unproven_each: Buckets,
-    /// Handshakes for initiators with a cookie. Beyond this rate initiations are dropped.
-    proven: Buckets,
-    proven_each: Buckets,
+    gate: Gate,
     tally: SealTally,
-}
-
-/// The limits of a listener.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ListenerConfig {
-    /// Half-open connections at a time. From half of this number on, a cookie is requested. At the limit the oldest is evicted.
-    pub half_open: usize,
-    /// The time for which a half-open connection counts, unless it is released earlier.
-    pub half_open_for: Span,
-    /// The rate of handshakes without a cookie. Beyond it a cookie is requested.
-    pub unproven: Pace,
-    /// The rate of handshakes with a cookie. Beyond it initiations are dropped.
-    pub proven: Pace,
-    /// Either rate for one network: an IPv4 address, or the first 64 bits of an IPv6 address.
-    pub each_network: Pace,
-    /// The number of public keys whose timestamps are remembered, against replayed initiations.
-    pub clients: usize,
-    /// The seal of each connection.
-    pub connection: SealConfig,
 }
 
 /// The result of handling an initiation.
@@ -87,17 +61,17 @@ impl Listener {
         Self {
             public: secret.public(),
             secret,
-            cookies: CookieJar::new(now, &mut entropy),
+            gate: Gate::new(now, &config, &mut entropy),
             entropy,
             half_open: HalfOpen::default(),
-            timestamps: Timestamps::new(config.clients),
-            unproven: Buckets::new(config.unproven),
-            unproven_each: Buckets::new(config.each_network),
-            proven: Buckets::new(config.proven),
-            proven_each: Buckets::new(config.each_network),
             config,
             tally: SealTally::default(),
         }
+    }
+
+    /// From now on this listener of another shard limits handshakes together with `first`, and knows what that one has accepted.
+    pub(crate) fn join(&mut self, first: &Self) {
+        self.gate = first.gate.clone();
     }
 
     /// Counters of initiations.
@@ -163,15 +137,17 @@ impl Listener {
         if let Some(number) = self.half_open.find(&ephemeral) {
             return Ok(Answer::Again { number });
         }
-        let is_proven =
-            mac2 != [0; 16] && self.cookies.is_right(now, path.remote, before_mac2, &mac2, &mut self.entropy);
-        if !self.may_calculate(now, path, is_proven)? {
-            let cookie = self.cookies.make(now, path.remote, &mut self.entropy);
-            begin(COOKIE, sender, out);
-            out.extend(cookie);
-            out.extend(cookie_mac(&self.public, &tag, &cookie));
-            return Ok(Answer::Reply);
-        }
+        let is_crowded = self.half_open.len() >= self.config.half_open / 2;
+        let proof = Proof { covered: before_mac2, mac2: &mac2 };
+        let is_proven = match self.gate.pass(now, path.remote, proof, is_crowded, &mut self.entropy)? {
+            Pass::Handshake { is_proven } => is_proven,
+            Pass::Cookie(cookie) => {
+                begin(COOKIE, sender, out);
+                out.extend(cookie);
+                out.extend(cookie_mac(&self.public, &tag, &cookie));
+                return Ok(Answer::Reply);
+            }
+        };
         if self.half_open.has(number) {
             return Err(Refusal::TooMany);
         }
@@ -179,14 +155,14 @@ impl Listener {
         let (handshake, remote, payload) = received.map_err(|_| Refusal::Forged)?;
         let hello = Hello::read(payload.into())?;
         let cipher = hello.choose(&self.config.connection.ciphers).ok_or(Refusal::NoCipher)?;
-        if !self.timestamps.insert(now, remote, hello.timestamp) {
+        let initiated = Initiated { ephemeral, client: remote, timestamp: hello.timestamp };
+        if !self.gate.insert(now, &initiated) {
             return Err(Refusal::Replayed);
         }
         let evicted = self.half_open.oldest().filter(|_| self.half_open.len() >= self.config.half_open);
         if let Some(oldest) = evicted {
             self.forget(oldest);
         }
-        let initiated = Initiated { ephemeral, client: remote, timestamp: hello.timestamp };
         self.half_open.insert(now, number, initiated);
         let parts = ResponderParts {
             secret: self.secret.clone(),
@@ -207,46 +183,10 @@ impl Listener {
         Ok(Answer::Accept { seal, segment, evicted })
     }
 
-    /// Takes the tokens for a handshake. Returns whether there were any. An initiator with a cookie gets more.
-    fn may_calculate(&mut self, now: Time, path: FourTuple, is_proven: bool) -> Result<bool, Refusal> {
-        let network = Network::of(path.remote.address);
-        let (all, each) = if is_proven {
-            (&mut self.proven, &mut self.proven_each)
-        } else {
-            (&mut self.unproven, &mut self.unproven_each)
-        };
-        let is_crowded = !is_proven && self.half_open.len() >= self.config.half_open / 2;
-        let may = !is_crowded && all.has(now, Network::EVERYBODY) && each.take(now, network);
-        if may {
-            all.take(now, Network::EVERYBODY);
-        }
-        if is_proven && !may { Err(Refusal::TooMany) } else { Ok(may) }
-    }
-
     /// A half-open connection came to nothing: its initiation may be accepted again.
     fn forget(&mut self, number: u32) {
         if let Some(initiated) = self.half_open.remove(number) {
-            self.timestamps.remove(&initiated);
-        }
-    }
-}
-
-impl Default for ListenerConfig {
-    fn default() -> Self {
-        Self {
-            // A half-open seal takes about 2 kB.
-            half_open: 4096,
-            // A SYN is retransmitted after 1, 3, 7, 15 and 31 s. A client that has not succeeded by then starts a new connection.
-            half_open_for: Span::from_secs(60),
-            // A handshake takes 0.2 ms: this is a tenth of a core without cookies,
-            unproven: Pace { per_second: 500, burst: 500 },
-            // and 40 % with cookies. A half-open connection then lives for 2 s, longer than a handshake takes.
-            proven: Pace { per_second: 2000, burst: 2000 },
-            // WireGuard's rate; the burst allows many connections at once.
-            each_network: Pace { per_second: 20, burst: 50 },
-            // At most 1 kB each.
-            clients: 8192,
-            connection: SealConfig::default(),
+            self.gate.remove(&initiated);
         }
     }
 }

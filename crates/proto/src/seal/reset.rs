@@ -16,6 +16,8 @@
 //!
 //! Only datagrams with data are answered, each by a shorter one, and resets are not: so two ends never answer each other's resets.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use anabranch_units::{Span, Time};
 
 use super::buckets::{Buckets, Network, Pace};
@@ -28,7 +30,8 @@ use crate::path::Address;
 #[derive(Debug)]
 pub struct Resets {
     key: ResetKey,
-    sent: Limit,
+    /// All shards of a socket together.
+    sent: Arc<Mutex<Limit>>,
     checked: Limit,
 }
 
@@ -149,14 +152,21 @@ impl Tokens {
 impl Resets {
     /// Resets of the endpoint with this static key.
     pub fn new(secret: &SecretKey) -> Self {
-        Self { key: ResetKey::new(secret), sent: Limit::new(SENT, EACH), checked: Limit::new(CHECKED, EACH) }
+        let sent = Arc::new(Mutex::new(Limit::new(SENT, EACH)));
+        Self { key: ResetKey::new(secret), sent, checked: Limit::new(CHECKED, EACH) }
+    }
+
+    /// From now on this shard limits the resets that it sends together with another.
+    pub(crate) fn join(&mut self, first: &Self) {
+        self.sent = Arc::clone(&first.sent);
     }
 
     /// Appends the reset that answers a datagram with an unknown index, which came from `address`. Returns whether there is one:
     /// only data is answered, and only so often.
     pub fn answer(&mut self, now: Time, address: Address, datagram: &[u8], out: &mut Vec<u8>) -> bool {
         let Some(Datagram::Data(DataHeader { receiver, .. })) = Datagram::parse(datagram) else { return false };
-        if !self.sent.take(now, address) {
+        // Nothing panics while it is locked.
+        if !self.sent.lock().unwrap_or_else(PoisonError::into_inner).take(now, address) {
             return false;
         }
         begin(RESET, receiver, out);

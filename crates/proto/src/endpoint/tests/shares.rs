@@ -142,10 +142,8 @@ fn shards_of_a_census_count_together() {
 
     let shares = Shares { key_max: 2, ..Shares::default() };
     let owner = |key| Owner { key: PublicKey([key; 32]), network: Network::of(u128::from(key) << 64) };
-    let census = Census::default();
     let [mut one, mut other] = [Held::default(), Held::default()];
-    one.join(census.clone());
-    other.join(census);
+    other.join(&one);
     let room = |held: &Held, key, idle| held.room(owner(key), &shares, 4, |_| idle);
     let add = |held: &mut Held, key, number| {
         held.settle();
@@ -168,8 +166,8 @@ fn shards_of_a_census_count_together() {
 /// Each datagram tells the shard of its recipient; the initiation only tells which others are its copies.
 #[test]
 fn datagram_tells_the_shard_of_its_recipient() {
-    let server = endpoint(0, config(Some(server()))).sharded(63, Census::default());
-    let mut room = Room::new(vec![server, endpoint(1, config(None)).sharded(5, Census::default())]);
+    let mut shards = [divided(0, 64, config(Some(server()))), divided(1, 6, config(None))];
+    let mut room = Room::new(shards.iter_mut().filter_map(Vec::pop).collect());
     let destinations =
         |room: &Room| room.flying.values().map(|(_, bytes)| Endpoint::destination(bytes)).collect::<Vec<_>>();
     let id = room.call(1, 0, 1);
