@@ -162,6 +162,8 @@ impl Driver {
         // An input that came during this turn could not wake the driver.
         let rest = if state.take_events(now) || state.is_roused() { Rest::More } else { Rest::Nothing };
         self.intake.inboxes[self.shared.place].set_load(state.engine.len());
+        let neighbours: Vec<_> = std::iter::from_fn(|| state.engine.poll_neighbour()).collect();
+        neighbours.into_iter().for_each(|shard| self.intake.inboxes[shard].wake());
         if state.is_done() {
             return None;
         }

@@ -37,7 +37,7 @@ use bytes::{Bytes, BytesMut};
 pub use self::batch::Batch;
 pub use self::numbers::{Destination, SHARDS_MAX};
 pub use self::shares::Shares;
-use self::shares::{Held, Owner};
+use self::shares::{Activity, Held, Owner};
 use self::timers::Timers;
 use self::trace::Trace;
 pub use self::trace::{Metrics, TraceEvent, Traced, TracedSegment, Traces};
@@ -188,9 +188,9 @@ struct Slot {
     is_half_open: bool,
     /// Whether this end opened it.
     is_own: bool,
-    /// The peer, and whether the connection counts for it.
+    /// The peer, and what the connection that counts for it tells other shards.
     owner: Owner,
-    is_held: bool,
+    activity: Option<Activity>,
     trace: Option<Box<Trace>>,
 }
 
@@ -238,18 +238,14 @@ impl Endpoint {
         tuple: FourTuple,
         config: Config,
     ) -> Result<ConnectionId, ConnectError> {
-        if self.held.settled() >= self.config.connections_max {
+        let config = Config { form: Form::Sealed, ..config };
+        let connection = Connection::connect(now, config, tuple, Secret::new(self.entropy.draw()));
+        let connection = connection.map_err(ConnectError::Config)?;
+        let number = self.claim().ok_or(ConnectError::TooMany)?;
+        if !self.held.settle(self.config.connections_max) {
+            self.free.push_front(number);
             return Err(ConnectError::TooMany);
         }
-        let number = self.claim().ok_or(ConnectError::TooMany)?;
-        let config = Config { form: Form::Sealed, ..config };
-        let connection = match Connection::connect(now, config, tuple, Secret::new(self.entropy.draw())) {
-            Ok(connection) => connection,
-            Err(error) => {
-                self.free.push_front(number);
-                return Err(ConnectError::Config(error));
-            }
-        };
         let seed = self.entropy.draw();
         let seal = Seal::initiator(self.secret.clone(), remote, number ^ self.mask, self.config.seal, timestamp, seed);
         let owner = Owner { key: remote, network: Network::of(tuple.remote.address) };
@@ -268,6 +264,7 @@ impl Endpoint {
 
     /// Handles the timeout that [`Endpoint::poll_timeout`] announced.
     pub fn handle_timeout(&mut self, now: Time) {
+        self.handle_leaving();
         while let Some(number) = self.timers.pop(now) {
             let Some(slot) = self.slot_mut(number) else { continue };
             slot.connection.handle_timeout(now);
@@ -328,7 +325,7 @@ impl Endpoint {
 
     /// When to call [`Endpoint::handle_timeout`]; [`Time::NEVER`] if there is no deadline.
     pub fn poll_timeout(&self) -> Time {
-        self.timers.next()
+        if self.held.is_called() { Time::ZERO } else { self.timers.next() }
     }
 
     /// A connection, until it is closed and all its events are taken. Every call through it counts as an input.
@@ -456,7 +453,10 @@ impl Endpoint {
     fn fill(&mut self, now: Time, number: u32, batch: &mut Batch, out: &mut Vec<u8>) -> bool {
         let Self { slots, spill, .. } = self;
         let Some(slot) = slots.get_mut(number as usize).and_then(Option::as_mut) else { return true };
-        let Slot { connection, seal, trace, .. } = &mut **slot;
+        let Slot { connection, seal, trace, activity, .. } = &mut **slot;
+        if let Some(activity) = activity {
+            activity.note(connection);
+        }
         if let Some(trace) = trace {
             trace.look(now, connection);
         }
@@ -555,12 +555,8 @@ impl Endpoint {
             connection.keep_losses();
             Box::default()
         });
-        let is_own = !is_half_open;
-        if is_own {
-            self.held.settle();
-        }
-        let (is_queued, has_news, is_held) = (false, false, false);
-        let slot = Slot { id, connection, seal, is_queued, has_news, is_half_open, is_own, owner, is_held, trace };
+        let (is_own, is_queued, has_news, activity) = (!is_half_open, false, false, None);
+        let slot = Slot { id, connection, seal, is_queued, has_news, is_half_open, is_own, owner, activity, trace };
         self.slots[number as usize] = Some(Box::new(slot));
         self.touch(number);
         id

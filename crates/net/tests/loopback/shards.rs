@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anabranch::{Config, ConnectError, Connection, Endpoint, Full, Ticket};
+use anabranch::{Config, ConnectError, Connection, Endpoint, Full, Lost, Ticket};
 
 use crate::support::{client, pattern, server, soon};
 
@@ -65,6 +65,24 @@ async fn limits_hold_for_all_shards_together() {
     }
     let other = client(Config::default());
     assert_eq!(soon(other.connect(&ticket)).await.unwrap_err(), ConnectError::Full(address, Full::Everybody(6)));
+}
+
+/// A full server takes from the address that holds most, also if that connection is in another shard. Its driver is woken for that, and
+/// does not wait for the next keep-alive probe.
+#[tokio::test]
+async fn connection_of_another_shard_gives_way_at_once() {
+    let server = server(Config { connections_max: 2, ..sharded(4) });
+    let (ticket, client, mut open) = (server.ticket(), client(sharded(1)), vec![]);
+    for _ in 0..2 {
+        open.push(soon(client.connect(&ticket)).await.unwrap());
+        open.push(soon(server.accept()).await.unwrap());
+    }
+    let key = anabranch::SecretKey::generate().unwrap();
+    let elsewhere = Endpoint::bind("127.0.0.2:0".parse().unwrap(), &key, sharded(1)).unwrap();
+    let _third = soon(elsewhere.connect(&ticket)).await.unwrap();
+    let gone = async { tokio::select!(lost = open[0].closed() => lost, lost = open[2].closed() => lost) };
+    let gone = tokio::time::timeout(Duration::from_secs(3), gone).await.unwrap();
+    assert_eq!(gone, Err(Lost::GaveWay));
 }
 
 /// A path from another address and a datagram from a new one reach the shard of their connection.

@@ -1,12 +1,12 @@
 //! Incoming connections are admitted, refused, or take the place of another.
 
-use anabranch_units::{Span, Time};
+use anabranch_units::Time;
 use bytes::Bytes;
 
-use super::shares::{Owner, Room};
+use super::shares::{Activity, Owner, Room, Shares};
 use super::{Admission, Arrival, ConnectionId, Endpoint, REPLIES_MAX, ServerConfig};
 use crate::config::{Config, Form};
-use crate::connection::{Connection, State, Transmit};
+use crate::connection::{Connection, Transmit};
 use crate::random::Secret;
 use crate::seal::{Full, Network, Outgoing, Seal};
 use crate::segment::Segment;
@@ -70,53 +70,63 @@ impl Endpoint {
 
     /// The room for another connection of this owner.
     fn room(&self, now: Time, owner: Owner) -> Room {
-        let shares = self.config.server.as_ref().map(|server| server.shares).unwrap_or_default();
-        let idle = |number: u32| {
-            let connection = self.slots[number as usize].as_ref().map(|slot| &slot.connection);
-            connection.map_or(Span::MAX, |connection| match connection.state() {
-                State::TimeWait | State::Closed => Span::MAX,
-                _ => now.since(connection.worked_at()),
-            })
-        };
-        self.held.room(owner, &shares, self.config.connections_max, idle)
+        self.held.room(now, owner, &self.shares(), self.config.connections_max)
+    }
+
+    fn shares(&self) -> Shares {
+        self.config.server.as_ref().map(|server| server.shares).unwrap_or_default()
     }
 
     /// An incoming connection is no longer half open: its peer has proved its key and its address. Only now another one ends for
     /// it. It was told that there is room; if that has gone meanwhile, it is reset, and the application does not learn of it.
     pub(super) fn settle(&mut self, now: Time, number: u32) {
-        let Some(owner) = self.slot_mut(number).map(|slot| slot.owner) else { return };
-        match self.room(now, owner) {
-            Room::Free => {}
-            Room::Instead(other) => {
-                self.tally.gave_way += 1;
-                if let Some(slot) = self.slot_mut(other) {
-                    slot.connection.give_way();
-                }
-                // Its end needs a turn, in which it counts no more.
-                self.withdraw(other);
-                self.touch(other);
-            }
-            Room::Full(_) => {
-                self.tally.too_many += 1;
-                if let Some(slot) = self.slot_mut(number) {
-                    slot.connection.abort();
-                }
-                return;
+        let (shares, most) = (self.shares(), self.config.connections_max);
+        let Some(slot) = self.slots.get_mut(number as usize).and_then(Option::as_mut) else { return };
+        let activity = Activity::of(&slot.connection);
+        let room = self.held.enter(now, slot.id, slot.owner, activity.clone(), &shares, most);
+        if let Room::Full(_) = room {
+            self.tally.too_many += 1;
+            slot.connection.abort();
+            return;
+        }
+        slot.is_half_open = false;
+        slot.activity = Some(activity);
+        if let Room::Instead(other) = room {
+            self.tally.gave_way += 1;
+            // One of another shard ends in a turn of that one.
+            if self.held.is_here(other) {
+                self.give_way(other.id);
             }
         }
-        let Some(slot) = self.slot_mut(number) else { return };
-        slot.is_half_open = false;
-        slot.is_held = true;
-        self.held.settle();
-        self.held.insert(owner, number);
+    }
+
+    /// Ends connections that give way to others in other shards.
+    pub(super) fn handle_leaving(&mut self) {
+        while let Some(id) = self.held.poll_leaving() {
+            self.give_way(id);
+        }
+    }
+
+    /// Another shard of this socket that must have a turn, as one of its connections gives way to one of this. Its
+    /// [`Endpoint::poll_timeout`] says so, too.
+    pub fn poll_neighbour(&mut self) -> Option<usize> {
+        self.held.poll_neighbour()
+    }
+
+    /// Ends a connection that counts no more. Its end needs a turn.
+    fn give_way(&mut self, id: ConnectionId) {
+        if let Some(slot) = self.find(id) {
+            slot.connection.give_way();
+            self.touch(id.number);
+        }
     }
 
     /// A connection no longer counts for its owner.
     pub(super) fn withdraw(&mut self, number: u32) {
         let Some(slot) = self.slot_mut(number) else { return };
-        let owner = slot.owner;
-        if std::mem::take(&mut slot.is_held) {
-            self.held.remove(owner, number);
+        let id = slot.id;
+        if slot.activity.take().is_some() {
+            self.held.remove(id);
         }
     }
 }

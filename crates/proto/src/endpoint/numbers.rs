@@ -40,16 +40,16 @@ impl Endpoint {
                 endpoint.numbers_max = NUMBERS_OF_SHARD;
             }
             if let Some(first) = shards.first() {
-                endpoint.join(first);
+                endpoint.join(shard, first);
             }
             shards.push(endpoint);
         }
         shards
     }
 
-    /// Counts together with another shard from now on.
-    fn join(&mut self, first: &Self) {
-        self.held.join(&first.held);
+    /// Counts together with the first shard from now on, as this one.
+    fn join(&mut self, shard: usize, first: &Self) {
+        self.held.join(shard, &first.held);
         self.resets.join(&first.resets);
         if let (Some(listener), Some(first)) = (&mut self.listener, &first.listener) {
             listener.join(first);

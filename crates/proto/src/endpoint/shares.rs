@@ -8,13 +8,17 @@
 //! * At the limit of all connections, whoever holds most gives up its idlest connection, idle or not. So a peer that has none always
 //!   gets one, as long as another has several.
 //!
-//! The shards of a socket ([`super::numbers`]) count together, in a [`Census`]. Only a connection of the same shard can give way.
+//! The shards of a socket ([`super::numbers`]) count together, in a [`Census`], and a connection of any shard can give way.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use anabranch_units::Span;
+use anabranch_units::{Span, Time};
+use bytes::Bytes;
 
+use super::{ConnectionId, SHARDS_MAX};
+use crate::connection::{Connection, State};
 use crate::seal::{Full, Network, PublicKey};
 
 /// The limits on incoming connections of one owner.
@@ -35,24 +39,44 @@ pub(super) struct Owner {
     pub(super) network: Network,
 }
 
-/// How many connections there are, and how many incoming ones each owner has. Clones count together.
+/// The connections of all shards of a socket. Clones count together.
 #[derive(Clone, Debug, Default)]
-struct Census(Arc<Mutex<Counts>>);
+struct Census {
+    counts: Arc<Mutex<Counts>>,
+    /// Shards in which a connection gives way to one of another: a bit for each.
+    called: Arc<AtomicU64>,
+}
 
 #[derive(Debug, Default)]
 struct Counts {
     /// Connections that are not half open.
     settled: usize,
-    by_key: BTreeMap<PublicKey, usize>,
-    by_network: BTreeMap<Network, usize>,
+    /// Established incoming ones, in three orders.
+    guests: BTreeMap<Guest, (Owner, Activity)>,
+    by_key: BTreeMap<PublicKey, BTreeSet<Guest>>,
+    by_network: BTreeMap<Network, BTreeSet<Guest>>,
+    /// Connections that give way to one of another shard, until theirs looks.
+    leaving: VecDeque<Guest>,
 }
 
-/// Established incoming connections of one endpoint by owner.
+/// An established incoming connection, with the number of its shard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Guest {
+    pub(super) shard: usize,
+    pub(super) id: ConnectionId,
+}
+
+/// When a connection last had data, as its shard tells the others.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Activity(Arc<AtomicU64>);
+
+/// An endpoint's view of all connections of its socket.
 #[derive(Debug, Default)]
 pub(super) struct Held {
-    by_key: BTreeMap<PublicKey, BTreeSet<u32>>,
-    by_network: BTreeMap<Network, BTreeSet<u32>>,
+    shard: usize,
     census: Census,
+    /// Shards that must have a turn.
+    neighbours: VecDeque<usize>,
 }
 
 /// What happens to a new connection.
@@ -61,7 +85,7 @@ pub(super) enum Room {
     /// There is room.
     Free,
     /// There is room if this connection ends.
-    Instead(u32),
+    Instead(Guest),
     /// There is none.
     Full(Full),
 }
@@ -79,18 +103,45 @@ impl Default for Shares {
     }
 }
 
+impl Activity {
+    pub(super) fn of(connection: &Connection<Bytes>) -> Self {
+        let activity = Self::default();
+        activity.note(connection);
+        activity
+    }
+
+    /// The connection had an input.
+    pub(super) fn note(&self, connection: &Connection<Bytes>) {
+        let at = match connection.state() {
+            State::TimeWait | State::Closed => OVER,
+            _ => connection.worked_at().ticks(),
+        };
+        self.0.store(at, Ordering::Relaxed);
+    }
+
+    fn idle(&self, now: Time) -> Span {
+        match self.0.load(Ordering::Relaxed) {
+            OVER => Span::MAX,
+            at => now.since(Time::from_ticks(at)),
+        }
+    }
+}
+
+/// Of a connection that is over.
+const OVER: u64 = u64::MAX;
+
 impl Census {
     fn lock(&self) -> MutexGuard<'_, Counts> {
         // Nothing panics while it is locked.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Held {
-    /// Counts together with those of another shard from now on. No connection was counted before.
-    pub(super) fn join(&mut self, first: &Self) {
+    /// Counts together with those of another shard from now on, as the shard with this number.
+    pub(super) fn join(&mut self, shard: usize, first: &Self) {
         debug_assert_eq!(self.settled(), 0, "an endpoint joins before its first connection");
-        self.census = first.census.clone();
+        (self.shard, self.census) = (shard, first.census.clone());
     }
 
     /// The connections that are not half open, in both directions.
@@ -98,9 +149,12 @@ impl Held {
         self.census.lock().settled
     }
 
-    /// A connection is not half open, or no longer.
-    pub(super) fn settle(&mut self) {
-        self.census.lock().settled += 1;
+    /// Counts a connection that this end opens. Returns whether there is room for it among `most`.
+    pub(super) fn settle(&mut self, most: usize) -> bool {
+        let mut counts = self.census.lock();
+        let has_room = counts.settled < most;
+        counts.settled += usize::from(has_room);
+        has_room
     }
 
     /// A connection that was not half open is gone.
@@ -108,63 +162,123 @@ impl Held {
         self.census.lock().settled -= 1;
     }
 
-    pub(super) fn insert(&mut self, owner: Owner, number: u32) {
+    /// The room for another connection of this owner, of at most `most` connections.
+    pub(super) fn room(&self, now: Time, owner: Owner, shares: &Shares, most: usize) -> Room {
+        self.census.lock().room(now, owner, shares, most)
+    }
+
+    /// Counts an incoming connection that is established, if there is room for it. If another gives way, that one counts for its
+    /// owner no more, and if it is in another shard, that shard is told.
+    pub(super) fn enter(
+        &mut self,
+        now: Time,
+        id: ConnectionId,
+        owner: Owner,
+        activity: Activity,
+        shares: &Shares,
+        most: usize,
+    ) -> Room {
         let mut counts = self.census.lock();
-        if self.by_key.entry(owner.key).or_default().insert(number) {
-            *counts.by_key.entry(owner.key).or_default() += 1;
+        let room = counts.room(now, owner, shares, most);
+        match room {
+            Room::Free => {}
+            Room::Instead(other) => {
+                counts.remove(other);
+                if !self.is_here(other) {
+                    counts.leaving.push_back(other);
+                    self.census.called.fetch_or(1 << other.shard, Ordering::Relaxed);
+                    self.neighbours.push_back(other.shard);
+                }
+            }
+            Room::Full(_) => return room,
         }
-        if self.by_network.entry(owner.network).or_default().insert(number) {
-            *counts.by_network.entry(owner.network).or_default() += 1;
+        counts.settled += 1;
+        counts.insert(Guest { shard: self.shard, id }, owner, activity);
+        room
+    }
+
+    /// Whether this connection is in this shard.
+    pub(super) fn is_here(&self, guest: Guest) -> bool {
+        guest.shard == self.shard
+    }
+
+    /// A connection of this shard counts for its owner no more.
+    pub(super) fn remove(&mut self, id: ConnectionId) {
+        self.census.lock().remove(Guest { shard: self.shard, id });
+    }
+
+    /// Whether a connection of this shard must give way to one of another.
+    pub(super) fn is_called(&self) -> bool {
+        self.census.called.load(Ordering::Relaxed) & 1 << self.shard != 0
+    }
+
+    /// A connection of this shard that must give way to one of another.
+    pub(super) fn poll_leaving(&mut self) -> Option<ConnectionId> {
+        if !self.is_called() {
+            return None;
+        }
+        let mut counts = self.census.lock();
+        let place = counts.leaving.iter().position(|guest| guest.shard == self.shard);
+        if place.is_none() {
+            self.census.called.fetch_and(!(1 << self.shard), Ordering::Relaxed);
+        }
+        counts.leaving.remove(place?).map(|guest| guest.id)
+    }
+
+    /// Another shard that must have a turn, in which one of its connections gives way.
+    pub(super) fn poll_neighbour(&mut self) -> Option<usize> {
+        self.neighbours.pop_front()
+    }
+}
+
+impl Counts {
+    fn insert(&mut self, guest: Guest, owner: Owner, activity: Activity) {
+        self.guests.insert(guest, (owner, activity));
+        self.by_key.entry(owner.key).or_default().insert(guest);
+        self.by_network.entry(owner.network).or_default().insert(guest);
+    }
+
+    fn remove(&mut self, guest: Guest) {
+        if let Some((owner, _)) = self.guests.remove(&guest) {
+            remove(&mut self.by_key, owner.key, guest);
+            remove(&mut self.by_network, owner.network, guest);
         }
     }
 
-    pub(super) fn remove(&mut self, owner: Owner, number: u32) {
-        let mut counts = self.census.lock();
-        remove(&mut self.by_key, &mut counts.by_key, owner.key, number);
-        remove(&mut self.by_network, &mut counts.by_network, owner.network, number);
-    }
-
-    /// The room for another connection of this owner, of at most `most` connections. `idle` tells for how long a connection of this
-    /// endpoint has been idle.
-    pub(super) fn room(&self, owner: Owner, shares: &Shares, most: usize, idle: impl Fn(u32) -> Span) -> Room {
-        let (none, counts) = (BTreeSet::new(), self.census.lock());
-        let held_by = |network: &Network| counts.by_network.get(network).copied().unwrap_or(0);
-        let of_key = counts.by_key.get(&owner.key).copied().unwrap_or(0);
-        let of_network = held_by(&owner.network);
-        let own = self.by_network.get(&owner.network).unwrap_or(&none);
-        let idlest = |held: &BTreeSet<u32>| held.iter().map(|&number| (idle(number), number)).max();
-        let or_full = |held: &BTreeSet<u32>, full: Full| {
+    fn room(&self, now: Time, owner: Owner, shares: &Shares, most: usize) -> Room {
+        let none = BTreeSet::new();
+        let of_key = self.by_key.get(&owner.key).unwrap_or(&none);
+        let of_network = self.by_network.get(&owner.network).unwrap_or(&none);
+        let idle = |guest: &Guest| self.guests.get(guest).map_or(Span::ZERO, |(_, activity)| activity.idle(now));
+        let idlest = |held: &BTreeSet<Guest>| held.iter().map(|guest| (idle(guest), *guest)).max();
+        let or_full = |held: &BTreeSet<Guest>, full: Full| {
             let gives_way = idlest(held).filter(|(idle, _)| *idle >= shares.idle);
-            gives_way.map_or(Room::Full(full), |(_, number)| Room::Instead(number))
+            gives_way.map_or(Room::Full(full), |(_, guest)| Room::Instead(guest))
         };
-        if of_key >= shares.key_max {
-            return or_full(self.by_key.get(&owner.key).unwrap_or(&none), Full::Key(of_key as u32));
+        if of_key.len() >= shares.key_max {
+            return or_full(of_key, Full::Key(of_key.len() as u32));
         }
-        if of_network >= shares.network_max {
-            return or_full(own, Full::Network(of_network as u32));
+        if of_network.len() >= shares.network_max {
+            return or_full(of_network, Full::Network(of_network.len() as u32));
         }
-        if counts.settled < most {
+        if self.settled < most {
             return Room::Free;
         }
         // Keys cost nothing, so an owner is a network here. It must hold more than the new one's would.
-        let greatest = self.by_network.iter().max_by_key(|(network, _)| held_by(network));
-        match greatest.and_then(|(network, held)| Some((held_by(network), idlest(held)?))) {
-            Some((count, (_, number))) if count > of_network + 1 => Room::Instead(number),
-            _ => or_full(own, Full::Everybody(counts.settled as u32)),
+        let greatest = self.by_network.values().max_by_key(|held| held.len());
+        match greatest.and_then(|held| Some((held.len(), idlest(held)?))) {
+            Some((count, (_, guest))) if count > of_network.len() + 1 => Room::Instead(guest),
+            _ => or_full(of_network, Full::Everybody(self.settled as u32)),
         }
     }
 }
 
-fn remove<T: Ord>(all: &mut BTreeMap<T, BTreeSet<u32>>, counts: &mut BTreeMap<T, usize>, owner: T, number: u32) {
-    let Some(held) = all.get_mut(&owner).filter(|held| held.contains(&number)) else { return };
-    held.remove(&number);
-    if let Some(count) = counts.get_mut(&owner) {
-        *count -= 1;
-        if *count == 0 {
-            counts.remove(&owner);
-        }
-    }
+fn remove<T: Ord>(all: &mut BTreeMap<T, BTreeSet<Guest>>, owner: T, guest: Guest) {
+    let Some(held) = all.get_mut(&owner) else { return };
+    held.remove(&guest);
     if held.is_empty() {
         all.remove(&owner);
     }
 }
+
+const _: () = assert!(SHARDS_MAX <= 64, "each shard has a bit");

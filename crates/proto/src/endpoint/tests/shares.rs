@@ -113,71 +113,30 @@ fn half_open_connections_take_no_room_of_others() {
     assert_eq!((established(&room, 2), refused), (4, vec![]));
 }
 
+/// A connection that counts, and that had data at the beginning.
+fn enter(held: &mut Held, owner: Owner, number: u32) {
+    let id = ConnectionId { serial: number.into(), number };
+    let shares = Shares { key_max: 100, ..Shares::default() };
+    let room = held.enter(Time::ZERO, id, owner, Activity::default(), &shares, 100);
+    assert_eq!(room, super::super::shares::Room::Free);
+}
+
 /// IPv4 addresses count one by one, those of an IPv6 /64 together, whatever the keys.
 #[test]
 fn network_at_its_limit_refuses_whatever_the_key() {
+    use super::super::shares::Room;
+
     let shares = Shares { network_max: 2, ..Shares::default() };
     let owner = |key, address| Owner { key: PublicKey([key; 32]), network: Network::of(address) };
     let mut held = Held::default();
     let v6 = 0x2001_0db8_0000_0001_u128 << 64;
-    held.insert(owner(1, v6 + 5), 1);
-    held.insert(owner(2, v6 + (1 << 63)), 2);
-    held.insert(owner(3, 0x0a00_0001), 3);
-    let room = |held: &Held, owner| held.room(owner, &shares, 100, |_| Span::ZERO);
-    assert_eq!(room(&held, owner(4, v6 + 77)), super::super::shares::Room::Full(Full::Network(2)));
-    assert_eq!(room(&held, owner(4, v6 + (1 << 64))), super::super::shares::Room::Free);
-    held.insert(owner(3, 0x0a00_0001), 4);
-    assert_eq!(room(&held, owner(4, 0x0a00_0002)), super::super::shares::Room::Free);
-    assert_eq!(
-        room(&held, owner(4, 0xffff_0a00_0001)),
-        super::super::shares::Room::Free,
-        "not the same number of the network"
-    );
-}
-
-/// Two shards with a limit of two connections for a key and four in all. One that is idle gives way in its own shard only.
-#[test]
-fn shards_of_a_census_count_together() {
-    use super::super::shares::Room;
-
-    let shares = Shares { key_max: 2, ..Shares::default() };
-    let owner = |key| Owner { key: PublicKey([key; 32]), network: Network::of(u128::from(key) << 64) };
-    let [mut one, mut other] = [Held::default(), Held::default()];
-    other.join(&one);
-    let room = |held: &Held, key, idle| held.room(owner(key), &shares, 4, |_| idle);
-    let add = |held: &mut Held, key, number| {
-        held.settle();
-        held.insert(owner(key), number);
-    };
-    add(&mut one, 1, 1);
-    assert_eq!(room(&other, 1, Span::ZERO), Room::Free);
-    add(&mut one, 1, 2);
-    assert_eq!(room(&other, 1, Span::from_secs(60)), Room::Full(Full::Key(2)), "the idle ones are in the other shard");
-    assert_eq!(room(&one, 1, Span::from_secs(60)), Room::Instead(2));
-    add(&mut other, 2, 3);
-    add(&mut other, 3, 4);
-    assert_eq!(room(&one, 4, Span::ZERO), Room::Instead(2), "that key has two");
-    assert_eq!(room(&other, 4, Span::ZERO), Room::Full(Full::Everybody(4)), "each here has one");
-    one.remove(owner(1), 2);
-    one.leave();
-    assert_eq!((room(&other, 4, Span::ZERO), room(&other, 1, Span::ZERO)), (Room::Free, Room::Free));
-}
-
-/// Each datagram tells the shard of its recipient; the initiation only tells which others are its copies.
-#[test]
-fn datagram_tells_the_shard_of_its_recipient() {
-    let mut shards = [divided(0, 64, config(Some(server()))), divided(1, 6, config(None))];
-    let mut room = Room::new(shards.iter_mut().filter_map(Vec::pop).collect());
-    let destinations =
-        |room: &Room| room.flying.values().map(|(_, bytes)| Endpoint::destination(bytes)).collect::<Vec<_>>();
-    let id = room.call(1, 0, 1);
-    let [Some(Destination::Initiation(key))] = destinations(&room)[..] else { panic!("{:?}", destinations(&room)) };
-    room.run_for(Span::from_millis(10));
-    assert_eq!(destinations(&room), [Some(Destination::Shard(5))], "the response");
-    room.run_for(Span::from_millis(1_000));
-    room.write(1, id, 10);
-    assert!(destinations(&room).contains(&Some(Destination::Shard(63))), "{:?}", destinations(&room));
-    let again = room.call(1, 0, 2);
-    let Some(Some(Destination::Initiation(other))) = destinations(&room).last().copied() else { panic!("{again:?}") };
-    assert_ne!(key, other);
+    enter(&mut held, owner(1, v6 + 5), 1);
+    enter(&mut held, owner(2, v6 + (1 << 63)), 2);
+    enter(&mut held, owner(3, 0x0a00_0001), 3);
+    let room = |held: &Held, owner| held.room(Time::ZERO, owner, &shares, 100);
+    assert_eq!(room(&held, owner(4, v6 + 77)), Room::Full(Full::Network(2)));
+    assert_eq!(room(&held, owner(4, v6 + (1 << 64))), Room::Free);
+    enter(&mut held, owner(3, 0x0a00_0001), 4);
+    assert_eq!(room(&held, owner(4, 0x0a00_0002)), Room::Free);
+    assert_eq!(room(&held, owner(4, 0xffff_0a00_0001)), Room::Free, "not the same number of the network");
 }
