@@ -307,23 +307,23 @@ impl State {
     /// An incoming connection is established.
     fn admit(&mut self, id: ConnectionId, event: Event) {
         let Some(remote) = self.engine.remote(id) else { return };
-        let has_room = {
-            let lobby = self.lobby.lock();
-            lobby.handles > 0 && lobby.incoming.len() < INCOMING_MAX
-        };
-        if !has_room {
+        // Looked at and done under one lock, as the last handle may go at any time, and takes with it what waits.
+        let lobby = Arc::clone(&self.lobby);
+        let mut lobby = lobby.lock();
+        if lobby.handles == 0 || lobby.incoming.len() >= INCOMING_MAX {
             if let Some(connection) = self.engine.connection(id) {
                 connection.abort();
             }
             return;
         }
+        lobby.incoming.push_back((self.place, id));
+        self.woken.all(&mut lobby.accepting);
+        drop(lobby);
+        // Who takes it from there needs the lock of this shard.
         let mut call = Call::new(Vantage::Server, PublicKey(remote));
         call.stage = Stage::Established;
         spans::tell(&call.span, event, tuple(&self.engine, EndpointEvent { connection: id, event }));
         self.insert(id, call);
-        let mut lobby = self.lobby.lock();
-        lobby.incoming.push_back((self.place, id));
-        self.woken.all(&mut lobby.accepting);
     }
 
     /// Checks the connections that this end has closed. Returns whether one was aborted.

@@ -191,3 +191,21 @@ fn stream_opened_before_last_is_told_is_another() {
     assert!(now(second.stopped()).is_pending(), "nothing of it has arrived");
     assert!(matches!(now(first.stopped()), Poll::Ready(Ok(None))), "all of it has arrived");
 }
+
+/// A connection that is established when nobody can accept it any more is reset: no handle of it remains, so nothing else would end it.
+#[test]
+fn connection_after_the_last_handle_is_reset() {
+    let ends = [End::new(1, None), End::new(2, Some(Admission::Ticket))];
+    let id = ends[0].call(&ends[1]);
+    ends[1].shared.lobby.lock().handles = 0;
+    for _ in 0..3 {
+        exchange(&ends);
+        ends.iter().for_each(End::tell);
+    }
+    let lobby = ends[1].shared.lobby.lock();
+    assert!(lobby.incoming.is_empty());
+    drop(lobby);
+    let (mut here, there) = (ends[0].shared.lock(), ends[1].shared.lock());
+    assert!(here.call(id).closed.is_some() && there.calls.is_empty());
+    assert!(there.engine.is_empty() && there.is_done());
+}
