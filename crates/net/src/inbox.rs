@@ -36,10 +36,12 @@ impl Inbox {
     /// Adds a batch, and wakes the driver.
     pub(crate) fn put(&self, batch: Received) {
         let mut state = self.lock();
-        if state.is_closed || state.bytes + batch.datagrams.len() > self.bytes_max {
+        // An empty one takes a batch of any size, or a small socket buffer would let nothing through.
+        let is_full = !state.batches.is_empty() && state.bytes + weight(&batch) > self.bytes_max;
+        if state.is_closed || is_full {
             return;
         }
-        state.bytes += batch.datagrams.len();
+        state.bytes += weight(&batch);
         state.batches.push_back(batch);
         drop(state);
         self.wake();
@@ -54,7 +56,7 @@ impl Inbox {
             return Poll::Pending;
         }
         let State { batches, bytes, .. } = &mut *state;
-        into.extend(batches.drain(..count).inspect(|batch| *bytes -= batch.datagrams.len()));
+        into.extend(batches.drain(..count).inspect(|batch| *bytes -= weight(batch)));
         Poll::Ready(())
     }
 
@@ -85,6 +87,15 @@ impl Inbox {
     }
 }
 
+/// The bytes of memory that a batch takes.
+fn weight(batch: &Received) -> usize {
+    BATCH + batch.datagrams.len()
+}
+
+/// What a batch takes besides its datagrams: 144 bytes in the queue, and an allocation. So a flood of the smallest datagrams takes no
+/// more memory than one of large ones.
+const BATCH: usize = 256;
+
 /// Batches taken at once, as many as a socket gives.
 const BATCHES_MAX: usize = 16;
 
@@ -102,15 +113,41 @@ mod tests {
         Received { arrival, datagrams: BytesMut::zeroed(len), has_time: false }
     }
 
+    fn lens(taken: &[Received]) -> Vec<usize> {
+        taken.iter().map(|batch| batch.datagrams.len()).collect()
+    }
+
     #[test]
     fn full_inbox_drops_what_arrives() {
-        let (inbox, mut taken) = (Inbox::new(1000), vec![]);
+        let (inbox, mut taken) = (Inbox::new(10_000), vec![]);
         let cx = Context::from_waker(Waker::noop());
-        [600, 600, 400].into_iter().for_each(|len| inbox.put(batch(len)));
+        [6_000, 6_000, 3_000, 1_000].into_iter().for_each(|len| inbox.put(batch(len)));
         assert!(inbox.poll_take(&cx, &mut taken).is_ready());
-        assert_eq!(taken.iter().map(|batch| batch.datagrams.len()).collect::<Vec<_>>(), [600, 400]);
-        inbox.put(batch(1000));
+        assert_eq!(lens(&taken), [6_000, 3_000]);
+        inbox.put(batch(9_000));
         assert!(inbox.poll_take(&cx, &mut taken).is_ready() && taken.len() == 3, "there is room again");
         assert!(inbox.poll_take(&cx, &mut taken).is_pending());
+    }
+
+    /// What a flood of single bytes takes is limited, too.
+    #[test]
+    fn small_datagrams_take_no_more_memory_than_large_ones() {
+        let (inbox, mut taken) = (Inbox::new(1 << 20), vec![]);
+        (0..100_000).for_each(|_| inbox.put(batch(1)));
+        let cx = Context::from_waker(Waker::noop());
+        while inbox.poll_take(&cx, &mut taken).is_ready() {}
+        let each = size_of::<Received>() + 32;
+        assert!(taken.len() > 2_000 && taken.len() * each <= 1 << 20, "{} of {each} bytes", taken.len());
+    }
+
+    #[test]
+    fn inbox_smaller_than_a_batch_lets_one_wait() {
+        let (inbox, mut taken) = (Inbox::new(0), vec![]);
+        let cx = Context::from_waker(Waker::noop());
+        [65_000, 1, 1].into_iter().for_each(|len| inbox.put(batch(len)));
+        assert!(inbox.poll_take(&cx, &mut taken).is_ready());
+        inbox.put(batch(1_200));
+        assert!(inbox.poll_take(&cx, &mut taken).is_ready());
+        assert_eq!(lens(&taken), [65_000, 1_200]);
     }
 }
