@@ -222,7 +222,7 @@ impl Future for Driver {
 }
 
 impl Drop for Driver {
-    /// The runtime is shutting down, or nothing is left to do.
+    /// The runtime is shutting down, nothing is left to do, or the engine has panicked.
     fn drop(&mut self) {
         self.shared.with(|state| state.end());
         // This driver may have been the one that is woken by arrivals.
@@ -262,6 +262,30 @@ mod tests {
         (Arc::clone(&shared), Driver::new(shared, intake, sender))
     }
 
+    /// A driver that fails, as by a panic of its engine, takes those of the other shards with it. So the application learns of it at once,
+    /// whatever it waits for.
+    #[tokio::test]
+    async fn driver_that_fails_ends_the_endpoint() {
+        let (key, config, clock) = (SecretKey::generate().unwrap(), Arc::new(Config::default()), Clock::new());
+        let socket = Socket::new(UdpSocket::bind("127.0.0.1:0").unwrap(), config.socket_buffer).unwrap();
+        let lobby = Arc::new(SharedLobby::new(socket.local()));
+        let senders = [(); 3].map(|()| socket.share().unwrap());
+        let intake = Arc::new(Intake::new(socket, 3, config.socket_buffer));
+        let engines = Engine::divided(clock.now(), &key.engine(), config.endpoint(), &[[1; 32], [2; 32], [3; 32]]);
+        let mut tasks = vec![];
+        for (place, (engine, sender)) in engines.into_iter().zip(senders).enumerate() {
+            let shared = Shared::new(clock, Arc::clone(&config), key.public(), Arc::clone(&lobby), place, engine);
+            tasks.push(tokio::spawn(Driver::new(shared, Arc::clone(&intake), sender)));
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        assert!(tasks.iter().all(|task| !task.is_finished()) && !lobby.lock().is_gone);
+        tasks.remove(1).abort();
+        for task in tasks {
+            tokio::time::timeout(std::time::Duration::from_secs(5), task).await.unwrap().unwrap();
+        }
+        assert!(lobby.lock().is_gone);
+    }
+
     /// An application writes when the driver has sent everything. An earlier write has taken the driver's waker, so nothing wakes
     /// it. The driver must take another turn, or the data would wait for the next datagram or timer.
     #[tokio::test]
@@ -280,6 +304,7 @@ mod tests {
         assert_eq!(driver.send(&mut cx), Rest::Nothing);
         assert_eq!(driver.tell(&cx).map(|(_, rest)| rest), Some(Rest::Nothing));
     }
+
     /// A flood of datagrams does not starve the application: a poll ends after half a mebibyte and one more read, and schedules
     /// itself again for the rest. (If the kernel's buffer is smaller, there is no flood.)
     #[tokio::test]

@@ -386,21 +386,23 @@ impl State {
         self.deserted.front().map_or(Time::NEVER, |(until, _)| *until)
     }
 
-    /// The socket is gone, and so are all connections.
+    /// The driver has ended, and with it all connections. If there was something left to do, the whole endpoint ends: with some of its
+    /// shards it would lose some connections to come, and nobody would know why.
     pub(crate) fn end(&mut self) {
         self.is_gone = true;
-        let Self { calls, woken, lobby, .. } = self;
+        let Self { calls, woken, lobby, engine, .. } = self;
         calls.values_mut().filter(|call| call.closed.is_none()).for_each(|call| call.end(Ended::EndpointGone, woken));
         calls.retain(|_, call| call.handles > 0);
         let mut lobby = lobby.lock();
-        lobby.is_gone = true;
+        lobby.is_gone |= lobby.handles > 0 || !engine.is_empty();
         woken.all(&mut lobby.accepting);
         woken.all(&mut lobby.idling);
     }
 
-    /// Whether the driver can end.
+    /// Whether the driver can end, or must, as that of another shard has failed.
     pub(crate) fn is_done(&self) -> bool {
-        self.engine.is_empty() && self.lobby.lock().handles == 0
+        let lobby = self.lobby.lock();
+        lobby.is_gone || lobby.handles == 0 && self.engine.is_empty()
     }
 }
 
