@@ -34,8 +34,8 @@ use crate::ticket::Ticket;
 
 /// One or several sockets with all their connections, outgoing and incoming.
 ///
-/// Connections outlive the endpoint's handles. When the last handle is dropped, no more connections are accepted. An endpoint
-/// needs a tokio runtime with time and I/O.
+/// Connections outlive the endpoint's handles. When the last handle is dropped, further connections are refused. An endpoint needs a
+/// tokio runtime with time and I/O.
 #[derive(Debug)]
 pub struct Endpoint {
     /// One at least.
@@ -336,15 +336,24 @@ impl Clone for Endpoint {
 
 impl Drop for Endpoint {
     fn drop(&mut self) {
-        let unaccepted = {
+        let (is_last, unaccepted) = {
             let mut lobby = self.lobby();
             lobby.handles -= 1;
-            if lobby.handles == 0 { std::mem::take(&mut lobby.incoming) } else { VecDeque::new() }
+            let is_last = lobby.handles == 0;
+            (is_last, if is_last { std::mem::take(&mut lobby.incoming) } else { VecDeque::new() })
         };
+        if !is_last {
+            return;
+        }
         for (place, id) in unaccepted {
             self.shards[place].with(|state| state.drop_handle(id));
         }
-        self.shards.iter().for_each(|shared| shared.with(|state| state.rouse()));
+        for shared in &*self.shards {
+            shared.with(|state| {
+                state.engine.refuse_all();
+                state.rouse();
+            });
+        }
     }
 }
 

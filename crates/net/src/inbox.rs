@@ -72,9 +72,14 @@ impl Inbox {
         driver.into_iter().for_each(Waker::wake);
     }
 
-    /// The number of connections of the shard, as of the last turn of its driver.
-    pub(crate) fn load(&self) -> usize {
-        self.load.load(Ordering::Relaxed)
+    /// Whether the driver has ended.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.lock().is_closed
+    }
+
+    /// The number of connections of the shard, as of the last turn of its driver; `None` if the driver has ended.
+    pub(crate) fn load(&self) -> Option<usize> {
+        (!self.is_closed()).then(|| self.load.load(Ordering::Relaxed))
     }
 
     pub(crate) fn set_load(&self, load: usize) {

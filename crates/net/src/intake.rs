@@ -94,7 +94,9 @@ impl Intake {
         for batch in received.drain(..) {
             let choose = |ephemeral| {
                 let least = || lobby.lock().place(self.inboxes.iter().map(Inbox::load));
-                initiations.shard(now, ephemeral, self.inboxes.len(), least)
+                let shard = initiations.shard(now, ephemeral, self.inboxes.len(), least);
+                // Of an endpoint without handles some shards have ended. This one refuses.
+                if self.inboxes[shard].is_closed() { place } else { shard }
             };
             route(batch, self.inboxes.len(), choose, &mut put);
         }

@@ -58,12 +58,13 @@ impl SharedLobby {
 }
 
 impl Lobby {
-    /// The shard for a new connection: the one with the fewest; of several the next in turn.
-    pub(crate) fn place(&mut self, loads: impl ExactSizeIterator<Item = usize>) -> usize {
+    /// The shard for a new connection: the one with the fewest; of several the next in turn. Those that have ended get none, as long as
+    /// there is another.
+    pub(crate) fn place(&mut self, loads: impl ExactSizeIterator<Item = Option<usize>>) -> usize {
         let (count, turn) = (loads.len().max(1), self.turn);
         self.turn = (turn + 1) % count;
         let in_turn = |place: usize| (place + count - turn % count) % count;
-        let least = loads.enumerate().min_by_key(|(place, load)| (*load, in_turn(*place)));
+        let least = loads.enumerate().min_by_key(|(place, load)| (load.is_none(), *load, in_turn(*place)));
         least.map_or(0, |(place, _)| place)
     }
 }
@@ -76,8 +77,9 @@ mod tests {
     fn shard_with_fewest_connections_gets_the_next_one() {
         let lobby = SharedLobby::new(([127, 0, 0, 1], 7).into());
         let mut lobby = lobby.lock();
-        let mut place = |loads: [usize; 3]| lobby.place(loads.into_iter());
+        let mut place = |loads: [usize; 3]| lobby.place(loads.into_iter().map(Some));
         assert_eq!([place([0; 3]), place([0; 3]), place([0; 3]), place([0; 3])], [0, 1, 2, 0], "in turns");
         assert_eq!([place([5, 4, 3]), place([2, 4, 3])], [2, 0]);
+        assert_eq!(lobby.place([None, Some(9), None].into_iter()), 1, "the others have ended");
     }
 }

@@ -58,6 +58,8 @@ pub struct Endpoint {
     secret: SecretKey,
     config: EndpointConfig,
     listener: Option<Listener>,
+    /// Whether it accepts no more connections.
+    is_refusing: bool,
     entropy: Entropy,
     resets: Resets,
     /// The numbers in indices are those of slots, exclusive-or this: after a restart with the same key they differ, so that the
@@ -208,6 +210,7 @@ impl Endpoint {
             secret,
             config,
             listener,
+            is_refusing: false,
             entropy,
             slots: vec![],
             held: Held::default(),

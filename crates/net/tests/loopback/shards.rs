@@ -135,3 +135,30 @@ async fn endpoint_ends_with_all_its_shards() {
     })
     .await;
 }
+
+/// An endpoint without handles goes on for its last connection, in one of its shards. That one refuses further connections for all, so
+/// nobody waits for an answer.
+#[tokio::test]
+async fn endpoint_without_handles_refuses_connections() {
+    let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    for shards in [1, 3] {
+        let client = client(sharded(2));
+        let before = tasks();
+        let server = server(sharded(shards));
+        let (ticket, address) = (server.ticket(), server.local_address());
+        let there = soon(client.connect(&ticket)).await.unwrap();
+        let here = soon(server.accept()).await.unwrap();
+        drop(server);
+        soon(async {
+            while tasks() > before + 1 {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        })
+        .await;
+        for _ in 0..6 {
+            assert_eq!(soon(client.connect(&ticket)).await.unwrap_err(), ConnectError::Refused(address));
+        }
+        soon(transfer(1, &there, &here)).await;
+        assert!(soon(async { tokio::try_join!(there.close(), here.close()) }).await.is_ok());
+    }
+}

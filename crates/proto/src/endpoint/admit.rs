@@ -43,21 +43,34 @@ impl Endpoint {
         connection.handle_late(now, at, tuple, ecn, segment);
         let owner = Owner { key: seal.remote(), network: Network::of(tuple.remote.address) };
         match self.room(now, owner) {
+            _ if self.is_refusing => self.refuse(now, number, connection, seal, None),
             Room::Free | Room::Instead(_) => _ = self.put(number, connection, seal, owner, true),
-            Room::Full(full) => self.refuse(now, number, connection, seal, full),
+            Room::Full(full) => self.refuse(now, number, connection, seal, Some(full)),
         }
     }
 
-    /// Answers an initiation with the reason for which there is no room, and keeps nothing. If the answer is lost, the initiation is
-    /// repeated.
+    /// Refuses all further connections, for no reason of theirs. Half-open ones are established all the same.
+    pub fn refuse_all(&mut self) {
+        self.is_refusing = true;
+    }
+
+    /// Answers an initiation with a refusal, and with the limit at which there is no room, and keeps nothing. If the answer is lost,
+    /// the initiation is repeated.
     #[cold]
-    fn refuse(&mut self, now: Time, number: u32, mut connection: Connection<Bytes>, mut seal: Seal, full: Full) {
-        self.tally.too_many += 1;
+    fn refuse(
+        &mut self,
+        now: Time,
+        number: u32,
+        mut connection: Connection<Bytes>,
+        mut seal: Seal,
+        full: Option<Full>,
+    ) {
+        self.tally.too_many += u64::from(full.is_some());
         if let Some(listener) = &mut self.listener {
             listener.refuse(number ^ self.mask);
         }
         self.free.push_front(number);
-        seal.refuse(full);
+        full.into_iter().for_each(|full| seal.refuse(full));
         connection.abort();
         let Some(Transmit { tuple, segment, .. }) = connection.poll_transmit(now) else { return };
         let mut reply = vec![];
