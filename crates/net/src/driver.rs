@@ -257,7 +257,7 @@ mod tests {
     fn driver(clock: Clock, config: Config, key: &SecretKey, engine: Engine, socket: Socket) -> (Arc<Shared>, Driver) {
         let lobby = Arc::new(SharedLobby::new(socket.local()));
         let sender = socket.share().unwrap();
-        let intake = Arc::new(Intake::new(socket, 1, config.socket_buffer));
+        let intake = Arc::new(Intake::new(socket, 1, config.socket_buffer, key));
         let shared = Shared::new(clock, config, key.public(), lobby, 0, engine);
         (Arc::clone(&shared), Driver::new(shared, intake, sender))
     }
@@ -270,7 +270,7 @@ mod tests {
         let socket = Socket::new(UdpSocket::bind("127.0.0.1:0").unwrap(), config.socket_buffer).unwrap();
         let lobby = Arc::new(SharedLobby::new(socket.local()));
         let senders = [(); 3].map(|()| socket.share().unwrap());
-        let intake = Arc::new(Intake::new(socket, 3, config.socket_buffer));
+        let intake = Arc::new(Intake::new(socket, 3, config.socket_buffer, &key));
         let engines = Engine::divided(clock.now(), &key.engine(), config.endpoint(), &[[1; 32], [2; 32], [3; 32]]);
         let mut tasks = vec![];
         for (place, (engine, sender)) in engines.into_iter().zip(senders).enumerate() {

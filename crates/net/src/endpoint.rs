@@ -91,7 +91,7 @@ impl Endpoint {
             state.qlog = Some(started.map_err(|error| BindError::Qlog(folder.clone(), error))?);
         }
         let senders = shards.iter().map(|_| socket.share()).collect::<Result<Vec<_>, _>>().map_err(no_socket)?;
-        let intake = Arc::new(Intake::new(socket, count, config.socket_buffer));
+        let intake = Arc::new(Intake::new(socket, count, config.socket_buffer, key));
         for (shared, sender) in shards.iter().zip(senders) {
             tokio::spawn(Driver::new(Arc::clone(shared), Arc::clone(&intake), sender));
         }

@@ -14,7 +14,7 @@ pub(crate) struct Inbox {
     state: Mutex<State>,
     /// Bytes that may wait. Like a full socket buffer, a full inbox drops what arrives.
     bytes_max: usize,
-    /// Connections of the shard, as of its driver's last turn.
+    /// Connections of the shard, as of its driver's last turn, and those that came since.
     load: AtomicUsize,
 }
 
@@ -33,18 +33,19 @@ impl Inbox {
         Self { state: Mutex::default(), bytes_max, load: AtomicUsize::new(0) }
     }
 
-    /// Adds a batch, and wakes the driver.
-    pub(crate) fn put(&self, batch: Received) {
+    /// Adds a batch, and wakes the driver. If that has ended, the batch is returned.
+    pub(crate) fn put(&self, batch: Received) -> Option<Received> {
         let mut state = self.lock();
         // An empty one takes a batch of any size, or a small socket buffer would let nothing through.
         let is_full = !state.batches.is_empty() && state.bytes + weight(&batch) > self.bytes_max;
         if state.is_closed || is_full {
-            return;
+            return Some(batch).filter(|_| state.is_closed);
         }
         state.bytes += weight(&batch);
         state.batches.push_back(batch);
         drop(state);
         self.wake();
+        None
     }
 
     /// Takes some batches, or waits for one.
@@ -77,9 +78,14 @@ impl Inbox {
         self.lock().is_closed
     }
 
-    /// The number of connections of the shard, as of the last turn of its driver; `None` if the driver has ended.
+    /// The number of connections of the shard, those that are about to come included; `None` if the driver has ended.
     pub(crate) fn load(&self) -> Option<usize> {
         (!self.is_closed()).then(|| self.load.load(Ordering::Relaxed))
+    }
+
+    /// A connection comes to the shard.
+    pub(crate) fn add_load(&self) {
+        self.load.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn set_load(&self, load: usize) {
@@ -126,10 +132,10 @@ mod tests {
     fn full_inbox_drops_what_arrives() {
         let (inbox, mut taken) = (Inbox::new(10_000), vec![]);
         let cx = Context::from_waker(Waker::noop());
-        [6_000, 6_000, 3_000, 1_000].into_iter().for_each(|len| inbox.put(batch(len)));
+        [6_000, 6_000, 3_000, 1_000].into_iter().for_each(|len| _ = inbox.put(batch(len)));
         assert!(inbox.poll_take(&cx, &mut taken).is_ready());
         assert_eq!(lens(&taken), [6_000, 3_000]);
-        inbox.put(batch(9_000));
+        assert!(inbox.put(batch(9_000)).is_none());
         assert!(inbox.poll_take(&cx, &mut taken).is_ready() && taken.len() == 3, "there is room again");
         assert!(inbox.poll_take(&cx, &mut taken).is_pending());
     }
@@ -138,7 +144,7 @@ mod tests {
     #[test]
     fn small_datagrams_take_no_more_memory_than_large_ones() {
         let (inbox, mut taken) = (Inbox::new(1 << 20), vec![]);
-        (0..100_000).for_each(|_| inbox.put(batch(1)));
+        (0..100_000).for_each(|_| _ = inbox.put(batch(1)));
         let cx = Context::from_waker(Waker::noop());
         while inbox.poll_take(&cx, &mut taken).is_ready() {}
         let each = size_of::<Received>() + 32;
@@ -149,10 +155,20 @@ mod tests {
     fn inbox_smaller_than_a_batch_lets_one_wait() {
         let (inbox, mut taken) = (Inbox::new(0), vec![]);
         let cx = Context::from_waker(Waker::noop());
-        [65_000, 1, 1].into_iter().for_each(|len| inbox.put(batch(len)));
+        [65_000, 1, 1].into_iter().for_each(|len| _ = inbox.put(batch(len)));
         assert!(inbox.poll_take(&cx, &mut taken).is_ready());
-        inbox.put(batch(1_200));
+        assert!(inbox.put(batch(1_200)).is_none());
         assert!(inbox.poll_take(&cx, &mut taken).is_ready());
         assert_eq!(lens(&taken), [65_000, 1_200]);
+    }
+
+    #[test]
+    fn closed_inbox_returns_what_comes() {
+        let (inbox, mut taken) = (Inbox::new(10_000), vec![]);
+        assert!(inbox.put(batch(10)).is_none());
+        inbox.close();
+        assert_eq!(inbox.put(batch(20)).map(|batch| batch.datagrams.len()), Some(20));
+        assert_eq!((inbox.load(), inbox.is_closed()), (None, true));
+        assert!(inbox.poll_take(&Context::from_waker(Waker::noop()), &mut taken).is_pending());
     }
 }

@@ -51,6 +51,13 @@ pub(crate) struct Received {
     pub(crate) has_time: bool,
 }
 
+impl Received {
+    /// The same for another shard.
+    pub(crate) fn copy(&self) -> Self {
+        Self { arrival: self.arrival, datagrams: self.datagrams.clone(), has_time: self.has_time }
+    }
+}
+
 impl Socket {
     /// Wraps a bound socket for tokio. `buffer` is the requested size of either kernel buffer.
     pub(crate) fn new(socket: UdpSocket, buffer: usize) -> io::Result<Self> {
