@@ -18,7 +18,7 @@ const MARGIN_X: f64 = 42.0;
 const MARGIN_TOP: f64 = 36.0;
 const MARGIN_BOTTOM: f64 = 40.0;
 const NODE_HEIGHT: f64 = 26.0;
-/// The distance of two links between the same nodes: room for the delay of one and the rate of the other.
+/// The distance of two links between the same nodes.
 const BEND: f64 = 38.0;
 /// The distance of the cards of a stack.
 const CARD: f64 = 3.5;
@@ -51,14 +51,15 @@ pub(super) fn network(alike: &Alike<'_>) -> Option<Markup> {
                 @if edge.link.error.is_some() {
                     path.loss d={ "M" (shown(x - 4.0)) " " (shown(y - 4.0)) "l8 8m0 -8l-8 8" } {}
                 }
-                @if layout.is_level(edge) {
+                @if layout.is_level(edge) && edge.bend != 0.0 {
+                    // Outside of the bend, where no other link is.
+                    (one_line(edge.link, x, y + if edge.bend < 0.0 { -8.0 } else { 16.0 }))
+                } @else if layout.is_level(edge) {
                     text.rate x=(shown(x)) y=(shown(y - 7.0)) { (edge.link.rate) }
                     text.delay x=(shown(x)) y=(shown(y + 15.0)) { (edge.link.delay) }
                 } @else {
                     // Slanted lines are closer to each other than two lines of text.
-                    text x=(shown(x)) y=(shown(y + if edge.link.error.is_some() { -8.0 } else { 4.0 })) {
-                        tspan.rate { (edge.link.rate) } ", " (edge.link.delay)
-                    }
+                    (one_line(edge.link, x, y + if edge.link.error.is_some() { -8.0 } else { 4.0 }))
                 }
             }
             @for (index, name) in topology.nodes.iter().enumerate() {
@@ -82,6 +83,14 @@ pub(super) fn network(alike: &Alike<'_>) -> Option<Markup> {
             }
         }
     })
+}
+
+/// Rate and delay on one line. Below it the same text is wider, in the colour of the paper, so that a link is not seen between the words.
+fn one_line(link: &TopologyLink, x: f64, y: f64) -> Markup {
+    html! {
+        text.halo x=(shown(x)) y=(shown(y)) aria-hidden="true" { (link.rate) ", " (link.delay) }
+        text.one x=(shown(x)) y=(shown(y)) { tspan.rate { (link.rate) } ", " (link.delay) }
+    }
 }
 
 /// The flows that begin at a node, and those that end there.
@@ -444,5 +453,17 @@ mod tests {
         let two = topology(&[("a", "b"), ("a", "b")], &[("a", "b")]);
         let layout = Layout::of(&two);
         assert_ne!(layout.path(&layout.edges[0]), layout.path(&layout.edges[1]));
+    }
+
+    /// The labels of two links side by side are further apart than the links: what is between them would be of either.
+    #[test]
+    fn labels_of_links_side_by_side_are_outside() {
+        let two = topology(&[("a", "b"), ("a", "b")], &[("a", "b")]);
+        let drawn = network(&Alike::of(&two, &[])).unwrap().into_string();
+        let heights: Vec<f64> = drawn
+            .match_indices("class=\"one\"")
+            .map(|(at, _)| drawn[at..].split("y=\"").nth(1).unwrap().split('"').next().unwrap().parse().unwrap())
+            .collect();
+        assert!(heights[1] - heights[0] > BEND, "{heights:?}");
     }
 }
