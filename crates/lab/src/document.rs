@@ -11,6 +11,7 @@ mod plugins;
 mod repeat;
 mod topology;
 mod traces;
+mod write;
 
 use std::slice;
 use std::sync::Arc;

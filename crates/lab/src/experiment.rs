@@ -245,6 +245,15 @@ impl Experiment {
         vary::vary(self, variant, false).map(|varied| varied.own)
     }
 
+    /// A file of its own for a variant with a seed: the same scenario and measures, without axes and claims, and without another file that it extends. If a
+    /// measure is beyond the end of the variant, there are no measures.
+    ///
+    /// # Errors
+    /// If the variant has keys that the file cannot take.
+    pub fn written(&self, variant: &Variant, seed: u64) -> Result<String, Diagnostic> {
+        vary::written(self, variant, seed)
+    }
+
     /// Everything that determines a run of a variant, as one text: the scenario with the variant's values but without its seed, and the measures.
     ///
     /// # Errors

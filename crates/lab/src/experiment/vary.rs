@@ -39,6 +39,20 @@ pub(super) fn content(experiment: &Experiment, variant: &Variant) -> Result<Stri
     Ok(experiment.document.with(chosen(experiment, variant))?.canonical(&NOT_RUN))
 }
 
+/// [`Experiment::written`].
+pub(super) fn written(experiment: &Experiment, variant: &Variant, seed: u64) -> Result<String, Diagnostic> {
+    let question: String =
+        experiment.question().lines().map(|line| format!("# {line}").trim_end().to_owned() + "\n").collect();
+    let document = experiment.document.with(chosen(experiment, variant))?;
+    let text = |without: &[&str]| format!("{question}seed = {seed}\n{}", document.written(without));
+    // A measure may be beyond the end of a shorter variant.
+    let whole = text(&NOT_RUN);
+    match Document::parse(experiment.file(), &whole).and_then(Experiment::parse) {
+        Ok(_) => Ok(whole),
+        Err(_) => Ok(text(&[&NOT_RUN[..], &["measure"]].concat())),
+    }
+}
+
 /// Tables of a file that do not change a run, and the seed, which is not part of the content.
 const NOT_RUN: [&str; 8] = ["seed", "axis", "experiment", "engine", "claim", "table", "note", "figure"];
 
