@@ -35,9 +35,10 @@ pub struct Curve {
 }
 
 /// The panels: title and unit.
-pub const PANELS: [(&str, &str); 8] = [
+pub const PANELS: [(&str, &str); 9] = [
     ("Goodput", "Mbit/s"),
     ("Window", "packets"),
+    ("In flight", "packets"),
     ("RTT", "ms"),
     ("Queue", "packets"),
     ("Window of each path", "packets"),
@@ -59,24 +60,25 @@ pub fn curves(scenario: &Scenario) -> Vec<Curve> {
         let id = &flow.id;
         add(0, id, index, format!("flow.{id}.goodput"), 1e-6, true);
         add(1, id, index, format!("flow.{id}.window"), 1.0, true);
-        add(2, id, index, format!("flow.{id}.rtt"), 1e3, true);
-        add(6, id, index, format!("flow.{id}.held"), 1.0, true);
-        add(7, id, index, format!("flow.{id}.delay"), 1e3, false);
+        add(2, id, index, format!("flow.{id}.in_flight"), 1.0, true);
+        add(RTT, id, index, format!("flow.{id}.rtt"), 1e3, true);
+        add(7, id, index, format!("flow.{id}.held"), 1.0, true);
+        add(8, id, index, format!("flow.{id}.delay"), 1e3, false);
         if flow.paths.len() > 1 {
             for path in 1..=flow.paths.len().min(DRAWN_MAX) {
                 let series = format!("flow.{id}.path.{path}.window");
-                add(4, &format!("{id} path {path}"), index + path - 1, series, 1.0, true);
+                add(5, &format!("{id} path {path}"), index + path - 1, series, 1.0, true);
             }
         }
         if flow.transport.has_stream(2) {
             for stream in (1..=STREAMS_MAX).take_while(|&stream| flow.transport.has_stream(stream)) {
                 let series = format!("flow.{id}.stream.{stream}.goodput");
-                add(5, &format!("{id} stream {stream}"), index + usize::from(stream) - 1, series, 1e-6, true);
+                add(6, &format!("{id} stream {stream}"), index + usize::from(stream) - 1, series, 1e-6, true);
             }
         }
     }
     for (index, link) in picture::links(scenario).into_iter().enumerate() {
-        add(3, link, index, format!("link.{link}.queue"), 1.0, true);
+        add(4, link, index, format!("link.{link}.queue"), 1.0, true);
     }
     curves
 }
@@ -191,4 +193,4 @@ impl<'a> Live<'a> {
 }
 
 /// The position of the panel of round trips.
-const RTT: usize = 2;
+const RTT: usize = 3;

@@ -35,11 +35,41 @@ const columns = (curves, points) => {
   })];
 };
 
+// The largest value of a panel between two times, that of a step which began before them included.
+const largest = ({ points, curves }, from, to) => points.reduce((most, [times, values], index) => {
+  let before = 0;
+  for (let point = 0; point < times.length && times[point] <= to; point += 1) {
+    if (times[point] >= from) most = Math.max(most, values[point]);
+    else if (curves[index].steps) before = values[point];
+  }
+  return Math.max(most, before);
+}, 0);
+
+// A queue of one packet is the packet that is sent: beside a real queue it is not drawn.
+const drawnCurves = ({ title, curves, points }) => {
+  const all = curves.map((_, index) => index);
+  if (title !== "Queue") return all;
+  const waiting = all.filter((index) => points[index][1].some((value) => value > 1));
+  return waiting.length > 0 ? waiting : all;
+};
+
+// Gives a panel the scale of its quantity on all sides, for the time that it shows.
+const scaled = (panel) => {
+  if (!panel.plot) return;
+  const most = Math.max(...panel.peers().map((peer) => largest(peer, ...panel.shown)));
+  const top = most > 0 ? most * 1.06 : 1;
+  if (panel.top === top) return;
+  panel.top = top;
+  panel.plot.setScale("y", { min: 0, max: top });
+};
+
 class Charts {
-  // `place` is the element that the charts go into, `look` is called with the time under the cursor when somebody clicks.
-  constructor(place, look) {
+  // `place` is the element that the charts go into, `look` is called with the time under the cursor when somebody clicks, and `all` gives the charts of all
+  // sides: the same quantity has the same scale in each.
+  constructor(place, look, all) {
     this.place = place;
     this.look = look;
+    this.all = all;
     this.panels = [];
     new ResizeObserver(() => this.resize()).observe(place);
   }
@@ -50,7 +80,8 @@ class Charts {
     [this.from, this.to] = view ?? [0, end];
     this.panels = panels.map(([title, unit], panel) => {
       const own = curves.map((curve, index) => ({ ...curve, index })).filter((curve) => curve.panel === panel);
-      return { title, unit, curves: own, points: own.map(() => [[], []]), plot: null, box: null };
+      const peers = () => this.all().flatMap((charts) => charts.panels.filter((one) => one.title === title));
+      return { title, unit, panel, peers, curves: own, points: own.map(() => [[], []]), plot: null, box: null };
     }).filter(({ curves: own }) => own.length > 0);
   }
 
@@ -89,14 +120,20 @@ class Charts {
     for (const panel of this.panels) {
       const isEmpty = panel.points.every(([, values]) => values.every((value) => value === 0));
       if (isEmpty) continue;
-      const data = columns(panel.curves, panel.points);
-      if (panel.plot) {
+      const drawn = drawnCurves(panel);
+      const data = columns(drawn.map((index) => panel.curves[index]), drawn.map((index) => panel.points[index]));
+      if (panel.plot && panel.drawn.join() === drawn.join()) {
         panel.plot.setData(data, false);
-        panel.plot.setScale("x", { min: this.from, max: this.to });
+        this.showWhole(panel);
       } else {
+        panel.plot?.destroy();
+        panel.box?.remove();
+        panel.plot = null;
+        panel.drawn = drawn;
         this.plot(panel, data);
       }
     }
+    for (const { panels } of this.all()) panels.forEach(scaled);
   }
 
   plot(panel, data) {
@@ -109,12 +146,13 @@ class Charts {
     name.appendChild(document.createElement("b")).textContent = panel.title;
     name.append(` (${panel.unit})`);
     panel.box = box;
+    box.style.gridRow = panel.panel + 1;
     // In the order of the panels, whichever has points first.
     const later = this.panels.slice(this.panels.indexOf(panel) + 1).find((one) => one.box?.parentNode);
     this.place.insertBefore(box, later?.box ?? null);
     const quiet = colour("quiet");
     const axis = { stroke: quiet, grid: { stroke: colour("rule"), width: 1 }, ticks: { show: false }, font: `11px ${getComputedStyle(document.body).fontFamily}` };
-    const series = panel.curves.map(({ name: label, steps, colour: number }) => {
+    const series = panel.drawn.map((index) => panel.curves[index]).map(({ name: label, steps, colour: number }) => {
       const stroke = colour(`s${number % 8}`);
       const common = { label, stroke, value: (u, value) => (u.cursor.left >= 0 ? shownNumber(value) : "") };
       return steps
@@ -127,12 +165,24 @@ class Charts {
       padding: [8, 18, 0, 0],
       legend: { live: true, mount: (u, table) => title.append(table), markers: { width: 0, fill: (u, place) => (place > 0 ? series[place - 1].stroke : null) } },
       cursor: { sync: { key: "playground", scales: ["x", null] }, y: false, drag: { x: true, y: false, dist: 4 }, points: { size: 6, width: 0 } },
-      scales: { x: { time: false, range: (u, min, max) => [min ?? this.from, max ?? this.to] }, y: { range: (u, min, max) => [0, max > 0 ? max * 1.06 : 1] } },
+      scales: { x: { time: false, range: (u, min, max) => [min ?? this.from, max ?? this.to] }, y: { auto: false, range: (u, min, max) => [0, max ?? 1] } },
       axes: [{ ...axis, values: (u, ticks) => ticks.map((tick) => `${+tick.toPrecision(6)} s`), size: 26 }, { ...axis, size: 48, values: (u, ticks) => ticks.map((tick) => +tick.toPrecision(6)) }],
       series: [{ label: "time", value: (u, value) => (u.cursor.left >= 0 ? `${shownNumber(value)} s` : "") }, ...series],
-      hooks: { ready: [(u) => u.over.addEventListener("click", () => { if (u.cursor.left >= 0) this.look(u.posToVal(u.cursor.left, "x")); })] },
+      hooks: { setScale: [(u, key) => { if (key === "x") this.zoomed(panel, u); }], ready: [(u) => u.over.addEventListener("click", () => { if (u.cursor.left >= 0) this.look(u.posToVal(u.cursor.left, "x")); })] },
     }, data, box);
+    panel.top = null;
+    this.showWhole(panel);
+  }
+
+  showWhole(panel) {
+    panel.shown = [this.from, this.to];
     panel.plot.setScale("x", { min: this.from, max: this.to });
+  }
+
+  zoomed(panel, { scales: { x } }) {
+    panel.shown = [x.min, x.max];
+    // While uPlot sets one scale, it forgets another.
+    queueMicrotask(() => scaled(panel));
   }
 
   // What a screen reader says of each panel: the last value of each curve and its largest.

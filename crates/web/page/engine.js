@@ -8,10 +8,14 @@ const unpacked = (id) => {
 const compiled = unpacked("module").arrayBuffer().then((bytes) => WebAssembly.compile(bytes));
 const workerSource = URL.createObjectURL(new Blob([document.getElementById("worker").textContent], { type: "text/javascript" }));
 
+// The longest time of a run in milliseconds. A link is anybody's, and what it brings may take hours, whatever a simulator counts.
+const RUN_MS_MAX = 180_000;
+
 class Engine {
   constructor() {
     this.worker = null;
     this.number = 0;
+    this.patience = RUN_MS_MAX;
   }
 
   // Sends a request. `take` receives each answer. Returns whether it came to its end: a later request ends an earlier one.
@@ -27,18 +31,30 @@ class Engine {
     }
     this.isBusy = true;
     return new Promise((resolve) => {
-      this.leave = () => resolve(false);
+      const watchdog = setTimeout(() => {
+        take({ kind: "error", message: `the run was ended after ${this.patience / 1000} s; make it shorter or slower, or use \`anabranch sim run\`` });
+        resolve(true);
+        this.end();
+      }, this.patience);
+      this.leave = () => {
+        clearTimeout(watchdog);
+        resolve(false);
+      };
       this.worker.onmessage = ({ data }) => {
         if (data.done) {
+          clearTimeout(watchdog);
           this.isBusy = false;
           this.leave = null;
           resolve(true);
+          // What trapped has lost its order.
+          if (data.isBroken) this.end();
         } else {
           take(JSON.parse(data.text));
         }
       };
       this.worker.onerror = (event) => {
         take({ kind: "error", message: event.message || "the worker failed" });
+        resolve(true);
         this.end();
       };
       this.worker.postMessage(JSON.stringify(request));
@@ -52,7 +68,7 @@ class Engine {
   }
 
   end() {
-    this.worker.terminate();
+    this.worker?.terminate();
     this.worker = null;
     this.isBusy = false;
     this.leave?.();

@@ -28,8 +28,12 @@ const csvOf = (sides) => {
   return `${rows.map((row) => row.map(field).join(",")).join("\n")}\n`;
 };
 
-const drawnPanels = (sides) => sides.flatMap(({ title, charts }, side) =>
-  charts.panels.filter(({ plot }) => plot).map((panel, row) => ({ ...panel, side, row, law: title })));
+// The panels that are drawn, each with its row: the same quantity is in the same row on all sides.
+const drawnPanels = (sides) => {
+  const drawn = sides.flatMap(({ title, charts }, side) => charts.panels.filter(({ plot }) => plot).map((panel) => ({ ...panel, side, law: title })));
+  const rows = [...new Set(drawn.map(({ panel }) => panel))].sort((a, b) => a - b);
+  return drawn.map((panel) => ({ ...panel, row: rows.indexOf(panel.panel), legend: panel.drawn.map((index) => panel.curves[index]) }));
+};
 
 // The charts as they are on the screen, with their titles, on one canvas.
 const pngOf = (sides) => new Promise((resolve) => {
@@ -44,9 +48,15 @@ const pngOf = (sides) => new Promise((resolve) => {
   ctx.fillStyle = colour("paper");
   ctx.fillRect(0, 0, canvas.width, canvas.height);
   ctx.font = `${12 * ratio}px sans-serif`;
-  for (const { plot, side, row, title, unit, law } of panels) {
-    ctx.fillStyle = colour("ink");
-    ctx.fillText(`${law}: ${title} (${unit})`, side * width + 8 * ratio, row * height + 15 * ratio);
+  for (const { plot, side, row, title, unit, law, legend } of panels) {
+    let left = side * width + 8 * ratio;
+    const write = (text, ink) => {
+      ctx.fillStyle = colour(ink);
+      ctx.fillText(text, left, row * height + 15 * ratio);
+      left += ctx.measureText(`${text}  `).width;
+    };
+    write(`${law}: ${title} (${unit})`, "ink");
+    legend.forEach(({ name, colour: number }) => write(name, `s${number % 8}`));
     ctx.drawImage(plot.ctx.canvas, side * width, row * height + 20 * ratio);
   }
   canvas.toBlob(resolve, "image/png");
@@ -60,10 +70,11 @@ const svgOf = (sides) => {
     const element = svg.appendChild(document.createElementNS(SVG, name));
     Object.entries(attributes).forEach(([key, value]) => element.setAttribute(key, value));
     if (text !== undefined) element.textContent = text;
+    return element;
   };
   let rows = 0;
   add("rect", { width: "100%", height: "100%", fill: colour("paper") });
-  for (const { side, row, title, unit, law, curves, points, plot } of drawnPanels(sides)) {
+  for (const { side, row, title, unit, law, legend, drawn, points, plot } of drawnPanels(sides)) {
     rows = Math.max(rows, row + 1);
     const [left, top] = [side * (width + margin) + margin, row * (height + 40) + 24];
     const { min: x0, max: x1 } = plot.scales.x;
@@ -71,12 +82,18 @@ const svgOf = (sides) => {
     const x = (time) => (left + (time - x0) / (x1 - x0) * (width - margin)).toFixed(1);
     const y = (value) => (top + height - (value - y0) / (y1 - y0) * height).toFixed(1);
     const text = { "font-family": "sans-serif", "font-size": 11, fill: colour("ink") };
-    add("text", { ...text, x: left, y: top - 8 }, `${law}: ${title} (${unit})`);
+    const head = add("text", { ...text, x: left, y: top - 8 }, `${law}: ${title} (${unit})`);
+    for (const { name, colour: number } of legend) {
+      const entry = head.appendChild(document.createElementNS(SVG, "tspan"));
+      entry.setAttribute("dx", 8);
+      entry.setAttribute("fill", colour(`s${number % 8}`));
+      entry.textContent = name;
+    }
     add("text", { ...text, x: left - 6, y: top + 8, "text-anchor": "end" }, shownNumber(y1));
     add("text", { ...text, x: left, y: top + height + 13 }, `${shownNumber(x0)} s to ${shownNumber(x1)} s`);
     add("path", { d: `M${left} ${top}v${height}h${width - margin}`, fill: "none", stroke: colour("faint") });
-    curves.forEach(({ steps, colour: number }, index) => {
-      const [times, values] = points[index];
+    legend.forEach(({ steps, colour: number }, index) => {
+      const [times, values] = points[drawn[index]];
       const d = times.map((time, point) => (point === 0 ? `M${x(time)} ${y(values[0])}` : steps ? `H${x(time)}V${y(values[point])}` : `M${x(time)} ${y(values[point])}h.1`)).join("");
       if (d) add("path", { d, fill: "none", stroke: colour(`s${number % 8}`), "stroke-width": steps ? 1.3 : 3, "stroke-linecap": "round" });
     });

@@ -32,6 +32,10 @@ const checked = (one, value) => {
 const quoted = (text) => JSON.stringify(text);
 const rounded = (value) => String(+value.toPrecision(6));
 
+// A law and its settings as they are written into a table.
+const tomlOf = ({ name, settings = {} }) => Object.entries({ name, ...settings })
+  .map(([key, value]) => `${key.includes(".") ? quoted(key) : key} = ${typeof value === "string" ? quoted(value) : value}`).join(", ");
+
 // The scenario in TOML. `law` is { name, settings } of the flows.
 const sceneToml = (scene, law) => {
   const half = scene.time / 2;
@@ -51,7 +55,6 @@ const sceneToml = (scene, law) => {
     `queue = ${queue}`,
   ];
   if (scene.loss > 0) lines.push(`error = { kind = "uniform", rate = ${rounded(scene.loss / 100)} }`);
-  if (scene.jitter > 0) lines.push(`hold = { kind = "exponential", mean = "${rounded(scene.jitter)}ms" }`);
   if (scene.reroute > 1) lines.push(`delay_changes = [{ at = "${half}s", delay = "${rounded(scene.delay * scene.reroute)}ms" }]`);
   if (scene.fade > 0) {
     const low = `${rounded(scene.rate * (1 - scene.fade / 100))}Mbit/s`;
@@ -59,13 +62,14 @@ const sceneToml = (scene, law) => {
   }
   const ends = [["source", "S#", "R1"], ["sink", "R2", "D#"]];
   const count = scene.flows + (scene.rival === "none" ? 0 : 1);
+  // Jitter comes behind the queue, on links of its own: one whose delay changes has no hold besides.
+  const hold = scene.jitter > 0 ? [`hold = { kind = "exponential", mean = "${rounded(scene.jitter)}ms" }`] : [];
   for (const [id, from, to] of ends) {
-    lines.push("", "[[link]]", `id = "${id}#"`, `count = ${count}`, `from = "${from}"`, `to = "${to}"`, 'rate = "10Gbit/s"', 'delay = "100us"', 'queue = { kind = "unlimited" }', 'reverse = { queue = { kind = "unlimited" } }');
+    lines.push("", "[[link]]", `id = "${id}#"`, `count = ${count}`, `from = "${from}"`, `to = "${to}"`, 'rate = "10Gbit/s"', 'delay = "100us"', 'queue = { kind = "unlimited" }', ...(id === "sink" ? hold : []), 'reverse = { queue = { kind = "unlimited" } }');
   }
   for (let index = 0; index < count; index += 1) {
     const isRival = index === scene.flows;
-    const settings = isRival ? { name: scene.rival } : { name: law.name, ...law.settings };
-    const cc = Object.entries(settings).map(([key, value]) => `${key.includes(".") ? quoted(key) : key} = ${typeof value === "string" ? quoted(value) : value}`).join(", ");
+    const cc = tomlOf(isRival ? { name: scene.rival } : law);
     lines.push("", "[[flow]]", `id = "${isRival ? "rival" : `f${index}`}"`, `from = "S${index}"`, `to = "D${index}"`);
     if (isRival) lines.push(`start = "${half}s"`);
     lines.push('transport = "anabranch"', 'packet = "1500B"', `cc = { ${cc} }`);

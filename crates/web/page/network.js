@@ -15,8 +15,8 @@ class Picture {
     this.flows = flows;
     this.hops = [];
     if (!network) {
+      this.clear();
       this.place.textContent = "The network is too large for a picture.";
-      this.svg = null;
       return;
     }
     const parsed = new DOMParser().parseFromString(network.replace("<svg", `<svg xmlns="${SVG}"`), "image/svg+xml");
@@ -34,6 +34,12 @@ class Picture {
       const from = isReverse && path.dataset.link !== id ? path.dataset.to : path.dataset.from;
       return { path, length: path.getTotalLength(), isBackward: from !== path.dataset.begin, side: isReverse ? 1 : -1 };
     });
+  }
+
+  clear() {
+    this.svg = null;
+    this.hops = [];
+    this.place.replaceChildren();
   }
 
   // The packets of the part of the run from `from` to `to`.

@@ -6,7 +6,7 @@ const SIDES_MAX = 2;
 const state = {
   scene: defaults(),
   laws: [{ name: "anabranch", settings: {} }, null],
-  // What is shown: the sliders, a text, or variants of a file of the repository.
+  // What is shown: the sliders, or variants of a file of the repository, of a text, or of a text that was made of a file.
   text: null,
   file: null,
   variants: [[]],
@@ -28,6 +28,7 @@ const say = (message) => { byId("told").textContent = message; };
 const told = {
   fail,
   look: (time) => showPackets(time),
+  charts: () => sides.map(({ charts }) => charts),
   progress: (side, part, { events }) => {
     const at = sides.indexOf(side);
     if (at < 0) return;
@@ -39,23 +40,51 @@ const told = {
 
 // Running.
 
-// What a file may extend, directly or through another.
-const basesOf = (text) => (/^extends/m.test(text) ? Object.fromEntries([...files].filter(([name]) => name.startsWith("experiments/common/"))) : {});
+// The path that a file calls `name`, relative to its own folder.
+const resolved = (file, name) => {
+  const parts = file.split("/").slice(0, -1);
+  for (const part of name.split("/")) {
+    if (part === ".." && parts.length > 0) parts.pop();
+    else parts.push(part);
+  }
+  return parts.join("/");
+};
 
-// The text of a file of the suite, whose law is the one that the page has chosen.
-const textOf = (file, law) => files.get(file).replaceAll("$LAW", law.name).replaceAll("$RIVAL", "cubic");
+// The files that a text names, and those that these name.
+const basesOf = (file, text, bases = {}) => {
+  for (const [, name] of text.matchAll(/["']([^"'\s]+\.[a-z]+)["']/g)) {
+    const base = resolved(file, name);
+    if (!files.has(base) || Object.hasOwn(bases, base)) continue;
+    bases[base] = files.get(base);
+    basesOf(base, bases[base], bases);
+  }
+  return bases;
+};
+
+// Whether a file takes the law that the page has chosen.
+const takesLaw = (text) => text.includes("$LAW");
+
+// The text that is shown, without its law; nothing if the sliders are.
+const shownText = () => state.text ?? (state.file === null ? null : files.get(state.file));
+
+// It as a file of a request.
+const fileOf = (law) => {
+  const name = state.file ?? "scenario.toml";
+  const text = shownText().replaceAll('name = "$LAW"', tomlOf(law)).replaceAll("$LAW", law.name).replaceAll("$RIVAL", "cubic");
+  return { name, text, bases: basesOf(name, text) };
+};
 
 // The sides that are wanted: a title and a request each.
 const wanted = () => {
-  if (state.file !== null) {
-    return state.variants.map((variant) => {
-      const text = textOf(state.file, state.laws[0]);
-      const file = { name: state.file, text, bases: basesOf(text) };
-      return { title: variant.length > 0 ? variant.join(", ") : state.file.split("/").pop(), request: { ask: "run", file, variant, ...(view ? { view } : {}) } };
-    });
-  }
-  if (state.text !== null) return [{ title: "this text", request: { ask: "run", file: { name: "scenario.toml", text: state.text } } }];
-  return state.laws.filter(Boolean).map((law) => ({ title: law.name, request: { ask: "run", file: { name: "scenario.toml", text: sceneToml(state.scene, law) } } }));
+  const side = (title, file, variant = []) => ({ title, request: { ask: "run", file, variant, ...(view ? { view } : {}) } });
+  const laws = state.laws.filter(Boolean);
+  const text = shownText();
+  if (text === null) return laws.map((law) => side(law.name, { name: "scenario.toml", text: sceneToml(state.scene, law) }));
+  // Two laws on one variant, or two variants.
+  if (takesLaw(text) && laws.length > 1) return laws.map((law) => side([law.name, ...state.variants[0]].join(", "), fileOf(law), state.variants[0]));
+  const file = fileOf(laws[0]);
+  const name = state.text === null ? file.name.split("/").pop() : "this text";
+  return state.variants.map((variant) => side(variant.length > 0 ? variant.join(", ") : name, file, variant));
 };
 
 let runs = 0;
@@ -76,11 +105,16 @@ const run = async () => {
   byId("stop").hidden = false;
   sides.forEach((side) => { side.part = 0; });
   byId("toml").value = all[0].request.file.text;
+  byId("export-toml-beside").hidden = all.length < 2;
+  showMode();
   const answers = await Promise.all(all.map(({ title, request }, index) => sides[index].run(title, request)));
   if (number !== runs) return;
   byId("stop").hidden = true;
   const ends = answers.filter((answer) => answer?.kind === "end");
-  if (ends.length < answers.length) return;
+  if (ends.length < answers.length) {
+    say("");
+    return;
+  }
   const [question, ...more] = sides[0].begin.question.split(/\n\n+/);
   byId("question").textContent = question;
   byId("more").hidden = more.length === 0;
@@ -105,6 +139,7 @@ const runSoon = () => {
 
 byId("stop").addEventListener("click", () => {
   runs += 1;
+  opener.stop();
   sides.forEach(({ engine }) => engine.stop());
   byId("stop").hidden = true;
   say("stopped");
@@ -194,6 +229,16 @@ const showScene = () => {
   }
 };
 
+// Sliders describe a network of their own: while another one is shown, they are not.
+const showMode = () => {
+  const text = shownText();
+  byId("sliders").hidden = text !== null;
+  byId("laws").hidden = text !== null && !takesLaw(text);
+  byId("to-sliders").hidden = text === null;
+  byId("beside-label").hidden = byId("variant-label").hidden || (takesLaw(text ?? "") && state.laws[1] !== null);
+};
+byId("to-sliders").addEventListener("click", () => touched());
+
 // The sliders are the scene again.
 const touched = () => {
   Object.assign(state, { text: null, file: null, variants: [[]], tour: null });
@@ -250,11 +295,19 @@ const showSettings = (place, law) => {
       const number = Number(element.value);
       if (element.value === "") delete law.settings[setting.name];
       else law.settings[setting.name] = ["true", "false"].includes(element.value) ? element.value === "true" : Number.isFinite(number) ? number : element.value;
-      touched();
+      changedLaw();
     });
     label.append(element);
     return label;
   }));
+};
+
+// A file that takes a law is run with it; other files have their own.
+const changedLaw = () => {
+  const text = shownText();
+  if (text === null || !takesLaw(text)) return touched();
+  run();
+  writeAddress();
 };
 
 const showLaws = () => {
@@ -268,40 +321,43 @@ const showLaws = () => {
 ["law-a", "law-b"].forEach((id, index) => byId(id).addEventListener("change", ({ target }) => {
   state.laws[index] = target.value === "" ? null : { name: target.value, settings: {} };
   showLaws();
-  // A file of the suite takes the first law; other files have their own.
-  if (state.file?.startsWith("eval/")) run();
-  else touched();
+  changedLaw();
 }));
 
 // Files of the repository.
 
-const openFile = async (file, variants) => {
-  Object.assign(state, { file, text: null });
-  byId("files").value = file;
-  const text = textOf(file, state.laws[0]);
-  const opener = new Engine();
+const opener = new Engine();
+
+// Opens a file, or a text, which may be made of a file and extend what that extends.
+const openFile = async (file, variants, text = null) => {
+  Object.assign(state, { file, text });
+  byId("files").value = file ?? "";
   let known = [[]];
-  await opener.ask({ ask: "open", file: { name: file, text, bases: basesOf(text) } }, (answer) => {
+  byId("stop").hidden = false;
+  const isOpen = await opener.ask({ ask: "open", file: fileOf(state.laws[0]) }, (answer) => {
     if (answer.kind === "opened") known = answer.variants;
-    else fail(answer.message);
   });
-  opener.stop();
-  opener.worker?.terminate();
-  if (state.file !== file) return;
-  byId("variants").replaceChildren(...known.map((labels, index) => option(String(index), labels.join(", "))));
-  byId("variant-label").hidden = known.length < 2;
-  const isKnown = (variant) => known.some((labels) => labels.join("\n") === variant.join("\n"));
+  // What is wrong with it is told when it runs.
+  if (!isOpen || state.file !== file || state.text !== text) return;
+  const indexOf = (variant) => known.findIndex((labels) => labels.join("\n") === variant.join("\n"));
   // Our own scenes are comparisons.
-  const first = file.startsWith("scenes/") ? known.slice(0, SIDES_MAX) : [known[0]];
-  state.variants = variants?.filter((variant) => variant.length === 0 || isKnown(variant)) ?? first;
+  const first = file?.startsWith("scenes/") && text === null ? known.slice(0, SIDES_MAX) : [known[0]];
+  state.variants = variants?.filter((variant) => variant.length === 0 || indexOf(variant) >= 0) ?? first;
   if (state.variants.length === 0) state.variants = [known[0]];
-  byId("variants").value = String(Math.max(0, known.findIndex((labels) => labels.join("\n") === state.variants[0].join("\n"))));
-  byId("variants").onchange = ({ target }) => {
-    state.variants = [known[Number(target.value)]];
+  const options = () => known.map((labels, index) => option(String(index), labels.join(", ")));
+  byId("variants").replaceChildren(...options());
+  byId("variants-beside").replaceChildren(option("", "nothing"), ...options());
+  byId("variant-label").hidden = known.length < 2;
+  byId("variants").value = String(Math.max(0, indexOf(state.variants[0])));
+  byId("variants-beside").value = state.variants.length > 1 ? String(indexOf(state.variants[1])) : "";
+  const choose = () => {
+    state.variants = [byId("variants"), byId("variants-beside")].filter(({ value }) => value !== "").map(({ value }) => known[Number(value)]);
     leaveTour();
     run();
     writeAddress();
   };
+  byId("variants").onchange = choose;
+  byId("variants-beside").onchange = choose;
   await run();
 };
 
@@ -313,13 +369,11 @@ byId("files").addEventListener("change", async ({ target }) => {
   writeAddress();
 });
 
-byId("run-toml").addEventListener("click", () => {
-  Object.assign(state, { file: null, text: byId("toml").value, tour: null });
-  byId("files").value = "";
-  byId("variant-label").hidden = true;
+byId("run-toml").addEventListener("click", async () => {
   leaveTour();
   view = null;
-  run();
+  const { variants } = state;
+  await openFile(state.file, variants, byId("toml").value);
   writeAddress();
 });
 
@@ -362,11 +416,11 @@ byId("tour-end").addEventListener("click", () => touched());
 const writeAddress = async () => {
   const parameters = new URLSearchParams();
   if (state.tour) parameters.set("tour", state.tour.join("."));
-  else if (state.file !== null) {
-    parameters.set("file", state.file);
+  else if (shownText() !== null) {
+    if (state.file !== null) parameters.set("file", state.file);
     state.variants.filter((variant) => variant.length > 0).forEach((variant) => parameters.append("variant", JSON.stringify(variant)));
-  } else if (state.text !== null) parameters.set("toml", await packedText(state.text));
-  else for (const { key, value } of CONTROLS) if (state.scene[key] !== value) parameters.set(key, String(state.scene[key]));
+    if (state.text !== null) parameters.set("toml", await packedText(state.text));
+  } else for (const { key, value } of CONTROLS) if (state.scene[key] !== value) parameters.set(key, String(state.scene[key]));
   ["a", "b"].forEach((key, index) => {
     const law = state.laws[index];
     if (law && (index === 1 || law.name !== "anabranch" || Object.keys(law.settings).length > 0)) parameters.set(key, JSON.stringify([law.name, law.settings]));
@@ -402,13 +456,11 @@ const readAddress = async () => {
     if (TOURS[tour]?.steps[number]) return showStep(tour, number);
   }
   const file = parameters.get("file");
-  if (file !== null) {
-    if (!files.has(file)) throw new Error(`there is no file ${file}`);
-    const variants = parameters.getAll("variant").slice(0, SIDES_MAX).map((text) => JSON.parse(text).map(String));
-    return openFile(file, variants.length > 0 ? variants : undefined);
-  }
-  if (parameters.has("toml")) state.text = await unpackedText(parameters.get("toml"));
-  return run();
+  if (file !== null && !files.has(file)) throw new Error(`there is no file ${file}`);
+  const text = parameters.has("toml") ? await unpackedText(parameters.get("toml")) : null;
+  if (file === null && text === null) return run();
+  const variants = parameters.getAll("variant").slice(0, SIDES_MAX).map((labels) => JSON.parse(labels).map(String));
+  return openFile(file, variants.length > 0 ? variants : undefined, text);
 };
 
 // Exports.
@@ -416,7 +468,14 @@ const readAddress = async () => {
 const exporting = (id, make) => byId(id).addEventListener("click", async () => {
   if (sides.length > 0) await make();
 });
-exporting("export-toml", () => save("scenario.toml", new Blob([sides[0].request.file.text], { type: "application/toml" })));
+// The scenario of a side as a file that `anabranch sim run` takes: that of the sliders as it is, another one without what it extends and without the other variants.
+const exportToml = (side) => {
+  const text = shownText() === null ? side.request.file.text : side.begin?.toml;
+  if (text) save("scenario.toml", new Blob([text], { type: "application/toml" }));
+  else fail("There is no scenario to export: the run did not begin, or it is too large to be written out.");
+};
+exporting("export-toml", () => exportToml(sides[0]));
+exporting("export-toml-beside", () => exportToml(sides[1]));
 exporting("export-csv", () => save("curves.csv", new Blob([csvOf(sides)], { type: "text/csv" })));
 exporting("export-png", async () => save("curves.png", await pngOf(sides)));
 exporting("export-svg", () => save("curves.svg", new Blob([svgOf(sides)], { type: "image/svg+xml" })));
@@ -429,9 +488,10 @@ exporting("export-link", async () => {
 // The beginning.
 
 const begin = async () => {
+  byId("scene").open = !matchMedia("(max-width: 820px)").matches;
   const first = new Engine();
   await first.ask({ ask: "about" }, (answer) => { about = answer; });
-  first.worker?.terminate();
+  first.end();
   const rivals = ["none", ...about.laws.map(({ name }) => name)];
   control("rival").options = rivals;
   makeControls();
@@ -458,7 +518,7 @@ const begin = async () => {
     const engine = new Engine();
     let last = null;
     await engine.ask(request, (answer) => { last = answer; });
-    engine.worker?.terminate();
+    engine.end();
     return last;
   };
   globalThis.playground = { state, sides, run, ask, firstPicture, files, tours: TOURS };

@@ -8,7 +8,9 @@ class Side {
     this.place = document.createElement("div");
     this.place.className = "side";
     this.head = this.place.appendChild(document.createElement("h2"));
-    this.charts = new Charts(this.place.appendChild(document.createElement("div")), (time) => this.told.look(time));
+    const place = this.place.appendChild(document.createElement("div"));
+    place.className = "charts";
+    this.charts = new Charts(place, (time) => this.told.look(time), () => this.told.charts());
     this.stage = document.createElement("div");
     this.picture = new Picture(this.stage);
     this.numbers = document.createElement("div");
@@ -21,6 +23,7 @@ class Side {
     this.request = request;
     this.loaded = null;
     this.first = null;
+    this.begin = null;
     let last = null;
     const begun = performance.now();
     const isDone = await this.engine.ask(request, (answer) => {
@@ -41,6 +44,8 @@ class Side {
         this.told.progress(this, 1, answer);
       } else if (answer.kind === "error") {
         this.told.fail(`${title}: ${answer.message}`);
+        // What is still there is of another run.
+        if (!this.begin) this.empty();
       }
     });
     this.seconds = (performance.now() - begun) / 1000;
@@ -84,6 +89,12 @@ class Side {
     row("events", String(events));
     row("hash of the run", hash);
     this.numbers.replaceChildren(table);
+  }
+
+  empty() {
+    this.charts.clear();
+    this.picture.clear();
+    this.numbers.replaceChildren();
   }
 
   leave() {

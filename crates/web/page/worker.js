@@ -2,11 +2,19 @@
 "use strict";
 
 let memory;
+// Whether an answer was an error: a module that panics says why, and then traps.
+let isTold = false;
+const MEMORY = "the simulator stopped; most likely the run needs more memory than a page may have, so make it shorter or slower, or use `anabranch sim run`: ";
+const tell = (message) => postMessage({ text: JSON.stringify({ kind: "error", message }) });
 const exports = new Promise((resolve, reject) => {
   // The first message is the compiled module.
   addEventListener("message", ({ data }) => {
     const page = {
-      emit: (at, length) => postMessage({ text: new TextDecoder().decode(new Uint8Array(memory.buffer, at, length)) }),
+      emit: (at, length) => {
+        const text = new TextDecoder().decode(new Uint8Array(memory.buffer, at, length));
+        isTold = isTold || text.includes('"kind":"error"');
+        postMessage({ text });
+      },
     };
     WebAssembly.instantiate(data, { page }).then((instance) => {
       memory = instance.exports.memory;
@@ -17,6 +25,8 @@ const exports = new Promise((resolve, reject) => {
 
 addEventListener("message", async ({ data }) => {
   if (typeof data !== "string") return;
+  isTold = false;
+  let isBroken = false;
   try {
     const { reserve, answer } = await exports;
     const request = new TextEncoder().encode(data);
@@ -24,7 +34,9 @@ addEventListener("message", async ({ data }) => {
     new Uint8Array(memory.buffer, at, request.length).set(request);
     answer();
   } catch (error) {
-    postMessage({ text: JSON.stringify({ kind: "error", message: String(error) }) });
+    isBroken = true;
+    // A panic is told before its trap. Without one, memory was refused.
+    if (!isTold) tell(MEMORY + error);
   }
-  postMessage({ done: true });
+  postMessage({ done: true, isBroken });
 });

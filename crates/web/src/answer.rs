@@ -1,7 +1,7 @@
 //! Answers requests: opens files, and runs scenarios in slices.
 
 use anabranch_lab::document::Document;
-use anabranch_lab::experiment::Experiment;
+use anabranch_lab::experiment::{Experiment, Variant};
 use anabranch_lab::live::{self, Curve, Hop, Live, PANELS};
 use anabranch_lab::scenario::Scenario;
 use anabranch_units::{SimSpan, SimTime};
@@ -18,11 +18,12 @@ pub fn answer(request: &str, emit: &mut dyn FnMut(&Value)) {
             emit(&about());
             Ok(())
         }
-        Request::Open { file } => opened(file).map(|(experiment, _)| emit(&axes(&experiment))),
+        Request::Open { file } => picked(file, &[]).map(|(experiment, ..)| emit(&axes(&experiment))),
         Request::Run { file, variant, seed, packets, view } => {
-            let (experiment, mut scenario) = picked(file, &variant)?;
+            let (experiment, variant, mut scenario) = picked(file, &variant)?;
             scenario.seed = seed.unwrap_or(scenario.seed);
-            run(&experiment, &scenario, Parts { packets, view }, emit)
+            let toml = experiment.written(&variant, scenario.seed).map_err(|error| error.to_string())?;
+            run(&experiment, &scenario, &toml, Parts { packets, view }, emit)
         }
     });
     if let Err(message) = answered {
@@ -37,13 +38,8 @@ fn parse(request: &str) -> Result<Request, String> {
     serde_json::from_str(request).map_err(|error| format!("no request: {error}"))
 }
 
-/// The experiment of a file, and the first scenario of it.
-fn opened(file: File) -> Result<(Experiment, Scenario), String> {
-    picked(file, &[])
-}
-
-/// The experiment of a file, and the scenario of a variant.
-fn picked(File { name, text, bases, set }: File, labels: &[String]) -> Result<(Experiment, Scenario), String> {
+/// The experiment of a file, and the scenario of a variant: of the first one without labels.
+fn picked(File { name, text, bases, set }: File, labels: &[String]) -> Result<(Experiment, Variant, Scenario), String> {
     if text.len() > TEXT_MAX {
         return Err(format!("{name} has more than {} MiB", TEXT_MAX >> 20));
     }
@@ -56,10 +52,10 @@ fn picked(File { name, text, bases, set }: File, labels: &[String]) -> Result<(E
         [] => variants.first(),
         labels => variants.iter().find(|variant| experiment.labels(variant) == labels),
     };
-    let variant = variant.ok_or_else(|| format!("{name} has no variant {}", labels.join(", ")))?;
-    let scenario = experiment.scenario(variant).map_err(|error| error.to_string())?;
+    let variant = variant.cloned().ok_or_else(|| format!("{name} has no variant {}", labels.join(", ")))?;
+    let scenario = experiment.scenario(&variant).map_err(|error| error.to_string())?;
     limits::check(&scenario)?;
-    Ok((experiment, scenario))
+    Ok((experiment, variant, scenario))
 }
 
 fn axes(experiment: &Experiment) -> Value {
@@ -75,7 +71,13 @@ struct Parts {
     view: Option<(f64, f64)>,
 }
 
-fn run(experiment: &Experiment, scenario: &Scenario, parts: Parts, emit: &mut dyn FnMut(&Value)) -> Result<(), String> {
+fn run(
+    experiment: &Experiment,
+    scenario: &Scenario,
+    toml: &str,
+    parts: Parts,
+    emit: &mut dyn FnMut(&Value),
+) -> Result<(), String> {
     let curves = live::curves(scenario);
     let (links, flows) = live::names(scenario);
     let end = scenario.duration.as_secs_f64();
@@ -85,6 +87,7 @@ fn run(experiment: &Experiment, scenario: &Scenario, parts: Parts, emit: &mut dy
         "question": experiment.question(),
         "end": end,
         "seed": scenario.seed,
+        "toml": (toml.len() <= TEXT_MAX).then_some(toml),
         "random": scenario.is_random(),
         "network": live::network(scenario),
         "links": links,

@@ -4,10 +4,13 @@
 
 mod scenarios;
 
+use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use anabranch_lab::document::Document;
+use anabranch_lab::experiment::Experiment;
 use anabranch_web::answer;
 use serde_json::{Value, json};
 
@@ -50,6 +53,34 @@ fn module_has_the_laws_and_queues_of_the_sources() {
     let request = json!({ "ask": "about" });
     let Some(answers) = in_node(std::slice::from_ref(&request)) else { return };
     answer(&request.to_string(), &mut |about| assert_eq!(*about, answers[0], "{REMEDY}"));
+}
+
+/// The file that is written of a variant has the variant's scenario, without what it extends and without its axes.
+#[test]
+fn a_variant_as_a_file_of_its_own_is_the_same_scenario() {
+    let folders =
+        ["analytic", "law", "rivals", "mfast-2019", "emfast-2019", "ctcp-2019", "multihoming-2010", "rrfast-2017"];
+    for folder in folders {
+        for entry in fs::read_dir(scenarios::root().join("experiments").join(folder)).unwrap() {
+            let name = format!("experiments/{folder}/{}", entry.unwrap().file_name().to_string_lossy());
+            if !name.ends_with(".toml") {
+                continue;
+            }
+            let experiment = scenarios::experiment(&name);
+            let variants = experiment.variants();
+            // The first, the last and those between.
+            for variant in variants.iter().step_by(variants.len().div_ceil(6)).chain(variants.last()) {
+                let scenario = experiment.scenario(variant).unwrap();
+                let text = experiment.written(variant, scenario.seed).unwrap();
+                let again = Document::parse(&name, &text).and_then(Experiment::parse);
+                let again = again.unwrap_or_else(|error| panic!("{name} {variant:?}: {error}\n{text}"));
+                assert_eq!(again.variants().len(), 1, "{name}");
+                assert_eq!(again.question(), experiment.question(), "{name}");
+                let again = again.scenario(&Vec::new()).unwrap();
+                assert_eq!(format!("{again:?}"), format!("{scenario:?}"), "{name} {variant:?}:\n{text}");
+            }
+        }
+    }
 }
 
 /// What the page shows at the end is what was shown part by part, and the measures are those of `sim run`.

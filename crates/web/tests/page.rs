@@ -11,6 +11,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
+use anabranch_lab::document::Document;
+use anabranch_lab::run;
+use anabranch_lab::scenario::Scenario;
 use anabranch_web::answer;
 use anabranch_web::page::page;
 use serde_json::{Value, json};
@@ -80,6 +83,176 @@ fn page_fits_in_dark_and_light_on_desk_and_phone() {
                 .evaluate("playground.sides.map((side) => side.charts.panels.filter((panel) => panel.plot).length)");
             assert!(drawn.as_array().unwrap().iter().all(|count| count.as_u64().unwrap() >= 4), "{drawn}");
         }
+    }
+    assert_quiet(&browser);
+}
+
+/// Two sides are read beside each other: the same quantity has the same scale and the same height.
+#[test]
+fn sides_have_the_same_scales_in_the_same_rows() {
+    let Some(mut browser) = Browser::start("scales") else { return };
+    browser.resize(1400, 1800, false);
+    open(&mut browser, "");
+    // What a receiver holds differs by a factor of five, and only one side has streams.
+    go(&mut browser, "tour=0.2");
+    let look = "playground.sides.map((side) => Object.fromEntries(side.charts.panels.filter(({ plot }) => plot).map(({ title, plot, box }) => \
+                [title, [plot.scales.y.max, Math.round(box.getBoundingClientRect().bottom)]])))";
+    browser.wait(&format!("(() => {{ const [a, b] = {look}; return a.Window[0] > 40 && b.Window[0] > 40; }})()"));
+    let both = browser.evaluate(look);
+    let (left, right) = (both[0].as_object().unwrap(), both[1].as_object().unwrap());
+    assert!(
+        left.len() >= 6 && right.contains_key("Goodput of each stream") && !left.contains_key("Goodput of each stream")
+    );
+    for (title, panel) in left {
+        assert_eq!(Some(panel), right.get(title), "{title}");
+    }
+    // A part of the run has a scale of its own, again the same.
+    browser.evaluate("playground.sides.forEach(({ charts }) => charts.panels.forEach(({ plot }) => plot?.setScale('x', { min: 39.5, max: 39.7 }))), 0");
+    browser.wait(&format!(
+        "(() => {{ const [a, b] = {look}; return a.Goodput[0] < 3 && a.Goodput[0] === b.Goodput[0]; }})()"
+    ));
+    assert_quiet(&browser);
+}
+
+/// Sliders are there as long as they say what is shown, and on a phone the scene is above the curves and closed at first.
+#[test]
+fn controls_are_of_what_is_shown() {
+    let Some(mut browser) = Browser::start("controls") else { return };
+    browser.resize(1400, 1000, false);
+    open(&mut browser, "");
+    let hidden = "['sliders', 'laws', 'to-sliders'].map((id) => document.getElementById(id).hidden)";
+    assert_eq!(browser.evaluate(hidden), json!([false, false, true]));
+    for (address, expected) in [
+        ("file=eval/alone.toml", json!([true, false, false])),
+        ("file=experiments/mfast-2019/fig6.toml", json!([true, true, false])),
+    ] {
+        go(&mut browser, address);
+        assert_eq!(browser.evaluate(hidden), expected, "{address}");
+    }
+    browser.evaluate("document.getElementById('to-sliders').click(), 0");
+    browser.wait("!document.getElementById('sliders').hidden && location.hash === ''");
+    assert_eq!(browser.evaluate("document.getElementById('scene').open"), true);
+    browser.resize(390, 844, true);
+    open(&mut browser, "");
+    assert_eq!(browser.evaluate("document.getElementById('scene').open"), false);
+    browser.evaluate("document.querySelector('#scene > summary').click(), 0");
+    let place = "document.getElementById('law-a').getBoundingClientRect().bottom < document.getElementById('content').getBoundingClientRect().top";
+    browser.wait(place);
+    browser.screenshot("scene-390.png");
+    assert_quiet(&browser);
+}
+
+/// A law with settings is in a file of the suite with them, and a second law runs the same file beside it.
+#[test]
+fn a_file_of_the_suite_takes_laws_with_their_settings() {
+    let Some(mut browser) = Browser::start("laws") else { return };
+    open(&mut browser, "");
+    go(
+        &mut browser,
+        "file=eval/alone.toml&a=%5B%22anabranch%22%2C%7B%22alpha%22%3A7%7D%5D&b=%5B%22cubic%22%2C%7B%7D%5D",
+    );
+    let texts = browser.evaluate("playground.sides.map((side) => side.begin.toml)");
+    assert!(texts[0].as_str().unwrap().contains("cc = { name = \"anabranch\", alpha = 7 }"), "{}", texts[0]);
+    assert!(texts[1].as_str().unwrap().contains("cc = { name = \"cubic\" }"), "{}", texts[1]);
+    assert_ne!(hashes(&mut browser)[0], hashes(&mut browser)[1]);
+    assert_quiet(&browser);
+}
+
+/// Waits for the only file that was saved into a folder, and takes it away.
+#[track_caller]
+fn saved(folder: &Path) -> Vec<u8> {
+    for _ in 0..200 {
+        let mut files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        if let Some(file) = files.find(|file| file.extension().is_none_or(|extension| extension != "crdownload")) {
+            let bytes = fs::read(&file).unwrap();
+            if !bytes.is_empty() {
+                fs::remove_file(file).unwrap();
+                return bytes;
+            }
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    panic!("nothing was saved")
+}
+
+/// What the laboratory makes of a text.
+fn hash_of(text: &[u8]) -> String {
+    let text = std::str::from_utf8(text).unwrap();
+    let document = Document::parse("scenario.toml", text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    run::run(&Scenario::parse(&document).unwrap_or_else(|error| panic!("{error}\n{text}"))).unwrap().hash
+}
+
+/// What is exported is what is shown: `sim run` takes the scenario and gives the same hash, the rows are the points of the curves, and the pictures have them.
+#[test]
+fn exports_are_what_is_shown() {
+    let Some(mut browser) = Browser::start("exports") else { return };
+    browser.resize(1400, 1800, false);
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("exports");
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    browser.call("Page.setDownloadBehavior", json!({ "behavior": "allow", "downloadPath": folder }));
+    open(&mut browser, "");
+    let export = |browser: &mut Browser, id: &str| {
+        browser.evaluate(&format!("document.getElementById('{id}').click(), 0"));
+        saved(&folder)
+    };
+    for address in [
+        "loss=1&jitter=2&reroute=2&fade=50&rival=cubic&flows=2&queue=red&a=%5B%22anabranch%22%2C%7B%22alpha%22%3A9%7D%5D&b=%5B%22bbr%22%2C%7B%7D%5D",
+        // A file that extends another one, with ns-2's clock.
+        "tour=1.1",
+        // With links that are written out by `count`, and a seed of its own.
+        "tour=4.4",
+        "file=eval/aqm.toml&b=%5B%22cubic%22%2C%7B%7D%5D",
+        "file=scenes/paths.toml",
+    ] {
+        go(&mut browser, address);
+        let shown = hashes(&mut browser);
+        for (index, id) in ["export-toml", "export-toml-beside"].into_iter().enumerate() {
+            let text = export(&mut browser, id);
+            assert_eq!(json!(hash_of(&text)), shown[index], "{address}, {id}: {}", String::from_utf8_lossy(&text));
+        }
+    }
+    let rows = String::from_utf8(export(&mut browser, "export-csv")).unwrap();
+    let mut lines = rows.lines();
+    assert_eq!(lines.next(), Some("law,quantity,unit,curve,time_s,value"));
+    let points = browser.evaluate(
+        "playground.sides.flatMap((side) => side.charts.panels.flatMap(({ points }) => points)).reduce((sum, [times]) => sum + times.length, 0)",
+    );
+    assert_eq!(json!(lines.clone().count()), points);
+    // Two paths of 10 Mbit/s carry more than one of them.
+    let best = |law: &str| {
+        let start = format!("{law},Goodput,Mbit/s,f,");
+        lines
+            .clone()
+            .filter_map(|line| line.strip_prefix(&start)?.split(',').nth(1)?.parse::<f64>().ok())
+            .fold(0.0, f64::max)
+    };
+    assert!(best("\"two paths, one fails\"") > 15.0 && best("one path") < 10.0, "{rows:.300}");
+    let svg = String::from_utf8(export(&mut browser, "export-svg")).unwrap();
+    let drawn = browser.evaluate(&format!(
+        "(() => {{ const parsed = new DOMParser().parseFromString({}, 'image/svg+xml'); return [parsed.querySelectorAll('parsererror').length, \
+         parsed.documentElement.namespaceURI, [...parsed.querySelectorAll('path[stroke-width]')].length, \
+         [...parsed.querySelectorAll('text')].filter((text) => text.textContent.includes(' (')).length]; }})()",
+        json!(svg)
+    ));
+    let panels = browser.evaluate("playground.sides.flatMap((side) => side.charts.panels.filter(({ plot }) => plot)).map(({ drawn }) => drawn.length)");
+    let panels: Vec<u64> = panels.as_array().unwrap().iter().map(|count| count.as_u64().unwrap()).collect();
+    assert_eq!(drawn, json!([0, "http://www.w3.org/2000/svg", panels.iter().sum::<u64>(), panels.len()]), "{svg:.500}");
+    assert!(!svg.contains("NaN") && !svg.contains("var("), "{svg:.500}");
+    let png = export(&mut browser, "export-png");
+    // PNG (ISO/IEC 15948): a signature, then a chunk with width and height.
+    assert_eq!(png[..8], *b"\x89PNG\r\n\x1a\n");
+    let number = |at: usize| u32::from_be_bytes(png[at..at + 4].try_into().unwrap());
+    assert!(
+        number(16) > 800 && number(20) > 900 && png.len() > 20_000,
+        "{} × {}, {} bytes",
+        number(16),
+        number(20),
+        png.len()
+    );
+    if let Ok(folder) = std::env::var("ANABRANCH_SCREENSHOTS") {
+        fs::write(Path::new(&folder).join("export.png"), png).unwrap();
+        fs::write(Path::new(&folder).join("export.svg"), svg).unwrap();
     }
     assert_quiet(&browser);
 }
@@ -211,6 +384,42 @@ fn a_hostile_address_does_no_harm() {
     );
     browser.evaluate("document.getElementById('stop').click(), 0");
     assert_eq!(browser.evaluate("document.querySelectorAll('script, img, iframe, object').length"), page);
+    assert_quiet(&browser);
+}
+
+/// A scenario that would take all memory, or hours, is ended and says what to do; the next run is as any other.
+#[test]
+fn a_run_that_takes_too_much_is_ended() {
+    let Some(mut browser) = Browser::start("bombs") else { return };
+    open(&mut browser, "");
+    let first = hashes(&mut browser);
+    let run = |browser: &mut Browser, rate: &str, flow: &str| {
+        let text = format!(
+            "duration = '3600s'\n[[link]]\nid = 'l'\nfrom = 'a'\nto = 'b'\nrate = '{rate}'\ndelay = '1ms'\n[[flow]]\nid = 'f'\nfrom = 'a'\nto = 'b'\n{flow}\n"
+        );
+        browser.evaluate(&format!(
+            "playground.sides.forEach((side) => {{ side.answer = null; }}), document.getElementById('toml').value = {}, document.getElementById('run-toml').click(), 0",
+            json!(text)
+        ));
+        wait_for_run(browser);
+        browser.evaluate("document.getElementById('error').textContent").as_str().unwrap().to_owned()
+    };
+    let said = run(&mut browser, "1Tbit/s", "transport = 'cbr'\nrate = '1Tbit/s'\npacket = '1B'");
+    assert!(said.contains("more memory than a page may have") && said.contains("`anabranch sim run`"), "{said}");
+    browser.evaluate("playground.sides[0].engine.patience = 1500, 0");
+    let messages =
+        "transport = 'anabranch'\nworkload = { kind = 'messages', bytes = '1GB', count = 1000000, every = '1us' }";
+    let said = run(&mut browser, "1Gbit/s", messages);
+    assert!(said.contains("was ended after 1.5 s") && said.contains("make it shorter"), "{said}");
+    // What has failed before it began shows nothing of the run before it.
+    let said = run(&mut browser, "1Gbit/s", "transport = 'none'");
+    assert!(said.contains("none"), "{said}");
+    assert_eq!(browser.evaluate("document.querySelectorAll('.panel, svg.network, table.numbers').length"), 0);
+    browser.evaluate(
+        "playground.sides.forEach((side) => { side.answer = null; }), document.getElementById('to-sliders').click(), 0",
+    );
+    wait_for_run(&mut browser);
+    assert_eq!(hashes(&mut browser), first);
     assert_quiet(&browser);
 }
 
