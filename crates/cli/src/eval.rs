@@ -8,10 +8,12 @@ use std::path::Path;
 
 use anabranch_lab::evaluation::{self, Evaluation, JudgedCriterion, Request, Ruling};
 use anabranch_lab::html;
+use anabranch_web::page::page_with;
 
 use crate::args::Eval;
 use crate::failure::{Failure, Outcome};
 use crate::files::{Folder, Inputs};
+use crate::reproduce::PLAYGROUND;
 use crate::terminal::{Align, BAD, BOLD, DIM, GOOD, PLAIN, Progress, Table, named, paragraph};
 
 pub(crate) fn eval(args: &Eval) -> Outcome {
@@ -35,7 +37,11 @@ pub(crate) fn eval(args: &Eval) -> Outcome {
     let evaluation = evaluation::evaluate(&request, |done, total| progress.set(done, total))?;
     drop(progress);
     if let Some((folder, path)) = &folder {
-        folder.write(REPORT, |out| out.write_all(html::evaluation_page(&evaluation).as_bytes()))?;
+        let report = html::evaluation_page_beside(&evaluation, Some(PLAYGROUND));
+        folder.write(REPORT, |out| out.write_all(report.as_bytes()))?;
+        let experiments = evaluation.outcome.papers.iter().flat_map(|paper| &paper.experiments);
+        let sources = experiments.map(|experiment| (experiment.file.clone(), experiment.source.clone()));
+        folder.write(PLAYGROUND, |out| out.write_all(page_with(sources).as_bytes()))?;
         if args.out.is_some() {
             folder.write(JSON, |out| write_json(&evaluation, out))?;
             folder.write(CSV, |out| evaluation.outcome.write_csv(out))?;

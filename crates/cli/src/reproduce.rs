@@ -10,6 +10,7 @@ use std::path::Path;
 use anabranch_lab::experiment::Experiment;
 use anabranch_lab::html;
 use anabranch_lab::reproduce::{self, Options, Paper, Watch};
+use anabranch_web::page::page_with;
 
 use crate::args::{Experiments, Format, Reproduce, Selection};
 use crate::failure::{Failure, Outcome};
@@ -22,7 +23,7 @@ pub(crate) fn reproduce(args: &Reproduce) -> Outcome {
     let is_for_people = args.format() == Format::Text;
     // People want the report; a program requests its files.
     let path = args.out.as_deref().or(is_for_people.then_some(Path::new(REPORT_FOLDER)));
-    let names = if args.out.is_some() { &[REPORT, JSON, CSV, MARKDOWN][..] } else { &[REPORT] };
+    let names = if args.out.is_some() { &[REPORT, PLAYGROUND, JSON, CSV, MARKDOWN][..] } else { &[REPORT, PLAYGROUND] };
     let create = |path| Folder::create(path, names.iter().copied(), &inputs);
     let folder = path.map(|path| create(path).map(|folder| (folder, path))).transpose()?;
     let options = Options { jobs: args.selection.jobs.count(), seeds: args.selection.seeds };
@@ -36,7 +37,13 @@ pub(crate) fn reproduce(args: &Reproduce) -> Outcome {
     printer.finish()?;
     let mut out = anstream::stdout().lock();
     if let Some((folder, _)) = &folder {
-        folder.write(REPORT, |out| out.write_all(html::page(&outcome).as_bytes()))?;
+        folder.write(REPORT, |out| out.write_all(html::page_beside(&outcome, Some(PLAYGROUND)).as_bytes()))?;
+        let sources = experiments.iter().map(Experiment::document).flat_map(|document| {
+            let own = (document.file().to_owned(), document.text().to_owned());
+            let bases = document.bases().iter().map(|base| (base.file.to_string(), base.text.to_string()));
+            bases.chain([own])
+        });
+        folder.write(PLAYGROUND, |out| out.write_all(page_with(sources).as_bytes()))?;
         if args.out.is_some() {
             folder.write(JSON, |out| outcome.write_json(out))?;
             folder.write(CSV, |out| outcome.write_csv(out))?;
@@ -96,6 +103,8 @@ impl Watch for &mut Printer {
 /// The default folder of the report.
 const REPORT_FOLDER: &str = "reproduction";
 const REPORT: &str = "report.html";
+/// The page that the links of the report open.
+pub(crate) const PLAYGROUND: &str = "playground.html";
 const JSON: &str = "outcome.json";
 const CSV: &str = "outcome.csv";
 const MARKDOWN: &str = "outcome.md";

@@ -37,10 +37,10 @@ mod table;
 mod ticks;
 mod words;
 
-pub use evaluation::evaluation_page;
+pub use evaluation::{evaluation_page, evaluation_page_beside};
 pub use field::field_page;
 pub use grid::sweep_page;
-pub use page::{FONT, STYLE, UPLOT, UPLOT_STYLE, page};
+pub use page::{FONT, STYLE, UPLOT, UPLOT_STYLE, page, page_beside};
 pub use run::run_page;
 
 use crate::reproduce::Topology;

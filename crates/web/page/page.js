@@ -68,9 +68,8 @@ const takesLaw = (text) => text.includes("$LAW");
 const shownText = () => state.text ?? (state.file === null ? null : files.get(state.file));
 
 // It as a file of a request.
-const fileOf = (law) => {
-  const name = state.file ?? "scenario.toml";
-  const text = shownText().replaceAll('name = "$LAW"', tomlOf(law)).replaceAll("$LAW", law.name).replaceAll("$RIVAL", "cubic");
+const fileOf = (law, name = state.file ?? "scenario.toml", shown = shownText()) => {
+  const text = shown.replaceAll('name = "$LAW"', tomlOf(law)).replaceAll("$LAW", law.name).replaceAll("$RIVAL", "cubic");
   return { name, text, bases: basesOf(name, text) };
 };
 
@@ -521,6 +520,7 @@ const begin = async () => {
     engine.end();
     return last;
   };
-  globalThis.playground = { state, sides, run, ask, firstPicture, files, tours: TOURS };
+  const open = (file) => ask({ ask: "open", file: fileOf(state.laws[0], file, files.get(file)) });
+  globalThis.playground = { open, state, sides, run, ask, firstPicture, files, tours: TOURS };
 };
 begin().catch((error) => fail(String(error)));

@@ -1,6 +1,12 @@
 //! The page: one HTML file that needs nothing else, neither a network nor a server.
 
+use std::collections::BTreeMap;
+use std::io::Write as _;
+
 use anabranch_lab::html::{FONT, STYLE, UPLOT, UPLOT_STYLE};
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
 use sha2::{Digest as _, Sha256};
 
 /// The compiled module, packed by gzip.
@@ -31,6 +37,20 @@ const ABOUT: &str = "Charts by uPlot 1.6.32 (Leon Sorokin, MIT licence); type is
 
 /// The whole page as HTML, about 1.2 MB, most of it the module.
 pub fn page() -> String {
+    page_of(SCENARIOS)
+}
+
+/// The page with further scenarios, by the names of their files: those of a report, and what they extend.
+pub fn page_with(files: impl IntoIterator<Item = (String, String)>) -> String {
+    const PACKED: &str = "it was packed by the build";
+    let mut all: BTreeMap<String, String> = serde_json::from_reader(GzDecoder::new(SCENARIOS)).expect(PACKED);
+    all.extend(files);
+    let mut packed = GzEncoder::new(Vec::new(), Compression::best());
+    packed.write_all(&serde_json::to_vec(&all).expect("a map of texts is JSON")).expect("memory takes what is written");
+    page_of(&packed.finish().expect("memory takes what is written"))
+}
+
+fn page_of(scenarios: &[u8]) -> String {
     let script = format!("{UPLOT}\n(() => {{\n\"use strict\";\n{}", SCRIPTS.concat());
     // Only this very script is run, whatever a scenario says; nothing is fetched.
     let policy = format!(
@@ -46,7 +66,7 @@ pub fn page() -> String {
         ("about", ABOUT),
         ("worker", WORKER),
         ("module", &base64(MODULE)),
-        ("scenarios", &base64(SCENARIOS)),
+        ("scenarios", &base64(scenarios)),
         ("script", &script),
     ];
     // In one pass, so that no part is searched for the names of others.

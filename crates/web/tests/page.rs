@@ -8,14 +8,17 @@ mod browser;
 mod scenarios;
 
 use std::fs;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use anabranch_lab::document::Document;
-use anabranch_lab::run;
+use anabranch_lab::experiment::Experiment;
+use anabranch_lab::reproduce::{self, Options};
 use anabranch_lab::scenario::Scenario;
+use anabranch_lab::{html, run};
 use anabranch_web::answer;
-use anabranch_web::page::page;
+use anabranch_web::page::{page, page_with};
 use serde_json::{Value, json};
 
 use crate::browser::Browser;
@@ -384,6 +387,67 @@ fn a_hostile_address_does_no_harm() {
     );
     browser.evaluate("document.getElementById('stop').click(), 0");
     assert_eq!(browser.evaluate("document.querySelectorAll('script, img, iframe, object').length"), page);
+    assert_quiet(&browser);
+}
+
+/// A report and the playground beside it: a click on a link runs the experiment, whatever its folder, with what it extends.
+#[test]
+fn a_link_of_a_report_opens_its_scenario() {
+    let Some(mut browser) = Browser::start("links") else { return };
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("a report, with 100 % of its links");
+    fs::create_dir_all(&folder).unwrap();
+    let read = |name: &str| {
+        let mut base = |base: &str| Ok(scenarios::read(&format!("experiments/{base}")));
+        let text = scenarios::read(&format!("experiments/{name}"));
+        let document = Document::parse_with(name, &text, &mut base).unwrap();
+        Experiment::parse(document).unwrap()
+    };
+    // The one extends another file; neither has a name that the playground knows.
+    let experiments = ["mfast-2019/fig6.toml", "analytic/one-flow.toml"].map(read);
+    let outcome =
+        reproduce::reproduce(&experiments, Options { jobs: NonZeroUsize::MIN, seeds: None }, |_, _| ()).unwrap();
+    fs::write(folder.join("report.html"), html::page_beside(&outcome, Some("playground.html"))).unwrap();
+    let sources = experiments.iter().map(Experiment::document).flat_map(|document| {
+        let bases = document.bases().iter().map(|base| (base.file.to_string(), base.text.to_string()));
+        bases.chain([(document.file().to_owned(), document.text().to_owned())])
+    });
+    fs::write(folder.join("playground.html"), page_with(sources)).unwrap();
+    for experiment in &experiments {
+        browser.open(&folder.join("report.html"));
+        browser.wait("document.querySelectorAll('p.play a').length === 2");
+        let file = json!(experiment.file());
+        browser.evaluate(&format!(
+            "[...document.querySelectorAll('p.play a')].find(({{ hash }}) => hash.includes({file})).click(), 0"
+        ));
+        browser.wait("globalThis.playground !== undefined");
+        wait_for_run(&mut browser);
+        assert_eq!(browser.evaluate("playground.state.file"), file);
+        let first = experiment.scenario(&experiment.variants()[0]).unwrap();
+        assert_eq!(hashes(&mut browser), json!([run::run(&first).unwrap().hash]));
+    }
+    assert_quiet(&browser);
+}
+
+/// Every scenario that the list has can be opened, and what is not too large for a page begins to run.
+#[test]
+fn every_scenario_of_the_list_opens() {
+    let Some(mut browser) = Browser::start("all") else { return };
+    open(&mut browser, "");
+    let failed = browser.evaluate(
+        "(async () => { const failed = []; for (const { value } of document.querySelectorAll('#files option')) { if (value === '') continue; \
+         const answer = await playground.open(value); if (answer.kind !== 'opened') failed.push([value, answer.message]); } return failed; })()",
+    );
+    let failed: Vec<&str> = failed
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one.as_array().unwrap())
+        .map(|one| {
+            assert!(one[1].as_str().unwrap().contains("the playground is for small runs"), "{one:?}");
+            one[0].as_str().unwrap()
+        })
+        .collect();
+    assert_eq!(failed, Vec::<&str>::new());
     assert_quiet(&browser);
 }
 

@@ -44,9 +44,15 @@ fn reports_are_written_for_people() {
     let page = fs::read_to_string(folder.join("reproduction/report.html")).unwrap();
     assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>"));
     assert!(page.contains("test-2000") && page.contains("anabranch reproduce test-2000"));
+    assert!(page.contains("href=\"playground.html#file=experiments/test-2000/table1.toml\""));
+    assert!(folder.join("reproduction/playground.html").exists());
     assert_exit(&anabranch(&folder, &["reproduce", "--json", "--out", "both"]), 0);
     let mut written: Vec<_> =
         fs::read_dir(folder.join("both")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     written.sort();
-    assert_eq!(written, ["outcome.csv", "outcome.json", "outcome.md", "report.html"], "and nothing half written");
+    assert_eq!(
+        written,
+        ["outcome.csv", "outcome.json", "outcome.md", "playground.html", "report.html"],
+        "and nothing half written"
+    );
 }

@@ -14,6 +14,11 @@ use super::{charts, experiment, page, setup};
 
 /// An evaluation as an HTML document.
 pub fn evaluation_page(evaluation: &Evaluation) -> String {
+    evaluation_page_beside(evaluation, None)
+}
+
+/// The same with links to the playground, a file in the same folder that has the evaluation's scenarios.
+pub fn evaluation_page_beside(evaluation: &Evaluation, playground: Option<&str>) -> String {
     let mut drawn = Charts::new(charts::points_of_a_series(&evaluation.outcome));
     let title = format!("Evaluation of {}", evaluation.law);
     let body = html! {
@@ -21,7 +26,7 @@ pub fn evaluation_page(evaluation: &Evaluation) -> String {
         (laws(evaluation))
         @for one in &evaluation.criteria { (criterion::criterion(evaluation, one, &mut drawn)) }
         (coverage(evaluation))
-        (scenarios(evaluation))
+        (scenarios(evaluation, playground))
         (colophon(evaluation))
     };
     page::document(&title, &masthead(evaluation), &contents(evaluation), &body)
@@ -189,7 +194,7 @@ fn coverage(evaluation: &Evaluation) -> Markup {
 }
 
 /// Every experiment of the evaluation with its network and its file.
-fn scenarios(evaluation: &Evaluation) -> Markup {
+fn scenarios(evaluation: &Evaluation, playground: Option<&str>) -> Markup {
     let placed =
         evaluation.outcome.papers.iter().flat_map(|paper| paper.experiments.iter().map(move |one| (paper, one)));
     html! {
@@ -203,7 +208,7 @@ fn scenarios(evaluation: &Evaluation) -> Markup {
                     h3 { (one.item) }
                     (experiment::question(one))
                     (setup::setup(one))
-                    (experiment::source(one))
+                    (experiment::source(one, playground))
                 }
             }
         }

@@ -24,7 +24,12 @@ impl Charts {
     }
 }
 
-pub(super) fn experiment(paper: &Paper, experiment: &ExperimentOutcome, charts: &mut Charts) -> Markup {
+pub(super) fn experiment(
+    paper: &Paper,
+    experiment: &ExperimentOutcome,
+    playground: Option<&str>,
+    charts: &mut Charts,
+) -> Markup {
     html! {
         section.experiment id=(words::experiment_anchor(paper, experiment)) {
             h3 { (words::item(&experiment.item)) }
@@ -35,7 +40,7 @@ pub(super) fn experiment(paper: &Paper, experiment: &ExperimentOutcome, charts: 
             (anomalies::anomalies(paper, experiment))
             (coarse::list(paper, experiment))
             (engine::differences(paper, experiment))
-            (source(experiment))
+            (source(experiment, playground))
         }
     }
 }
@@ -50,9 +55,12 @@ pub(super) fn question(experiment: &ExperimentOutcome) -> Markup {
     }
 }
 
-/// The text of its file.
-pub(super) fn source(experiment: &ExperimentOutcome) -> Markup {
+/// The text of its file, and a link that opens it in the playground.
+pub(super) fn source(experiment: &ExperimentOutcome, playground: Option<&str>) -> Markup {
     html! {
+        @if let Some(page) = playground {
+            p.play { a href={ (page) "#file=" (words::encoded(&experiment.file)) } { "Open in the playground" } " to run it in this browser and to change it." }
+        }
         details.source {
             summary { "Scenario " code { (experiment.file) } }
             pre { code { @for line in experiment.source.lines() { (source_line(line)) "\n" } } }

@@ -24,10 +24,15 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 
 
 /// An outcome as an HTML document.
 pub fn page(outcome: &Outcome) -> String {
+    page_beside(outcome, None)
+}
+
+/// The same with links to the playground, a file in the same folder that has the outcome's experiments.
+pub fn page_beside(outcome: &Outcome, playground: Option<&str>) -> String {
     let mut drawn = Charts::new(charts::points_of_a_series(outcome));
     let body = html! {
         (overview::overview(outcome))
-        @for one in &outcome.papers { (paper::paper(one, &mut drawn)) }
+        @for one in &outcome.papers { (paper::paper(one, playground, &mut drawn)) }
         (colophon(outcome))
     };
     document(&format!("Published and ours: {}", titles(outcome)), &masthead(outcome), &contents(outcome), &body)

@@ -9,7 +9,7 @@ use super::words::Anchored;
 use super::{coarse, engine, experiment, interval, table, words};
 
 /// The section; `charts` draws the figures of an experiment.
-pub(super) fn paper(paper: &Paper, charts: &mut experiment::Charts) -> Markup {
+pub(super) fn paper(paper: &Paper, playground: Option<&str>, charts: &mut experiment::Charts) -> Markup {
     html! {
         section.paper id=(words::paper_anchor(paper)) {
             header {
@@ -20,7 +20,7 @@ pub(super) fn paper(paper: &Paper, charts: &mut experiment::Charts) -> Markup {
                 (command(&paper.command))
             }
             (statements(paper))
-            @for one in words::ordered(paper) { (experiment::experiment(paper, one, charts)) }
+            @for one in words::ordered(paper) { (experiment::experiment(paper, one, playground, charts)) }
         }
     }
 }

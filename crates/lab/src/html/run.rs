@@ -31,7 +31,7 @@ pub fn run_page(runs: &[Pictured]) -> String {
                 @for figure in &run.shown.figures { (drawn.draw(figure)) }
                 @if run.left_out[0] > 0 { p.about { "The first " (DRAWN_MAX) " flows are drawn, " (run.left_out[0]) " are not; of the links, the slowest." } }
                 (setup::setup(&run.shown))
-                (experiment::source(&run.shown))
+                (experiment::source(&run.shown, None))
             }
         }
         section.colophon { p.about { (page::ABOUT) } }

@@ -163,3 +163,15 @@ pub(super) fn capital(text: &str) -> String {
 pub(super) fn count(number: usize, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
+
+/// A text as a value in the fragment of an address: all but letters, digits and some signs as `%` and two hexadecimal digits (RFC 3986, section 2.1).
+pub(super) fn encoded(text: &str) -> String {
+    let mut encoded = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => encoded.push(byte.into()),
+            byte => encoded += &format!("%{byte:02X}"),
+        }
+    }
+    encoded
+}
