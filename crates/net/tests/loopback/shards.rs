@@ -23,9 +23,18 @@ async fn transfer(number: u64, there: &Connection, here: &Connection) {
     assert!(received == pattern(number, 0, LEN), "stream {number}");
 }
 
-/// Many connections between two sockets, all at once, on threads: each gets its own bytes, whatever shards its ends are in.
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn connections_of_several_shards_share_two_sockets() {
+    many_at_once().await;
+}
+
+#[tokio::test]
+async fn connections_of_several_shards_share_a_thread() {
+    many_at_once().await;
+}
+
+/// Many connections between two sockets, all at once: each gets its own bytes, whatever shards its ends are in.
+async fn many_at_once() {
     let (server, client) = (server(sharded(4)), client(sharded(3)));
     let ticket = server.ticket();
     let mut transfers = tokio::task::JoinSet::new();

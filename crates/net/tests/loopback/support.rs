@@ -27,8 +27,9 @@ impl Pair {
         Self::with(Config::default()).await
     }
 
+    /// The server has several shards, and the client one, as in any runtime of one thread.
     pub(crate) async fn with(config: Config) -> Self {
-        let (server, client) = (server(config.clone()), client(config));
+        let (server, client) = (server(Config { shards: config.shards.or(Some(3)), ..config.clone() }), client(config));
         let ticket = server.ticket();
         let (there, here) = tokio::join!(client.connect(&ticket), server.accept());
         Self { server, client, here: here.unwrap(), there: there.unwrap() }
