@@ -5,13 +5,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anabranch_cc::{Settings, registry};
-use anabranch_proto::endpoint::{self, EndpointConfig, ServerConfig, Shares};
+use anabranch_proto::endpoint::{self, EndpointConfig, SHARDS_MAX, ServerConfig, Shares};
 use anabranch_proto::seal::{CipherPreference, ListenerConfig, SealConfig};
 use anabranch_proto::{AckPolicy, KeepAlive, PathMtu, Repair};
 use anabranch_units::Span;
 
 use crate::clock::span;
+use crate::error::BindError;
 use crate::key::PublicKey;
+use crate::socket::PACKET_MAX;
 
 /// The settings of an endpoint. The defaults suit most programs.
 #[derive(Clone, Debug)]
@@ -134,6 +136,17 @@ impl Config {
         EndpointConfig { connections_max: self.connections_max, seal, server }
     }
 
+    /// Whether an endpoint can work with these settings.
+    pub(crate) fn check(&self) -> Result<(), BindError> {
+        if let Some(count) = self.shards.filter(|count| !(1..=SHARDS_MAX).contains(count)) {
+            return Err(BindError::Shards(count));
+        }
+        if !(PathMtu::PACKET_MIN..=PACKET_MAX).contains(&self.packet_max) {
+            return Err(BindError::PacketMax(self.packet_max));
+        }
+        self.connection().check().map_err(BindError::Config)
+    }
+
     pub(crate) fn connection(&self) -> anabranch_proto::Config {
         let idle_timeout = span(self.idle_timeout);
         let keep_alive = self.keep_alive.map(|idle| {
@@ -157,8 +170,7 @@ impl Config {
             user_timeout: Some(idle_timeout),
             keep_alive,
             time_wait: TIME_WAIT,
-            ..anabranch_proto::Config::new(self.law.clone())
-                .with_packet_max(self.packet_max.clamp(PathMtu::PACKET_MIN, JUMBO))
+            ..anabranch_proto::Config::new(self.law.clone()).with_packet_max(self.packet_max)
         }
     }
 }
@@ -191,10 +203,6 @@ pub fn has_fast_aes() -> bool {
 
 /// [rfc-9293] sec. 3.8.6.3 requires an ACK for at least every second segment; a delay-based law needs ACKs early.
 const ACKS: AckPolicy = AckPolicy { every: 2, delay: Span::from_millis(5) };
-
-/// The largest packets of common networks. Read buffers without offload hold no more ([`crate::socket`]), and over loopback's 65,536
-/// bytes transfers have stalled.
-const JUMBO: u32 = 9_000;
 
 /// How long the end that closes first answers a retransmitted FIN. An old segment cannot enter a new connection, which has other
 /// keys, so this only has to cover two retransmissions on a path of half a second.

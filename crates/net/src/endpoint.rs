@@ -71,11 +71,11 @@ impl Endpoint {
     /// If no socket can be bound, or the settings are invalid.
     pub fn bind(address: SocketAddr, key: &SecretKey, config: Config) -> Result<Self, BindError> {
         let no_socket = |error| BindError::Socket(address, error);
-        config.connection().check().map_err(BindError::Config)?;
+        config.check()?;
         let socket = UdpSocket::bind(address).map_err(no_socket)?;
         let socket = Socket::new(socket, config.socket_buffer).map_err(no_socket)?;
         let (clock, first, config) = (Clock::new(), socket.local(), Arc::new(config));
-        let count = config.shards.unwrap_or_else(cores).clamp(1, SHARDS_MAX);
+        let count = config.shards.unwrap_or_else(|| cores().min(SHARDS_MAX));
         // A log is for looking, not for speed, and has one writer.
         let count = if config.qlog.is_some() { 1 } else { count };
         let lobby = Arc::new(SharedLobby::new(first));

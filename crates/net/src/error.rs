@@ -5,8 +5,10 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
-use anabranch_proto::seal;
-use anabranch_proto::{CloseReason, ConfigError};
+use anabranch_proto::endpoint::SHARDS_MAX;
+use anabranch_proto::{CloseReason, ConfigError, PathMtu, seal};
+
+use crate::socket::PACKET_MAX;
 
 /// Why an endpoint cannot be created.
 #[derive(Debug)]
@@ -17,6 +19,10 @@ pub enum BindError {
     Randomness(io::Error),
     /// The settings are invalid.
     Config(ConfigError),
+    /// [`Config::shards`](crate::Config::shards) is zero or above 64.
+    Shards(usize),
+    /// [`Config::packet_max`](crate::Config::packet_max) is below 1,280 or above 9,000.
+    PacketMax(u32),
     /// The system cannot start a thread (only [`crate::blocking`]).
     Thread(io::Error),
     /// The folder for logs cannot be written.
@@ -205,6 +211,12 @@ impl fmt::Display for BindError {
             Self::Socket(address, error) => write!(f, "no UDP socket at {address}: {error}"),
             Self::Randomness(error) => write!(f, "the system has no random numbers: {error}"),
             Self::Config(error) => write!(f, "the settings cannot work: {error:?}"),
+            Self::Shards(count) => write!(f, "{count} shards cannot be: an endpoint has 1 to {SHARDS_MAX}"),
+            Self::PacketMax(bytes) => write!(
+                f,
+                "packets of up to {bytes} bytes cannot be looked for: the largest is from {} to {PACKET_MAX}",
+                PathMtu::PACKET_MIN
+            ),
             Self::Thread(error) => write!(f, "cannot start a thread: {error}"),
             Self::Qlog(folder, error) => write!(f, "no logs can be written into {}: {error}", folder.display()),
         }

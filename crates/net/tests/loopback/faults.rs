@@ -98,6 +98,17 @@ async fn rubbish_changes_nothing() {
 async fn settings_that_cannot_work_are_refused() {
     let config = Config { receive_buffer: 10, ..Config::default() };
     assert!(Endpoint::client(config).is_err());
+    for (shards, text) in
+        [(0, "0 shards cannot be: an endpoint has 1 to 64"), (65, "65 shards cannot be: an endpoint has 1 to 64")]
+    {
+        let config = Config { shards: Some(shards), ..Config::default() };
+        assert_eq!(Endpoint::client(config).unwrap_err().to_string(), text);
+    }
+    for packet_max in [1_279, 9_001] {
+        let text =
+            format!("packets of up to {packet_max} bytes cannot be looked for: the largest is from 1280 to 9000");
+        assert_eq!(Endpoint::client(Config { packet_max, ..Config::default() }).unwrap_err().to_string(), text);
+    }
     let taken = server(Config::default());
     let error =
         Endpoint::server(taken.local_address(), &SecretKey::generate().unwrap(), Config::default()).unwrap_err();
