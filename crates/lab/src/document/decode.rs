@@ -148,36 +148,11 @@ impl<'de> Deserializer<'de> for Decoder<'_> {
         variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Fault> {
-        let variant = match &self.node.value {
-            _ if let Some(Shared { entries, keys }) = self.table => {
-                String::deserialize(Self::new(self.node))?;
-                Variant { name: SHARED_TAG, tag: self.node, entries, shown: Shown::Without(keys) }
-            }
-            Value::String(_) => Variant { name: TAG, tag: self.node, entries: &[], shown: Shown::All },
-            Value::Table(entries) => match entries.iter().find(|(key, _)| key.name == TAG) {
-                Some((_, tag)) if matches!(tag.value, Value::String(_)) || variants.is_empty() => {
-                    Variant { name: TAG, tag, entries, shown: Shown::Without(&[TAG]) }
-                }
-                // A number would select a kind by position.
-                Some((_, tag)) => {
-                    let fault = Fault::new(format!("`{TAG}` is not a string"));
-                    return Err(fault.remedy(format!("it is one of {}", variants.join(", "))).at(&tag.place));
-                }
-                None if variants.is_empty() => {
-                    return visitor.visit_unit().map_err(|fault: Fault| fault.at(&self.node.place));
-                }
-                None => {
-                    let fault = Fault::new(format!("the key `{TAG}` is missing"));
-                    return Err(fault.remedy(format!("it is one of {}", variants.join(", "))).at(&self.node.place));
-                }
-            },
-            _ if variants.is_empty() => return visitor.visit_unit().map_err(|fault: Fault| fault.at(&self.node.place)),
-            _ => {
-                let fault = Fault::new(format!("expected a table with the key `{TAG}` for {name}"));
-                return Err(fault.remedy(format!("it is one of {}", variants.join(", "))).at(&self.node.place));
-            }
+        let chosen = match self.variant(name, variants)? {
+            Some(variant) => visitor.visit_enum(variant),
+            None => visitor.visit_unit(),
         };
-        visitor.visit_enum(variant).map_err(|fault| fault.at(&self.node.place))
+        chosen.map_err(|fault| fault.at(&self.node.place))
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -186,30 +161,8 @@ impl<'de> Deserializer<'de> for Decoder<'_> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Fault> {
-        match &self.node.value {
-            Value::Table(entries) if fields.contains(&SHARED_TAG) => {
-                let has_tag = entries.iter().any(|(key, _)| key.name == SHARED_TAG);
-                let is_meant =
-                    |key: &&Key| !fields.contains(&key.name.as_str()) && nearest(&key.name, &[SHARED_TAG]).is_some();
-                if let Some(key) = entries.iter().map(|(key, _)| key).filter(|_| !has_tag).find(is_meant) {
-                    return Err(Fault::unknown_field(&key.name, &[SHARED_TAG]).at(&key.place));
-                }
-                let result = visitor.visit_map(Entries::new(entries, Shown::Only(fields)));
-                result.map_err(|fault| fault.at(&self.node.place))
-            }
-            Value::Table(entries) => {
-                let result = visitor.visit_map(Entries::new(entries, Shown::All));
-                result.map_err(|fault| fault.at(&self.node.place))
-            }
-            // A list would give values by their positions.
-            Value::Array(_) => Err(Fault::invalid_type(Unexpected::Seq, &visitor).at(&self.node.place)),
-            Value::String(text) => Err(Fault::invalid_type(Unexpected::Str(text), &visitor).at(&self.node.place)),
-            &Value::Integer(number) => {
-                Err(Fault::invalid_type(Unexpected::Signed(number), &visitor).at(&self.node.place))
-            }
-            &Value::Float(number) => Err(Fault::invalid_type(Unexpected::Float(number), &visitor).at(&self.node.place)),
-            &Value::Boolean(truth) => Err(Fault::invalid_type(Unexpected::Bool(truth), &visitor).at(&self.node.place)),
-        }
+        let entries = self.entries(fields, &visitor)?;
+        visitor.visit_map(entries).map_err(|fault| fault.at(&self.node.place))
     }
 
     fn deserialize_u8<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
@@ -230,7 +183,62 @@ impl<'de> Deserializer<'de> for Decoder<'_> {
     }
 }
 
-impl Decoder<'_> {
+impl<'a> Decoder<'a> {
+    /// The kind that a value selects; nothing for a type without kinds. It is no part of the generic functions, of which there is one for each type.
+    fn variant(&self, name: &'static str, variants: &'static [&'static str]) -> Result<Option<Variant<'a>>, Fault> {
+        let choice = || format!("it is one of {}", variants.join(", "));
+        let variant = match &self.node.value {
+            _ if let Some(Shared { entries, keys }) = self.table => {
+                String::deserialize(Self::new(self.node))?;
+                Variant { name: SHARED_TAG, tag: self.node, entries, shown: Shown::Without(keys) }
+            }
+            Value::String(_) => Variant { name: TAG, tag: self.node, entries: &[], shown: Shown::All },
+            Value::Table(entries) => match entries.iter().find(|(key, _)| key.name == TAG) {
+                Some((_, tag)) if matches!(tag.value, Value::String(_)) || variants.is_empty() => {
+                    Variant { name: TAG, tag, entries, shown: Shown::Without(&[TAG]) }
+                }
+                // A number would select a kind by position.
+                Some((_, tag)) => {
+                    return Err(Fault::new(format!("`{TAG}` is not a string")).remedy(choice()).at(&tag.place));
+                }
+                None if variants.is_empty() => return Ok(None),
+                None => {
+                    let fault = Fault::new(format!("the key `{TAG}` is missing"));
+                    return Err(fault.remedy(choice()).at(&self.node.place));
+                }
+            },
+            _ if variants.is_empty() => return Ok(None),
+            _ => {
+                let fault = Fault::new(format!("expected a table with the key `{TAG}` for {name}"));
+                return Err(fault.remedy(choice()).at(&self.node.place));
+            }
+        };
+        Ok(Some(variant))
+    }
+
+    /// The entries of the table that a struct is made of.
+    fn entries(&self, fields: &'static [&'static str], expected: &dyn Expected) -> Result<Entries<'a>, Fault> {
+        let found = match &self.node.value {
+            Value::Table(entries) if fields.contains(&SHARED_TAG) => {
+                let has_tag = entries.iter().any(|(key, _)| key.name == SHARED_TAG);
+                let is_meant =
+                    |key: &&Key| !fields.contains(&key.name.as_str()) && nearest(&key.name, &[SHARED_TAG]).is_some();
+                if let Some(key) = entries.iter().map(|(key, _)| key).filter(|_| !has_tag).find(is_meant) {
+                    return Err(Fault::unknown_field(&key.name, &[SHARED_TAG]).at(&key.place));
+                }
+                return Ok(Entries::new(entries, Shown::Only(fields)));
+            }
+            Value::Table(entries) => return Ok(Entries::new(entries, Shown::All)),
+            // A list would give values by their positions.
+            Value::Array(_) => Unexpected::Seq,
+            Value::String(text) => Unexpected::Str(text),
+            &Value::Integer(number) => Unexpected::Signed(number),
+            &Value::Float(number) => Unexpected::Float(number),
+            &Value::Boolean(truth) => Unexpected::Bool(truth),
+        };
+        Err(Fault::invalid_type(found, expected).at(&self.node.place))
+    }
+
     /// Accepts a float such as `1e3` as a whole number.
     fn whole<'de, V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
         match self.node.value {
@@ -287,6 +295,23 @@ impl<'a> Entries<'a> {
         Self { all, rest: all.iter(), shown, of: None, value: None }
     }
 
+    /// The next key that is passed on.
+    fn next_key(&mut self) -> Option<&'a Key> {
+        let shown = self.shown;
+        self.value = self.rest.find(|(key, _)| shown.shows(&key.name)).map(|(key, node)| (key, node));
+        self.value.map(|(key, _)| key)
+    }
+
+    /// Its value.
+    fn next_value(&mut self) -> Decoder<'a> {
+        let (key, node) = self.value.take().expect("serde asks for a value after its key");
+        let table = match self.shown {
+            Shown::Only(keys) if key.name == SHARED_TAG => Some(Shared { entries: self.all, keys }),
+            _ => None,
+        };
+        Decoder { node, table }
+    }
+
     /// The message about an unknown key.
     fn refuse(&self, key: &Key, fault: Fault) -> Fault {
         match (self.of, self.shown) {
@@ -307,20 +332,15 @@ impl<'de> MapAccess<'de> for Entries<'_> {
     type Error = Fault;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Fault> {
-        let shown = self.shown;
-        let Some((key, node)) = self.rest.find(|(key, _)| shown.shows(&key.name)) else { return Ok(None) };
-        self.value = Some((key, node));
+        let Some(key) = self.next_key() else { return Ok(None) };
         let name = IntoDeserializer::<Fault>::into_deserializer(key.name.as_str());
         seed.deserialize(name).map(Some).map_err(|fault| self.refuse(key, fault).at(&key.place))
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Fault> {
-        let (key, node) = self.value.take().expect("serde asks for a value after its key");
-        let table = match self.shown {
-            Shown::Only(keys) if key.name == SHARED_TAG => Some(Shared { entries: self.all, keys }),
-            _ => None,
-        };
-        seed.deserialize(Decoder { node, table }).map_err(|fault| fault.at(&node.place))
+        let decoder = self.next_value();
+        let node = decoder.node;
+        seed.deserialize(decoder).map_err(|fault| fault.at(&node.place))
     }
 }
 
