@@ -6,12 +6,9 @@
 //! before a release, `cargo xtask playground` makes it anew. `object/anabranch.toml` says of which sources it is.
 
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use sha2::{Digest as _, Sha256};
 
 use crate::{packages, run};
@@ -20,7 +17,7 @@ use crate::{packages, run};
 const CRATES: [&str; 8] = ["cc", "lab", "ns2", "plugin", "proto", "sim", "units", "web"];
 
 /// The limit of the packed module in bytes.
-const PACKED_MAX: usize = 750_000;
+const PACKED_MAX: usize = 500_000;
 
 /// Makes the module anew, if a source of it has changed.
 pub(crate) fn make() -> Result<(), String> {
@@ -44,7 +41,7 @@ pub(crate) fn make() -> Result<(), String> {
     run::run(env!("CARGO"), &arguments, &[("RUSTFLAGS", &flags)])?;
     let compiled = run::target()?.join("wasm32-unknown-unknown/wasm/anabranch_web.wasm");
     let module = fs::read(&compiled).map_err(|error| format!("{}: {error}", compiled.display()))?;
-    let packed = packed(&module).map_err(|error| format!("the module cannot be packed: {error}"))?;
+    let packed = packed(&compiled, module.len())?;
     if packed.len() > PACKED_MAX {
         return Err(format!("the packed module has {} bytes, more than {PACKED_MAX}", packed.len()));
     }
@@ -53,7 +50,7 @@ pub(crate) fn make() -> Result<(), String> {
         compiler()?,
         hash(&packed)
     );
-    write(&folder.join("anabranch.wasm.gz"), &packed)?;
+    write(&folder.join("anabranch.wasm.lzma"), &packed)?;
     write(&folder.join("anabranch.toml"), record.as_bytes())?;
     run::say(&format!("{} bytes, packed {}", module.len(), packed.len()));
     Ok(())
@@ -65,7 +62,7 @@ pub(crate) fn check() -> bool {
 }
 
 fn is_whole(folder: &Path) -> bool {
-    let object = fs::read(folder.join("anabranch.wasm.gz")).unwrap_or_default();
+    let object = fs::read(folder.join("anabranch.wasm.lzma")).unwrap_or_default();
     recorded(folder, "object") == Some(hash(&object))
 }
 
@@ -75,10 +72,20 @@ fn recorded(folder: &Path, key: &str) -> Option<String> {
     lines.find(|&(name, _)| name == key).map(|(_, value)| value.trim_matches('"').to_owned())
 }
 
-fn packed(module: &[u8]) -> std::io::Result<Vec<u8>> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-    encoder.write_all(module)?;
-    encoder.finish()
+/// Packs a file of `len` bytes by LZMA.
+fn packed(file: &Path, len: usize) -> Result<Vec<u8>, String> {
+    // Instructions are not aligned (`pb`), and depend much on the byte before (`lc`).
+    let options = "--lzma1=dict=4MiB,nice=273,mf=bt4,depth=2000,lc=4,pb=0";
+    let told = Command::new("xz").args(["--format=lzma", "--keep", "--stdout", options]).arg(file).output();
+    let told = told.map_err(|error| format!("xz: {error}; apt-get install xz-utils"))?;
+    if !told.status.success() {
+        return Err(format!("xz cannot pack the module: {}", String::from_utf8_lossy(&told.stderr)));
+    }
+    let mut packed = told.stdout;
+    // The size of what is packed, which xz leaves open.
+    let size = packed.get_mut(5..13).ok_or("xz wrote nothing")?;
+    size.copy_from_slice(&(len as u64).to_le_bytes());
+    Ok(packed)
 }
 
 /// The first line of `rustc --version`.

@@ -1,12 +1,22 @@
 // The page's side of the simulator: it unpacks the module once, and gives each side of a comparison a worker of its own.
 
-const unpacked = (id) => {
-  const packed = Uint8Array.from(atob(document.getElementById(id).textContent.trim()), (sign) => sign.charCodeAt(0));
-  return new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip")));
-};
+const packed = (id) => Uint8Array.from(atob(document.getElementById(id).textContent.trim()), (sign) => sign.charCodeAt(0));
+const unpacked = (id) => new Response(new Blob([packed(id)]).stream().pipeThrough(new DecompressionStream("gzip")));
 
-const compiled = unpacked("module").arrayBuffer().then((bytes) => WebAssembly.compile(bytes));
-const workerSource = URL.createObjectURL(new Blob([document.getElementById("worker").textContent], { type: "text/javascript" }));
+const sourceOf = (id) => URL.createObjectURL(new Blob([document.getElementById(id).textContent], { type: "text/javascript" }));
+const workerSource = sourceOf("worker");
+
+const compiled = new Promise((resolve, reject) => {
+  const worker = new Worker(sourceOf("unpacker"));
+  worker.onmessage = ({ data: { module, error } }) => {
+    worker.terminate();
+    if (module) resolve(module);
+    else reject(new Error(error));
+  };
+  worker.onerror = (event) => reject(new Error(event.message || "the module cannot be unpacked"));
+  const bytes = packed("module");
+  worker.postMessage(bytes, [bytes.buffer]);
+});
 
 // The longest time of a run in milliseconds. A link is anybody's, and what it brings may take hours, whatever a simulator counts.
 const RUN_MS_MAX = 180_000;

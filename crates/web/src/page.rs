@@ -9,14 +9,15 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use sha2::{Digest as _, Sha256};
 
-/// The compiled module, packed by gzip.
-pub const MODULE: &[u8] = include_bytes!("../object/anabranch.wasm.gz");
+/// The compiled module, packed by LZMA.
+pub const MODULE: &[u8] = include_bytes!("../object/anabranch.wasm.lzma");
 
 /// The scenarios of the repository and of `eval`, JSON packed by gzip.
 const SCENARIOS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/scenarios.json.gz"));
 
 const FRAME: &str = include_str!("../page/index.html");
 const OWN_STYLE: &str = include_str!("../page/playground.css");
+const UNPACKER: &str = concat!(include_str!("../page/lzma.js"), include_str!("../page/unpack.js"));
 const WORKER: &str = include_str!("../page/worker.js");
 
 /// The script's files, in an order in which each uses only what is before it.
@@ -35,7 +36,7 @@ const SCRIPTS: [&str; 10] = [
 
 const ABOUT: &str = "Charts by uPlot 1.6.32 (Leon Sorokin, MIT licence); type is Inter 4.1 (The Inter Project Authors, SIL Open Font License 1.1).";
 
-/// The whole page as HTML, about 1.2 MB, most of it the module.
+/// The whole page as HTML, about 1 MB, most of it the module.
 pub fn page() -> String {
     page_of(SCENARIOS)
 }
@@ -64,6 +65,7 @@ fn page_of(scenarios: &[u8]) -> String {
         ("version", env!("CARGO_PKG_VERSION")),
         ("style", &style),
         ("about", ABOUT),
+        ("unpacker", UNPACKER),
         ("worker", WORKER),
         ("module", &base64(MODULE)),
         ("scenarios", &base64(scenarios)),
@@ -111,10 +113,10 @@ mod tests {
 
     #[test]
     fn no_part_ends_the_element_that_it_is_in() {
-        for text in [UPLOT, WORKER].into_iter().chain(SCRIPTS) {
+        for text in [UPLOT, UNPACKER, WORKER].into_iter().chain(SCRIPTS) {
             assert!(!text.contains("</script"), "{}", &text[..60.min(text.len())]);
         }
-        assert_eq!(page().matches("<script").count(), 4);
+        assert_eq!(page().matches("<script").count(), 5);
         assert!(!page().contains("{{"));
     }
 }

@@ -1,8 +1,9 @@
 // Runs the playground's module in Node: a packed module as the argument, a JSON text a line on standard input, and the last answer of each on standard output.
 import { readFileSync } from "node:fs";
-import { gunzipSync } from "node:zlib";
 
-const module = new WebAssembly.Module(gunzipSync(readFileSync(process.argv[2])));
+// As the page unpacks it.
+const lzma = new Function(`${readFileSync(new URL("../page/lzma.js", import.meta.url), "utf8")}; return lzma;`)();
+const module = new WebAssembly.Module(lzma(new Uint8Array(readFileSync(process.argv[2]))));
 let last;
 const page = { emit: (at, length) => { last = new TextDecoder().decode(new Uint8Array(memory.buffer, at, length)); } };
 const { memory, reserve, answer } = new WebAssembly.Instance(module, { page }).exports;

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 fn in_node(requests: &[Value]) -> Option<Vec<Value>> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut node = Command::new("node");
-    node.arg(here.join("tests/module.mjs")).arg(here.join("object/anabranch.wasm.gz"));
+    node.arg(here.join("tests/module.mjs")).arg(here.join("object/anabranch.wasm.lzma"));
     let Ok(mut node) = node.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn() else {
         let is_required = std::env::var("ANABRANCH_REQUIRE_BROWSER").is_ok_and(|value| value == "1");
         assert!(!is_required, "no node is installed: apt-get install nodejs");
