@@ -1,8 +1,9 @@
-//! Compares anabranch with other transports: `cargo run --release -- loopback | messages | cpu | wan`, in this folder.
+//! Compares anabranch with other transports: `cargo run --release -- loopback | messages | cpu | wan | crowd`, in this folder.
 //!
 //! The rivals take turns in each round, so that other load affects all of them; the tables have medians and ranges. On loopback both ends are in one
 //! process, each in a thread with its own runtime, and the processor time is that of both. `wan` has emulated links between processes.
 
+mod crowd;
 mod loopback;
 mod rivals;
 mod table;
@@ -87,6 +88,17 @@ enum What {
         #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/release/anabranch"))]
         anabranch: PathBuf,
     },
+    /// Many idle connections between two processes: processor time of a handshake, and memory; Linux
+    Crowd {
+        #[command(flatten)]
+        rounds: Rounds,
+        /// The number of connections
+        #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+        connections: u32,
+    },
+    /// One end of many connections
+    #[command(hide = true)]
+    CrowdEnd { rival: Rival, role: crowd::Role, connections: u32, hello: Option<String> },
     /// One end of a connection
     #[command(hide = true)]
     End { rival: Rival, work: Work, hello: Option<String> },
@@ -119,6 +131,25 @@ fn main() -> Result<(), Failed> {
             const ALL: [Rival; 3] = [Rival::Anabranch, Rival::Quinn, Rival::QuinnBbr];
             wan::run(&rounds.rivals(&ALL), rounds.rounds, seconds, &cell, &anabranch)
         }
+        What::Crowd { rounds, connections } => {
+            let columns = [
+                Column::new("server: handshakes/s and core", 0),
+                Column::new("bytes each", 0),
+                Column::new("client: handshakes/s and core", 0),
+            ];
+            let mut rows: Vec<(Rival, Vec<Vec<f64>>)> =
+                rounds.rivals(&[Rival::Anabranch, Rival::Quinn]).into_iter().map(|rival| (rival, vec![])).collect();
+            for _ in 0..rounds.rounds {
+                for (rival, row) in &mut rows {
+                    // The memory of a client is that of its sockets, of which ours needs many here.
+                    let [server, client] = crowd::measure(*rival, connections)?;
+                    row.push(vec![1e6 / server.micros, server.bytes, 1e6 / client.micros]);
+                }
+            }
+            table::print(&rows, &columns);
+            Ok(())
+        }
+        What::CrowdEnd { rival, role, connections, hello } => crowd::end(rival, role, connections, hello.as_deref()),
         What::End { rival, work, hello } => wan::end(rival, work, hello.as_deref()),
     }
 }

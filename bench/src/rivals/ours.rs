@@ -9,11 +9,16 @@ use crate::transport::{BLOCK, Failed, Link, Listening, ReceiveSide, SendSide, Tr
 
 pub struct Ours;
 
+/// A server with these settings.
+pub fn listening(at: SocketAddr, config: Config) -> Result<Endpoint, Failed> {
+    Ok(Endpoint::server(at, &SecretKey::generate()?, config)?)
+}
+
 impl Transport for Ours {
     type Link = Connection;
 
     async fn listen(&self, at: SocketAddr) -> Result<Listening<Connection>, Failed> {
-        let server = Endpoint::server(at, &SecretKey::generate()?, Config::default())?;
+        let server = listening(at, Config::default())?;
         let hello = server.ticket().to_string();
         let link = Box::pin(async move { server.accept().await.ok_or_else(|| "the socket is gone".into()) });
         Ok(Listening { hello, link })

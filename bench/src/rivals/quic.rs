@@ -1,6 +1,6 @@
 //! quinn, with datagrams of 1,452 bytes from the start, and with windows that neither loopback nor the emulated link fills.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -10,6 +10,7 @@ use quinn::{ClientConfig, Connection, Endpoint, RecvStream, SendStream, ServerCo
 
 use super::STREAMS_MAX;
 use super::tls::{Identity, read_hello};
+use crate::crowd::Kept;
 use crate::transport::{BLOCK, Failed, Link, Listening, ReceiveSide, SendSide, Transport};
 
 /// quinn with one of its congestion controllers, and with this credit of a stream and of a connection.
@@ -103,4 +104,38 @@ impl ReceiveSide for RecvStream {
     async fn read(&mut self) -> Result<Option<Bytes>, Failed> {
         Ok(self.read_chunk(BLOCK, true).await?.map(|chunk| chunk.bytes))
     }
+}
+
+/// Accepts so many connections, and keeps them. One that is idle sends nothing, and is not given up.
+pub async fn serve_crowd(count: u32, print: &impl Fn(&str) -> Result<(), Failed>) -> Result<Kept, Failed> {
+    let identity = Identity::new()?;
+    let tls = QuicServerConfig::try_from(identity.server()?)?;
+    let mut settings = ServerConfig::with_crypto(Arc::new(tls));
+    settings.transport_config(Arc::new(patient()));
+    let server = Endpoint::server(settings, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
+    print(&identity.hello(server.local_addr()?))?;
+    let mut all = vec![];
+    for _ in 0..count {
+        all.push(server.accept().await.ok_or("the socket is gone")?.await?);
+    }
+    Ok(Box::new((server, all)))
+}
+
+pub async fn call_crowd(hello: &str, count: u32) -> Result<Kept, Failed> {
+    let (address, tls) = read_hello(hello)?;
+    let mut settings = ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls)?));
+    settings.transport_config(Arc::new(patient()));
+    let mut client = Endpoint::client(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
+    client.set_default_client_config(settings);
+    let mut all = vec![];
+    for _ in 0..count {
+        all.push(client.connect(address, "localhost")?.await?);
+    }
+    Ok(Box::new((client, all)))
+}
+
+fn patient() -> TransportConfig {
+    let mut transport = TransportConfig::default();
+    transport.max_idle_timeout(None).mtu_discovery_config(None);
+    transport
 }
