@@ -232,11 +232,17 @@ mod tests {
 
     /// What arrives at a socket for two shards, of which the first reads.
     async fn arrived(datagrams: &[Vec<u8>]) -> [Vec<Vec<u8>>; 2] {
+        arrived_at([0; 2], datagrams).await
+    }
+
+    /// The same for shards with these numbers of connections.
+    async fn arrived_at(loads: [usize; 2], datagrams: &[Vec<u8>]) -> [Vec<Vec<u8>>; 2] {
         let socket = Socket::new(UdpSocket::bind("127.0.0.1:0").unwrap(), 1 << 20).unwrap();
         let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
         datagrams.iter().for_each(|datagram| _ = sender.send_to(datagram, socket.local()).unwrap());
         let (clock, lobby) = (Clock::new(), SharedLobby::new(socket.local()));
         let intake = Intake::new(socket, 2, 1 << 20, &SecretKey::generate().unwrap());
+        intake.inboxes.iter().zip(loads).for_each(|(inbox, load)| inbox.set_load(load));
         let (mut own, mut other) = (vec![], vec![]);
         while own.len() + other.len() < datagrams.len() {
             let read = std::future::poll_fn(|cx| intake.poll_receive(cx, &clock, &lobby, 0, &mut own));
@@ -255,6 +261,16 @@ mod tests {
             [own, other],
             [[&all[1], &all[2], &all[4]].map(Clone::clone).into(), [&all[0], &all[3]].map(Clone::clone).to_vec()]
         );
+    }
+
+    /// The emptiest shard gets new connections until it has as many as the other, also if they come at once. A copy follows the first.
+    #[tokio::test]
+    async fn initiations_at_once_are_spread() {
+        let initiation = |number: u8| [&[1, 0, 0, 0, 9, 9, 9, 9][..], &[number; 300]].concat();
+        let all: Vec<_> = [1, 2, 3, 1, 4, 5].map(initiation).into();
+        let [own, other] = arrived_at([3, 0], &all).await;
+        assert_eq!(other[..4], all[..4]);
+        assert_eq!((own.len(), other.len()), (1, 5));
     }
 
     /// A stateless reset is for all shards, but a flood of them takes the time of one.

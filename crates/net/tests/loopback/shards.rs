@@ -1,5 +1,6 @@
 //! Endpoints whose connections are divided among several engines.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use anabranch::{Config, ConnectError, Connection, Endpoint, Full, Lost, Ticket};
@@ -86,6 +87,8 @@ async fn connection_of_another_shard_gives_way_at_once() {
         open.push(soon(client.connect(&ticket)).await.unwrap());
         open.push(soon(server.accept()).await.unwrap());
     }
+    // Until the searches for larger packets have ended: nothing else gives that driver a turn.
+    tokio::time::sleep(Duration::from_secs(2)).await;
     let key = anabranch::SecretKey::generate().unwrap();
     let elsewhere = Endpoint::bind("127.0.0.2:0".parse().unwrap(), &key, sharded(1)).unwrap();
     let _third = soon(elsewhere.connect(&ticket)).await.unwrap();
@@ -113,10 +116,15 @@ async fn path_reaches_the_shard_of_its_connection() {
     }
     let second = client.add_address("127.0.0.7:0".parse().unwrap()).unwrap();
     assert!(client.local_addresses().contains(&second));
-    let (there, here) = soon(async { tokio::join!(client.connect(&ticket), server.accept()) }).await;
-    let (there, here) = (there.unwrap(), here.unwrap());
-    soon(there.add_path(second.ip(), ([127, 0, 0, 1], port).into())).await.unwrap();
-    soon(transfer(9, &there, &here)).await;
+    // A connection in each shard of the client, all at a time.
+    let mut open = vec![];
+    for number in 10..13 {
+        let (there, here) = soon(async { tokio::join!(client.connect(&ticket), server.accept()) }).await;
+        let (there, here) = (there.unwrap(), here.unwrap());
+        soon(there.add_path(second.ip(), ([127, 0, 0, 1], port).into())).await.unwrap();
+        soon(transfer(number, &there, &here)).await;
+        open.push((there, here));
+    }
 }
 
 /// All shards hear that their connections are aborted, and nothing is left of an endpoint without handles.
@@ -170,4 +178,25 @@ async fn endpoint_without_handles_refuses_connections() {
         soon(transfer(1, &there, &here)).await;
         assert!(soon(async { tokio::try_join!(there.close(), here.close()) }).await.is_ok());
     }
+}
+
+/// An endpoint is idle when its last connection has ended, in whichever shard that is.
+#[tokio::test]
+async fn endpoint_is_idle_when_all_its_shards_are() {
+    let (server, client) = (server(sharded(3)), client(sharded(1)));
+    let (ticket, mut open) = (server.ticket(), VecDeque::new());
+    for _ in 0..3 {
+        open.push_back((soon(client.connect(&ticket)).await.unwrap(), soon(server.accept()).await.unwrap()));
+    }
+    while let Some((there, here)) = open.pop_front() {
+        let wait = tokio::time::timeout(Duration::from_millis(200), server.wait_idle());
+        assert!(wait.await.is_err(), "{} connections are open", open.len() + 1);
+        // The server closes second, so it has not to wait for copies of the client's FIN.
+        let second = async {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            here.close().await
+        };
+        soon(async { tokio::try_join!(there.close(), second) }).await.unwrap();
+    }
+    tokio::time::timeout(Duration::from_secs(1), server.wait_idle()).await.unwrap();
 }
