@@ -1,27 +1,15 @@
 //! The interface of a program that cannot run modules: there is no [`Module`], and so no [`Law`] of one.
 
-use std::fmt;
 use std::sync::Arc;
 
 use anabranch_cc::Settings;
 
 use crate::fault::Faults;
+use crate::refusal::{ModuleError, SettingFault};
 
 /// A module; there is none without the interpreter.
 #[derive(Debug)]
 pub enum Module {}
-
-/// Why there is no module.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ModuleError(String);
-
-impl fmt::Display for ModuleError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for ModuleError {}
 
 impl Module {
     /// Refuses every file.
@@ -53,23 +41,6 @@ impl Module {
 /// A module with values for its settings; there is none without the interpreter.
 #[derive(Clone, Debug)]
 pub struct Law(Arc<Module>);
-
-/// Why a setting cannot take a value, and which values it takes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SettingFault {
-    /// What is wrong.
-    pub message: String,
-    /// What to write instead.
-    pub remedy: String,
-}
-
-impl fmt::Display for SettingFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.message, self.remedy)
-    }
-}
-
-impl std::error::Error for SettingFault {}
 
 impl Law {
     /// The module with the default values of its settings.

@@ -1,6 +1,5 @@
 //! A module with values for its settings: the law that a flow of a scenario names.
 
-use std::fmt;
 use std::sync::Arc;
 
 use anabranch_cc::own;
@@ -10,6 +9,7 @@ use anabranch_units::Span;
 use crate::controller::Plugin;
 use crate::fault::Faults;
 use crate::module::Module;
+use crate::refusal::SettingFault;
 use crate::tables::Setting;
 
 /// A module with values for its settings.
@@ -19,23 +19,6 @@ pub struct Law {
     /// One value for each setting of the module.
     values: Vec<f64>,
 }
-
-/// Why a setting cannot take a value, and which values it takes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SettingFault {
-    /// What is wrong.
-    pub message: String,
-    /// What to write instead.
-    pub remedy: String,
-}
-
-impl fmt::Display for SettingFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.message, self.remedy)
-    }
-}
-
-impl std::error::Error for SettingFault {}
 
 impl Law {
     /// The module with the default values of its settings.

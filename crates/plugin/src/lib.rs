@@ -30,21 +30,23 @@ mod layout;
 mod limits;
 #[cfg(feature = "interpreter")]
 mod module;
+mod refusal;
 #[cfg(feature = "interpreter")]
 mod tables;
 pub mod template;
 
 #[cfg(not(feature = "interpreter"))]
-pub use absent::{Law, Module, ModuleError, SettingFault};
+pub use absent::{Law, Module};
 pub use fault::Faults;
 #[cfg(feature = "interpreter")]
 pub use instance::{FUEL_CALL, HOOKS, MEMORY_MAX};
 #[cfg(feature = "interpreter")]
-pub use law::{Law, SettingFault};
+pub use law::Law;
 #[cfg(feature = "interpreter")]
 pub use layout::VERSION;
 #[cfg(feature = "interpreter")]
-pub use module::{Module, ModuleError};
+pub use module::Module;
+pub use refusal::{ModuleError, SettingFault};
 #[cfg(feature = "interpreter")]
 pub use tables::Setting;
 

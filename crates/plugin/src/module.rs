@@ -10,6 +10,7 @@ use crate::FILE_MAX;
 use crate::instance::{HOOKS, Instance, MEMORY, MEMORY_MAX, TABLE, engine, no_table};
 use crate::layout::{VERSION, at, read_u32};
 use crate::limits;
+use crate::refusal::ModuleError;
 use crate::tables::{self, Gauge, Setting};
 
 /// A checked module.
@@ -22,18 +23,6 @@ pub struct Module {
     settings: Vec<Setting>,
     gauges: Vec<Gauge>,
 }
-
-/// Why a file is no valid controller: the file's name, the reason and the remedy.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ModuleError(String);
-
-impl fmt::Display for ModuleError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for ModuleError {}
 
 impl Module {
     /// Checks the bytes of a file, which messages and reports call `name`.
