@@ -40,7 +40,7 @@ mod words;
 pub use evaluation::{evaluation_page, evaluation_page_beside};
 pub use field::field_page;
 pub use grid::sweep_page;
-pub use page::{FONT, STYLE, UPLOT, UPLOT_STYLE, page, page_beside};
+pub use page::{FONT, STYLE, THEME, UPLOT, UPLOT_STYLE, page, page_beside};
 pub use run::run_page;
 
 use crate::reproduce::Topology;

@@ -1,13 +1,5 @@
 // The curves of one side: a chart for each panel that has points, drawn by uPlot, as in the report.
 
-const probe = document.body.appendChild(document.createElement("span"));
-probe.hidden = true;
-// A colour of the style sheet as the canvas understands it: custom properties are not resolved where they are defined.
-const colour = (name) => {
-  probe.style.color = `var(--${name})`;
-  return getComputedStyle(probe).color;
-};
-
 const shownNumber = (value) => {
   if (value == null || !Number.isFinite(value)) return "–";
   const size = Math.abs(value);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Write as _;
 
-use anabranch_lab::html::{FONT, STYLE, UPLOT, UPLOT_STYLE};
+use anabranch_lab::html::{FONT, STYLE, THEME, UPLOT, UPLOT_STYLE};
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
@@ -22,6 +22,7 @@ const WORKER: &str = include_str!("../page/worker.js");
 
 /// The script's files, in an order in which each uses only what is before it.
 const SCRIPTS: [&str; 10] = [
+    THEME,
     include_str!("../page/model.js"),
     include_str!("../page/engine.js"),
     include_str!("../page/charts.js"),
@@ -29,7 +30,6 @@ const SCRIPTS: [&str; 10] = [
     include_str!("../page/export.js"),
     include_str!("../page/tours.js"),
     include_str!("../page/side.js"),
-    include_str!("../page/theme.js"),
     include_str!("../page/page.js"),
     "})();\n",
 ];

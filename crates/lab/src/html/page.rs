@@ -12,6 +12,8 @@ use super::{charts, overview, paper, words};
 pub const STYLE: &str = include_str!("assets/style.css");
 /// The typeface, as a style with its data.
 pub const FONT: &str = include_str!("assets/inter.css");
+/// The script of colours and themes, which `report.js` and the playground use.
+pub const THEME: &str = include_str!("assets/theme.js");
 const SCRIPT: &str = include_str!("assets/report.js");
 /// uPlot, which draws charts.
 pub const UPLOT: &str = include_str!("assets/uPlot.iife.min.js");
@@ -60,7 +62,7 @@ pub(super) fn document(title: &str, masthead: &Markup, contents: &Markup, body: 
                     main #content { (body) }
                 }
                 script { (PreEscaped(UPLOT)) }
-                script { (PreEscaped(SCRIPT)) }
+                script { (PreEscaped(THEME)) (PreEscaped(SCRIPT)) }
             }
         }
     };

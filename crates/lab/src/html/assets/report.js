@@ -1,17 +1,8 @@
-// The report's charts, its theme and its buttons. Without this script everything but the curves is there.
-"use strict";
+// The report's charts and its buttons. Without this script everything but the curves is there.
 
 (() => {
   const root = document.documentElement;
   const isPrinting = () => root.classList.contains("printing");
-
-  // A colour of the style sheet as the canvas understands it: custom properties are not resolved where they are defined.
-  const probe = document.body.appendChild(document.createElement("span"));
-  probe.hidden = true;
-  const colour = (name) => {
-    probe.style.color = `var(--${name})`;
-    return getComputedStyle(probe).color;
-  };
 
   // Numbers as tables show them: four digits, no exponents in between.
   const shown = (value) => {
@@ -265,31 +256,7 @@
 
   const redraw = () => charts.filter((chart) => chart.isDrawn).forEach((chart) => chart.draw());
 
-  // The theme follows the system until the button says otherwise.
-  const button = document.getElementById("theme");
-  const dark = matchMedia("(prefers-color-scheme: dark)");
-  const store = (theme) => {
-    try {
-      if (theme === undefined) return localStorage.getItem("anabranch-theme");
-      localStorage.setItem("anabranch-theme", theme);
-    } catch {
-      // A page from a disk may have no storage: then the choice lasts as long as the page.
-    }
-    return null;
-  };
-  const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : dark.matches);
-  const setTheme = (theme) => {
-    if (theme) root.dataset.theme = theme;
-    button.textContent = isDark() ? "Light" : "Dark";
-    redraw();
-  };
-  button.hidden = false;
-  button.addEventListener("click", () => {
-    setTheme(isDark() ? "light" : "dark");
-    store(root.dataset.theme);
-  });
-  dark.addEventListener("change", () => setTheme());
-  setTheme(store());
+  setUpTheme(redraw);
 
   // Paper is white, and as wide as a page.
   const PAPER = 660; // pixels: A4 less its margins
