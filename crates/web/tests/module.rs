@@ -105,6 +105,28 @@ fn a_run_tells_its_parts_and_its_measures() {
     }
 }
 
+/// A part has the points of its own time: the page puts them behind those that it has.
+#[test]
+fn parts_follow_each_other() {
+    let mut answers = Vec::new();
+    let request = scenarios::request("experiments/rrfast-2017/rerouting.toml", &["RRFast", "longer"]);
+    answer(&request.to_string(), &mut |answer| answers.push(answer.clone()));
+    let parts: Vec<&Value> = answers.iter().filter(|answer| answer["kind"] == "part").collect();
+    assert!(parts.len() >= 3, "{} parts of {} events", parts.len(), answers.last().unwrap()["events"]);
+    let curves = parts[0]["points"].as_array().unwrap().len();
+    for curve in 0..curves {
+        let mut from = 0.0;
+        for part in &parts {
+            let to = part["at"].as_f64().unwrap();
+            for time in part["points"][curve][0].as_array().unwrap().iter().map(|time| time.as_f64().unwrap()) {
+                // A bin of goodput that ended in this part may have begun before it; the whole run has 200 bins in 90 s.
+                assert!((from - 0.5..=to).contains(&time), "curve {curve}: {time} is not from {from} to {to}");
+            }
+            from = to;
+        }
+    }
+}
+
 #[test]
 fn scenarios_that_are_too_large_or_wrong_are_refused() {
     let refused = |text: &str| {

@@ -487,6 +487,72 @@ fn a_run_that_takes_too_much_is_ended() {
     assert_quiet(&browser);
 }
 
+/// A run that takes hours is ended by the button, and by the next run.
+#[test]
+fn a_long_run_is_ended_by_stop_and_by_the_next_one() {
+    let Some(mut browser) = Browser::start("stop") else { return };
+    open(&mut browser, "");
+    let first = hashes(&mut browser);
+    let text = "duration = '3600s'\n[[link]]\nid = 'l'\nfrom = 'a'\nto = 'b'\nrate = '1Gbit/s'\ndelay = '1ms'\n[[flow]]\nid = 'f'\nfrom = 'a'\nto = 'b'\n\
+                transport = 'anabranch'\nworkload = { kind = 'messages', bytes = '1GB', count = 1000000, every = '1us' }\n";
+    let begin = |browser: &mut Browser| {
+        browser.evaluate(&format!(
+            "document.getElementById('toml').value = {}, document.getElementById('run-toml').click(), 0",
+            json!(text)
+        ));
+        browser.wait("playground.sides[0].title === 'this text' && playground.sides[0].engine.isBusy && !document.getElementById('stop').hidden");
+    };
+    begin(&mut browser);
+    browser.evaluate("document.getElementById('stop').click(), 0");
+    browser.wait("document.getElementById('told').textContent === 'stopped' && document.getElementById('stop').hidden");
+    assert_eq!(
+        browser.evaluate("playground.sides.map(({ engine }) => [engine.worker, engine.isBusy])"),
+        json!([[null, false]])
+    );
+    begin(&mut browser);
+    browser.evaluate("playground.sides[0].answer = null, document.getElementById('to-sliders').click(), 0");
+    wait_for_run(&mut browser);
+    assert_eq!(hashes(&mut browser), first);
+    assert_eq!(browser.evaluate("document.getElementById('error').hidden"), true);
+    assert_quiet(&browser);
+}
+
+/// Data go from the sender, on the left, to the receiver, and acknowledgements back.
+#[test]
+fn packets_move_to_their_receivers() {
+    let Some(mut browser) = Browser::start("ways") else { return };
+    open(&mut browser, "");
+    // How far a packet of each kind on the bottleneck goes while it is on the wire, in the units of the picture.
+    let way = |reverse: &str| {
+        format!(
+            "(async () => {{ const side = playground.sides[0]; await side.watch(6, 6.5); const {{ picture }} = side; \
+             const link = picture.links.indexOf('path{reverse}'); const hop = picture.hops.find((one) => one[0] === link && one[5] > one[4] && !one[6]); picture.load([hop]); \
+             const at = (part) => {{ picture.draw(hop[4] + part * (hop[5] - hop[4])); return Number(document.querySelector('circle.packet').getAttribute('cx')); }}; \
+             const moved = at(0.9) - at(0.1); side.loaded = null; return moved; }})()"
+        )
+    };
+    // Columns are 146 apart.
+    let data = browser.evaluate(&way("")).as_f64().unwrap();
+    let answers = browser.evaluate(&way(".reverse")).as_f64().unwrap();
+    assert!((100.0..146.0).contains(&data) && (-146.0..-100.0).contains(&answers), "{data}, {answers}");
+    assert_quiet(&browser);
+}
+
+/// A curve of steps has a value at every time of its panel from its first point on: what it was last.
+#[test]
+fn steps_hold_until_the_next() {
+    let Some(mut browser) = Browser::start("steps") else { return };
+    open(&mut browser, "flows=2&rival=cubic");
+    let curves = browser.evaluate(
+        "(() => { const { plot, points } = playground.sides[0].charts.panels.find(({ title }) => title === 'Window'); const [times, ...columns] = plot.data; \
+         return columns.map((column, index) => [column.slice(times.indexOf(points[index][0][0])).filter((value) => value == null).length, \
+         points[index][0].filter((time, point) => points[index][0][point + 1] !== time && column[times.indexOf(time)] !== points[index][1][point]).length, \
+         new Set(column).size > new Set(points[index][1]).size + 1]); })()",
+    );
+    assert_eq!(curves, json!([[0, 0, false], [0, 0, false], [0, 0, false]]));
+    assert_quiet(&browser);
+}
+
 /// Every step of every tour runs to its end, and shows what it cites.
 #[test]
 fn tours_run_to_their_ends() {
