@@ -508,7 +508,7 @@ const begin = async () => {
   setUpTheme(() => sides.forEach(({ charts }) => charts.redraw()));
   const read = () => readAddress().catch(async (error) => {
     await run();
-    fail(`This address is not of the playground: ${error.message}`);
+    fail(`This address is not of the playground, so the sliders are shown: ${error.message.replace(/\.$/, "")}. Copy the whole link again, or choose a scenario.`);
   });
   addEventListener("hashchange", read);
   await read();

@@ -361,7 +361,9 @@ fn a_hostile_address_does_no_harm() {
     for (address, said) in [
         ("a=%5B%22%3Cimg+src%3Dx+onerror%3Dalert(1)%3E%22%2C%7B%7D%5D", "there is no law <img"),
         ("file=../../etc/passwd", "there is no file"),
-        ("toml=%21%21", "not of the playground"),
+        ("toml=%21%21", "Copy the whole link again"),
+        ("a=%7B", "Copy the whole link again"),
+        ("file=eval%2Falone.toml&variant=%5B", "Copy the whole link again"),
     ] {
         go(&mut browser, address);
         browser.wait(&format!("{error}.includes({})", json!(said)));
@@ -659,7 +661,7 @@ fn axe_finds_no_violation() {
     let Some(mut browser) = Browser::start("axe") else { return };
     for scheme in ["light", "dark"] {
         browser.prefer(scheme);
-        for address in ["", "tour=0.1", "b=%5B%22cubic%22%2C%7B%7D%5D"] {
+        for address in ["", "tour=0.1", "b=%5B%22cubic%22%2C%7B%7D%5D", "file=eval/alone.toml", "file=none"] {
             open(&mut browser, address);
             browser.evaluate(&format!("{axe}; 0"));
             let found = browser.evaluate("axe.run().then(({ violations }) => violations.map(({ id, nodes }) => [id, nodes.map(({ html, failureSummary }) => [html, failureSummary])]))");
