@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use anabranch::Config;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::support::{Pair, soon};
+use crate::support::{Pair, client, server, soon};
 
 /// The response to these bytes.
 async fn answer(to: SocketAddr, request: &[u8]) -> String {
@@ -147,4 +148,20 @@ async fn the_server_ends_with_its_endpoint() {
         }
     })
     .await;
+}
+
+/// Connections in three shards are counted together, and are listed in the order in which they were opened.
+#[tokio::test]
+async fn metrics_are_those_of_all_shards() {
+    let (server, client) = (server(Config { shards: Some(3), ..Config::default() }), client(Config::default()));
+    let (ticket, mut open) = (server.ticket(), vec![]);
+    for _ in 0..4 {
+        open.push((soon(client.connect(&ticket)).await.unwrap(), soon(server.accept()).await.unwrap()));
+    }
+    let text = server.metrics_text();
+    let samples = samples(&text);
+    assert_eq!(samples["anabranch_connections"], "4");
+    let infos = text.lines().filter(|line| line.starts_with("anabranch_connection_info{"));
+    let places: Vec<_> = infos.map(|line| line.split('"').nth(1).unwrap().to_owned()).collect();
+    assert_eq!(places, ["0", "1", "2", "3"]);
 }

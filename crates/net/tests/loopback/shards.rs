@@ -200,3 +200,16 @@ async fn endpoint_is_idle_when_all_its_shards_are() {
     }
     tokio::time::timeout(Duration::from_secs(1), server.wait_idle()).await.unwrap();
 }
+
+/// Nothing but the new socket itself tells the drivers of an idle endpoint to read it.
+#[tokio::test]
+async fn new_socket_of_an_idle_endpoint_is_read() {
+    for shards in [1, 3] {
+        let (server, client) = (server(sharded(shards)), client(sharded(1)));
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        let second = server.add_address("127.0.0.9:0".parse().unwrap()).unwrap();
+        let ticket = Ticket::new(server.public_key(), vec![second]).unwrap();
+        let (there, here) = soon(async { tokio::join!(client.connect(&ticket), server.accept()) }).await;
+        soon(transfer(1, &there.unwrap(), &here.unwrap())).await;
+    }
+}
