@@ -202,3 +202,28 @@ fn idle_connection_gives_way_to_one_of_another_shard() {
     assert_eq!((told, shards[0].len(), shards[1].len()), (Some(Event::Closed(CloseReason::GaveWay)), 0, 1));
     assert_ne!(shards[0].poll_timeout(), Time::ZERO, "it was done");
 }
+
+/// The indices of a shard end where those of the next begin, however many connections may be open.
+#[test]
+fn shard_gives_no_number_of_another() {
+    let many = EndpointConfig { connections_max: usize::MAX, ..config(Some(server())) };
+    let shards = divided(0, 3, many.clone());
+    assert!(shards.iter().all(|shard| shard.numbers_max == 1 << 18));
+    assert_eq!([0, 1, 2].map(|place| shards[place].mask >> 18), [0, 1, 2]);
+    assert_eq!(divided(0, 1, many)[0].numbers_max, 1 << 24);
+}
+
+/// An endpoint that lets nobody in any more says so in its answer, and keeps nothing. The connections that it has go on.
+#[test]
+fn endpoint_that_refuses_all_answers_initiations() {
+    let (mut room, client, server) = super::Room::pair();
+    room.ends[0].endpoint.refuse_all();
+    let refused = room.call(1, 0, 2);
+    room.run_for(ms(100));
+    let closed = EndpointEvent { connection: refused, event: Event::Closed(CloseReason::Refused) };
+    assert!(room.ends[1].events.contains(&closed), "{:?}", room.ends[1].events);
+    assert_eq!((room.ends[0].endpoint.len(), room.ends[0].events.len(), room.refusals.len()), (1, 1, 0));
+    let sid = room.write(1, client, 10);
+    room.run_for(ms(100));
+    assert_eq!(room.read(0, server, sid), (10, true));
+}
