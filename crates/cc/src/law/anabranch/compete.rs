@@ -50,7 +50,8 @@ impl Compete {
         core.window = window.max(2.0);
         let cubic = Cubic { window_max: window, threshold: window, epoch: None };
         let now = core.model.now;
-        Self { cubic, ours: 0, full: 0.0, reduced_at: now, lost_at: now, drains_after_loss: false }
+        let full = core.model.queue_most().max(0.0);
+        Self { cubic, ours: 0, full, reduced_at: now, lost_at: now, drains_after_loss: false }
     }
 
     /// Goes on after a drain, during which the curve of CUBIC stood still.
@@ -96,7 +97,10 @@ impl Compete {
     /// A loss at a window of `window`; whether it reduces the window.
     pub(super) fn on_loss(&mut self, core: &mut Core, window: f64) -> bool {
         let delay = core.model.queue_most();
-        if core.model.is_base_shown && delay < (0.3 * self.full).max(core.model.tolerance) {
+        let tolerance = core.model.tolerance;
+        // Where a drain has not shown the base, RTTs above it at earlier losses show that it is none of a full buffer.
+        let is_base_known = core.model.is_base_shown || self.full > 2.0 * tolerance;
+        if is_base_known && delay < (0.3 * self.full).max(tolerance) {
             // Without a queue: a random one.
             return false;
         }
