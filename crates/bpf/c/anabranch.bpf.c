@@ -227,7 +227,7 @@ void cwnd_event(u64 *ctx)
 	idle = (u32)bpf_jiffies64() - tp->lsndtime;
 	if (!k || idle <= tp->inet_conn.icsk_rto)
 		return;
-	ab_on_restart(&k->law, (const struct ab_settings *)&settings, AB_IDLE);
+	ab_on_restart(&k->law, (const struct ab_settings *)&settings, now_of(tp), AB_IDLE);
 	set_window(tp, &k->law);
 	set_pace(tp, &k->law);
 }

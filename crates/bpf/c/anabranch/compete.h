@@ -122,6 +122,7 @@ AB_INLINE void ab_curve_time_out(struct ab_curve *c, ab_segments window)
 AB_INLINE void ab_compete_enter(struct ab_core *c, struct ab_compete *r, ab_segments window)
 {
 	AB_CLEAR(*r);
+	r->full = ab_most(ab_queue_most(&c->model), 0);
 	r->cubic.window_max = window;
 	r->cubic.threshold = window;
 	r->reduced_at = c->model.now;
@@ -186,8 +187,11 @@ AB_INLINE int ab_compete_on_loss(struct ab_core *c, const struct ab_settings *p,
 	struct ab_model *m = &c->model;
 	ab_span delay = ab_queue_most(m);
 
+	/* Where a drain has not shown the base, RTTs above it at earlier losses show that it is none of a full buffer. */
+	int is_base_known = m->is_base_shown || r->full > 2 * m->tolerance;
+
 	/* Without a queue: a random one. */
-	if (m->is_base_shown && delay < ab_most(ab_stimes(r->full, AB_PART(0.3)), m->tolerance))
+	if (is_base_known && delay < ab_most(ab_stimes(r->full, AB_PART(0.3)), m->tolerance))
 		return 0;
 	r->full = ab_most(delay, ab_stimes(r->full, AB_PART(0.8)));
 	ab_curve_lose(&r->cubic, window);

@@ -18,6 +18,9 @@
 
 #include "mode.h"
 
+/* After so long without an ACK the path is unknown: five minutes, as in RFC 7661 sec. 4.4.3. */
+#define AB_KNOWN AB_SECONDS(300.0)
+
 AB_INLINE void ab_init(struct ab_state *s, const struct ab_settings *p)
 {
 	AB_CLEAR(*s);
@@ -70,13 +73,20 @@ AB_INLINE void ab_on_undo(struct ab_state *s)
 	s->core.window = ab_max(s->core.window, s->before_loss);
 }
 
-AB_INLINE void ab_on_restart(struct ab_state *s, const struct ab_settings *p,
+AB_INLINE void ab_on_restart(struct ab_state *s, const struct ab_settings *p, u64 now,
 			     enum ab_restart restart)
 {
+	struct ab_model *m = &s->core.model;
+	ab_segments carried = 0;
+
 	if (restart == AB_PATH_CHANGED)
 		ab_init(s, p);
-	else if (restart == AB_IDLE)
-		s->core.window = ab_min(s->core.window, p->initial_window);
+	if (restart != AB_IDLE)
+		return;
+	/* What the path has carried without a queue; its sender is paced. */
+	if (m->mean > 0 && (ab_time)now + AB_EPOCH - m->now < AB_KNOWN)
+		carried = ab_window_most(m);
+	s->core.window = ab_min(s->core.window, ab_max(carried, p->initial_window));
 }
 
 /* Tells the law of an event, for tests. */
@@ -95,9 +105,9 @@ AB_INLINE void ab_handle(struct ab_state *s, const struct ab_settings *p,
 	} else if (kind == AB_EVENT_UNDO) {
 		ab_on_undo(s);
 	} else if (kind == AB_EVENT_IDLE) {
-		ab_on_restart(s, p, AB_IDLE);
+		ab_on_restart(s, p, event->now, AB_IDLE);
 	} else if (kind == AB_EVENT_PATH_CHANGED) {
-		ab_on_restart(s, p, AB_PATH_CHANGED);
+		ab_on_restart(s, p, event->now, AB_PATH_CHANGED);
 	}
 }
 

@@ -192,9 +192,15 @@ impl Controller for Anabranch {
         self.core.window = self.core.window.max(self.before_loss);
     }
 
-    fn on_restart(&mut self, _: &PathView, restart: Restart) {
+    fn on_restart(&mut self, path: &PathView, restart: Restart) {
         match restart {
-            Restart::Idle => self.core.window = self.core.window.min(self.core.settings.initial_window),
+            Restart::Idle => {
+                let core = &mut self.core;
+                // What the path has carried without a queue; its sender is paced.
+                let is_known = core.model.mean > 0.0 && model::seconds(path.now) - core.model.now < KNOWN_S;
+                let carried = if is_known { core.model.window_most() } else { 0.0 };
+                core.window = core.window.min(carried.max(core.settings.initial_window));
+            }
             Restart::PathChanged => *self = Self::new(self.core.settings),
             Restart::Established | Restart::AfterTimeout => {}
         }
@@ -235,6 +241,9 @@ impl Controller for Anabranch {
 
 /// A rival is confirmed so much later, or ten round trips: the queue has returned by then.
 const CONFIRM_S: f64 = 1.25;
+
+/// After so long without an ACK the path is unknown: five minutes, as in RFC 7661 sec. 4.4.3.
+const KNOWN_S: f64 = 300.0;
 
 #[cfg(test)]
 mod tests;

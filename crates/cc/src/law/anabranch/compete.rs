@@ -169,3 +169,27 @@ const AFTER_LOSS: f64 = 0.65;
 /// RFC 9438: the constants of the curve and of the reduction.
 const C: f64 = 0.4;
 const BETA: f64 = 0.7;
+
+#[cfg(test)]
+mod tests {
+    use super::super::AnabranchSettings;
+    use super::super::clock::DrainClock;
+    use super::super::model::Model;
+    use super::*;
+
+    /// A path of 50 ms, which no drain has shown. Where a queue of 20 ms was there when the competition began, a loss behind less than 6 ms is random. Where none was,
+    /// the 50 ms may be those of a full buffer, and each loss counts.
+    #[test]
+    fn loss_without_the_queue_of_before_is_random() {
+        for (full, delay, reduces) in
+            [(0.02, 0.001, false), (0.02, 0.005, false), (0.02, 0.007, true), (0.0, 0.0, true)]
+        {
+            let settings = AnabranchSettings::DEFAULT;
+            let mut core = Core { settings, window: 20.0, model: Model::new(&settings), clock: DrainClock::new(5.0) };
+            (core.model.base, core.model.peak, core.model.tolerance) = (0.05, 0.05 + full, 0.002);
+            let mut compete = Compete::enter(&mut core, 20.0);
+            core.model.peak = 0.05 + delay;
+            assert_eq!(compete.on_loss(&mut core, 20.0), reduces, "{full} {delay}");
+        }
+    }
+}

@@ -1,3 +1,5 @@
+use anabranch_units::Span;
+
 use crate::controller::{Cause, Restart};
 use crate::testing::bottleneck::Bottleneck;
 use crate::testing::{Flow, assert_near};
@@ -184,6 +186,19 @@ fn spurious_loss_gives_the_window_back() {
     flow.loss(crate::controller::Signal::Timeout, Cause::Unknown);
     flow.undo();
     assert_near(flow.window(), window, 1e-12);
+}
+
+/// After idle time a flow goes on with what the path has carried: 10 segments, doubled four times. After five minutes it begins with the initial
+/// window.
+#[test]
+fn window_is_kept_for_five_minutes() {
+    for (idle, window) in [(2, 160.0), (299, 160.0), (301, 10.0)] {
+        let mut flow = Flow::new("anabranch", &[]);
+        flow.rounds(4);
+        flow.now += Span::from_secs(idle);
+        flow.restart(Restart::Idle);
+        assert_near(flow.window(), window, 0.02);
+    }
 }
 
 #[test]
