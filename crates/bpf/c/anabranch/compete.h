@@ -21,6 +21,8 @@
 #define AB_C 0.4
 #define AB_BETA 0.7
 #define AB_ALPHA_FRIENDLY AB_PART(3.0 * (1.0 - AB_BETA) / (1.0 + AB_BETA))
+/* Losses of the last window or 150 segments that are too many to be random. */
+#define AB_COMPETE_LOSSES AB_PART(0.05)
 #define AB_CURVE_SPAN AB_SPAN(256.0)
 
 /* CUBIC's variables. */
@@ -40,6 +42,7 @@ struct ab_compete {
 	ab_time lost_at;
 	u32 ours;			/* drains in a row that found the queue to be ours */
 	u32 drains_after_loss;
+	u32 has_varied;			/* there was a queue at a loss: the least RTT is none of a full buffer */
 };
 
 /*
@@ -187,13 +190,12 @@ AB_INLINE int ab_compete_on_loss(struct ab_core *c, const struct ab_settings *p,
 	struct ab_model *m = &c->model;
 	ab_span delay = ab_queue_most(m);
 
-	/* Where a drain has not shown the base, RTTs above it at earlier losses show that it is none of a full buffer. */
-	int is_base_known = m->is_base_shown || r->full > 2 * m->tolerance;
-
-	/* Without a queue: a random one. */
-	if (is_base_known && delay < ab_most(ab_stimes(r->full, AB_PART(0.3)), m->tolerance))
-		return 0;
-	r->full = ab_most(delay, ab_stimes(r->full, AB_PART(0.8)));
+	r->has_varied |= r->full > 2 * m->tolerance;
+	if (!(m->is_base_shown || r->has_varied) ||
+	    delay >= ab_most(ab_stimes(r->full, AB_PART(0.3)), m->tolerance))
+		r->full = ab_most(delay, ab_stimes(r->full, AB_PART(0.8)));
+	else if (!ab_loses_more_long(m, AB_COMPETE_LOSSES))
+		return 0; /* Without a queue: a random one. */
 	ab_curve_lose(&r->cubic, window);
 	c->window = r->cubic.threshold;
 	r->reduced_at = m->now;

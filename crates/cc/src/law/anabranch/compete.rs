@@ -19,6 +19,8 @@ pub(super) struct Compete {
     pub(super) ours: u32,
     /// The queueing delay at losses: that of a full buffer.
     full: f64,
+    /// There was a queue at a loss: what was the least RTT then is none of a full buffer.
+    has_varied: bool,
     /// When the window was last reduced, and by a loss.
     reduced_at: f64,
     lost_at: f64,
@@ -51,7 +53,7 @@ impl Compete {
         let cubic = Cubic { window_max: window, threshold: window, epoch: None };
         let now = core.model.now;
         let full = core.model.queue_most().max(0.0);
-        Self { cubic, ours: 0, full, reduced_at: now, lost_at: now, drains_after_loss: false }
+        Self { cubic, ours: 0, full, has_varied: false, reduced_at: now, lost_at: now, drains_after_loss: false }
     }
 
     /// Goes on after a drain, during which the curve of CUBIC stood still.
@@ -98,13 +100,13 @@ impl Compete {
     pub(super) fn on_loss(&mut self, core: &mut Core, window: f64) -> bool {
         let delay = core.model.queue_most();
         let tolerance = core.model.tolerance;
-        // Where a drain has not shown the base, RTTs above it at earlier losses show that it is none of a full buffer.
-        let is_base_known = core.model.is_base_shown || self.full > 2.0 * tolerance;
-        if is_base_known && delay < (0.3 * self.full).max(tolerance) {
+        self.has_varied |= self.full > 2.0 * tolerance;
+        if !(core.model.is_base_shown || self.has_varied) || delay >= (0.3 * self.full).max(tolerance) {
+            self.full = delay.max(0.8 * self.full);
+        } else if core.model.loss_share_long() <= LOSSES_MOST {
             // Without a queue: a random one.
             return false;
         }
-        self.full = delay.max(0.8 * self.full);
         self.cubic.lose(window);
         core.window = self.cubic.threshold;
         self.reduced_at = core.model.now;
@@ -158,6 +160,9 @@ impl Cubic {
         self.epoch = None;
     }
 }
+
+/// Losses of the last window or 150 segments that are too many to be random: a rival suffers from them, so they are fewer than in Cruise.
+const LOSSES_MOST: f64 = 0.05;
 
 /// A loss of all flows leaves 0.7 of a queue and a path: a drain after it is worth while behind a buffer of 0.6 products or more, if a fifth of one stands.
 const DRAINS_FROM: f64 = 1.6;
