@@ -21,7 +21,7 @@ struct Running {
 
 impl Running {
     fn start(folder: &Path, args: &[&str]) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_anabranch"));
+        let mut command = program();
         // Its socket for `watch` is in the folder of the test.
         command.args(args).arg("--json").current_dir(folder).env("XDG_RUNTIME_DIR", folder);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -52,6 +52,17 @@ impl Running {
         let id = self.child.id().to_string();
         assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
     }
+}
+
+/// The command, for which SIGHUP has its usual effect, also if these tests run under `nohup`, which children inherit.
+fn program() -> Command {
+    let program = env!("CARGO_BIN_EXE_anabranch");
+    if cfg!(target_os = "linux") {
+        let mut command = Command::new("env");
+        command.args(["--default-signal=HUP", program]);
+        return command;
+    }
+    Command::new(program)
 }
 
 impl Drop for Running {

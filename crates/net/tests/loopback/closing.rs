@@ -164,3 +164,19 @@ async fn killed_peer_is_noticed_by_its_closed_port() {
         }
     }
 }
+
+/// As above, but the server has never seen the client's last message of the handshake: nothing was acknowledged.
+#[tokio::test]
+async fn peer_killed_in_the_handshake_is_noticed_by_its_closed_port() {
+    let config = || Config { keep_alive: Some(Duration::from_secs(1)), ..Config::default() };
+    let (server, client) = (server(config()), client(config()));
+    let relay = Relay::new("127.0.0.1", server.local_address()).await;
+    let ticket = Ticket::new(server.public_key(), vec![relay.address]).unwrap();
+    relay.forward_up(1);
+    let there = soon(client.connect(&ticket)).await.unwrap();
+    relay.close();
+    let began = Instant::now();
+    let lost = tokio::time::timeout(Duration::from_secs(30), there.closed()).await;
+    assert_eq!(lost, Ok(Err(Lost::PortClosed)), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+}

@@ -17,6 +17,8 @@ pub(crate) struct Relay {
 #[derive(Default)]
 struct Orders {
     is_cut: AtomicBool,
+    /// How many datagrams of the client reach the server; 0 is all.
+    up_most: AtomicU32,
     /// How often the client's address has changed.
     rebindings: AtomicU32,
 }
@@ -36,6 +38,11 @@ impl Relay {
         self.orders.is_cut.store(true, Ordering::Relaxed);
     }
 
+    /// Drops what comes from the client after so many datagrams of it.
+    pub(crate) fn forward_up(&self, count: u32) {
+        self.orders.up_most.store(count, Ordering::Relaxed);
+    }
+
     /// Closes the port, as if the program behind it was killed.
     pub(crate) fn close(&self) {
         self.task.abort();
@@ -49,7 +56,7 @@ impl Relay {
 
 async fn run(ip: String, inside: UdpSocket, to: SocketAddr, orders: Arc<Orders>) {
     let mut outside = UdpSocket::bind((ip.as_str(), 0)).await.unwrap();
-    let (mut client, mut rebindings) = (None, 0);
+    let (mut client, mut rebindings, mut ups) = (None, 0, 0);
     let (mut up, mut down) = (vec![0; 65_536], vec![0; 65_536]);
     loop {
         let (len, is_up) = tokio::select! {
@@ -65,6 +72,11 @@ async fn run(ip: String, inside: UdpSocket, to: SocketAddr, orders: Arc<Orders>)
             outside = UdpSocket::bind((ip.as_str(), 0)).await.unwrap();
         }
         if orders.is_cut.load(Ordering::Relaxed) {
+            continue;
+        }
+        ups += u32::from(is_up);
+        let up_most = orders.up_most.load(Ordering::Relaxed);
+        if is_up && up_most > 0 && ups > up_most {
             continue;
         }
         // If the socket is full, the datagram is lost, as in a network.
