@@ -1,21 +1,24 @@
 //! The simulator's world, with the bytes of real packets. It has no clock: time is an argument.
 //!
 //! A packet in the world carries the number of the slot that stores its bytes. When the packet arrives at a host or is lost, the
-//! number comes back and the slot is freed.
+//! number comes back and the slot is freed. Its ECN codepoint is read where it enters, and written where it leaves.
 //!
 //! A packet to an address of a host travels over the link of that address's interface. Only a host's first address is the address
 //! of its node: a packet to it that is sent from the interface of the initial route follows the scenario's route changes.
 
+use std::collections::BTreeMap;
+
 use anabranch_sim::{
-    Address, Arrival, Body, Builder, Happening, Host, HostId, LinkId, NodeId, Observed, Observer, PacketEvent, Port,
-    Raw, Topology, Transmit, World,
+    Address, Arrival, Body, Builder, DropReason, EcnCodepoint, Happening, Host, HostId, LinkId, NodeId, Observed,
+    Observer, PacketEvent, Port, Raw, Topology, Transmit, World,
 };
 use anabranch_units::SimTime;
 
 use crate::address::Interface;
 use crate::network::{Attachment, Refusal, attachments, is_connected};
-use crate::packet::destination;
+use crate::packet::{self, destination};
 use crate::status::LinkStatus;
+use crate::too_big::too_big;
 
 /// A network that carries real packets.
 pub struct Emulation {
@@ -27,12 +30,21 @@ pub struct Emulation {
     ends: Vec<Option<Interface>>,
     losses: Observed<Losses>,
     bytes: Store,
+    /// Whether routers say nothing of packets that are longer than a link's MTU.
+    is_silent: bool,
+    /// Messages of routers to hosts, by the time when they arrive.
+    messages: BTreeMap<(SimTime, u64), (Interface, Vec<u8>)>,
+    /// The number of the next message.
+    told: u64,
     strays: u64,
     overflowed: u64,
     /// Buffers that are empty between calls. They are kept to avoid allocations.
     arrived: Vec<Arrived>,
-    lost: Vec<u64>,
+    lost: Vec<Lost>,
 }
+
+/// The limit on messages of routers that are on their way; a router limits them, too.
+const MESSAGES_MAX: usize = 1000;
 
 /// The limit on packets in flight. With packets of the usual size these are 1.5 GB, and half a minute at 400 Mbit/s. Only an
 /// unlimited queue can reach it.
@@ -47,6 +59,8 @@ struct WireNames {
     id: String,
     from: String,
     to: String,
+    /// Its MTU from each time on.
+    mtus: Vec<(SimTime, u32)>,
 }
 
 /// A host of the world.
@@ -55,6 +69,8 @@ struct End {
     gateway: HostId,
     /// For each interface, the link on which it sends.
     outs: Vec<LinkId>,
+    /// For each interface, the index of the link on which it receives.
+    backs: Vec<usize>,
     /// For each interface, its address.
     addresses: Vec<Address>,
     /// For each host, the port for packets to it and, for each of its interfaces, the nearest local interface. `None` if there is
@@ -76,16 +92,25 @@ struct Arrived {
     at: SimTime,
     link: LinkId,
     place: u64,
+    ecn: Option<EcnCodepoint>,
 }
 
 /// Stores the slots of lost packets until they are taken.
 #[derive(Default)]
-struct Losses(Vec<u64>);
+struct Losses(Vec<Lost>);
+
+struct Lost {
+    place: u64,
+    sent_at: SimTime,
+    at: SimTime,
+    /// The link for which it was too long.
+    narrow: Option<LinkId>,
+}
 
 impl Host for Gateway {
     fn handle(&mut self, now: SimTime, arrival: Arrival<'_>) {
         let Body::Raw(Raw { seq, .. }) = *arrival.body else { unreachable!("only an emulation sends here") };
-        self.0.push(Arrived { at: now, link: arrival.link, place: seq });
+        self.0.push(Arrived { at: now, link: arrival.link, place: seq, ecn: arrival.ecn });
     }
 
     fn handle_timeout(&mut self, _now: SimTime) {}
@@ -102,7 +127,8 @@ impl Host for Gateway {
 impl Observer for Losses {
     fn on_packet(&mut self, event: &PacketEvent<'_>) {
         if let (Happening::Dropped(_) | Happening::Discarded, Body::Raw(raw)) = (event.happening, event.body) {
-            self.0.push(raw.seq);
+            let narrow = (event.happening == Happening::Dropped(DropReason::TooLong)).then_some(event.link);
+            self.0.push(Lost { place: raw.seq, sent_at: raw.sent_at, at: event.time, narrow });
         }
     }
 }
@@ -156,7 +182,8 @@ impl Emulation {
                 });
             }
             let outs = interfaces.iter().map(|interface| links[interface.out]).collect();
-            hosts.push(End { node: nodes[node], gateway, outs, addresses, peers: vec![] });
+            let backs = interfaces.iter().map(|interface| interface.back).collect();
+            hosts.push(End { node: nodes[node], gateway, outs, backs, addresses, peers: vec![] });
         }
         let ports = ports(network, &hosts, &mut builder)?;
         builder.changes((&nodes, &links), &network.routes, &network.wires)?;
@@ -176,6 +203,7 @@ impl Emulation {
             id: wire.id.clone(),
             from: network.nodes[wire.from].clone(),
             to: network.nodes[wire.to].clone(),
+            mtus: wire.spec.mtu.map(|mtu| (SimTime::ZERO, mtu)).into_iter().chain(wire.mtu_changes.clone()).collect(),
         });
         Ok(Self {
             names: names.collect(),
@@ -185,11 +213,20 @@ impl Emulation {
             hosts,
             losses,
             bytes: Store::default(),
+            is_silent: false,
+            messages: BTreeMap::new(),
+            told: 0,
             strays: 0,
             overflowed: 0,
             arrived: vec![],
             lost: vec![],
         })
+    }
+
+    /// The same network, whose routers say nothing of packets that are longer than a link's MTU.
+    #[must_use]
+    pub fn silent(self, is_silent: bool) -> Self {
+        Self { is_silent, ..self }
     }
 
     /// The interface with which a host reaches another host's interface, if it can reach it.
@@ -199,7 +236,8 @@ impl Emulation {
 
     /// The time of the next event; [`SimTime::NEVER`] if there is none.
     pub fn next_at(&self) -> SimTime {
-        self.world.next_at()
+        let message = self.messages.first_key_value().map_or(SimTime::NEVER, |(&(at, _), _)| at);
+        self.world.next_at().min(message)
     }
 
     /// A host sends a packet from one of its interfaces. Time must not decrease: `now` is at least the latest time so far.
@@ -230,11 +268,19 @@ impl Emulation {
         for host in &self.hosts {
             let gateway: &mut Gateway = self.world.host_mut(host.gateway).expect("it was put there");
             std::mem::swap(&mut gateway.0, &mut self.arrived);
-            for Arrived { at, link, place } in self.arrived.drain(..) {
+            for Arrived { at, link, place, ecn } in self.arrived.drain(..) {
                 let to = self.ends[link.index()].expect("a host is reached by the links of its interfaces");
-                take(to, link.index(), at, &self.bytes.places[place as usize]);
+                let packet = &mut self.bytes.places[place as usize];
+                if packet::ecn(packet) != ecn {
+                    packet::set_ecn(packet, ecn);
+                }
+                take(to, link.index(), at, packet);
                 self.bytes.release(place);
             }
+        }
+        while let Some(entry) = self.messages.first_entry().filter(|entry| entry.key().0 <= now) {
+            let ((at, _), (to, message)) = entry.remove_entry();
+            take(to, self.hosts[to.host].backs[to.number], at, &message);
         }
     }
 
@@ -250,6 +296,7 @@ impl Emulation {
                 sent_bytes: report.counts.offered_bytes,
                 lost_packets: report.counts.errors,
                 dropped_packets: report.counts.drops,
+                marked_packets: report.counts.marks,
                 delivered_packets: report.delivered,
                 delivered_bytes: report.delivered_bytes,
                 waiting_packets: report.waiting,
@@ -286,13 +333,35 @@ impl Emulation {
         let address = self.hosts[to.host].addresses[to.number];
         let size = u32::try_from(packet.len()).ok()?;
         let body = Body::Raw(Raw::default());
-        // An ECN mark in the world would have to be copied into the bytes, so packets are not ECN-capable.
-        Some(Transmit { port: *port, size, body, ecn: None, via, to: Some(address) })
+        Some(Transmit { port: *port, size, body, ecn: packet::ecn(packet), via, to: Some(address) })
     }
 
     fn forget_losses(&mut self) {
         std::mem::swap(&mut self.losses.borrow().0, &mut self.lost);
-        self.lost.drain(..).for_each(|place| self.bytes.release(place));
+        let mut lost = std::mem::take(&mut self.lost);
+        for loss in lost.drain(..) {
+            if let Some(link) = loss.narrow.filter(|_| !self.is_silent) {
+                self.answer(&loss, link);
+            }
+            self.bytes.release(loss.place);
+        }
+        self.lost = lost;
+    }
+
+    /// A router answers a packet that is too long for its next link. The answer takes as long as the packet took to that router.
+    fn answer(&mut self, loss: &Lost, link: LinkId) {
+        let packet = &self.bytes.places[loss.place as usize];
+        let mtu = self.names[link.index()].mtus.iter().rfind(|(from, _)| *from <= loss.at).map(|&(_, mtu)| mtu);
+        let to = packet::source(packet).and_then(Interface::of);
+        let to = to.filter(|to| self.hosts.get(to.host).is_some_and(|host| to.number < host.outs.len()));
+        let (Some(mtu), Some(to)) = (mtu, to) else { return };
+        if self.messages.len() < MESSAGES_MAX
+            && let Some(message) = too_big(packet, link.index(), mtu)
+        {
+            let arrives = loss.at.saturating_add(loss.at.since(loss.sent_at));
+            self.messages.insert((arrives, self.told), (to, message));
+            self.told += 1;
+        }
     }
 }
 

@@ -26,6 +26,7 @@ mod network;
 mod packet;
 mod plan;
 mod status;
+mod too_big;
 
 pub use address::Interface;
 pub use emulation::{Emulation, Stray};

@@ -59,11 +59,13 @@ pub struct Settings {
     pub congestion_control: String,
     /// Whether packets that arrive at the same time are joined, as network cards with receive offload (GRO) do.
     pub offload: bool,
+    /// Whether routers say nothing of packets that are longer than a link's MTU, instead of answering by ICMP.
+    pub black_holes: bool,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { mtu: 1500, congestion_control: "reno".to_owned(), offload: false }
+        Self { mtu: 1500, congestion_control: "reno".to_owned(), offload: false, black_holes: false }
     }
 }
 

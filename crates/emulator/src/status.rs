@@ -40,6 +40,8 @@ pub struct LinkStatus {
     pub lost_packets: u64,
     /// Packets dropped by the queue.
     pub dropped_packets: u64,
+    /// Packets marked by the queue (ECN congestion experienced).
+    pub marked_packets: u64,
     /// Packets that left the link.
     pub delivered_packets: u64,
     /// The bytes of those packets.

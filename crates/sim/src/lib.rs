@@ -97,6 +97,8 @@ mod turn;
 mod workload;
 mod world;
 
+pub use anabranch_proto::EcnCodepoint;
+
 pub use account::{
     Account, FirstArrivals, HostReport, HostSeries, Points, Portion, Portions, ReceivedReport, SenderPath, SentReport,
     WindowLimit,

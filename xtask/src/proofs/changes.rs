@@ -27,7 +27,7 @@ const SECONDS: u32 = 20;
 /// The MTU of the link falls from 1500 bytes to `mtu`, without an ICMP message.
 fn narrower(bench: &Bench, table: &mut Table, mtu: u32) -> Result<(), String> {
     let change = format!("link.there.mtu_changes=[{{ at = \"{CHANGE}s\", mtu = \"{mtu}B\" }}]");
-    let links = Links::up(&bench.anabranch, NAME, ONE, &[&change])?;
+    let links = Links::up_with(&bench.anabranch, NAME, ONE, &[&change], &["--black-holes"])?;
     output(&bench.anabranch, &["link", "restart", NAME])?;
     let begin = unix_now();
     let arrivals = Running::begin(bench, SECONDS, 4, false)?.end()?;

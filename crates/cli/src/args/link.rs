@@ -43,6 +43,9 @@ pub(crate) struct Up {
     /// Join simultaneous packets into one, as network cards with receive offload (GRO) do.
     #[arg(long)]
     pub(crate) offload: bool,
+    /// Drop packets that are longer than a link's MTU silently, as where a firewall discards ICMP; by default the router answers.
+    #[arg(long)]
+    pub(crate) black_holes: bool,
     /// Stay in the foreground; an interrupt takes the links down.
     #[arg(long)]
     pub(crate) foreground: bool,

@@ -36,8 +36,12 @@ fn up(args: &Up) -> Outcome {
     let document = Inputs::default().read_document(&args.file, &args.overrides)?;
     let scenario = Scenario::parse(&document)?;
     let (network, notes) = (scenario.topology(), scenario.left_out());
-    let settings =
-        Settings { mtu: args.mtu, congestion_control: args.congestion_control.clone(), offload: args.offload };
+    let settings = Settings {
+        mtu: args.mtu,
+        congestion_control: args.congestion_control.clone(),
+        offload: args.offload,
+        black_holes: args.black_holes,
+    };
     // Errors of the network are found before anything is created.
     Plan::new(&name, &network, &settings)
         .map_err(|refusal| Failure::usage(format!("{}: {refusal}", named(&args.file))))?;

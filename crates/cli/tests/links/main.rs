@@ -386,7 +386,7 @@ fn down_of_foreign_folder_removes_nothing() {
     }
 }
 
-/// Files that somebody else has put beside ours stay, and are named; all else goes.
+/// A file that somebody else has put beside ours stays, and is named; all else goes.
 #[test]
 fn down_with_foreign_file_keeps_it() {
     let script =

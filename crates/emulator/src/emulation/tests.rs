@@ -1,6 +1,6 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use anabranch_sim::{ErrorSpec, LinkSpec, QueueSpec, RouteChange, Wire};
+use anabranch_sim::{ErrorSpec, LinkSpec, QueueSpec, RateSpec, RouteChange, StepParameters, Steps, Wire};
 use anabranch_units::{Rate, SimSpan};
 
 use super::*;
@@ -102,6 +102,97 @@ fn packet_without_receiver_is_counted_not_kept() {
     }
     assert_eq!(emulation.enter(millis(0), H0, &[0; 40]), Err(Stray));
     assert_eq!((emulation.strays(), emulation.packets(), emulation.links()[0].sent_packets), (5, 0, 0));
+}
+
+/// A queue that marks what finds more than two packets waiting, and drops it if it is not ECN-capable.
+#[test]
+fn mark_of_a_queue_is_written_into_the_packet() {
+    let step = StepParameters { packets_max: 10, mark_packets: Some(2), ..StepParameters::default() };
+    for sent in [0b00, 0b01, 0b10, 0b11] {
+        let mut emulation = pair(spec(10).queue(step.into()));
+        let mut packet = ipv4(H1.ipv4(), 1000);
+        packet[1] = 0b1011_1000 | sent;
+        (0..6).for_each(|_| emulation.enter(millis(0), H0, &packet).unwrap());
+        let came = delivered(&mut emulation, millis(100));
+        let classes: Vec<u8> = came.iter().map(|(_, _, packet)| packet[1]).collect();
+        // One is in transmission and three may wait: the last of those finds two.
+        let mut expected = vec![0b1011_1000 | sent; 4];
+        if sent != 0b00 {
+            expected.extend([0b1011_1011; 2]);
+        }
+        assert_eq!(classes, expected);
+        let link = &emulation.links()[0];
+        assert_eq!((link.marked_packets, link.dropped_packets), if sent == 0b00 { (0, 2) } else { (2, 0) });
+    }
+}
+
+#[test]
+fn link_that_clears_ecn_clears_it_in_the_packet() {
+    let mut emulation = pair(spec(10).clears_ecn(true));
+    let mut packet = ipv4(H1.ipv4(), 100);
+    packet[1] = 0b1011_1010;
+    emulation.enter(millis(0), H0, &packet).unwrap();
+    assert_eq!(delivered(&mut emulation, millis(100))[0].2[1], 0b1011_1000);
+}
+
+/// h0 - r - h1, where the second link takes 1000 bytes, later 600: the message of the router comes when the packet has reached it, and as
+/// long again.
+#[test]
+fn packet_longer_than_a_links_mtu_is_answered() {
+    let mut narrow = wire("out", 2, 1, spec(10).mtu(1000));
+    narrow.mtu_changes = vec![(millis(500), 600)];
+    let wires = vec![
+        wire("in", 0, 2, spec(10)),
+        wire("in.reverse", 2, 0, spec(10)),
+        narrow,
+        wire("out.reverse", 1, 2, spec(10)),
+    ];
+    let network = network(&["h0", "h1", "r"], &[0, 1], wires);
+    let mut packet = ipv4(H1.ipv4(), 1001);
+    packet[6] = 0x40;
+    for is_silent in [false, true] {
+        let mut emulation = Emulation::new(&network).unwrap().silent(is_silent);
+        emulation.enter(millis(0), H0, &packet[..1000]).unwrap();
+        emulation.enter(millis(100), H0, &packet).unwrap();
+        emulation.enter(millis(500), H0, &packet).unwrap();
+        let mut came = delivered(&mut emulation, millis(520));
+        came.extend(delivered(&mut emulation, millis(1000)));
+        let told: Vec<_> =
+            came.iter().map(|(to, at, bytes)| (*to, *at, u16::from_be_bytes([bytes[26], bytes[27]]))).collect();
+        // 1000 us and 10 ms on each link; and twice 1001 us and 10 ms.
+        let expected = [(H1, 22_000, 0), (H0, 122_002, 1000), (H0, 522_002, 600)];
+        assert_eq!(told, expected[..if is_silent { 1 } else { 3 }]);
+        assert_eq!((emulation.packets(), emulation.links()[2].dropped_packets), (0, 2));
+        assert_eq!(emulation.next_at(), SimTime::NEVER);
+    }
+}
+
+/// The source of a packet is what its sender writes.
+#[test]
+fn message_for_nobody_is_not_sent() {
+    let mut emulation = pair(spec(10).mtu(1000));
+    let mut packet = ipv4(H1.ipv4(), 1500);
+    packet[6] = 0x40;
+    for source in [[10, 77, 9, 1], [10, 77, 1, 9], [192, 0, 2, 1], [10, 77, 0, 1]] {
+        packet[12..16].copy_from_slice(&source);
+        emulation.enter(millis(0), H0, &packet).unwrap();
+    }
+    assert_eq!(delivered(&mut emulation, millis(100)), []);
+    packet[12..16].copy_from_slice(&H0.ipv4().octets());
+    (0..3 * MESSAGES_MAX).for_each(|_| emulation.enter(millis(100), H0, &packet).unwrap());
+    assert_eq!(delivered(&mut emulation, millis(200)).len(), MESSAGES_MAX);
+}
+
+/// The rate of a link and its delay change as in the simulator.
+#[test]
+fn rate_of_a_link_changes_at_its_time() {
+    let slower = Rate::from_bits_per_second(800_000);
+    let steps = Steps { steps: vec![(SimSpan::from_millis(50), slower)], period: None };
+    let mut emulation = pair(spec(10).rates(RateSpec::Steps(steps)));
+    emulation.enter(millis(0), H0, &ipv4(H1.ipv4(), 1000)).unwrap();
+    emulation.enter(millis(60), H0, &ipv4(H1.ipv4(), 1000)).unwrap();
+    let times: Vec<u64> = delivered(&mut emulation, millis(1000)).into_iter().map(|(_, at, _)| at).collect();
+    assert_eq!(times, [11_000, 80_000]);
 }
 
 /// Two links between two hosts: each address uses its own link, in both directions. A packet sent from the second interface uses

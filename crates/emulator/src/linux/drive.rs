@@ -48,6 +48,8 @@ struct Mover {
     /// The lateness per link.
     late: Vec<Histogram>,
     is_real_time: bool,
+    /// Whether routers say nothing of packets that are too long.
+    is_silent: bool,
 }
 
 /// Packets read from one device in a row. They take about 50 microseconds, which delays other packets.
@@ -64,11 +66,13 @@ impl Driver {
         requests: Requests,
     ) -> Result<Self, Failure> {
         let emulation = Emulation::new(&network).map_err(|refusal| Failure::Usage(refusal.to_string()))?;
+        let is_silent = settings.black_holes;
         let places = devices.iter().enumerate().map(|(place, &(interface, _))| (interface, place)).collect();
         let late = vec![Histogram::default(); network.wires.len()];
         let offloads = if settings.offload { devices.len() } else { 0 };
         let offloads = (0..offloads).map(|_| Offload::new(settings.mtu)).collect();
-        let mover = Mover { network, emulation, begin: Instant::now(), places, offloads, late, is_real_time: false };
+        let mover =
+            Mover { network, emulation, begin: Instant::now(), places, offloads, late, is_real_time: false, is_silent };
         Ok(Self { devices, requests, mover })
     }
 
@@ -183,7 +187,7 @@ impl Mover {
 
     /// Restarts the scenario.
     fn restart(&mut self) {
-        self.emulation = Emulation::new(&self.network).expect("it could be made before");
+        self.emulation = Emulation::new(&self.network).expect("it could be made before").silent(self.is_silent);
         self.late.fill(Histogram::default());
         self.begin = Instant::now();
     }

@@ -48,6 +48,7 @@ pub(super) fn status(name: &str, status: &Status, unread: u64) -> String {
         ("sent", Align::Right),
         ("lost", Align::Right),
         ("dropped", Align::Right),
+        ("marked", Align::Right),
         ("delivered", Align::Right),
         ("queue", Align::Right),
         ("late p50", Align::Right),
@@ -77,7 +78,7 @@ pub(super) fn status(name: &str, status: &Status, unread: u64) -> String {
     text
 }
 
-fn row(link: &LinkStatus) -> [String; 11] {
+fn row(link: &LinkStatus) -> [String; 12] {
     let late = |of| millis(link.late, of);
     [
         link.id.clone(),
@@ -86,6 +87,7 @@ fn row(link: &LinkStatus) -> [String; 11] {
         link.sent_packets.to_string(),
         link.lost_packets.to_string(),
         link.dropped_packets.to_string(),
+        link.marked_packets.to_string(),
         link.delivered_packets.to_string(),
         link.waiting_packets.to_string(),
         late(|late| late.p50_ms),
