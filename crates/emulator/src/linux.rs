@@ -7,6 +7,7 @@ mod drive;
 mod folder;
 mod namespace;
 mod offload;
+mod sandbox;
 mod state;
 mod up;
 
@@ -17,6 +18,7 @@ pub use check::{Check, CheckRow, check};
 pub use control::{restart, status};
 pub use down::{Removed, down};
 pub use namespace::{DeviceCounts, device_counts, exec, within};
+pub use sandbox::sandbox;
 pub use state::{State, names};
 pub use up::{Claim, detached, serve};
 
@@ -52,7 +54,9 @@ impl fmt::Display for Failure {
 pub fn can_emulate() -> Result<(), Failure> {
     if !rustix::process::geteuid().is_root() {
         return Err(Failure::Usage(
-            "links are emulated between network namespaces, which only root makes: type sudo in front".to_owned(),
+            "links are emulated between network namespaces, which only root makes: type sudo in front, or work in \
+             the shell of `anabranch link sandbox`, which needs no root"
+                .to_owned(),
         ));
     }
     match std::fs::File::options().read(true).write(true).open("/dev/net/tun") {

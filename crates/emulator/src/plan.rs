@@ -116,13 +116,10 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The first line of [`Plan::hosts_file`], by which the file is recognised.
-    pub const HOSTS_MARK: &'static str = "# made by anabranch link\n";
-
     /// `/etc/hosts` of the namespaces: `h1` is the first IPv4 address of host `h1`, `h1.LINK` the address of its interface on a
     /// link, and `h1.v6` the first IPv6 address. Each name has one address, so that programs have no choice.
     pub fn hosts_file(&self) -> String {
-        let mut file = format!("{}127.0.0.1 localhost\n::1 localhost\n", Self::HOSTS_MARK);
+        let mut file = "127.0.0.1 localhost\n::1 localhost\n".to_owned();
         for host in &self.hosts {
             for (number, InterfacePlan { link, ipv4, ipv6, .. }) in host.interfaces.iter().enumerate() {
                 let name = &host.name;

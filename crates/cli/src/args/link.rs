@@ -19,6 +19,8 @@ pub(crate) enum Link {
     Restart(Named),
     /// Print the counters of the links.
     Status(Named),
+    /// Run a program, or a shell, in which links need no root. All that it creates is gone at its end.
+    Sandbox(Sandbox),
     /// Measure the lateness of links on this machine, and say which rates and delays it sustains.
     Check(Check),
 }
@@ -70,7 +72,7 @@ pub(crate) struct Down {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Exit codes: those of the program; 1 if it could not be started, 2 wrong usage.")]
+#[command(after_help = "Exit codes: those of the program; 127 if there is no such program, 2 wrong usage.")]
 pub(crate) struct Exec {
     /// The host: a node of the scenario.
     #[arg(value_name = "HOST")]
@@ -83,6 +85,18 @@ pub(crate) struct Exec {
     pub(crate) restart: bool,
     /// The program and its arguments.
     #[arg(value_name = "COMMAND", required = true, last = true, num_args = 1..)]
+    pub(crate) command: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The program is root in user, network, mount and process namespaces of its own; nothing of the machine belongs to that root. \
+    It reaches no network but its links, and /run is empty. Packets are later than with root, which has real-time priority.\n\n\
+    Exit codes: those of the program; 1 if this system does not allow it."
+)]
+pub(crate) struct Sandbox {
+    /// The program and its arguments; the default is your shell.
+    #[arg(value_name = "COMMAND", last = true)]
     pub(crate) command: Vec<String>,
 }
 

@@ -13,15 +13,18 @@ use anabranch_emulator::{InvalidName, Name, Plan, Settings, Status};
 use anabranch_lab::scenario::Scenario;
 use serde::Serialize;
 
-use crate::args::link::{Check, Down, Exec, Link, Named, Up};
+use crate::args::link::{Check, Down, Exec, Link, Named, Sandbox, Up};
 use crate::failure::{Failure, Outcome};
 use crate::files::Inputs;
 use crate::terminal::named;
 
 /// `anabranch link`.
 pub(crate) fn link(command: &Link) -> Outcome {
-    linux::can_emulate()?;
+    if !matches!(command, Link::Sandbox(_)) {
+        linux::can_emulate()?;
+    }
     match command {
+        Link::Sandbox(args) => sandbox(args),
         Link::Up(args) => up(args),
         Link::Down(args) => down(args),
         Link::Exec(args) => exec(args),
@@ -29,6 +32,12 @@ pub(crate) fn link(command: &Link) -> Outcome {
         Link::Status(args) => status(args),
         Link::Check(args) => check(args),
     }
+}
+
+fn sandbox(args: &Sandbox) -> Outcome {
+    let shell = || vec![std::env::var("SHELL").unwrap_or_else(|_| "sh".to_owned())];
+    let command = if args.command.is_empty() { shell() } else { args.command.clone() };
+    Err(linux::sandbox(&command).into())
 }
 
 fn up(args: &Up) -> Outcome {
@@ -153,7 +162,7 @@ fn exec(args: &Exec) -> Outcome {
     if args.restart {
         linux::restart(&name)?;
     }
-    Err(linux::exec(&host.namespace, &args.command).into())
+    Err(linux::exec(&name, &host.namespace, &args.command).into())
 }
 
 fn restart(args: &Named) -> Outcome {

@@ -313,7 +313,7 @@ fn down_leaves_nothing() {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
         entries.filter(|entry| entry.file_name().to_string_lossy().contains(&links.name)).count()
     };
-    assert_eq!(["/run/netns", "/etc/netns", "/run/anabranch"].map(left), [0, 0, 0]);
+    assert_eq!(["/run/netns", "/run/anabranch"].map(left), [0, 0]);
     let down = links.run(&["down", &links.name]);
     assert_exit(&down, 1);
     assert!(stderr(&down).contains("nothing was up as"), "{}", stderr(&down));
@@ -344,9 +344,8 @@ fn down_with_path_removes_nothing() {
     let names = ["/mnt/victim", "../victim", "..", ".", "", "/", "a/../../victim", "victim\n", "x.y", &"a".repeat(65)];
     for name in names {
         let script = format!(
-            "mkdir -p /run/anabranch/a victim /run/victim /etc/netns/victim; echo precious | tee victim/file /run/victim/file \
-             /etc/netns/victim/hosts > /run/file; $AB link down \"$(printf '{name}')\"; echo exit $?; cat victim/file /run/victim/file \
-             /etc/netns/victim/hosts /run/file",
+            "mkdir -p /run/anabranch/a victim /run/victim /run/netns; echo precious | tee victim/file /run/victim/file /run/netns/victim \
+             > /run/file; $AB link down \"$(printf '{name}')\"; echo exit $?; cat victim/file /run/victim/file /run/netns/victim /run/file",
             name = name.replace('\n', "\\n.")
         );
         let Some(told) = aside(&script) else { return };
@@ -389,24 +388,19 @@ fn down_of_foreign_folder_removes_nothing() {
 /// A file that somebody else has put beside ours stays, and is named; all else goes.
 #[test]
 fn down_with_foreign_file_keeps_it() {
-    let script =
-        "mkdir -p /run/anabranch/x /etc/netns/anabranch.x.h0 /etc/netns/anabranch.x.h1 /etc/netns/anabranch.xy.h0
-        touch /run/anabranch/x/made-by-anabranch-link /run/anabranch/x/log /run/anabranch/x/diary
-        echo '# made by anabranch link' | tee /etc/netns/anabranch.x.h0/hosts > /etc/netns/anabranch.xy.h0/hosts
-        echo '127.0.0.1 mine' > /etc/netns/anabranch.x.h1/hosts
+    let script = "mkdir -p /run/anabranch/x
+        cd /run/anabranch/x; touch made-by-anabranch-link log hosts diary
         $AB link down x; echo exit $?
-        cd /; find run/anabranch etc/netns | sort
-        rm run/anabranch/x/diary etc/netns/anabranch.x.h1/hosts
+        cd /; find run/anabranch | sort
+        rm run/anabranch/x/diary
         $AB link down x; echo exit $?
-        find run/anabranch etc/netns | sort";
+        find run/anabranch | sort";
     let Some(told) = aside(script) else { return };
-    let expected = "exit 1\netc/netns\netc/netns/anabranch.x.h1\netc/netns/anabranch.x.h1/hosts\netc/netns/anabranch.xy.h0\n\
-                    etc/netns/anabranch.xy.h0/hosts\nrun/anabranch\nrun/anabranch/x\nrun/anabranch/x/diary\n\
-                    run/anabranch/x/made-by-anabranch-link\nx: removed 0 namespaces, stopped 0 programs in them\nexit 0\netc/netns\n\
-                    etc/netns/anabranch.xy.h0\netc/netns/anabranch.xy.h0/hosts\nrun/anabranch\n";
+    let expected = "exit 1\nrun/anabranch\nrun/anabranch/x\nrun/anabranch/x/diary\nrun/anabranch/x/made-by-anabranch-link\n\
+                    x: removed 0 namespaces, stopped 0 programs in them\nexit 0\nrun/anabranch\n";
     let (stdout, stderr) = told.split_at(expected.len().min(told.len()));
     assert_eq!(stdout, expected);
-    assert!(stderr.contains("anabranch.x.h1: not made by `anabranch link`, so it stays: hosts"), "{stderr}");
+    assert!(stderr.contains("/run/anabranch/x: not made by `anabranch link`, so it stays: diary"), "{stderr}");
 }
 
 #[test]
@@ -415,6 +409,92 @@ fn down_without_name_and_links_succeeds() {
         let Some(told) = aside(&format!("$AB link down {arguments}; echo exit $?")) else { return };
         assert_eq!(told, "nothing was up\nexit 0\n");
     }
+}
+
+/// The kernel's TCP with ECN over a queue that marks: packets are marked, none is dropped, and the sender has seen it.
+#[test]
+fn kernels_ecn_is_marked_by_a_queue() {
+    let more = "rate = \"20Mbit/s\"\ndelay = \"5ms\"\nqueue = { kind = \"codel\", packets = 1000, ecn = true }";
+    let Some(links) = Links::up("ecn", &wire("a", more)) else { return };
+    let run = |host: &str, script: &str| {
+        let told = links.run(&["exec", "--name", &links.name, host, "--", "sh", "-c", script]);
+        assert_exit(&told, 0);
+        stdout(&told).to_owned()
+    };
+    for host in ["h0", "h1"] {
+        run(host, "echo 1 > /proc/sys/net/ipv4/tcp_ecn");
+    }
+    let (listener, socket) = (
+        within(&links.namespace("h1"), || Ok(std::net::TcpListener::bind("10.77.2.1:7").unwrap())).unwrap(),
+        within(&links.namespace("h0"), || Ok(std::net::TcpStream::connect("10.77.2.1:7").unwrap())).unwrap(),
+    );
+    let reader = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        io::copy(&mut stream, &mut io::sink()).unwrap()
+    });
+    let mut socket = socket;
+    io::Write::write_all(&mut socket, &vec![7; 6_000_000]).unwrap();
+    let seen = run("h0", "ss -tin dport = :7");
+    drop(socket);
+    assert_eq!(reader.join().unwrap(), 6_000_000);
+    assert!(seen.contains("delivered_ce:"), "{seen}");
+    assert!(links.count(0, "marked_packets") > 5);
+    assert_eq!(links.count(0, "dropped_packets"), 0);
+}
+
+/// A datagram that is longer than the link takes is lost, and the router says so: the kernel sends the next one in two fragments. Where routers
+/// are silent, that is lost, too.
+#[test]
+fn kernel_learns_the_mtu_of_a_link_from_its_router() {
+    for (more, arrive) in [(&[][..], 1), (&["--black-holes"], 0)] {
+        let narrow = wire("a", "rate = \"20Mbit/s\"\ndelay = \"5ms\"\nmtu = \"1400B\"");
+        let Some(links) = Links::up_with("narrow", &narrow, more) else { return };
+        for (here, there) in [("10.77.1.1:0", "10.77.2.1:7"), ("[fd77::1:1]:0", "[fd77::2:1]:7")] {
+            let (here, there) = (links.socket("h0", here), links.socket("h1", there));
+            for turn in 0..2 {
+                // The first may fail already: it is told of the message about itself.
+                _ = here.send_to(&[turn; 1440], there.local_addr().unwrap());
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            assert_eq!(arrivals(&there).len(), arrive, "{there:?} with {more:?}");
+        }
+    }
+}
+
+/// As the user nobody: links come up, a program sees its host names, and at the end nothing is left.
+#[test]
+fn user_without_root_has_links_in_a_sandbox() {
+    if can_emulate().is_err() {
+        return;
+    }
+    let folder = folder("link-sandbox");
+    let flow = "[[flow]]\nid = \"f\"\nfrom = \"h0\"\nto = \"h1\"\ntransport = \"anabranch\"\n";
+    let links = wire("a", "rate = \"20Mbit/s\"\ndelay = \"20ms\"");
+    fs::write(folder.join("free.toml"), format!("duration = \"1s\"\n{links}{flow}")).unwrap();
+    let script = "$AB link up free.toml; $AB link exec h0 -- sh -c 'grep h1 /etc/hosts; cat /proc/net/dev'; $AB link down; \
+                  $AB link up free.toml > up; echo exit $?";
+    // The copies are where that user reaches them.
+    let place = std::env::temp_dir().join(format!("ab-sandbox-{}", std::process::id()));
+    fs::create_dir(&place).unwrap();
+    let program = place.join("anabranch");
+    fs::copy(env!("CARGO_BIN_EXE_anabranch"), &program).unwrap();
+    fs::copy(folder.join("free.toml"), place.join("free.toml")).unwrap();
+    let command = format!("cd {}; \"$AB\" link sandbox -- sh -c \"$SCRIPT\"", place.display());
+    let mut shell = Command::new("sh");
+    let shell = shell.args(["-c", &command]).env("AB", &program).env("SCRIPT", script.replace("> up", "> /dev/null"));
+    let output = shell.uid(65_534).gid(65_534).stdin(Stdio::null()).output().unwrap();
+    fs::remove_dir_all(&place).unwrap();
+    let told = format!("{}{}", stdout(&output), stderr(&output));
+    if told.contains("does not let users make namespaces") {
+        assert_exit(&output, 1);
+        return;
+    }
+    assert!(told.contains("free is up.") && told.contains("10.77.2.1 h1 h1.a"), "{told}");
+    assert!(told.contains("removed 2 namespaces") && told.contains("exit 0"), "{told}");
+    // The second emulator was up when the shell ended.
+    let left = Command::new("pgrep").args(["-f", "link up free.toml"]).output().unwrap();
+    assert_eq!(stdout(&left), "");
+    assert!(!Path::new("/run/anabranch/free").exists());
 }
 
 #[test]

@@ -40,18 +40,16 @@ pub fn down(name: &Name) -> Result<Removed, Failure> {
     let planned = state.iter().flat_map(|state| &state.plan.hosts).map(|host| host.namespace.clone());
     let namespaces: BTreeSet<Namespace> = planned.chain(namespace::all_of(name)).collect();
     let mut removed = Removed { was_there: folder.is_some() || !namespaces.is_empty(), ..Removed::default() };
-    let mut first = Ok(());
     for namespace in &namespaces {
         if namespace::path(namespace).exists() {
             removed.programs += end(|| namespace::processes(namespace));
         }
         removed.namespaces += usize::from(namespace::remove(namespace)?);
-        first = first.and(namespace::remove_files(namespace));
     }
     if let Some(folder) = &folder {
-        first = first.and(state::release(name, folder));
+        state::release(name, folder)?;
     }
-    first.map(|()| removed)
+    Ok(removed)
 }
 
 /// Ends processes. Returns their number.

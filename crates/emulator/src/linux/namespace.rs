@@ -11,17 +11,11 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use tun_rs::{DeviceBuilder, SyncDevice};
 
 use super::Failure;
-use super::folder::Folder;
 use crate::name::{Name, Namespace};
 use crate::plan::{HostPlan, Plan, Settings};
 
 /// The folder of named namespaces, as `ip netns` uses it.
 const NAMESPACES: &str = "/run/netns";
-/// The folder of files that replace those in `/etc` for `ip netns exec`, below [`SYSTEM`]: a folder for each namespace.
-const FILES: &str = "netns";
-const SYSTEM: &str = "/etc";
-/// The file of host names in such a folder. It begins with [`Plan::HOSTS_MARK`].
-const HOSTS: &str = "hosts";
 
 /// Runs a program to its end and returns its output.
 ///
@@ -70,13 +64,8 @@ pub fn within<T: Send>(namespace: &Namespace, work: impl FnOnce() -> Result<T, F
 ///
 /// # Errors
 /// If the system refuses.
-pub(super) fn make(host: &HostPlan, hosts_file: &str, settings: &Settings) -> Result<Vec<SyncDevice>, Failure> {
+pub(super) fn make(host: &HostPlan, settings: &Settings) -> Result<Vec<SyncDevice>, Failure> {
     run("ip", &["netns", "add", host.namespace.as_str()], None)?;
-    let write = || {
-        let files = Folder::of_system(SYSTEM)?.child_or_make(FILES)?;
-        files.make(host.namespace.as_str())?.write(HOSTS, hosts_file)
-    };
-    write().map_err(|error| Failure::failed(files_path(&host.namespace).display(), error))?;
     within(&host.namespace, || {
         for (name, value) in Plan::sysctls(settings) {
             let path = Path::new("/proc/sys/net").join(name);
@@ -116,10 +105,9 @@ fn read(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default()
 }
 
-/// The namespaces of an emulator, and those of which only the folder of their files remains.
+/// The namespaces of an emulator.
 pub(super) fn all_of(emulator: &Name) -> Vec<Namespace> {
-    let list = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten();
-    let entries = list(Path::new(NAMESPACES)).chain(list(&Path::new(SYSTEM).join(FILES)));
+    let entries = fs::read_dir(NAMESPACES).into_iter().flatten().flatten();
     let all = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<Namespace>().ok());
     all.filter(|namespace| namespace.is_of(emulator)).collect()
 }
@@ -146,41 +134,16 @@ pub(super) fn remove(namespace: &Namespace) -> Result<bool, Failure> {
     Ok(is_there)
 }
 
-/// Removes the folder of a namespace's files.
-///
-/// # Errors
-/// If something in it is not ours. This stays.
-pub(super) fn remove_files(namespace: &Namespace) -> Result<(), Failure> {
-    let failed = |error: io::Error| Failure::failed(files_path(namespace).display(), error);
-    let Some(files) = Folder::of_system(SYSTEM).and_then(|system| system.child(FILES)).map_err(failed)? else {
-        return Ok(());
-    };
-    let Some(folder) = files.child(namespace.as_str()).map_err(failed)? else { return Ok(()) };
-    if folder.read(HOSTS).is_ok_and(|text| text.starts_with(Plan::HOSTS_MARK)) {
-        folder.remove_file(HOSTS).map_err(failed)?;
-    }
-    match files.remove_empty(namespace.as_str()) {
-        Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
-            let left = folder.names().unwrap_or_default().join(", ");
-            let path = folder.path().display();
-            Err(Failure::Failed(format!(
-                "{path}: not made by `anabranch link`, so it stays: {left}; remove it by hand"
-            )))
-        }
-        removed => removed.map(drop).map_err(failed),
-    }
+/// Replaces this process by a program in a namespace, which sees the emulator's host names in `/etc/hosts`. Returns only on failure.
+pub fn exec(emulator: &Name, namespace: &Namespace, command: &[String]) -> Failure {
+    // `ip` gives the program a mount namespace of its own, and the devices of its network in `/sys`.
+    let mut ip = Command::new("ip");
+    ip.args(["netns", "exec", namespace.as_str(), "sh", "-c", SHOW_HOSTS]).arg(super::state::hosts(emulator));
+    Failure::failed("ip netns exec", ip.args(command).exec())
 }
 
-/// The path of the folder of a namespace's files.
-fn files_path(namespace: &Namespace) -> PathBuf {
-    Path::new(SYSTEM).join(FILES).join(namespace.as_str())
-}
-
-/// Replaces this process by a program in a namespace, which sees the host names in `/etc/hosts`. Returns only on failure.
-pub fn exec(namespace: &Namespace, command: &[String]) -> Failure {
-    let error = Command::new("ip").args(["netns", "exec", namespace.as_str()]).args(command).exec();
-    Failure::failed("ip netns exec", error)
-}
+/// Shows the file `$0` as `/etc/hosts` to the program `$1`.
+const SHOW_HOSTS: &str = r#"mount --bind "$0" /etc/hosts; exec "$@""#;
 
 /// Counters of a host's device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

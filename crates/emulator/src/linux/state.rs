@@ -107,6 +107,8 @@ impl State {
 const STATE: &str = "state.json";
 const SOCKET: &str = "control";
 const LOG: &str = "log";
+/// The host names for programs in the namespaces.
+const HOSTS: &str = "hosts";
 /// It is written first and removed last: a folder without it was not made by this program.
 const MARK: &str = "made-by-anabranch-link";
 
@@ -118,6 +120,18 @@ fn path(name: &Name) -> PathBuf {
 /// The socket for queries.
 pub(super) fn socket(name: &Name) -> PathBuf {
     path(name).join(SOCKET)
+}
+
+/// The file of host names.
+pub(super) fn hosts(name: &Name) -> PathBuf {
+    path(name).join(HOSTS)
+}
+
+/// Writes the file of host names.
+pub(super) fn write_hosts(plan: &Plan) -> Result<(), Failure> {
+    let failed = |error: &dyn std::fmt::Display| Failure::failed(hosts(&plan.name).display(), error);
+    let folder = find(&plan.name)?.ok_or_else(|| failed(&"its folder is gone"))?;
+    folder.write(HOSTS, &plan.hosts_file()).map_err(|error| failed(&error))
 }
 
 /// Creates the log of an emulator without a terminal. Returns its path, too.
@@ -171,7 +185,7 @@ fn folders() -> io::Result<Option<Folder>> {
 /// Releases a name, with the folder that [`find`] has returned.
 pub(super) fn release(name: &Name, folder: &Folder) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::failed(folder.path().display(), error);
-    for file in [STATE, SOCKET, LOG] {
+    for file in [STATE, SOCKET, LOG, HOSTS] {
         folder.remove_file(file).map_err(failed)?;
     }
     let others: Vec<_> = folder.names().map_err(failed)?.into_iter().filter(|name| name != MARK).collect();

@@ -61,6 +61,7 @@ pub fn serve(
     let state = State::new(file.to_owned(), plan).map_err(|error| Failure::failed("/proc", error))?;
     // First of all, so that whatever is created can be found and removed.
     state.write()?;
+    state::write_hosts(&state.plan)?;
     let devices = devices(&state.plan, settings)?;
     let requests = control::listen(&claim.0)?;
     let driver = Driver::new(network, devices, settings, requests)?;
@@ -70,10 +71,9 @@ pub fn serve(
 
 /// Creates the namespaces with their devices.
 pub(super) fn devices(plan: &Plan, settings: &Settings) -> Result<Vec<(Interface, tun_rs::SyncDevice)>, Failure> {
-    let hosts_file = plan.hosts_file();
     let mut devices = vec![];
     for (host, host_plan) in plan.hosts.iter().enumerate() {
-        let of_host = namespace::make(host_plan, &hosts_file, settings)?;
+        let of_host = namespace::make(host_plan, settings)?;
         devices.extend((0..).map(|number| Interface { host, number }).zip(of_host));
     }
     Ok(devices)
