@@ -283,8 +283,8 @@ struct Third {
 const MEMORY_MORE: u64 = 4_000_000;
 /// The allowed growth is a quarter of the number, or of this number if there are fewer.
 const MORE: u64 = 8;
-/// The endpoint's driver, and the reporting task.
-const TASKS_LEFT: u64 = 2;
+/// The drivers of the endpoint's two shards, and the reporting task.
+const TASKS_LEFT: u64 = 3;
 const WORK: [&str; 9] =
     ["connections", "streams", "messages", "resets", "stops", "stalls", "aborts", "paths_added", "paths_removed"];
 

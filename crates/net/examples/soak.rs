@@ -48,6 +48,11 @@ async fn main() -> Result<(), Failure> {
     }
 }
 
+/// Two engines an endpoint, also on other machines than those of two processors.
+fn config() -> Config {
+    Config { shards: Some(2), ..Config::default() }
+}
+
 /// What has happened. The counters are the same at both ends.
 #[derive(Default)]
 struct Counts {
@@ -110,7 +115,7 @@ async fn tell(counts: Arc<Counts>) {
 
 async fn serve() -> Result<(), Failure> {
     let address = "0.0.0.0:0".parse()?;
-    let endpoint = Endpoint::server(address, &SecretKey::generate()?, Config::default().admit(Admission::Ticket))?;
+    let endpoint = Endpoint::server(address, &SecretKey::generate()?, config().admit(Admission::Ticket))?;
     println!("{}", endpoint.ticket());
     let counts = Arc::new(Counts::default());
     tokio::spawn(tell(Arc::clone(&counts)));
@@ -229,7 +234,7 @@ type Wanted = Arc<Mutex<BTreeMap<u64, oneshot::Sender<()>>>>;
 async fn call(ticket: &Ticket, time: Duration) -> Result<(), Failure> {
     let (counts, until) = (Arc::new(Counts::default()), Instant::now() + time);
     let telling = tokio::spawn(tell(Arc::clone(&counts)));
-    let endpoint = Endpoint::client(Config::default())?;
+    let endpoint = Endpoint::client(config())?;
     let mut sessions = JoinSet::new();
     let random = |seed: u64| Random(seed ^ u64::from(std::process::id()) << 32);
     sessions.spawn(stay(endpoint.clone(), ticket.clone(), until, random(0), Arc::clone(&counts)));
@@ -293,7 +298,7 @@ async fn come_and_go(
     counts: Arc<Counts>,
 ) -> Result<(), Failure> {
     while Instant::now() < until {
-        let own = if random.below(2) == 0 { Some(Endpoint::client(Config::default())?) } else { None };
+        let own = if random.below(2) == 0 { Some(Endpoint::client(config())?) } else { None };
         let connection = match own.as_ref().unwrap_or(&endpoint).connect(&ticket).await {
             Ok(connection) => connection,
             // The first of the two links is never cut.
