@@ -166,6 +166,13 @@ fn each_path_has_its_delay_in_both_families() {
     let told = links.run(&["exec", "--name", &links.name, "h0", "--", "sh", "-c", "cat /etc/hosts; exit 7"]);
     assert_exit(&told, 7);
     assert!(stdout(&told).contains("10.77.2.2 h1.b\n"), "{}", stdout(&told));
+    let told = links.run(&["exec", "--name", &links.name, "h0", "--", "no-such-program"]);
+    assert_exit(&told, 127);
+    assert!(
+        stderr(&told).starts_with("anabranch link exec:") && stderr(&told).contains("no-such-program"),
+        "{}",
+        stderr(&told)
+    );
     assert!(links.count(0, "delivered_packets") >= 9);
 }
 

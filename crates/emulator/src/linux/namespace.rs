@@ -138,12 +138,13 @@ pub(super) fn remove(namespace: &Namespace) -> Result<bool, Failure> {
 pub fn exec(emulator: &Name, namespace: &Namespace, command: &[String]) -> Failure {
     // `ip` gives the program a mount namespace of its own, and the devices of its network in `/sys`.
     let mut ip = Command::new("ip");
-    ip.args(["netns", "exec", namespace.as_str(), "sh", "-c", SHOW_HOSTS]).arg(super::state::hosts(emulator));
+    ip.args(["netns", "exec", namespace.as_str(), "sh", "-c", SHOW_HOSTS, "anabranch link exec"]);
+    ip.arg(super::state::hosts(emulator));
     Failure::failed("ip netns exec", ip.args(command).exec())
 }
 
-/// Shows the file `$0` as `/etc/hosts` to the program `$1`.
-const SHOW_HOSTS: &str = r#"mount --bind "$0" /etc/hosts; exec "$@""#;
+/// Shows the file that is the first argument as `/etc/hosts` to the program that is the second. A shell's messages begin with its name.
+const SHOW_HOSTS: &str = r#"mount --bind "$1" /etc/hosts; shift; exec "$@""#;
 
 /// Counters of a host's device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
