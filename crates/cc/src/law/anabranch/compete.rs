@@ -181,20 +181,28 @@ mod tests {
     use super::super::clock::DrainClock;
     use super::super::model::Model;
     use super::*;
+    use crate::controller::Ack;
+    use crate::testing::Flow;
 
     /// A path of 50 ms, which no drain has shown. Where a queue of 20 ms was there when the competition began, a loss behind less than 6 ms is random. Where none was,
-    /// the 50 ms may be those of a full buffer, and each loss counts.
+    /// the 50 ms may be those of a full buffer, and each loss counts; as does one of more than 5 in 100.
     #[test]
     fn loss_without_the_queue_of_before_is_random() {
-        for (full, delay, reduces) in
-            [(0.02, 0.001, false), (0.02, 0.005, false), (0.02, 0.007, true), (0.0, 0.0, true)]
-        {
+        for (full, delay, lost, reduces) in [
+            (0.02, 0.001, 0.0, false),
+            (0.02, 0.005, 4.0, false),
+            (0.02, 0.007, 0.0, true),
+            (0.0, 0.0, 0.0, true),
+            (0.02, 0.001, 6.0, true),
+        ] {
             let settings = AnabranchSettings::DEFAULT;
             let mut core = Core { settings, window: 20.0, model: Model::new(&settings), clock: DrainClock::new(5.0) };
             (core.model.base, core.model.peak, core.model.tolerance) = (0.05, 0.05 + full, 0.002);
             let mut compete = Compete::enter(&mut core, 20.0);
             core.model.peak = 0.05 + delay;
-            assert_eq!(compete.on_loss(&mut core, 20.0), reduces, "{full} {delay}");
+            let ack = Flow::new("anabranch", &[]).next_ack(100.0 - lost);
+            core.model.count(&Ack { newly_lost: lost, ..ack }, 20.0);
+            assert_eq!(compete.on_loss(&mut core, 20.0), reduces, "{full} {delay} {lost}");
         }
     }
 }

@@ -236,7 +236,8 @@ impl Model {
         self.peak_long = self.extrema.peak_long.add(now, self.standing, 8.0 * self.mean);
     }
 
-    fn count(&mut self, ack: &Ack, window: f64) {
+    /// Counts the segments whose fate an ACK tells.
+    pub(super) fn count(&mut self, ack: &Ack, window: f64) {
         let Losses { since, round, round_before, long, is_anew } = &mut self.losses;
         let (lost, acked) = (if std::mem::take(is_anew) { 0.0 } else { ack.newly_lost }, ack.newly_acked);
         round.add(lost, acked);
