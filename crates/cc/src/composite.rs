@@ -193,6 +193,10 @@ impl Controller for Composite {
         self.base.ect()
     }
 
+    fn copy(&self) -> Option<Box<dyn Controller>> {
+        self.base.copy().map(|base| -> Box<dyn Controller> { Box::new(Self { base, ..*self }) })
+    }
+
     fn gauges(&self, gauges: &mut Gauges) {
         self.base.gauges(gauges);
         gauges.show("losses_random", self.randoms as f64);

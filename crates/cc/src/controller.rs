@@ -84,6 +84,11 @@ pub trait Controller: Send + fmt::Debug {
         Some(Ect::Zero)
     }
 
+    /// A controller that answers equal events from here on with equal bits; `None` if the law cannot be copied. Every law of the registry can.
+    fn copy(&self) -> Option<Box<dyn Controller>> {
+        None
+    }
+
     /// Reports internal variables, for traces and reports. Names are unique within one law and keep their meaning.
     fn gauges(&self, gauges: &mut Gauges) {
         let _ = gauges;

@@ -84,6 +84,14 @@ fn every_law_grows_on_an_empty_path() {
     }
 }
 
+/// [`conformance::play_twice`] tests what copies do.
+#[test]
+fn every_law_can_be_copied() {
+    for row in rows() {
+        assert!(row.build(&Settings::default_for(row)).copy().is_some(), "{}", row.name);
+    }
+}
+
 /// Every citation has an entry in the bibliography.
 #[test]
 fn every_citation_is_in_the_bibliography() {

@@ -19,6 +19,7 @@ enum Fault {
     ForgetsUndo,
     NeverGrows,
     SendingMoves,
+    CopyBeginsAnew,
 }
 
 impl Controller for Faulty {
@@ -54,6 +55,11 @@ impl Controller for Faulty {
     fn window(&self) -> f64 {
         self.window
     }
+
+    fn copy(&self) -> Option<Box<dyn Controller>> {
+        let window = if self.fault == Fault::CopyBeginsAnew { 10.0 } else { self.window };
+        Some(Box::new(Self { window, ..*self }))
+    }
 }
 
 const CONTRACT: LossContract =
@@ -74,6 +80,8 @@ fn each_fault_is_found_and_told_by_a_short_story() {
         (Fault::ForgetsUndo, "less than", 2),
         (Fault::NeverGrows, "not twice as much", 0),
         (Fault::SendingMoves, "a departure changes", 1),
+        // The window moves, and the next event shows that the copy has not kept it.
+        (Fault::CopyBeginsAnew, "copies of the controller gave different bits", 2),
         // 10, 5, 2.5, 1.25, 0.625: four losses, each a timeout or a mark.
         (Fault::FallsBelowOne, "a timeout leads from 10 to 5, more than 1", 1),
     ];

@@ -214,6 +214,10 @@ impl Controller for Anabranch {
         self.pace
     }
 
+    fn copy(&self) -> Option<Box<dyn Controller>> {
+        Some(Box::new(self.clone()))
+    }
+
     fn gauges(&self, gauges: &mut Gauges) {
         let Core { window, model, .. } = &self.core;
         gauges.show("window", *window);

@@ -387,6 +387,10 @@ impl Controller for Bbr {
         None
     }
 
+    fn copy(&self) -> Option<Box<dyn Controller>> {
+        Some(Box::new(self.clone()))
+    }
+
     /// `state` counts the states of `State` from 0.
     fn gauges(&self, gauges: &mut Gauges) {
         gauges.show("window", self.window);

@@ -411,6 +411,10 @@ impl Controller for Bbr1 {
         None
     }
 
+    fn copy(&self) -> Option<Box<dyn Controller>> {
+        Some(Box::new(self.clone()))
+    }
+
     /// `state` is 0 for Startup, 1 for Drain, 2 for ProbeBW, 3 for ProbeRTT.
     fn gauges(&self, gauges: &mut Gauges) {
         gauges.show("window", self.window);

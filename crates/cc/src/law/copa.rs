@@ -276,6 +276,10 @@ impl Controller for Copa {
         None
     }
 
+    fn copy(&self) -> Option<Box<dyn Controller>> {
+        Some(Box::new(self.clone()))
+    }
+
     fn gauges(&self, gauges: &mut Gauges) {
         gauges.show("window", self.window);
         gauges.show("delta", 1.0 / self.rivals.weight);

@@ -148,6 +148,10 @@ impl Controller for Dctcp {
         self.reno.reduction()
     }
 
+    fn copy(&self) -> Option<Box<dyn Controller>> {
+        Some(Box::new(self.clone()))
+    }
+
     fn gauges(&self, gauges: &mut Gauges) {
         self.reno.gauges(gauges);
         gauges.show("alpha", self.marks.alpha());

@@ -505,6 +505,10 @@ impl Controller for Fast {
         self.rate
     }
 
+    fn copy(&self) -> Option<Box<dyn Controller>> {
+        Some(Box::new(self.clone()))
+    }
+
     fn gauges(&self, gauges: &mut Gauges) {
         self.show(gauges);
     }

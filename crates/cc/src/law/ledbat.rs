@@ -159,6 +159,10 @@ impl Controller for Ledbat {
         Reduction::Proportional
     }
 
+    fn copy(&self) -> Option<Box<dyn Controller>> {
+        Some(Box::new(self.clone()))
+    }
+
     fn gauges(&self, gauges: &mut Gauges) {
         gauges.show("window", self.window);
         gauges.show("delay_s", self.delays.queueing().unwrap_or(0.0));

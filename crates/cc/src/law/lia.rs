@@ -94,6 +94,10 @@ impl Controller for Lia {
         self.reno.reduction()
     }
 
+    fn copy(&self) -> Option<Box<dyn Controller>> {
+        Some(Box::new(self.clone()))
+    }
+
     fn gauges(&self, gauges: &mut Gauges) {
         self.reno.gauges(gauges);
         gauges.show("increase_linked", self.linked.unwrap_or(f64::INFINITY));

@@ -139,6 +139,10 @@ impl Controller for Linux {
         self.value.floor()
     }
 
+    fn copy(&self) -> Option<Box<dyn Controller>> {
+        Some(Box::new(self.clone()))
+    }
+
     fn gauges(&self, gauges: &mut Gauges) {
         gauges.show("window", self.window());
         gauges.show("ssthresh", self.ssthresh);

@@ -56,7 +56,7 @@ impl Table for MpFastSettings {
 }
 
 /// The window of one of several paths.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct MpFast {
     fast: Fast,
     settings: MpFastSettings,
@@ -177,6 +177,10 @@ impl Controller for MpFast {
 
     fn ect(&self) -> Option<Ect> {
         self.fast.ect()
+    }
+
+    fn copy(&self) -> Option<Box<dyn Controller>> {
+        Some(Box::new(self.clone()))
     }
 
     fn gauges(&self, gauges: &mut Gauges) {

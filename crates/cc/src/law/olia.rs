@@ -152,6 +152,10 @@ impl Controller for Olia {
         self.reno.reduction()
     }
 
+    fn copy(&self) -> Option<Box<dyn Controller>> {
+        Some(Box::new(self.clone()))
+    }
+
     fn gauges(&self, gauges: &mut Gauges) {
         self.reno.gauges(gauges);
         gauges.show("alpha", self.linked.map_or(0.0, |linked| linked.alpha));

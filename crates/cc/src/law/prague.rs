@@ -129,6 +129,10 @@ impl Controller for Prague {
         Some(Ect::One)
     }
 
+    fn copy(&self) -> Option<Box<dyn Controller>> {
+        Some(Box::new(self.clone()))
+    }
+
     fn gauges(&self, gauges: &mut Gauges) {
         self.reno.gauges(gauges);
         gauges.show("alpha", self.marks.alpha());

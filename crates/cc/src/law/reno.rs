@@ -142,6 +142,10 @@ impl Controller for Reno {
         Reduction::Proportional
     }
 
+    fn copy(&self) -> Option<Box<dyn Controller>> {
+        Some(Box::new(self.clone()))
+    }
+
     fn gauges(&self, gauges: &mut Gauges) {
         gauges.show("window", self.window);
         gauges.show("ssthresh", self.ssthresh);

@@ -242,6 +242,10 @@ impl Controller for Vegas {
         self.window
     }
 
+    fn copy(&self) -> Option<Box<dyn Controller>> {
+        Some(Box::new(self.clone()))
+    }
+
     fn gauges(&self, gauges: &mut Gauges) {
         gauges.show("window", self.window);
         gauges.show("ssthresh", self.ssthresh);

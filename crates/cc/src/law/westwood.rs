@@ -102,6 +102,10 @@ impl Controller for Westwood {
         self.reno.reduction()
     }
 
+    fn copy(&self) -> Option<Box<dyn Controller>> {
+        Some(Box::new(self.clone()))
+    }
+
     fn gauges(&self, gauges: &mut Gauges) {
         self.reno.gauges(gauges);
         gauges.show("bandwidth_segments_per_s", self.bandwidth.unwrap_or(0.0));

@@ -179,6 +179,10 @@ impl Controller for Wvegas {
         self.reno.window
     }
 
+    fn copy(&self) -> Option<Box<dyn Controller>> {
+        Some(Box::new(self.clone()))
+    }
+
     fn gauges(&self, gauges: &mut Gauges) {
         self.reno.gauges(gauges);
         gauges.show("alpha", self.alpha);
