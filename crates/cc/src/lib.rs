@@ -14,6 +14,7 @@
 //! * [`composite`] is a decorator of a law that hides random losses from it.
 //! * [`row`] describes a law, [`settings`] its settings.
 //! * [`mod@classify`] distinguishes random loss from congestion. The law decides on the response.
+//! * [`Rounds`] and [`Account`] count for a driver what the events of a path contain.
 //! * [`controller`] is the interface: the trait, its events, and the gauges.
 
 pub mod classify;
@@ -26,8 +27,10 @@ pub mod law;
 mod least;
 mod number;
 pub mod own;
+mod progress;
 mod random;
 pub mod registry;
+mod rounds;
 pub mod row;
 pub mod settings;
 #[cfg(test)]
@@ -39,4 +42,6 @@ pub use controller::{
     Reduction, Restart, Round, Sent, Signal, Supply, Transmission, WINDOW_MIN,
 };
 pub use number::cube_root;
+pub use progress::Account;
 pub use registry::{Row, Settings, find, rows};
+pub use rounds::Rounds;

@@ -8,12 +8,13 @@
 //! Differs from the draft in:
 //! * Data held back by the peer's window or by this host's memory limit counts as data that the application does not have.
 
-use anabranch_cc::{Progress, Supply};
 use anabranch_units::Time;
+
+use crate::controller::{Progress, Supply};
 
 /// The account of one path, in segments.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Account {
+pub struct Account {
     progress: Progress,
     /// The sender is application-limited until more than this has been delivered; zero if it never was.
     short_until: f64,
@@ -22,26 +23,26 @@ pub(crate) struct Account {
 impl Account {
     /// The progress so far.
     #[inline]
-    pub(crate) fn progress(&self) -> Progress {
+    pub fn progress(&self) -> Progress {
         self.progress
     }
 
     /// Whether a segment sent now counts as application-limited.
     #[inline]
-    pub(crate) fn supply(&self) -> Supply {
+    pub fn supply(&self) -> Supply {
         if self.progress.delivered < self.short_until { Supply::Short } else { Supply::Enough }
     }
 
     /// A flight begins: nothing else is in flight.
     #[inline]
-    pub(crate) fn on_first(&mut self, now: Time) {
+    pub fn on_first(&mut self, now: Time) {
         (self.progress.delivered_at, self.progress.departed) = (now, now);
     }
 
     /// `segments` segments were delivered according to an acknowledgement that arrived at `arrival`. The latest of them was sent
     /// at `departed`.
     #[inline]
-    pub(crate) fn on_delivered(&mut self, segments: f64, arrival: Time, departed: Time) {
+    pub fn on_delivered(&mut self, segments: f64, arrival: Time, departed: Time) {
         let progress = &mut self.progress;
         progress.delivered += segments;
         progress.delivered_at = progress.delivered_at.max(arrival);
@@ -50,13 +51,13 @@ impl Account {
 
     /// `segments` segments were detected as lost.
     #[inline]
-    pub(crate) fn on_lost(&mut self, segments: f64) {
+    pub fn on_lost(&mut self, segments: f64) {
         self.progress.lost += segments;
     }
 
     /// There is nothing to send although there is room, while `flight` segments are in flight.
     #[inline]
-    pub(crate) fn on_short(&mut self, flight: f64) {
+    pub fn on_short(&mut self, flight: f64) {
         self.short_until = self.progress.delivered + flight + ABOVE;
     }
 }

@@ -1,11 +1,12 @@
 //! Rounds of about an RTT, counted by acknowledgements.
 
-use anabranch_cc::{Limit, Round};
 use anabranch_units::{Span, Time};
+
+use crate::controller::{Limit, Round};
 
 /// The rounds of one path.
 #[derive(Clone, Debug)]
-pub(crate) struct Rounds {
+pub struct Rounds {
     count: u64,
     /// When the current round began.
     since: Time,
@@ -22,7 +23,8 @@ pub(crate) struct Rounds {
 }
 
 impl Rounds {
-    pub(crate) fn new(now: Time) -> Self {
+    /// The first round begins at `now`.
+    pub fn new(now: Time) -> Self {
         Self {
             count: 0,
             since: now,
@@ -37,25 +39,21 @@ impl Rounds {
     }
 
     /// The congestion window, or the pacing rate derived from it, held a segment back.
-    pub(crate) fn on_window_full(&mut self) {
+    #[inline]
+    pub fn on_window_full(&mut self) {
         self.was_full = true;
     }
 
     /// What limited the sender in this round and the last one.
-    pub(crate) fn limit(&self) -> Limit {
+    #[inline]
+    pub fn limit(&self) -> Limit {
         if self.was_full || self.was_full_before { Limit::Window } else { Limit::Application }
     }
 
     /// `acked` segments were acknowledged, of which `serial` was sent last; `departures` is the number of transmissions so far.
     /// Returns the round that ends with this ACK.
-    pub(crate) fn on_ack(
-        &mut self,
-        now: Time,
-        acked: f64,
-        rtt: Option<Span>,
-        serial: u64,
-        departures: u64,
-    ) -> Option<Round> {
+    #[inline]
+    pub fn on_ack(&mut self, now: Time, acked: f64, rtt: Option<Span>, serial: u64, departures: u64) -> Option<Round> {
         self.acked += acked;
         if let Some(rtt) = rtt {
             self.rtt_min = Some(self.rtt_min.map_or(rtt, |least| least.min(rtt)));

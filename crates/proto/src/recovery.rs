@@ -4,7 +4,7 @@
 //! * `timing`, its time constants, and `rtt`, the RTT estimator;
 //! * `detection`, how losses are detected, and `rack`, which detects them by time;
 //! * `episode`, the current recovery, and `retransmission_log`, which detects spurious losses;
-//! * `rounds`, `delivery_rate` and `progress`: round trips, and what was delivered and lost;
+//! * `delivery_rate`, and of `anabranch_cc` `Rounds` and `Account`: round trips, and what was delivered and lost;
 //! * `pacer`, and `law`, the state of the controller.
 //!
 //! `control` combines them around the controller, in the order on which controllers rely.
@@ -15,11 +15,9 @@ pub(crate) mod detection;
 pub(crate) mod episode;
 pub(crate) mod law;
 pub(crate) mod pacer;
-pub(crate) mod progress;
 pub(crate) mod prr;
 pub(crate) mod rack;
 pub(crate) mod retransmission_log;
-pub(crate) mod rounds;
 pub(crate) mod rtt;
 pub(crate) mod scoreboard;
 pub(crate) mod timing;

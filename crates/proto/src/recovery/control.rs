@@ -16,7 +16,9 @@ mod silence;
 mod timers;
 pub(crate) mod undo;
 
-use anabranch_cc::{Ack, Cause, Controller, Gauges, PathSummary, PathView, Restart, Signal, Transmission};
+use anabranch_cc::{
+    Account, Ack, Cause, Controller, Gauges, PathSummary, PathView, Restart, Rounds, Signal, Transmission,
+};
 use anabranch_units::{Bytes, Span, Time};
 
 use self::black_hole::Blame;
@@ -31,10 +33,8 @@ use crate::recovery::detection::Detection;
 use crate::recovery::episode::Episode;
 use crate::recovery::law::Law;
 use crate::recovery::pacer::{Pacer, Pacing, WindowRate};
-use crate::recovery::progress::Account;
 use crate::recovery::prr::Prr;
 use crate::recovery::rack::Rack;
-use crate::recovery::rounds::Rounds;
 use crate::recovery::rtt::{RttEstimator, TICK};
 use crate::recovery::scoreboard::{AckContext, NewlyAcked, Scoreboard};
 use crate::recovery::timing::Timing;
