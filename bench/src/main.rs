@@ -74,13 +74,16 @@ enum What {
         #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
         seconds: u32,
     },
-    /// Goodput and messages over an emulated link of 100 Mbit/s and 100 ms with losses; Linux, as root
+    /// Goodput and messages over an emulated link of 100 Mbit/s with losses; Linux, as root
     Wan {
         #[command(flatten)]
         rounds: Rounds,
         /// Seconds of each transfer, its start included
         #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=120))]
         seconds: u32,
+        /// The RTT of the link without a queue, in milliseconds
+        #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(2..=1000))]
+        rtt: u32,
         /// Only cells with this text in their names: "goodput", "1 %"
         #[arg(long, default_value = "")]
         cell: String,
@@ -127,9 +130,10 @@ fn main() -> Result<(), Failed> {
                 &[Column::new("p50 us", 1), Column::new("p99 us", 1), Column::new("CPU us each", 1)],
             )
         }
-        What::Wan { rounds, seconds, cell, anabranch } => {
-            const ALL: [Rival; 3] = [Rival::Anabranch, Rival::Quinn, Rival::QuinnBbr];
-            wan::run(&rounds.rivals(&ALL), rounds.rounds, seconds, &cell, &anabranch)
+        What::Wan { rounds, seconds, rtt, cell, anabranch } => {
+            const ALL: [Rival; 4] = [Rival::Anabranch, Rival::Quinn, Rival::QuinnBbr, Rival::QuinnAnabranch];
+            let path = wan::Asked { cell: &cell, rtt, anabranch: &anabranch };
+            wan::run(&rounds.rivals(&ALL), rounds.rounds, seconds, &path)
         }
         What::Crowd { rounds, connections } => {
             let columns = [

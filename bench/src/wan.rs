@@ -1,5 +1,5 @@
-//! Both ends as processes at the hosts of an emulated link: 100 Mbit/s, an RTT of 100 ms, a queue of one bandwidth-delay product, and random losses in
-//! the forward direction. Linux, as root.
+//! Both ends as processes at the hosts of an emulated link: 100 Mbit/s, an RTT of 100 ms if nothing else is asked for, a queue of one bandwidth-delay product,
+//! and random losses in the forward direction. Linux, as root.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
@@ -19,6 +19,7 @@ const CELLS: &[(&str, &str, Kind)] = &[
     ("goodput", "0.01", Kind::Bulk),
     ("goodput", "0.03", Kind::Bulk),
     ("100 messages of 100 kB at once", "0.01", Kind::Messages { count: 100, bytes: 100_000, every: Duration::ZERO }),
+    ("beside quinn's CUBIC", "0", Kind::Beside),
     (
         "a message of 1 kB every 20 ms",
         "0.01",
@@ -29,17 +30,25 @@ const CELLS: &[(&str, &str, Kind)] = &[
 #[derive(Clone, Copy)]
 enum Kind {
     Bulk,
+    /// A connection of quinn under CUBIC began 5 s before. Both measure at the same time, from 10 s on.
+    Beside,
     Messages { count: u32, bytes: usize, every: Duration },
 }
 
 /// Measures all cells whose name and loss contain `cell`, and prints a table for each.
-pub fn run(rivals: &[Rival], rounds: u32, seconds: u32, cell: &str, anabranch: &Path) -> Result<(), Failed> {
+pub fn run(rivals: &[Rival], rounds: u32, seconds: u32, path: &Asked<'_>) -> Result<(), Failed> {
+    let &Asked { cell, rtt, anabranch } = path;
     let name = |what: &str, loss: &str| format!("{what}, {} % lost", loss.parse::<f64>().unwrap_or_default() * 100.0);
     for (what, loss, kind) in CELLS.iter().filter(|(what, loss, _)| name(what, loss).contains(cell)) {
         let (work, columns) = match *kind {
             Kind::Bulk => {
                 let work = Work::Bulk { streams: 1, warm: Duration::ZERO, time: Duration::from_secs(seconds.into()) };
                 (work, vec![Column::new("Mbit/s", 1)])
+            }
+            Kind::Beside => {
+                let time = Duration::from_secs(seconds.into());
+                let work = Work::Bulk { streams: 1, warm: ALONE.saturating_mul(2), time };
+                (work, vec![Column::new("Mbit/s", 1), Column::new("CUBIC, Mbit/s", 1)])
             }
             Kind::Messages { count, bytes, every } => {
                 let columns = vec![Column::new("p50 ms", 1), Column::new("p99 ms", 1)];
@@ -49,7 +58,15 @@ pub fn run(rivals: &[Rival], rounds: u32, seconds: u32, cell: &str, anabranch: &
         let mut rows: Vec<(Rival, Vec<Vec<f64>>)> = rivals.iter().map(|rival| (*rival, vec![])).collect();
         for round in 1..=rounds {
             for (rival, row) in &mut rows {
-                let links = Links::up(anabranch, loss, round)?;
+                let links = Links::up(anabranch, loss, rtt, round)?;
+                if let (Kind::Beside, Work::Bulk { warm, time, .. }) = (kind, work) {
+                    match links.measure_beside(*rival, warm, time)? {
+                        Ok(rates) => row.push(rates.to_vec()),
+                        Err(error) => println!("round {round} failed: {}: {error}", rival.name()),
+                    }
+                    links.check()?;
+                    continue;
+                }
                 match links.measure(*rival, work)? {
                     Ok(Measured::Bulk { gigabits, .. }) => row.push(vec![gigabits * 1e3]),
                     Ok(times) => row.push([0.5, 0.99].map(|part| times.quantile(part) * 1e3).to_vec()),
@@ -64,6 +81,16 @@ pub fn run(rivals: &[Rival], rounds: u32, seconds: u32, cell: &str, anabranch: &
         println!();
     }
     Ok(())
+}
+
+/// What is measured, and where.
+pub struct Asked<'a> {
+    /// A part of the names of cells.
+    pub cell: &'a str,
+    /// The RTT without a queue in milliseconds; the queue holds what the link carries in it.
+    pub rtt: u32,
+    /// The command that emulates the links.
+    pub anabranch: &'a Path,
 }
 
 /// Runs one end in its own process. It prints its hello or has it as argument, and prints its measurement.
@@ -87,12 +114,16 @@ struct Links<'a> {
 }
 
 impl<'a> Links<'a> {
-    fn up(anabranch: &'a Path, loss: &str, seed: u32) -> Result<Self, Failed> {
+    fn up(anabranch: &'a Path, loss: &str, rtt: u32, seed: u32) -> Result<Self, Failed> {
         let links = Self { anabranch };
         // Removes the links of an earlier run; it fails if there are none.
         _ = links.output(&["link", "down", NAME]);
         let (loss, seed) = (format!("link.there.error.rate={loss}"), format!("seed={seed}"));
-        links.output(&["link", "up", SCENARIO, "--name", NAME, "--set", &loss, "--set", &seed])?;
+        // Packets of 1,500 bytes at 100 Mbit/s: 8.33 in a millisecond.
+        let queue = format!("link.there.queue.packets={}", u64::from(rtt) * 100_000 / 12_000);
+        let delay = format!("link.there.delay={}us", rtt * 500);
+        let sets = [&loss, &seed, &queue, &delay].map(|set| ["--set", set]);
+        links.output(&[&["link", "up", SCENARIO, "--name", NAME][..], sets.as_flattened()].concat())?;
         Ok(links)
     }
 
@@ -103,6 +134,24 @@ impl<'a> Links<'a> {
         let mut there = End::start(self.anabranch, "a", rival, work, Some(&hello))?;
         let told = if work.is_measured_by_caller() { there.line()? } else { here.line()? };
         Ok(told.strip_prefix("failed ").map_or_else(|| told.parse(), |error| Err(error.into())))
+    }
+
+    /// The rates of a rival and of quinn's CUBIC in Mbit/s, or why there are none.
+    fn measure_beside(&self, rival: Rival, warm: Duration, time: Duration) -> Result<Result<[f64; 2], Failed>, Failed> {
+        let work = |warm| Work::Bulk { streams: 1, warm, time };
+        let before = work(warm + ALONE);
+        let mut cubic = End::start(self.anabranch, "b", Rival::Quinn, before, None)?;
+        let hello = cubic.line()?;
+        let _sending = End::start(self.anabranch, "a", Rival::Quinn, before, Some(&hello))?;
+        std::thread::sleep(ALONE);
+        let own = self.measure(rival, work(warm))?;
+        let beside = cubic.line()?;
+        let megabits = |told: Result<Measured, Failed>| match told? {
+            Measured::Bulk { gigabits, .. } => Ok(gigabits * 1e3),
+            Measured::Times { .. } => Err("it measured something else".into()),
+        };
+        let beside = beside.strip_prefix("failed ").map_or_else(|| beside.parse(), |error| Err(error.into()));
+        Ok(megabits(own).and_then(|own| Ok([own, megabits(beside)?])))
     }
 
     /// Whether the machine was fast enough for the links.
@@ -179,6 +228,9 @@ impl Drop for End {
         _ = self.child.wait();
     }
 }
+
+/// How long CUBIC is alone.
+const ALONE: Duration = Duration::from_secs(5);
 
 /// The name of the emulator.
 const NAME: &str = "side-by-side";

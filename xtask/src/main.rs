@@ -65,7 +65,7 @@ enum Task {
     Python(python::Options),
     /// Builds the wheel of the Python module for a release.
     Wheel,
-    /// Checks whether the library and the command compile for Windows and macOS (rustup, mingw, zig).
+    /// Checks whether the libraries and the command compile for Windows and macOS (rustup, mingw, zig).
     Platforms,
     /// Writes the outcome of `anabranch reproduce law --json` into the table of docs/law.md.
     LawTable(law_table::Options),

@@ -1,4 +1,4 @@
-//! `cargo xtask platforms`: checks that the library and the command compile for other operating systems.
+//! `cargo xtask platforms`: checks that the libraries and the command compile for other operating systems.
 //!
 //! `cargo check` needs no linker and no system libraries, but `ring` contains C: mingw compiles it for Windows, zig, which has the headers, for macOS.
 //! Nothing is run. The check proves only that our code uses no interface that those systems lack.
@@ -45,9 +45,8 @@ pub(crate) fn run() -> Result<(), String> {
 
 fn check(target: &Target, folder: &Path) -> Result<(), String> {
     run::run("rustup", &["target", "add", target.name], &[])?;
-    let arguments =
-        ["check", "--locked", "--quiet", "--package", "anabranch", "--package", "anabranch-cli", "--target"];
-    let arguments = [&arguments[..], &[target.name]].concat();
+    let packages = ["anabranch", "anabranch-cli", "anabranch-quinn-cc"].map(|name| ["--package", name]);
+    let arguments = [&["check", "--locked", "--quiet"], packages.as_flattened(), &["--target", target.name]].concat();
     match target.c {
         Compiler::Mingw if run::is_installed("x86_64-w64-mingw32-gcc") => run::run("cargo", &arguments, &[]),
         Compiler::Mingw => Err("apt-get install gcc-mingw-w64-x86-64".into()),

@@ -55,6 +55,7 @@ const LAYERS: &[Layer] = &[
         ],
         others: None,
     },
+    Layer { name: "anabranch-quinn-cc", ours: &["anabranch-cc", "anabranch-units"], others: None },
     Layer { name: "anabranch-bpf", ours: &["anabranch-cc", "anabranch-units"], others: None },
     Layer { name: "anabranch-tcp", ours: &["anabranch-proto", "anabranch-cc", "anabranch-units"], others: None },
     Layer { name: "anabranch-emulator", ours: &["anabranch-sim", "anabranch-units"], others: None },

@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
+use anabranch_quinn_cc::LawConfig;
 use bytes::Bytes;
 use quinn::congestion::{BbrConfig, CubicConfig};
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
@@ -22,6 +23,8 @@ pub struct Quinn {
 pub enum Law {
     Cubic,
     Bbr,
+    /// The default law of this project.
+    Anabranch,
 }
 
 impl Quinn {
@@ -33,6 +36,7 @@ impl Quinn {
         transport.max_concurrent_uni_streams(STREAMS_MAX.into()).max_concurrent_bidi_streams(STREAMS_MAX.into());
         match self.law {
             Law::Cubic => transport.congestion_controller_factory(Arc::new(CubicConfig::default())),
+            Law::Anabranch => transport.congestion_controller_factory(Arc::new(LawConfig::default())),
             Law::Bbr => transport.congestion_controller_factory(Arc::new(BbrConfig::default())),
         };
         Ok(Arc::new(transport))
