@@ -21,7 +21,7 @@
 //! | a law needs | quinn tells | what the law gets |
 //! | --- | --- | --- |
 //! | the raw RTT | a smoothed one, which is an ACK old | the time between the departure of the newest acknowledged packet and its ACK. quinn does not say how long the peer held the ACK back: up to 25 ms (`max_ack_delay`) if fewer packets than the peer waits for arrived, so a law may see a queue at the tail of a message. The least RTT is not affected |
-//! | window, flight, progress at a departure | the time of the departure, with the ACK | what was recorded then. All packets of one call of `sendmsg` have the record of the last. At most 256 records are kept; beyond it each second one is dropped, and the one before counts |
+//! | window, flight, progress at a departure | the time of the departure, with the ACK | what was recorded then. All packets of one call of `sendmsg` have the record of the last. At most 256 records are kept; beyond it only each second, fourth … departure has one, and the one before counts |
 //! | flight | sent bytes, and bytes in flight with each ACK | their sum. Packets with ACKs alone count as sent until the next ACK from the peer; probes of the MTU count from then on |
 //! | rounds | sending times | a round ends with the ACK of what was sent after its begin |
 //! | what limits the sender | whether the application does, at an ACK | a sender is limited by its window if quinn was blocked at any ACK of this round or the last one. Data counts as short supply from that ACK on, not from the moment when the application stopped |
@@ -395,6 +395,8 @@ struct Path {
     sent: u64,
     /// Departures by time; at most [`RECORDS_MAX`].
     records: VecDeque<Record>,
+    /// The numbers of departures that have a record are multiples of it, as long as there are many.
+    stride: u64,
     /// The ACK that is being told.
     acked: Option<Acked>,
 }
@@ -457,6 +459,7 @@ impl Path {
             untold_marked: 0.0,
             sent: 0,
             records: VecDeque::new(),
+            stride: 1,
             acked: None,
         }
     }
@@ -519,13 +522,12 @@ impl Path {
         self.sent += 1;
         match self.records.back_mut() {
             Some(last) if last.departure.time == self.now => last.departure = departure,
+            Some(_) if !serial.is_multiple_of(self.stride) => {}
             Some(_) | None => {
                 if self.records.len() >= RECORDS_MAX {
-                    let mut place = 0;
-                    self.records.retain(|_| {
-                        place += 1;
-                        place % 2 == 1
-                    });
+                    self.stride = self.stride.saturating_mul(2);
+                    let stride = self.stride;
+                    self.records.retain(|record| record.serial.is_multiple_of(stride));
                 }
                 self.records.push_back(Record { serial, departure });
             }
@@ -553,6 +555,9 @@ impl Path {
         let rtt = self.rtt.smoothed.unwrap_or_default();
         while self.records.get(1).is_some_and(|next| next.departure.time.saturating_add(rtt) < newest) {
             self.records.pop_front();
+        }
+        while self.stride > 1 && self.records.len() < RECORDS_MAX / 4 {
+            self.stride /= 2;
         }
     }
 
@@ -608,7 +613,8 @@ fn span(duration: Duration) -> Span {
 /// [rfc-9002] sec. 7.2: the least window in datagrams.
 const DATAGRAMS_MIN: u64 = 2;
 
-/// Records that are kept: 18 kB. With more departures in flight a record is that of a departure at most 1/128 of them before.
+/// Records that are kept: 18 kB. With more departures in flight a record is that of a departure at most 1/128 of them before, as the stride is no more than
+/// needed.
 const RECORDS_MAX: usize = 256;
 
 /// The classifier ignores an increase of the RTT up to this, as that of the engine does: what a host may take to read an ACK.
