@@ -32,7 +32,11 @@ enum Kind {
     Bulk,
     /// A connection of quinn under CUBIC began 5 s before. Both measure at the same time, from 10 s on.
     Beside,
-    Messages { count: u32, bytes: usize, every: Duration },
+    Messages {
+        count: u32,
+        bytes: usize,
+        every: Duration,
+    },
 }
 
 /// Measures all cells whose name and loss contain `cell`, and prints a table for each.

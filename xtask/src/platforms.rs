@@ -46,7 +46,8 @@ pub(crate) fn run() -> Result<(), String> {
 fn check(target: &Target, folder: &Path) -> Result<(), String> {
     run::run("rustup", &["target", "add", target.name], &[])?;
     let packages = ["anabranch", "anabranch-cli", "anabranch-quinn-cc"].map(|name| ["--package", name]);
-    let arguments = [&["check", "--locked", "--quiet"], packages.as_flattened(), &["--target", target.name]].concat();
+    let arguments =
+        [&["check", "--locked", "--quiet"][..], packages.as_flattened(), &["--target", target.name]].concat();
     match target.c {
         Compiler::Mingw if run::is_installed("x86_64-w64-mingw32-gcc") => run::run("cargo", &arguments, &[]),
         Compiler::Mingw => Err("apt-get install gcc-mingw-w64-x86-64".into()),

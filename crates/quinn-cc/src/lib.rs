@@ -293,13 +293,7 @@ impl congestion::Controller for LawController {
         }
     }
 
-    fn on_congestion_event(
-        &mut self,
-        now: Instant,
-        sent: Instant,
-        is_persistent_congestion: bool,
-        lost_bytes: u64,
-    ) {
+    fn on_congestion_event(&mut self, now: Instant, sent: Instant, is_persistent_congestion: bool, lost_bytes: u64) {
         let path = &mut self.path;
         path.advance(now);
         let Record { departure, .. } = path.record_of(path.time(sent));
@@ -423,7 +417,10 @@ enum Episode {
     #[default]
     Open,
     /// So many bytes are lost. `is_spared`: they seem to be lost at random, and the law left its window alone.
-    Recovery { bytes: u64, is_spared: bool },
+    Recovery {
+        bytes: u64,
+        is_spared: bool,
+    },
     AfterTimeout,
 }
 

@@ -480,13 +480,23 @@ fn law_that_cannot_be_copied_begins_anew() {
 enum Event {
     Wait(u64),
     Send(u64),
-    Ack { first: usize, count: usize, app_limited: bool },
+    Ack {
+        first: usize,
+        count: usize,
+        app_limited: bool,
+    },
     /// Packets are lost: the oldest.
-    Lose { count: usize, is_persistent: bool },
+    Lose {
+        count: usize,
+        is_persistent: bool,
+    },
     Mark(usize),
     Mtu(u16),
     /// An ACK of what was never sent, or left before the path was there.
-    Unknown { ago: u64, bytes: u64 },
+    Unknown {
+        ago: u64,
+        bytes: u64,
+    },
     /// All packets of a packet number space are forgotten.
     Forget,
 }
