@@ -12,7 +12,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anabranch_quinn_cc::LawConfig;
+use anabranch_quinn_cc::{LawConfig, LawController};
 use quinn::congestion::{BbrConfig, CubicConfig};
 use quinn::rustls::RootCertStore;
 use quinn::rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -84,6 +84,9 @@ async fn send(line: &str, law: &str) -> Result<(), Failed> {
     while stream.write_all(&block).await.is_ok() {}
     let stats = connection.stats().path;
     println!("{law}: {} lost of {} packets, RTT {:.1?}", stats.lost_packets, stats.sent_packets, stats.rtt);
+    if let Ok(law) = connection.congestion_state().into_any().downcast::<LawController>() {
+        law.gauges().iter().for_each(|(gauge, value)| println!("  {gauge}: {value}"));
+    }
     Ok(())
 }
 
