@@ -319,7 +319,7 @@ fn lone_loss_with_delay_is_congestion() {
 }
 
 #[test]
-fn persistent_congestion_is_a_timeout_until_something_later_arrives() {
+fn persistent_congestion_is_timeout_until_later_packet_arrives() {
     let mut quinn = Quinn::new();
     quinn.at(10).send(1000);
     quinn.at(60).ack(&[(10, 1000)], false);
