@@ -51,10 +51,11 @@ pub struct DatagramStats {
 pub enum SendDatagramError {
     /// The connection is not yet, or no longer, open for sending.
     NotOpen,
-    /// This end has switched datagrams off, or uses the TCP form: [`crate::Config::datagram_receive_buffer`] or
+    /// This end has switched datagrams off, by [`crate::Config::datagram_receive_buffer`] or
     /// [`crate::Config::datagram_send_buffer`].
     Disabled,
-    /// The peer does not take datagrams: it does not have [`crate::Features::DATAGRAMS`].
+    /// The peer does not take datagrams: it does not have [`crate::Features::DATAGRAMS`]. Nor does a connection in the TCP form
+    /// or without streams.
     Unsupported,
     /// The datagram is too large for a packet of any path, or for the send queue.
     TooLarge {

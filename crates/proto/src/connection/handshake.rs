@@ -325,6 +325,7 @@ mod tests {
             has_nonces: false,
             has_paths: true,
             has_extents: false,
+            has_datagrams: false,
             streams: Some(3),
             credit: 1 << 16,
         };

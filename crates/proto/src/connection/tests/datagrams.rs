@@ -11,6 +11,11 @@ fn sealed() -> Config {
     Config { form: Form::Sealed, paths_max: 4, receive_buffer: 1 << 20, ..config() }
 }
 
+/// Neither the window nor credit limits a stream.
+fn roomy() -> Config {
+    Config { streams: 1, receive_buffer: 64 << 20, ..sealed() }
+}
+
 fn pair() -> Pair {
     Pair::established(sealed(), sealed())
 }
@@ -236,7 +241,7 @@ fn late_datagram_is_read_only_before_its_void() {
 #[test]
 fn streams_and_datagrams_share_a_link_evenly() {
     for len in [50, 400, 996] {
-        let mut pair = pair();
+        let mut pair = Pair::established(roomy(), roomy());
         pair.up.spacing = ms(1);
         pair.send(1 << 30);
         let mut before = (0, 0);
@@ -252,7 +257,7 @@ fn streams_and_datagrams_share_a_link_evenly() {
         }
         let datagrams = (stats(&pair).0.sent - before.0) * u64::from(len + 4);
         let streams = pair.client.connection.sent() - before.1 - datagrams;
-        assert!(streams > 1_000_000, "{streams}");
+        assert!(streams > 500_000, "{streams}");
         assert!(datagrams.abs_diff(streams) <= 2000, "{datagrams} and {streams} bytes");
     }
 }
@@ -260,7 +265,7 @@ fn streams_and_datagrams_share_a_link_evenly() {
 /// Datagrams that need a tenth of the link do not wait behind a stream that would take all of it, and the stream gets the rest.
 #[test]
 fn few_datagrams_do_not_wait_behind_a_stream() {
-    let mut pair = pair();
+    let mut pair = Pair::established(roomy(), roomy());
     pair.up.spacing = ms(1);
     pair.send(1 << 30);
     pair.run_for(Span::from_secs(1));
@@ -353,6 +358,7 @@ fn datagrams_on_a_dead_path_are_lost_and_nothing_else() {
     pair.join(ms(10));
     (pair.routes[0].up.is_cut, pair.routes[0].down.is_cut) = (true, true);
     (0..10).for_each(|_| send(&mut pair, 996));
+    pair.drain();
     let sid = pair.send(50_000);
     pair.run_for(Span::from_secs(3));
     assert_eq!(pair.server.received(sid), 50_000);
@@ -375,12 +381,13 @@ fn datagrams_detect_a_smaller_path_mtu() {
     assert_eq!(before, 1396);
     pair.up.middlebox = |segment| segment.wire_size() <= 1200;
     let mut shortest = before;
-    for _ in 0..40 {
+    for _ in 0..200 {
         let max = pair.client.connection.datagrams().len_max().unwrap();
         shortest = shortest.min(max);
         send(&mut pair, max);
         pair.run_for(ms(30));
     }
+    pair.run_for(Span::from_secs(10));
     assert_eq!(shortest, 1144);
     assert!(stats(&pair).1.received > 0, "the short ones arrive: {:?}", stats(&pair));
 }
