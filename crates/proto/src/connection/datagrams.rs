@@ -112,16 +112,18 @@ impl<P: Payload> Connection<P> {
             return false;
         }
         match content {
-            Content::Data(payload) => {
+            Content::Data(payload) if header.sid == Sid::DATAGRAM => {
                 self.receiver.free_datagram(payload.len());
                 if self.receiver.datagrams.push(payload) {
                     self.events.push_back(Event::DatagramsReadable);
                 }
             }
-            Content::Nothing | Content::Control(_) => {
+            Content::Nothing if header.sid == Sid::VOID => {
                 self.receiver.free_datagram(header.void());
                 self.receiver.datagrams.missed += 1;
             }
+            // The codec makes no such segment.
+            Content::Data(_) | Content::Nothing | Content::Control(_) => return false,
         }
         self.acks.answer(now - self.late, StreamHeader { ssn: Ssn::of(0), ..header });
         true
