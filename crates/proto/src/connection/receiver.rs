@@ -26,6 +26,8 @@ pub(super) struct Receiver<P> {
     pub(super) datagrams: Incoming<P>,
     pub(super) window: Window,
     buffer: ReceiveBuffer,
+    /// The sequence space of datagrams and voids, which is consumed whether an application reads or not. So the buffer does not grow with it.
+    datagram_space: u64,
     /// The offset of the peer's FIN, once it is known.
     fin: Option<Offset>,
     /// Segments with content that arrived for the first time.
@@ -63,6 +65,7 @@ impl<P: Payload> Receiver<P> {
             datagrams: Incoming::new(datagrams),
             window: Window::new(capacity, mss),
             buffer: ReceiveBuffer::new(capacity_max),
+            datagram_space: 0,
             fin: None,
             arrived: 0,
             reordered: 0,
@@ -219,7 +222,9 @@ impl<P: Payload> Receiver<P> {
 
     /// Frees the buffer space of a datagram, which has a queue of its own, or of the bytes for which a void stands.
     pub(super) fn free_datagram(&mut self, len: u32) {
-        self.window.consume(u64::from(len + StreamHeader::LEN));
+        let space = u64::from(len + StreamHeader::LEN);
+        self.window.consume(space);
+        self.datagram_space += space;
     }
 
     /// Frees the buffer space of a stream header.
@@ -237,7 +242,7 @@ impl<P: Payload> Receiver<P> {
     /// A round trip has passed, in which a stream lacked credit if `is_short`. Returns by how much the buffer grew, if it did.
     pub(super) fn tune(&mut self, is_short: bool) -> Option<u64> {
         let capacity = self.window.capacity();
-        let wanted = self.buffer.grown(self.window.consumed(), capacity, is_short)?;
+        let wanted = self.buffer.grown(self.window.consumed() - self.datagram_space, capacity, is_short)?;
         self.window.grow(wanted);
         Some(wanted - capacity)
     }

@@ -212,6 +212,20 @@ fn flood_of_unread_datagrams_is_bounded() {
     assert_eq!(pair.server.datagram_numbers(), (4980..5000).collect::<Vec<_>>());
 }
 
+/// Datagrams and voids are consumed on arrival. If the buffer grew with them, a peer could make room for data of streams that nobody reads.
+#[test]
+fn datagrams_do_not_grow_the_receive_buffer() {
+    let growing = || Config { receive_buffer: 50_000, receive_buffer_max: 1 << 20, ..sealed() };
+    let mut pair = Pair::established(growing(), growing());
+    (0..2000).for_each(|_| send(&mut pair, 800));
+    pair.run_for(Span::from_secs(20));
+    assert!(stats(&pair).1.received > 1000);
+    assert_eq!(pair.server.connection.receiver.window.capacity(), 50_000);
+    let sid = pair.send(500_000);
+    pair.run_until_received(sid, 500_000);
+    assert!(pair.server.connection.receiver.window.capacity() > 50_000, "reading a stream makes it grow");
+}
+
 #[test]
 fn duplicate_datagram_is_read_once() {
     let mut pair = pair();
