@@ -181,9 +181,10 @@ impl<P: Payload> Sender<P> {
                 return outbound.on_acked(sent.stream_header.map_or(Sid::PLAIN, |header| header.sid), events);
             }
             if let Some(is_delivered) = sent.is_datagram_delivered() {
-                return if is_delivered {
+                if is_delivered {
                     datagrams.on_delivered(sent.is_large_datagram());
-                };
+                }
+                return;
             }
             let records = if sent.is_fin { None } else { outbound.records.on_acked() };
             records.iter().flat_map(RecordList::iter).for_each(|record| match record {
