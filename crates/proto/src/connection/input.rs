@@ -137,7 +137,7 @@ impl<P: Payload> Connection<P> {
     }
 
     /// [rfc-9293] sec. 3.10.7.4.
-    fn handle_synchronized(&mut self, now: Time, segment: Segment<P>) {
+    fn handle_synchronized(&mut self, now: Time, mut segment: Segment<P>) {
         if let Options::Path(option) = segment.options {
             return self.on_path_option(now, option, &segment);
         }
@@ -150,7 +150,10 @@ impl<P: Payload> Connection<P> {
             return;
         }
         // First: the sequence number. A retransmitted SYN has offset 0.
-        let space = segment.space();
+        let mut space = segment.space();
+        if !self.receiver.is_acceptable(offset, space) && self.cut_to_window(offset, &mut segment) {
+            space = segment.space();
+        }
         if !self.receiver.is_acceptable(offset, space) {
             if segment.has(Flags::RST) {
                 return;
@@ -231,6 +234,24 @@ impl<P: Payload> Connection<P> {
         if space > 0 {
             self.on_content(now, offset, offset + space, segment);
         }
+    }
+
+    /// Takes from a segment of plain TCP what lies beyond the window ([rfc-9293] sec. 3.10.7.4). Segments of streams keep their boundaries. Returns whether
+    /// something was taken.
+    #[cold]
+    fn cut_to_window(&self, offset: Offset, segment: &mut Segment<P>) -> bool {
+        let edge = self.receiver.window.edge();
+        let end = offset + segment.space();
+        if self.peer.framing != Framing::Plain || segment.has(Flags::SYN) || offset >= edge || end <= edge {
+            return false;
+        }
+        segment.header.flags = segment.header.flags.without(Flags::FIN);
+        if let Content::Data(payload) = &mut segment.content {
+            let kept = (edge - offset).min(payload.len().into());
+            // At most the length of the payload.
+            segment.content = Content::Data(payload.split_to(kept as u32));
+        }
+        true
     }
 
     /// A segment is outside the window or too old: sends an acknowledgement that reports the duplicate.

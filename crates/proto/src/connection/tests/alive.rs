@@ -20,6 +20,17 @@ fn an_idle_connection_says_nothing_by_default() {
     assert_eq!(pair.states(), (State::Established, State::Established));
 }
 
+/// [rfc-9293] MUST-28: two hours, unless an application says otherwise.
+#[test]
+fn usual_keep_alive_waits_two_hours() {
+    let config = Config { keep_alive: Some(KeepAlive::USUAL), idle_timeout: None, ..config() };
+    let mut pair = Pair::established(config, Config { idle_timeout: None, ..self::config() });
+    let begin = pair.now;
+    pair.run_until(|pair| !pair.up.log.is_empty());
+    assert_eq!(pair.up.log.len(), 1);
+    assert!(pair.up.log[0].0.since(begin) >= Span::from_secs(7199), "{:?}", pair.up.log[0]);
+}
+
 /// By default a vanished peer is given up after the idle timeout, exact to the millisecond; a peer that answers keep-alive probes
 /// is not.
 #[test]
