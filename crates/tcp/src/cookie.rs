@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn cookie_stands_for_the_size_for_two_minutes() {
-        let (key, tuple) = (StackKey::new([7; 32]), FourTuple::default());
+        let (key, tuple) = (StackKey::new([7; 32]), v4());
         for (mss, kept) in [(None, 536), (Some(100), 536), (Some(1300), 1220), (Some(1460), 1460), (Some(9000), 8960)] {
             let (number, _) = make(&key, seconds(1000), tuple, PEER, mss);
             for (at, is_valid) in [(1000, true), (1060, true), (1140, false), (10_000, false)] {
@@ -95,16 +95,15 @@ mod tests {
     /// [rfc-9293] MUST-15: a peer that says no size has that of its protocol.
     #[test]
     fn silent_peer_has_the_default_size_of_its_protocol() {
-        let (key, v4) = (StackKey::new([7; 32]), FourTuple::default());
-        let mut v6 = v4;
+        let (key, mut v6) = (StackKey::new([7; 32]), v4());
         (v6.local.address, v6.remote.address) = (0xfd00 << 112 | 1, 0xfd00 << 112 | 2);
-        let v4 = v4_of(v4);
-        for (tuple, size) in [(v4, 536), (v6, 1220)] {
+        for (tuple, size) in [(v4(), 536), (v6, 1220)] {
             assert_eq!(make(&key, seconds(0), tuple, PEER, None).1.mss, Some(size));
         }
     }
 
-    fn v4_of(mut tuple: FourTuple) -> FourTuple {
+    fn v4() -> FourTuple {
+        let mut tuple = FourTuple::default();
         (tuple.local.address, tuple.remote.address) = (0xffff_0a00_0001, 0xffff_0a00_0002);
         tuple
     }

@@ -374,7 +374,12 @@ impl Stack {
         if std::mem::replace(&mut socket.is_released, true) {
             return;
         }
-        socket.connection.close();
+        // [rfc-9293] sec. 3.6.1: a close with data that nobody has read is a reset, and no FIN goes before it.
+        if socket.streams.is_none() && has_data(&mut socket.connection) {
+            socket.connection.abort();
+        } else {
+            socket.connection.close();
+        }
         self.touch(id);
         self.released.push_back(id);
         if self.released.len() > 2 * self.sockets.len() + RELEASED_LEAST {

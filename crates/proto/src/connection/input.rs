@@ -186,9 +186,9 @@ impl<P: Payload> Connection<P> {
             // An acknowledgement in order counts even if a zero window accepts no data. A retransmitted SYN does not count, as
             // its window is not scaled.
             let is_latest = !segment.has(Flags::SYN) && offset <= near && offset + space >= near;
-            if (is_latest || is_overtaken) && segment.has(Flags::ACK) {
+            if (is_latest || is_overtaken) && segment.has(Flags::ACK) && self.on_acknowledgement(now, offset, &segment)
+            {
                 self.take_timestamps(now, offset, &segment);
-                self.on_acknowledgement(now, offset, &segment);
             }
             return;
         }
@@ -211,9 +211,6 @@ impl<P: Payload> Connection<P> {
         if segment.has(Flags::SYN) {
             return self.challenge(now);
         }
-        if self.clock.is_on() {
-            self.take_timestamps(now, offset, &segment);
-        }
         // Fifth: the acknowledgement.
         if !segment.has(Flags::ACK) {
             return;
@@ -229,6 +226,10 @@ impl<P: Payload> Connection<P> {
         }
         if !self.on_acknowledgement(now, offset, &segment) {
             return;
+        }
+        // Not before: who knows no number in flight could make the peer's segments look old.
+        if self.clock.is_on() {
+            self.take_timestamps(now, offset, &segment);
         }
         // Seventh and eighth: content and FIN.
         if space > 0 {

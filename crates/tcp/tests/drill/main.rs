@@ -61,6 +61,7 @@ scripts! {
     shut_window_is_probed: "zero-window.pkt",
     segment_is_cut_at_the_edge_of_the_window: "window-edge.pkt",
     silent_peer_is_probed_and_given_up: "keep-alive.pkt",
+    close_with_unread_data_resets: "close-unread.pkt",
     window_that_shrinks_ends_nothing: "window-shrinks.pkt",
     reset_counts_while_the_window_is_shut: "reset-shut-window.pkt",
 }

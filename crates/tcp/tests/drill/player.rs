@@ -5,7 +5,7 @@
 //! * Segments that follow one another count as one that carries all they carry, as we do not offload segmentation.
 //! * The order of options, and padding, do not matter.
 //! * Assertions about the kernel's counters, and commands for the kernel, are skipped and counted. Of the commands, `tcp_timestamps=0` has its meaning.
-//! * Settings of sockets count from the begin, as ours belong to the host.
+//! * Settings of sockets count from the begin, as ours belong to the host. Nagle's algorithm is off, as with `anabranch tcp`.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
@@ -111,7 +111,6 @@ impl Player {
             streams: 0,
             timestamps: !script.commands.contains("tcp_timestamps=0"),
             pacing: Pacing::ByLaw,
-            nagle: true,
             receive_buffer: RECEIVE_BUFFER,
             receive_buffer_max: RECEIVE_BUFFER_MAX,
             idle_timeout: None,
@@ -226,7 +225,8 @@ impl Player {
             // What belongs to another connection is not the script's business.
             Some(flow) if (flow.port, flow.peer_port) != (port, peer_port) && !is_syn => return,
             Some(flow) if (flow.port, flow.peer_port) == (port, peer_port) => flow,
-            flow => flow.insert(Flow { port, peer_port, ours: None, theirs: None, stamps_ahead: None }),
+            flow if is_syn => flow.insert(Flow { port, peer_port, ours: None, theirs: None, stamps_ahead: None }),
+            _ => return,
         };
         if is_syn {
             flow.ours = Some(packet.seq);
@@ -258,7 +258,9 @@ impl Player {
         let (ours, theirs) = (flow.ours.unwrap_or(0), flow.theirs.unwrap_or(0));
         let mut live = packet.clone();
         live.seq = if is_syn { packet.seq } else { packet.seq.wrapping_add(theirs) };
-        live.ack = packet.ack.map(|ack| ack.wrapping_add(ours));
+        // Without a number, the flag acknowledges the script's zero.
+        let ack = packet.ack.or(packet.has(packet::ACK).then_some(0));
+        live.ack = ack.map(|ack| ack.wrapping_add(ours));
         for option in live.options.iter_mut().flatten() {
             match option {
                 TcpOption::Sack(blocks) => {
@@ -427,7 +429,6 @@ fn set(connection: &mut Config, call: &Call) {
     let seconds = Span::from_secs(value);
     let keep_alive = connection.keep_alive.unwrap_or(KeepAlive::USUAL);
     match name.as_str() {
-        "TCP_NODELAY" => connection.nagle = value == 0,
         "TCP_MAXSEG" => connection.mss = value as u16,
         "TCP_USER_TIMEOUT" => connection.user_timeout = Some(Span::from_millis(value)),
         "TCP_KEEPIDLE" => connection.keep_alive = Some(KeepAlive { idle: seconds, ..keep_alive }),
@@ -462,4 +463,4 @@ const PATIENCE: Span = Span::from_secs(100);
 
 /// The receive buffer, and the size to which it grows: that gives a window scale of 8, as the scripts have.
 const RECEIVE_BUFFER: u64 = 64 << 10;
-const RECEIVE_BUFFER_MAX: u64 = 15 << 20;
+const RECEIVE_BUFFER_MAX: u64 = 3 << 20;
