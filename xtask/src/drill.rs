@@ -14,6 +14,9 @@ pub(crate) struct Options {
     /// The congestion law.
     #[arg(long, default_value = "cubic")]
     cc: String,
+    /// Also judge the flag PSH where the scripts have it before the last of what was written.
+    #[arg(long)]
+    push: bool,
 }
 
 pub(crate) fn run(options: &Options) -> Result<(), String> {
@@ -21,5 +24,9 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
     let folder =
         std::path::absolute(&options.folder).map_err(|error| format!("{}: {error}", options.folder.display()))?;
     let folder = folder.to_str().ok_or_else(|| format!("{}: it is not UTF-8", folder.display()))?;
-    run::run("cargo", &["run", "--quiet", "-p", "anabranch-tcp", "--example", "drill", "--", folder, &options.cc], &[])
+    let mut arguments = vec!["run", "--quiet", "-p", "anabranch-tcp", "--example", "drill", "--", folder, &options.cc];
+    if options.push {
+        arguments.push("push");
+    }
+    run::run("cargo", &arguments, &[])
 }

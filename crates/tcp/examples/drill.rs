@@ -1,6 +1,6 @@
-//! Plays packetdrill scripts against our TCP: `cargo run --release -p anabranch-tcp --example drill -- FOLDER [LAW]`.
+//! Plays packetdrill scripts against our TCP: `cargo run --release -p anabranch-tcp --example drill -- FOLDER [LAW [push]]`.
 //!
-//! It prints a table of what holds and what does not, with the reason. The scripts are read as data; none is part of this project.
+//! It prints a table of what holds and what does not, with the reason. With `push`, a flag PSH that is missing is a difference. The scripts are read as data; none is part of this project.
 
 #![expect(clippy::print_stdout, reason = "it prints a table")]
 
@@ -18,12 +18,13 @@ mod text;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
-use crate::player::{Verdict, play};
+use crate::player::{Push, Verdict, play};
 
 fn main() -> Result<(), String> {
     let mut arguments = env::args().skip(1);
-    let folder = arguments.next().ok_or("usage: drill FOLDER [LAW]")?;
+    let folder = arguments.next().ok_or("usage: drill FOLDER [LAW [push]]")?;
     let law = arguments.next().unwrap_or("cubic".to_owned());
+    let push = if arguments.next().as_deref() == Some("push") { Push::Judged } else { Push::MayMiss };
     let mut scripts = vec![];
     find(Path::new(&folder), &mut scripts).map_err(|error| format!("{folder}: {error}"))?;
     scripts.sort();
@@ -37,7 +38,7 @@ fn main() -> Result<(), String> {
     for path in &scripts {
         let name = path.strip_prefix(&folder).unwrap_or(path).display();
         let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
-        match play(&text, &law) {
+        match play(&text, &law, push) {
             Verdict::Holds { skipped } => {
                 holds += 1;
                 let note =

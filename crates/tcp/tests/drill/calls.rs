@@ -176,8 +176,8 @@ impl Player {
     fn set_option(&mut self, number: i64, name: &str, value: &str) -> Result<Done, Stop> {
         match name {
             // These count from the begin: `Player::new`.
-            "TCP_NODELAY" | "TCP_MAXSEG" | "TCP_USER_TIMEOUT" | "TCP_KEEPIDLE" | "TCP_KEEPINTVL" | "TCP_KEEPCNT"
-            | "SO_KEEPALIVE" => Ok(Done::Played),
+            "TCP_NODELAY" | "SO_SNDBUF" | "TCP_MAXSEG" | "TCP_USER_TIMEOUT" | "TCP_KEEPIDLE" | "TCP_KEEPINTVL"
+            | "TCP_KEEPCNT" | "SO_KEEPALIVE" => Ok(Done::Played),
             "SO_LINGER" => {
                 let is_zero = value.contains("onoff=1") && value.contains("linger=0");
                 if let Some(descriptor) = self.descriptors.get_mut(&number) {
