@@ -508,7 +508,8 @@ fn a_peer_without_a_scale_gets_the_window_as_it_is() {
 #[test]
 fn segments_are_as_small_as_the_peer_wants() {
     let largest = |pair: &Pair| pair.up.data().map(|(_, segment)| segment.wire_size() - 40).max();
-    let mut pair = Pair::with(quick(), quick());
+    let roomy = Config { mss: 1460, ..quick() };
+    let mut pair = Pair::with(roomy.clone(), roomy);
     pair.down.middlebox = removes_mss;
     pair.run_for(ms(150));
     let sid = pair.send(20_000);
