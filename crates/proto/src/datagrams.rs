@@ -59,7 +59,7 @@ pub enum SendDatagramError {
     Unsupported,
     /// The datagram is too large for a packet of any path, or for the send queue.
     TooLarge {
-        /// Its bytes.
+        /// The bytes of the datagram.
         len: u32,
         /// The most that can be sent now.
         max: u32,
@@ -349,7 +349,7 @@ mod tests {
 
     /// A side that waited alone has saved nothing up for later.
     #[test]
-    fn nothing_is_saved_up_while_the_other_does_not_wait() {
+    fn side_that_waits_alone_saves_nothing_up() {
         let mut queue = outgoing();
         (0..100).for_each(|_| queue.on_stream_sent(1000));
         assert_eq!(queue.lead, 0);

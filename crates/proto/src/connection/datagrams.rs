@@ -62,10 +62,10 @@ impl<P: Payload> Connection<P> {
         Datagrams { connection: self }
     }
 
-    /// As [`Datagrams::len_max`].
+    /// The bytes of the largest datagram that may be sent now, for who has no [`Datagrams`] at hand.
     ///
     /// # Errors
-    /// As there.
+    /// If the connection is not open, or an end does not take datagrams.
     pub fn datagram_len_max(&self) -> Result<u32, SendDatagramError> {
         let datagrams = &self.sender.datagrams;
         match self.state {
