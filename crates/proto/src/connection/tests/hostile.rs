@@ -93,7 +93,7 @@ fn segment(forged: Forged, last: &Header) -> Segment<Marked> {
             sid => Sid::new(sid.into()),
         };
         // Voids are of all sizes, and most are too long.
-        StreamHeader { sid, ssn: Ssn::of(if sid == Sid::VOID { 300 * ssn as u64 } else { ssn as u64 }) }
+        StreamHeader { sid, ssn: Ssn::of(if sid == Sid::VOID { 300_u64.wrapping_mul(ssn as u64) } else { ssn as u64 }) }
     };
     let stream_header = forged.stream.map(header_of);
     let stream_header = stream_header.filter(|header| header.sid == Sid::VOID || forged.content != Content::Nothing);

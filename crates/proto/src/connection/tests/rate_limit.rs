@@ -4,7 +4,7 @@ use anabranch_units::Rate;
 
 use super::*;
 use crate::segment::StreamHeader;
-use crate::{ConfigError, Limit, PathId};
+use crate::{ConfigError, Limit, PathId, Scheduling};
 
 fn limited() -> Config {
     Config { rate_max: Some(Rate::from_bits_per_second(416_000)), ..config() }
@@ -40,7 +40,7 @@ fn retransmission_takes_its_time_of_the_limit() {
 
 #[test]
 fn limit_is_of_all_paths_together() {
-    let several = |config| Config { paths_max: 2, ..config };
+    let several = |config| Config { paths_max: 2, scheduling: Scheduling::Weighted, ..config };
     let mut pair = Pair::established(several(limited()), several(config()));
     pair.join(ms(50));
     pair.run_for(ms(1000));
