@@ -8,7 +8,7 @@ use anabranch_cc::{Settings, registry};
 use anabranch_proto::endpoint::{self, EndpointConfig, SHARDS_MAX, ServerConfig, Shares};
 use anabranch_proto::seal::{CipherPreference, ListenerConfig, SealConfig};
 use anabranch_proto::{AckPolicy, KeepAlive, PathMtu, Repair};
-use anabranch_units::{Rate, Span};
+use anabranch_units::Span;
 
 use crate::clock::span;
 use crate::error::BindError;
@@ -50,11 +50,6 @@ pub struct Config {
     pub send_buffer_max: u64,
     /// The largest memory of a connection for written and unacknowledged data, in bytes.
     pub send_memory: u64,
-    /// Bytes of datagrams that may wait to be sent, each with 128 more than it has. A new one that needs room takes it from the
-    /// oldest, which are dropped.
-    pub datagram_send_buffer: u64,
-    /// The same for datagrams that have arrived and wait to be read. With 0 this end takes no datagrams, and can send none.
-    pub datagram_receive_buffer: u64,
     /// The timeout of a handshake, and of the validation of a path.
     pub connect_timeout: Duration,
     /// The silence of the peer after which the connection is given up.
@@ -68,9 +63,6 @@ pub struct Config {
     /// with jumbo frames carry a byte for less processor time. A connection has the smaller value of its two ends; each path then has
     /// what probes find on it.
     pub packet_max: u32,
-    /// The largest rate at which this end sends data on a connection, on all its paths together, in bytes of IP packets; retransmissions count. At least
-    /// 10 kbit/s. `None` is no limit. Acknowledgements, handshakes and probes are neither delayed nor counted.
-    pub rate_max: Option<Rate>,
     /// The number of engines among which connections are divided, at most 64. Each has a lock and a task of its own, so that as many
     /// cores can work for different connections. `None`: as many as the runtime has threads. An endpoint with logs has one.
     pub shards: Option<usize>,
@@ -106,9 +98,6 @@ impl Default for Config {
             send_buffer_max: 12 << 20,
             // For the same path: three quarters hold unacknowledged data, of which an eighth is bookkeeping.
             send_memory: 512 << 20,
-            // 84 ms at 100 Mbit/s.
-            datagram_send_buffer: 1 << 20,
-            datagram_receive_buffer: 1 << 20,
             // The initiation is retransmitted after 1, 2 and 4 seconds.
             connect_timeout: Duration::from_secs(10),
             // The value of common QUIC endpoints.
@@ -118,7 +107,6 @@ impl Default for Config {
             socket_buffer: 4 << 20,
             // Ethernet's MTU. On most paths a search for more would only cost probes.
             packet_max: 1500,
-            rate_max: None,
             shards: None,
             qlog: None,
         }
@@ -126,9 +114,6 @@ impl Default for Config {
 }
 
 impl Config {
-    /// The least [`Config::rate_max`]: at 10 kbit/s a full packet takes 1.2 s, and timers begin at a second.
-    pub const RATE_MIN: Rate = anabranch_proto::Config::RATE_MIN;
-
     /// The same settings for a server that admits these peers.
     #[must_use]
     pub fn admit(self, admission: Admission) -> Self {
@@ -159,9 +144,6 @@ impl Config {
         if !(PathMtu::PACKET_MIN..=PACKET_MAX).contains(&self.packet_max) {
             return Err(BindError::PacketMax(self.packet_max));
         }
-        if let Some(rate) = self.rate_max.filter(|&rate| rate < Self::RATE_MIN) {
-            return Err(BindError::RateMax(rate));
-        }
         self.connection().check().map_err(BindError::Config)
     }
 
@@ -183,13 +165,10 @@ impl Config {
             send_buffer: self.send_buffer,
             send_buffer_max: self.send_buffer_max,
             send_memory: self.send_memory,
-            datagram_send_buffer: self.datagram_send_buffer,
-            datagram_receive_buffer: self.datagram_receive_buffer,
             acks: ACKS,
             idle_timeout: Some(idle_timeout),
             user_timeout: Some(idle_timeout),
             keep_alive,
-            rate_max: self.rate_max,
             time_wait: TIME_WAIT,
             ..anabranch_proto::Config::new(self.law.clone()).with_packet_max(self.packet_max)
         }

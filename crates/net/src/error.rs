@@ -7,7 +7,6 @@ use std::path::PathBuf;
 
 use anabranch_proto::endpoint::SHARDS_MAX;
 use anabranch_proto::{CloseReason, ConfigError, PathMtu, seal};
-use anabranch_units::Rate;
 
 use crate::socket::PACKET_MAX;
 
@@ -24,8 +23,6 @@ pub enum BindError {
     Shards(usize),
     /// [`Config::packet_max`](crate::Config::packet_max) is below 1,280 or above 9,000.
     PacketMax(u32),
-    /// [`Config::rate_max`](crate::Config::rate_max) is below 10 kbit/s.
-    RateMax(Rate),
     /// The system cannot start a thread (only [`crate::blocking`]).
     Thread(io::Error),
     /// The folder for logs cannot be written.
@@ -121,27 +118,6 @@ pub enum WriteError {
     Lost(Lost),
 }
 
-/// Why a datagram cannot be sent or read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DatagramError {
-    /// The peer takes no datagrams: its version is too old, or its [`Config::datagram_receive_buffer`](crate::Config::datagram_receive_buffer) is 0.
-    Unsupported,
-    /// This end takes no datagrams: its [`Config::datagram_receive_buffer`](crate::Config::datagram_receive_buffer) is 0, or its
-    /// [`Config::datagram_send_buffer`](crate::Config::datagram_send_buffer) has no room for any.
-    Disabled,
-    /// The datagram has more bytes than a packet of any path carries, or than the send buffer takes.
-    TooLarge {
-        /// The bytes of the datagram.
-        len: usize,
-        /// The most that can be sent now.
-        max: usize,
-    },
-    /// The end that would send the datagram has closed.
-    Closed,
-    /// The connection is lost.
-    Lost(Lost),
-}
-
 /// Why no message can be received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageError {
@@ -206,18 +182,6 @@ impl From<Lost> for StreamError {
     }
 }
 
-impl From<DatagramError> for io::Error {
-    fn from(error: DatagramError) -> Self {
-        let kind = match error {
-            DatagramError::Unsupported | DatagramError::Disabled => io::ErrorKind::Unsupported,
-            DatagramError::TooLarge { .. } => io::ErrorKind::InvalidInput,
-            DatagramError::Closed => io::ErrorKind::NotConnected,
-            DatagramError::Lost(lost) => lost.kind(),
-        };
-        Self::new(kind, error)
-    }
-}
-
 impl From<WriteError> for io::Error {
     fn from(error: WriteError) -> Self {
         let kind = match error {
@@ -253,13 +217,6 @@ impl fmt::Display for BindError {
                 "packets of up to {bytes} bytes cannot be looked for: the largest is from {} to {PACKET_MAX}",
                 PathMtu::PACKET_MIN
             ),
-            Self::RateMax(rate) => {
-                let least = crate::Config::RATE_MIN;
-                write!(
-                    f,
-                    "a rate limit of {rate} is too low: the least is {least}, as a packet must leave before timers expire"
-                )
-            }
             Self::Thread(error) => write!(f, "cannot start a thread: {error}"),
             Self::Qlog(folder, error) => write!(f, "no logs can be written into {}: {error}", folder.display()),
         }
@@ -344,25 +301,6 @@ impl fmt::Display for StreamError {
     }
 }
 
-impl fmt::Display for DatagramError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unsupported => f.write_str(
-                "the other end takes no datagrams: its program is older than they are, or has switched them off; use a stream",
-            ),
-            Self::Disabled => {
-                f.write_str("datagrams are switched off at this end: give their send and receive buffers some room")
-            }
-            Self::TooLarge { len, max } => write!(
-                f,
-                "a datagram of {len} bytes is too large: it must fit one packet, so at most {max} can be sent now; use a stream for more"
-            ),
-            Self::Closed => f.write_str("the connection is closed to new datagrams"),
-            Self::Lost(lost) => lost.fmt(f),
-        }
-    }
-}
-
 impl fmt::Display for MessageError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -395,7 +333,6 @@ impl fmt::Display for ReadError {
 
 impl std::error::Error for BindError {}
 impl std::error::Error for AddPathError {}
-impl std::error::Error for DatagramError {}
 impl std::error::Error for MessageError {}
 impl std::error::Error for ConnectError {}
 impl std::error::Error for Lost {}

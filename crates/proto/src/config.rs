@@ -1,10 +1,9 @@
 //! The settings of a connection.
 
 use anabranch_cc::Settings;
-use anabranch_units::{Rate, Span};
+use anabranch_units::Span;
 
 use crate::options::Options;
-use crate::path::PATHS_MAX;
 use crate::receive::acks::AckPolicy;
 use crate::recovery::detection::LossDetection;
 use crate::recovery::pacer::Pacing;
@@ -50,10 +49,6 @@ pub struct Config {
     /// may wait to be sent. Sent data takes what its paths need, but never more than the rest, whatever window the peer
     /// announces.
     pub send_memory: u64,
-    /// Bytes of datagrams that wait to be sent, each with 128 more than it has. If there is no room for a new one, the oldest ones are dropped.
-    pub datagram_send_buffer: u64,
-    /// The same for datagrams that have arrived and wait to be read. With 0 datagrams are not negotiated, and neither end can send any.
-    pub datagram_receive_buffer: u64,
     /// The largest number of paths at a time, 1 to [`crate::PATHS_MAX`]. With one, the connection does not negotiate paths and
     /// cannot change its address.
     pub paths_max: u8,
@@ -77,9 +72,6 @@ pub struct Config {
     pub rto_min: Span,
     /// How the departures of segments are spread over time.
     pub pacing: Pacing,
-    /// The largest rate of the data that is sent, on all paths together, in bytes of IP packets; retransmissions count. `None` is no limit.
-    /// Acknowledgements, handshakes and probes are neither delayed nor counted.
-    pub rate_max: Option<Rate>,
     /// The largest delay of the host's timers when the machine is not busy. It sets the size of a paced burst, and the time for
     /// which the pacer makes up after a late timer.
     pub timer: Span,
@@ -195,27 +187,7 @@ pub enum StreamBuffer {
     Bytes(u64),
 }
 
-/// Why a configuration is invalid.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ConfigError {
-    /// The segment size is below [`Config::MSS_MIN`].
-    SegmentTooSmall,
-    /// A buffer is smaller than a segment.
-    BufferTooSmall,
-    /// The acknowledgement policy acknowledges nothing.
-    NoAcks,
-    /// The number of paths is zero or above [`PATHS_MAX`].
-    NoPaths,
-    /// The packet size is below [`PathMtu::PACKET_MIN`] bytes.
-    PacketTooSmall,
-    /// The rate limit is below [`Config::RATE_MIN`].
-    RateTooSmall,
-}
-
 impl Config {
-    /// The least rate limit: at 10 kbit/s a full packet of Ethernet takes 1.2 s, and retransmission timeouts begin at a second.
-    pub const RATE_MIN: Rate = Rate::from_bits_per_second(10_000);
-
     /// The least MSS that is useful: [rfc-9293] sec. 3.7.1 has 536, and a record with its header needs twelve bytes.
     pub const MSS_MIN: u16 = 64;
 
@@ -243,30 +215,6 @@ impl Config {
         Self { mss: mss as u16, path_mtu: PathMtu::Searched { packet_max }, ..self }
     }
 
-    /// Checks the settings as [`crate::Connection::connect`] and [`crate::Connection::listen`] do.
-    ///
-    /// # Errors
-    /// The first invalid setting.
-    pub fn check(&self) -> Result<(), ConfigError> {
-        if self.mss < Self::MSS_MIN {
-            return Err(ConfigError::SegmentTooSmall);
-        }
-        let (PathMtu::Fixed { packet } | PathMtu::Searched { packet_max: packet }) = self.path_mtu;
-        if packet < PathMtu::PACKET_MIN {
-            return Err(ConfigError::PacketTooSmall);
-        }
-        if self.receive_buffer < u64::from(self.mss) || self.send_buffer == 0 {
-            return Err(ConfigError::BufferTooSmall);
-        }
-        if !(1..=PATHS_MAX).contains(&self.paths_max.into()) {
-            return Err(ConfigError::NoPaths);
-        }
-        if self.rate_max.is_some_and(|rate| rate < Self::RATE_MIN) {
-            return Err(ConfigError::RateTooSmall);
-        }
-        if self.acks.every == 0 { Err(ConfigError::NoAcks) } else { Ok(()) }
-    }
-
     /// The default settings with this law.
     pub fn new(law: Settings) -> Self {
         Self {
@@ -286,9 +234,6 @@ impl Config {
             send_buffer_max: 0,
             // Unacknowledged data may be three times the bandwidth-delay product of 10 Gbit/s and 200 ms.
             send_memory: 1 << 30,
-            // 84 ms at 100 Mbit/s.
-            datagram_send_buffer: 1 << 20,
-            datagram_receive_buffer: 1 << 20,
             paths_max: 1,
             scheduling: Scheduling::default(),
             repair: Repair::default(),
@@ -301,7 +246,6 @@ impl Config {
             loss_detection: LossDetection::Rack,
             rto_min: Span::from_millis(200),
             pacing: Pacing::Always,
-            rate_max: None,
             // The granularity of poll and of tokio.
             timer: Span::from_millis(1),
             nagle: false,

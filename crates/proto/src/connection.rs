@@ -15,7 +15,6 @@
 
 mod ack_requests;
 mod chooser;
-mod datagrams;
 mod genuine;
 mod handshake;
 mod input;
@@ -25,7 +24,6 @@ mod mtu;
 mod output;
 mod paths;
 mod peer_window;
-mod rate_limit;
 mod receive_buffer;
 mod receiver;
 mod send_memory;
@@ -41,7 +39,6 @@ use anabranch_units::{Rate, Span, Time};
 
 use self::ack_requests::AckRequest;
 use self::chooser::Chooser;
-pub use self::datagrams::Datagrams;
 use self::handshake::Handshake;
 use self::limits::Rests;
 pub use self::limits::{Limit, Limits};
@@ -49,15 +46,14 @@ use self::liveness::{Activity, Liveness};
 use self::mtu::Mtu;
 pub use self::paths::Paths;
 use self::paths::{Path, Table};
-use self::rate_limit::RateLimit;
 use self::receiver::Receiver;
 use self::sender::{Sender, Sent};
 pub use self::streams::Streams;
 use self::timestamps::Clock;
-use crate::config::{Config, ConfigError, Form};
+use crate::config::{Config, Form, PathMtu};
 use crate::ecn::EcnCodepoint;
 use crate::event::{CloseReason, Event, Events};
-use crate::path::{FourTuple, PathId, PathState, PathStatus};
+use crate::path::{FourTuple, PATHS_MAX, PathId, PathState, PathStatus};
 use crate::payload::Payload;
 use crate::random::{Random, Role, Secret};
 use crate::receive::acks::Acks;
@@ -83,7 +79,6 @@ pub struct Connection<P> {
     peer: Peer,
     paths: Table,
     chooser: Chooser,
-    rate_limit: RateLimit,
     sender: Sender<P>,
     /// Whether the application has closed its side.
     is_closing: bool,
@@ -150,6 +145,21 @@ pub enum State {
     LastAck,
     /// Closed before the peer; waits for old segments to expire.
     TimeWait,
+}
+
+/// Why a configuration is invalid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConfigError {
+    /// The segment size is below [`Config::MSS_MIN`].
+    SegmentTooSmall,
+    /// A buffer is smaller than a segment.
+    BufferTooSmall,
+    /// The acknowledgement policy acknowledges nothing.
+    NoAcks,
+    /// The number of paths is zero or above [`PATHS_MAX`].
+    NoPaths,
+    /// The packet size is below [`PathMtu::PACKET_MIN`] bytes.
+    PacketTooSmall,
 }
 
 /// A snapshot of a path.
@@ -260,14 +270,9 @@ impl<P: Payload> Connection<P> {
             },
             paths: Table::new(Path::live(tuple, control, Mtu::new(&config, &tuple), mss), config.failover),
             chooser: Chooser::new(&config),
-            rate_limit: RateLimit::new(&config),
             sender: Sender::new(secret.initial(), &config),
             is_closing: false,
-            receiver: Receiver::new(
-                (config.receive_buffer, config.receive_buffer_max),
-                config.datagram_receive_buffer,
-                mss.into(),
-            ),
+            receiver: Receiver::new(config.receive_buffer, config.receive_buffer_max, mss.into()),
             flow_control: FlowControl::none(),
             acks: Acks::new(config.acks),
             ack_request: AckRequest::NONE,
@@ -488,12 +493,6 @@ impl<P: Payload> Connection<P> {
         self.receiver.has_arrived(offset)
     }
 
-    /// Whether this segment, which is sent now, has the last of the data that was written. The host pushes it ([rfc-9293] sec. 3.9.1.2).
-    pub fn is_last_data(&self, segment: &Segment<P>) -> bool {
-        let end = segment.header.seq.plus(segment.space());
-        !segment.content.is_empty() && self.sender.outbound.is_drained() && end == self.sender.next_number()
-    }
-
     /// Bytes of the receive buffer that are in use: data that has arrived and was neither read nor dropped.
     pub fn buffered(&self) -> u64 {
         self.receiver.buffered()
@@ -562,6 +561,29 @@ impl<P: Payload> Connection<P> {
     fn end(&mut self, reason: CloseReason) {
         self.state = State::Closed;
         self.events.push_back(Event::Closed(reason));
+    }
+}
+
+impl Config {
+    /// Checks the settings as [`Connection::connect`] and [`Connection::listen`] do.
+    ///
+    /// # Errors
+    /// The first invalid setting.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        if self.mss < Self::MSS_MIN {
+            return Err(ConfigError::SegmentTooSmall);
+        }
+        let (PathMtu::Fixed { packet } | PathMtu::Searched { packet_max: packet }) = self.path_mtu;
+        if packet < PathMtu::PACKET_MIN {
+            return Err(ConfigError::PacketTooSmall);
+        }
+        if self.receive_buffer < u64::from(self.mss) || self.send_buffer == 0 {
+            return Err(ConfigError::BufferTooSmall);
+        }
+        if !(1..=PATHS_MAX).contains(&self.paths_max.into()) {
+            return Err(ConfigError::NoPaths);
+        }
+        if self.acks.every == 0 { Err(ConfigError::NoAcks) } else { Ok(()) }
     }
 }
 

@@ -41,7 +41,6 @@ struct Agreement {
     has_nonces: bool,
     has_paths: bool,
     has_extents: bool,
-    has_datagrams: bool,
     /// Streams in each direction; `None` in plain TCP.
     streams: Option<u16>,
     /// The initial flow-control credit of each stream in bytes.
@@ -131,9 +130,6 @@ impl<P: Payload> Connection<P> {
     pub(super) fn on_syn(&mut self, now: Time, segment: &Segment<P>) {
         self.receiver.on_syn(segment.header.seq);
         self.handshake.offer = segment.options.handshake();
-        if !self.paths[PathId::FIRST].tuple.local.is_ipv4() {
-            self.handshake.offer.mss.get_or_insert(MSS_DEFAULT_V6);
-        }
         self.handshake.has_flag = segment.has(Flags::MSE);
         if let Some(timestamps) = self.handshake.offer.timestamps {
             self.clock.on_syn(now, timestamps);
@@ -164,7 +160,6 @@ impl<P: Payload> Connection<P> {
         let agreement = self.handshake.agreement(&self.config);
         let Agreement { mss, shift, has_timestamps, has_sack, has_nonces, has_paths, has_extents, streams, .. } =
             agreement;
-        self.sender.datagrams.agree(agreement.has_datagrams);
         let framing = if streams.is_some() { Framing::Streams } else { Framing::Plain };
         let options = Options::of_data(has_timestamps, has_extents);
         self.peer = Peer { mss, has_sack, has_nonces, has_extents, options, framing, ..self.peer };
@@ -215,7 +210,6 @@ impl Handshake {
             // Without SACK, the arrivals on different paths cannot be told apart.
             has_paths: features.contains(Features::PATHS) && sack_permitted,
             has_extents,
-            has_datagrams: features.contains(Features::DATAGRAMS),
             streams: granted.map(|granted| granted.count()),
             credit: self.understood().map_or(u64::MAX, |offer| 1 << offer.credit.min(CREDIT_MAX)),
         }
@@ -224,12 +218,11 @@ impl Handshake {
     /// The streams to request, or in an answer the streams to grant.
     fn grant(&self, config: &Config, is_answer: bool) -> Option<Multistream> {
         let paths = if config.paths_max > 1 { Features::PATHS } else { Features::default() };
-        let datagrams = if config.datagram_receive_buffer > 0 { Features::DATAGRAMS } else { Features::default() };
         let ours = match config.form {
             Form::Sealed if config.streams > Sid::FIRST_PAGE_MAX => {
-                paths.or(Features::NONCES).or(datagrams).or(Features::MANY_STREAMS)
+                paths.or(Features::NONCES).or(Features::MANY_STREAMS)
             }
-            Form::Sealed => paths.or(Features::NONCES).or(datagrams),
+            Form::Sealed => paths.or(Features::NONCES),
             Form::Tcp if config.extents => paths.or(Features::EXTENTS),
             Form::Tcp => paths,
         };
@@ -282,9 +275,8 @@ fn credit(config: &Config) -> u8 {
     FlowControl::exponent(stream_buffer, receive_buffer, streams)
 }
 
-/// [rfc-9293] sec. 3.7.1: the MSS if the peer announces none, over IPv4 and over IPv6.
+/// [rfc-9293] sec. 3.7.1: the MSS if the peer announces none.
 const MSS_DEFAULT: u16 = 536;
-const MSS_DEFAULT_V6: u16 = 1220;
 
 /// A limit is a 32-bit field that cannot express more than 2^31.
 const CREDIT_MAX: u8 = 31;
@@ -329,7 +321,6 @@ mod tests {
             has_nonces: false,
             has_paths: true,
             has_extents: false,
-            has_datagrams: false,
             streams: Some(3),
             credit: 1 << 16,
         };

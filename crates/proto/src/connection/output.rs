@@ -1,8 +1,7 @@
 //! Decides which segment is sent next.
 //!
 //! The order is: a reset; the handshake; path segments; a pure acknowledgement that no data can carry; for each path its lost
-//! segments (lowest first) and a tail loss probe; new data of streams or a FIN, on the path that the scheduler chooses, or a
-//! datagram (`datagrams`); an acknowledgement.
+//! segments (lowest first) and a tail loss probe; new data or a FIN, on the path that the scheduler chooses; an acknowledgement.
 //! While there are lost segments, path segments come last.
 //!
 //! A path that waits for room to retransmit sends no new data.
@@ -17,7 +16,7 @@ use crate::config::Failover;
 use crate::options::{AcknowledgementOptions, Options, SackBlocks};
 use crate::path::{PathId, PathSet};
 use crate::payload::Payload;
-use crate::segment::{Content, Flags, Header, Segment, Sid, StreamHeader};
+use crate::segment::{Content, Flags, Header, Segment, StreamHeader};
 use crate::seq::{Offset, SeqNumber};
 use crate::stream::outbound::Framing;
 
@@ -46,7 +45,6 @@ impl<P: Payload> Connection<P> {
         match self.next_leaving(now) {
             Ok(Leaving::Handshake) => Some(self.handshake_segment(now)),
             Ok(Leaving::New { path, space }) => self.send_new(now, path, space),
-            Ok(Leaving::Datagram(path)) => self.send_datagram(now, path),
             Ok(Leaving::Again { path, index }) => self.resend(now, path, index),
             Ok(Leaving::Ack(path)) => self.pure_ack(now, path),
             Ok(Leaving::Probe(path)) => Some(self.window_or_keep_alive_probe(path)),
@@ -158,10 +156,7 @@ impl<P: Payload> Connection<P> {
 
     fn poll_data(&mut self, now: Time) -> Result<Leaving, Stop> {
         let has_lost = self.sender.board.has_lost();
-        if !self.sender.datagrams.is_empty() {
-            self.sender.datagrams.expire(now);
-        }
-        if self.sender.outbound.is_empty() && self.sender.datagrams.is_empty() && !self.owes_fin() {
+        if self.sender.outbound.is_empty() && !self.owes_fin() {
             if self.sender.board.is_empty() {
                 if !self.sender.outbound.is_drained() {
                     // The waiting data has no credit. The peer will grant more if it is still alive.
@@ -179,7 +174,7 @@ impl<P: Payload> Connection<P> {
         let mut may_send = PathSet::default();
         for path in self.paths.live().iter() {
             let Path { control, paced_until, .. } = &mut self.paths[path];
-            let release = control.release(now).max(self.rate_limit.release(now));
+            let release = control.release(now);
             if release > now {
                 *paced_until = release;
                 continue;
@@ -219,29 +214,17 @@ impl<P: Payload> Connection<P> {
     /// Retransmits a segment.
     #[inline(never)]
     fn resend(&mut self, now: Time, path: PathId, index: u64) -> Option<Transmit<P>> {
-        self.replace_datagram(now, path, index);
         let Self { sender: Sender { board, .. }, paths, .. } = self;
         let added = board.resend(index, path, paths[path].control.departure(now));
         let (offset, len, sent) = board.segment(index);
         let (sent, len, nonce) = (sent.clone(), u64::from(len), board.nonce(index));
         paths[path].control.on_sent(now, board, (offset + len, len), added, Transmission::Again);
-        self.rate_limit.on_sent(now, len);
         self.segment_of(path, (offset, nonce), sent)
     }
 
     /// New data, if it may leave.
     #[inline(always)]
     fn next_new(&mut self, now: Time, admission: Admission) -> Result<Leaving, Stop> {
-        if !self.sender.datagrams.is_empty() {
-            return self.next_of_both(now, admission);
-        }
-        let spaces = self.next_space(now, admission)?;
-        self.place_new(now, spaces, admission)
-    }
-
-    /// The sequence space of the next segment of a stream, or of a FIN; and that which it would have without the peer's window.
-    #[inline(always)]
-    pub(super) fn next_space(&mut self, now: Time, admission: Admission) -> Result<(u32, u32), Stop> {
         let may_keep_more = self.sender.may_keep_more(&self.paths, self.peer.segment);
         let wanted = match self.sender.outbound.peek(self.paths.mss_max()) {
             Some(space) => space,
@@ -257,18 +240,7 @@ impl<P: Payload> Connection<P> {
         {
             return Err(Stop::Data(Some(Limit::Application)));
         }
-        let space = self.fit(now, wanted).ok_or(Stop::Data(Some(Limit::PeerBuffer)))?;
-        Ok((space, wanted))
-    }
-
-    /// The path for a segment of a stream, or for a FIN, that [`Self::next_space`] found.
-    #[inline(always)]
-    pub(super) fn place_new(
-        &mut self,
-        now: Time,
-        (space, wanted): (u32, u32),
-        admission: Admission,
-    ) -> Result<Leaving, Stop> {
+        let Some(space) = self.fit(now, wanted) else { return Err(Stop::Data(Some(Limit::PeerBuffer))) };
         let path = match admission {
             Admission::Probe(path) => {
                 self.paths[path].control.on_demand(now, &self.sender.board);
@@ -289,6 +261,10 @@ impl<P: Payload> Connection<P> {
     fn send_new(&mut self, now: Time, path: PathId, space: u32) -> Option<Transmit<P>> {
         let mss = self.paths[path].mss;
         let space = space.min(mss);
+        if self.sender.board.is_empty() {
+            // The user timeout starts here.
+            self.liveness.on_sent_into_silence(now);
+        }
         let sent = match self.sender.outbound.cut(space, mss, &mut self.events) {
             Some((stream_header, content)) => {
                 let data = if let Content::Data(payload) = content { Some(payload) } else { None };
@@ -299,32 +275,19 @@ impl<P: Payload> Connection<P> {
                 Sent { stream_header: None, data: None, is_fin: true }
             }
         };
-        self.sender.datagrams.on_stream_sent(space);
-        let place = self.record_new(now, path, sent.clone(), space);
-        self.segment_of(path, place, sent)
-    }
-
-    /// Records a new segment as sent. Returns its offset and its nonce.
-    #[inline(always)]
-    pub(super) fn record_new(&mut self, now: Time, path: PathId, sent: Sent<P>, space: u32) -> (Offset, u16) {
-        if self.sender.board.is_empty() {
-            // The user timeout starts here.
-            self.liveness.on_sent_into_silence(now);
-        }
         let offset = self.sender.board.next();
         let nonce = if self.peer.has_nonces { u16::from_le_bytes(self.random.draw()) } else { 0 };
         let Self { sender: Sender { board, .. }, paths, chooser, .. } = self;
         let from = &mut paths[path];
-        let is_probe_due = space >= from.mss && from.on_full(now);
-        board.send(sent, (space, nonce), path, from.control.departure(now));
+        let is_probe_due = space >= mss && from.on_full(now);
+        board.send(sent.clone(), (space, nonce), path, from.control.departure(now));
         let space = u64::from(space);
         from.control.on_sent(now, board, (offset + space, space), space, Transmission::First);
         chooser.on_sent(now, path, from.weight, space);
-        self.rate_limit.on_sent(now, space);
         if is_probe_due {
             paths.ask(path);
         }
-        (offset, nonce)
+        self.segment_of(path, (offset, nonce), sent)
     }
 
     /// The peer's window is full because of a segment on a slow path. A faster path with room retransmits it if it arrives
@@ -351,10 +314,6 @@ impl<P: Payload> Connection<P> {
         let mut found: Option<(PathId, PathId, u64)> = None;
         for (slow, behind) in self.paths.iter().filter(|(_, path)| path.is_live()) {
             let Some((index, 1)) = self.sender.board.oldest(slow) else { continue };
-            if self.sender.board.segment(index).2.is_datagram_delivered().is_some() {
-                // Its copy would be a void, which may overtake it.
-                continue;
-            }
             let Some(departed) = self.sender.board.oldest_departed(slow) else { continue };
             let due = departed.saturating_add(half(behind));
             let faster = self.paths.usable().iter().filter(|&id| may_send.contains(id) && id != slow);
@@ -405,7 +364,7 @@ impl<P: Payload> Connection<P> {
     }
 
     /// Only the peer can open the window. Starts zero-window probes, in case the peer's update was lost or the peer is gone.
-    pub(super) fn wait(&mut self, now: Time) {
+    fn wait(&mut self, now: Time) {
         let rto = self.paths[self.paths.main()].control.rto();
         if self.sender.peer_window.wait(now, rto) {
             self.liveness.on_sent_into_silence(now);
@@ -426,7 +385,6 @@ impl<P: Payload> Connection<P> {
         self.is_closing
             && matches!(self.state, State::Established | State::CloseWait)
             && self.sender.outbound.is_drained()
-            && self.sender.datagrams.is_empty()
     }
 
     fn on_fin_sent(&mut self) {
@@ -440,17 +398,12 @@ impl<P: Payload> Connection<P> {
     }
 
     #[inline(always)]
-    pub(super) fn segment_of(
-        &mut self,
-        path: PathId,
-        (offset, nonce): (Offset, u16),
-        sent: Sent<P>,
-    ) -> Option<Transmit<P>> {
+    fn segment_of(&mut self, path: PathId, (offset, nonce): (Offset, u16), sent: Sent<P>) -> Option<Transmit<P>> {
         let Sent { stream_header, data, is_fin } = sent;
         let records = || stream_header.and_then(|header| self.sender.outbound.records.list(header.ssn));
         let content = match data {
             Some(payload) => Content::Data(payload),
-            None if is_fin || stream_header.is_some_and(|header| header.sid == Sid::VOID) => Content::Nothing,
+            None if is_fin => Content::Nothing,
             None => records().map_or(Content::Nothing, Content::Control),
         };
         let flags = if is_fin { Flags::FIN } else { Flags::default() };
@@ -459,7 +412,7 @@ impl<P: Payload> Connection<P> {
         let options_space = self.options_space();
         let from = &mut self.paths[path];
         let (datagram_max, mut ecn) = (from.datagram_max(), None);
-        if from.control.ecn.is_tracked() && (stream_header.is_some() || !content.is_empty()) {
+        if from.control.ecn.is_tracked() && !content.is_empty() {
             let framing = if stream_header.is_some() { StreamHeader::LEN } else { 0 };
             ecn = from.control.ecn.on_sent(mtu::datagram(options_space + framing + content.len()) <= datagram_max);
         }
@@ -498,10 +451,8 @@ impl<P: Payload> Connection<P> {
 
 /// What is sent next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Leaving {
+enum Leaving {
     Handshake,
-    /// The next datagram, on this path.
-    Datagram(PathId),
     /// New data of `space` bytes of sequence space.
     New {
         path: PathId,
@@ -520,7 +471,7 @@ pub(super) enum Leaving {
 
 /// What allows a new segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Admission {
+enum Admission {
     /// The congestion windows of these paths.
     Window(PathSet),
     /// A tail loss probe is due on this path.

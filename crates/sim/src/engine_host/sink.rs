@@ -187,7 +187,6 @@ impl Host for EngineSink {
                     }
                 }
                 Event::Writable(_)
-                | Event::DatagramsReadable
                 | Event::Finished(_)
                 | Event::PathValidated(_)
                 | Event::PathFailed(_)
