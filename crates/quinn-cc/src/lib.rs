@@ -27,7 +27,7 @@
 //! | what limits the sender | whether the application does, at an ACK | a sender is limited by its window if quinn was blocked at any ACK of this round or the last one. Data counts as short supply from that ACK on, not from the moment when the application stopped |
 //! | recovery | each batch of losses | one [`Loss`] for all losses of packets that left before the first was detected; recovery ends with the ACK of a packet sent later ([rfc-9002] sec. 7.3.2) |
 //! | the first lost segment | the sending time of the last | the record of the last |
-//! | the cause of a loss | lost bytes | [`classify`] with one hole if no more than one datagram was lost, else with two: adjacent losses, which are one hole, count as congestion |
+//! | the cause of a loss | lost bytes | [`classify()`] with one hole if no more than one datagram was lost, else with two: adjacent losses, which are one hole, count as congestion |
 //! | a timeout | persistent congestion | a loss by timeout. A timeout that loses less is never told, so a law goes on from its window |
 //! | idle time | nothing | a restart when something is sent after a retransmission timeout in which nothing was in flight. quinn has already released that first batch by the old window |
 //! | marked segments | that there are some | all segments of the ACK that reported them, so that a law does not send more than with their number. If the law does not respond to marks, the mark is a loss by congestion: quinn declares every path ECN-capable |
