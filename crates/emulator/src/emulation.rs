@@ -28,6 +28,8 @@ pub struct Emulation {
     hosts: Vec<End>,
     /// The interface at the end of each link.
     ends: Vec<Option<Interface>>,
+    /// The MTU of each link from each time on.
+    mtus: Vec<Vec<(SimTime, u32)>>,
     losses: Observed<Losses>,
     bytes: Store,
     /// Whether routers say nothing of packets that are longer than a link's MTU.
@@ -59,8 +61,6 @@ struct WireNames {
     id: String,
     from: String,
     to: String,
-    /// Its MTU from each time on.
-    mtus: Vec<(SimTime, u32)>,
 }
 
 /// A host of the world.
@@ -203,10 +203,14 @@ impl Emulation {
             id: wire.id.clone(),
             from: network.nodes[wire.from].clone(),
             to: network.nodes[wire.to].clone(),
-            mtus: wire.spec.mtu.map(|mtu| (SimTime::ZERO, mtu)).into_iter().chain(wire.mtu_changes.clone()).collect(),
+        });
+        let mtus = network.wires.iter().map(|wire| {
+            let first = wire.spec.mtu.map(|mtu| (SimTime::ZERO, mtu));
+            first.into_iter().chain(wire.mtu_changes.clone()).collect()
         });
         Ok(Self {
             names: names.collect(),
+            mtus: mtus.collect(),
             ends: ends(network, &attachments),
             world,
             links,
@@ -351,7 +355,7 @@ impl Emulation {
     /// A router answers a packet that is too long for its next link. The answer takes as long as the packet took to that router.
     fn answer(&mut self, loss: &Lost, link: LinkId) {
         let packet = &self.bytes.places[loss.place as usize];
-        let mtu = self.names[link.index()].mtus.iter().rfind(|(from, _)| *from <= loss.at).map(|&(_, mtu)| mtu);
+        let mtu = self.mtus[link.index()].iter().rfind(|(from, _)| *from <= loss.at).map(|&(_, mtu)| mtu);
         let to = packet::source(packet).and_then(Interface::of);
         let to = to.filter(|to| self.hosts.get(to.host).is_some_and(|host| to.number < host.outs.len()));
         let (Some(mtu), Some(to)) = (mtu, to) else { return };
