@@ -55,7 +55,7 @@ pub(crate) enum Command {
     Watch(network::Watch),
     /// Test which features this machine has for the transport and the emulator, and print remedies.
     Doctor(Doctor),
-    /// Emulate the links of a scenario between network namespaces of this machine, for real programs (Linux, root).
+    /// Emulate the links of a scenario between network namespaces of this machine, for real programs (Linux; root, or `link sandbox`).
     #[command(subcommand)]
     Link(link::Link),
     /// Load congestion laws into the kernel, for the TCP connections of any program (Linux 6.4, root).
