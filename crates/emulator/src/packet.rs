@@ -92,8 +92,27 @@ pub(crate) mod tests {
 
     /// The checksum of a header ([rfc-1071]); zero if the header has its checksum.
     fn checksum(header: &[u8]) -> u16 {
-        let sum: u32 = header.chunks(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum();
-        !((sum & 0xffff) + (sum >> 16)) as u16
+        let mut sum: u32 = header.chunks(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum();
+        while sum > 0xffff {
+            sum = (sum & 0xffff) + (sum >> 16);
+        }
+        !sum as u16
+    }
+
+    /// Each identification, so each checksum, with the carries that the difference may have.
+    #[test]
+    fn checksum_is_right_after_a_mark_of_any_header() {
+        for id in 0..=u16::MAX {
+            let mut packet = ipv4(Ipv4Addr::new(10, 77, 2, 1), 28);
+            packet[4..6].copy_from_slice(&id.to_be_bytes());
+            packet[1] = 0b10;
+            let sum = checksum(&packet[..20]);
+            packet[10..12].copy_from_slice(&sum.to_be_bytes());
+            set_ecn(&mut packet, Some(EcnCodepoint::Ce));
+            assert_eq!(checksum(&packet[..20]), 0, "{id}");
+            set_ecn(&mut packet, None);
+            assert_eq!(checksum(&packet[..20]), 0, "{id}");
+        }
     }
 
     #[test]

@@ -157,6 +157,18 @@ mod tests {
         assert_eq!(changed(|packet| packet[16] = 224), None);
         assert!(changed(|packet| (packet[9], packet[20]) = (1, 8)).is_some());
         assert_eq!(changed(|packet| packet.truncate(19)), None);
+
+        let over_ipv6 = |next_header: u8, kind: u8, to: u8| {
+            let mut packet = vec![0; 1500];
+            (packet[0], packet[5], packet[6], packet[24], packet[40]) = (0x60, 0xb4, next_header, to, kind);
+            packet[4] = 0x05;
+            too_big(&packet, 0, 1280)
+        };
+        assert!(over_ipv6(17, 0, 0xfd).is_some());
+        // An error of ICMP, and its echo; to many.
+        assert_eq!(over_ipv6(58, 127, 0xfd), None);
+        assert!(over_ipv6(58, 128, 0xfd).is_some());
+        assert_eq!(over_ipv6(17, 0, 0xff), None);
         assert_eq!(too_big(&[0x60; 39], 0, 1280), None);
         assert_eq!(too_big(&[], 0, 1280), None);
     }
