@@ -1,6 +1,7 @@
 //! `cargo xtask`: everything that checks, measures or generates.
 
 mod counts;
+mod drill;
 mod field;
 mod generate;
 mod law_table;
@@ -39,7 +40,8 @@ struct Cli {
 enum Task {
     /// Everything that CI runs, in order; stops at the first failure.
     Test,
-    /// Checks the crate graph, the purity of crates, circles of modules, lengths of files, docs of public items and features of dependencies.
+    /// Checks the crate graph, the purity of crates, circles of modules, lengths of files, docs of public items, features of dependencies, and that
+    /// the tests that docs/rfc-9293.md names exist.
     Tidy,
     /// Writes the generated documents, or checks that they are up to date.
     Generate {
@@ -61,6 +63,8 @@ enum Task {
     Proofs(proofs::Options),
     /// Runs all functions of the library at once for half an hour, over links with losses, and checks that no resource grows (Linux, root).
     Soak(soak::Options),
+    /// Plays a folder of packetdrill scripts against our TCP, and prints a table of what holds and what does not; seconds.
+    Drill(drill::Options),
     /// Builds the Python module, installs it in a virtual environment, and runs its tests, the code of docs/python.md and the examples.
     Python(python::Options),
     /// Builds the wheel of the Python module for a release.
@@ -98,6 +102,7 @@ fn main() -> ExitCode {
         Task::Sensitivity(options) => sensitivity::run(&options),
         Task::Reality(options) => reality::run(&options),
         Task::Proofs(options) => proofs::run(&options),
+        Task::Drill(options) => drill::run(&options),
         Task::Python(options) => python::test(&options),
         Task::Wheel => python::wheel(),
         Task::Platforms => platforms::run(),

@@ -493,6 +493,12 @@ impl<P: Payload> Connection<P> {
         self.receiver.has_arrived(offset)
     }
 
+    /// Whether this segment, which is sent now, has the last of the data that was written. The host pushes it ([rfc-9293] sec. 3.9.1.2).
+    pub fn is_last_data(&self, segment: &Segment<P>) -> bool {
+        let end = segment.header.seq.plus(segment.space());
+        !segment.content.is_empty() && self.sender.outbound.is_drained() && end == self.sender.next_number()
+    }
+
     /// Bytes of the receive buffer that are in use: data that has arrived and was neither read nor dropped.
     pub fn buffered(&self) -> u64 {
         self.receiver.buffered()

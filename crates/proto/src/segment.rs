@@ -253,6 +253,12 @@ impl Flags {
     pub const fn contains(self, flags: Self) -> bool {
         self.0 & flags.0 == flags.0
     }
+
+    /// All but `flags`.
+    #[must_use]
+    pub const fn without(self, flags: Self) -> Self {
+        Self(self.0 & !flags.0)
+    }
 }
 
 impl BitOr for Flags {

@@ -22,7 +22,8 @@ pub(crate) fn make(
     peer: SeqNumber,
     mss: Option<u16>,
 ) -> (SeqNumber, HandshakeOptions) {
-    let mss = mss.unwrap_or(SIZES[0]);
+    // [rfc-9293] sec. 3.7.1: the defaults of IPv4 and IPv6.
+    let mss = mss.unwrap_or(if tuple.local.is_ipv4() { SIZES[0] } else { SIZES[1] });
     let size = SIZES.iter().rposition(|&size| size <= mss).unwrap_or(0) as u8;
     (cookie(key, tuple, peer, minute(now), size), kept(size))
 }
@@ -81,7 +82,7 @@ mod tests {
 
     #[test]
     fn cookie_stands_for_the_size_for_two_minutes() {
-        let (key, tuple) = (StackKey::new([7; 32]), FourTuple::default());
+        let (key, tuple) = (StackKey::new([7; 32]), v4());
         for (mss, kept) in [(None, 536), (Some(100), 536), (Some(1300), 1220), (Some(1460), 1460), (Some(9000), 8960)] {
             let (number, _) = make(&key, seconds(1000), tuple, PEER, mss);
             for (at, is_valid) in [(1000, true), (1060, true), (1140, false), (10_000, false)] {
@@ -89,6 +90,22 @@ mod tests {
                 assert_eq!(options.map(|options| options.mss), is_valid.then_some(Some(kept)), "{mss:?} at {at}");
             }
         }
+    }
+
+    /// [rfc-9293] MUST-15: a peer that says no size has that of its protocol.
+    #[test]
+    fn silent_peer_has_the_default_size_of_its_protocol() {
+        let (key, mut v6) = (StackKey::new([7; 32]), v4());
+        (v6.local.address, v6.remote.address) = (0xfd00 << 112 | 1, 0xfd00 << 112 | 2);
+        for (tuple, size) in [(v4(), 536), (v6, 1220)] {
+            assert_eq!(make(&key, seconds(0), tuple, PEER, None).1.mss, Some(size));
+        }
+    }
+
+    fn v4() -> FourTuple {
+        let mut tuple = FourTuple::default();
+        (tuple.local.address, tuple.remote.address) = (0xffff_0a00_0001, 0xffff_0a00_0002);
+        tuple
     }
 
     /// Of 2^24 guesses one is right.

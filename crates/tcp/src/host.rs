@@ -21,7 +21,7 @@ use tokio::sync::Notify;
 use tun_rs::{AsyncDevice, DeviceBuilder};
 
 use crate::mux::Mux;
-use crate::packet;
+use crate::packet::{self, IpFields};
 use crate::socket::{Settings, SocketError, SocketEvent, SocketId, StackTally};
 
 /// A host with addresses of its own behind a TUN device.
@@ -272,6 +272,14 @@ impl TcpStream {
         }
     }
 
+    /// Sets the fields of the IP headers of the connection, from the next segment on.
+    ///
+    /// # Errors
+    /// If others share the connection.
+    pub fn set_ip_fields(&self, fields: IpFields) -> io::Result<()> {
+        self.host.shared.lock().mux.set_ip_fields(self.id, fields).map_err(io_error)
+    }
+
     /// Resets the connection.
     pub fn abort(&self) {
         self.host.shared.lock().mux.abort(self.id);
@@ -469,7 +477,7 @@ fn io_error(error: SocketError) -> io::Error {
         SocketError::TooMany => io::ErrorKind::ResourceBusy,
         SocketError::PortInUse => io::ErrorKind::AddrInUse,
         SocketError::NotOurs => io::ErrorKind::AddrNotAvailable,
-        SocketError::Config(_) => io::ErrorKind::InvalidInput,
+        SocketError::Config(_) | SocketError::NoHost | SocketError::Shared => io::ErrorKind::InvalidInput,
         SocketError::Closed(reason) => match reason {
             CloseReason::Refused | CloseReason::PortClosed => io::ErrorKind::ConnectionRefused,
             CloseReason::TimedOut | CloseReason::Stalled => io::ErrorKind::TimedOut,

@@ -75,3 +75,42 @@ fn word(tag: &hmac::Tag) -> u32 {
 
 /// [rfc-6528] sec. 3: the clock of initial sequence numbers.
 const INITIAL_TICK_NS: u64 = 4000;
+
+#[cfg(test)]
+mod tests {
+    use anabranch_units::Span;
+
+    use super::*;
+
+    fn tuple(port: u16) -> FourTuple {
+        let end = |address, port| Address { address, port };
+        FourTuple { local: end(0xffff_0a00_0001, 80), remote: end(0xffff_0a00_0002, port) }
+    }
+
+    /// [rfc-6528] sec. 3 and [rfc-9293] MUST-8: the numbers of one pair of ends follow a clock of 4 µs, which comes round.
+    #[test]
+    fn initial_number_follows_a_clock_of_four_microseconds() {
+        let key = StackKey::new([7; 32]);
+        let at = |micros| key.initial(Time::ZERO + Span::from_micros(micros), tuple(9)).0;
+        let begin = at(0);
+        for (micros, ticks) in [(3, 0), (4, 1), (1_000_000, 250_000), (1 << 34, 0), ((1 << 34) + 8, 2)] {
+            assert_eq!(at(micros).wrapping_sub(begin), ticks, "{micros} µs");
+        }
+    }
+
+    /// [rfc-9293] MUST-9: who sees the numbers of his own connections learns nothing of those of others. With 1000 ports the distances of neighbours
+    /// differ, and the upper bit of a number is set in about half.
+    #[test]
+    fn initial_numbers_of_other_ends_tell_nothing() {
+        let key = StackKey::new([7; 32]);
+        let numbers: Vec<_> = (1..=1000).map(|port| key.initial(Time::ZERO, tuple(port)).0).collect();
+        let mut steps: Vec<_> = numbers.windows(2).map(|pair| pair[1].wrapping_sub(pair[0])).collect();
+        steps.sort_unstable();
+        steps.dedup();
+        assert_eq!(steps.len(), 999);
+        let high = numbers.iter().filter(|number| **number >> 31 == 1).count();
+        // Five standard deviations of a fair coin: 5 * sqrt(1000 / 4) = 79.
+        assert!((421..=579).contains(&high), "{high}");
+        assert_ne!(StackKey::new([8; 32]).initial(Time::ZERO, tuple(1)), key.initial(Time::ZERO, tuple(1)));
+    }
+}

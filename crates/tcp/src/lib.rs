@@ -35,5 +35,5 @@ pub use anabranch_proto::{Config, ConfigError, KeepAlive};
 #[cfg(target_os = "linux")]
 pub use self::host::{Host, HostError, Listener, TcpStream};
 pub use self::mux::Mux;
-pub use self::packet::{Body, Notice, NoticeKind, Packet, Unfit};
+pub use self::packet::{Body, IpFields, Notice, NoticeKind, Packet, Unfit};
 pub use self::socket::{Settings, SocketError, SocketEvent, SocketId, StackTally};

@@ -20,6 +20,7 @@ use anabranch_proto::{Address, CloseReason, ConfigError, FourTuple, PathReport, 
 use anabranch_units::{Span, Time};
 use bytes::Bytes;
 
+use crate::packet::IpFields;
 use crate::socket::{Settings, SocketError, SocketEvent, SocketId, StackTally};
 use crate::stack::Stack;
 
@@ -170,7 +171,7 @@ impl Mux {
     /// peer have streams.
     ///
     /// # Errors
-    /// If the address is not the host's, or the port or the number of sockets does not allow it.
+    /// If the address is not the host's, the peer's is none of a host, or the port or the number of sockets does not allow it.
     pub fn connect(&mut self, now: Time, local: Address, remote: Address) -> Result<SocketId, SocketError> {
         self.now = now;
         let streams = self.stack.settings().connection.streams;
@@ -321,6 +322,19 @@ impl Mux {
             Some(&Way::Alone(inner)) => self.stack.abort(inner),
             Some(Way::Shared { .. }) => self.fail(id, CloseReason::Aborted),
             Some(Way::Gone) => {}
+        }
+    }
+
+    /// Sets the fields of the IP headers of a connection, from the next segment on.
+    ///
+    /// # Errors
+    /// If there is no such connection, or others share it.
+    pub fn set_ip_fields(&mut self, id: SocketId, fields: IpFields) -> Result<(), SocketError> {
+        match self.channels.get(&id).map(|channel| &channel.way) {
+            None => self.stack.set_ip_fields(id, fields),
+            Some(&Way::Alone(inner)) => self.stack.set_ip_fields(inner, fields),
+            Some(Way::Shared { .. }) => Err(SocketError::Shared),
+            Some(Way::Gone) => Err(SocketError::NoSuchSocket),
         }
     }
 

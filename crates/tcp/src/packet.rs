@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use anabranch_proto::wire::{self, Checksum, Ports, internet_checksum};
 use anabranch_proto::{Address, EcnCodepoint, FourTuple, Segment, SeqNumber};
 use bytes::Bytes;
-use etherparse::{IpEcn, IpNumber, IpSlice, Ipv4Header, Ipv6Header};
+use etherparse::{IpDscp, IpEcn, IpNumber, IpSlice, Ipv4Header, Ipv6Header};
 
 use crate::parts;
 
@@ -53,6 +53,28 @@ pub enum NoticeKind {
     TooBig(u32),
     /// The packet has met too many routers, or its fragments were not complete in time.
     TimeExceeded,
+}
+
+/// What an application chooses of the IP headers of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IpFields {
+    hop_limit: u8,
+    dscp: u8,
+}
+
+impl IpFields {
+    /// A hop limit (IPv4's time to live), and a codepoint of the Diffserv field ([rfc-2474]); `None` if the limit is zero, or the codepoint has more than
+    /// six bits.
+    pub const fn new(hop_limit: u8, dscp: u8) -> Option<Self> {
+        if hop_limit > 0 && dscp < 1 << 6 { Some(Self { hop_limit, dscp }) } else { None }
+    }
+}
+
+/// The hop limit that systems use, and best effort.
+impl Default for IpFields {
+    fn default() -> Self {
+        Self { hop_limit: 64, dscp: 0 }
+    }
 }
 
 /// Why a packet is not for us.
@@ -104,6 +126,7 @@ impl Packet {
 /// Appends the IP packet of a segment; `id` is that of an IPv4 packet that routers may fragment. With the initial number of its sender, the segment says its extent.
 pub(crate) fn write_segment(
     tuple: FourTuple,
+    fields: IpFields,
     ecn: Option<EcnCodepoint>,
     id: Option<u16>,
     segment: &Segment<Bytes>,
@@ -120,7 +143,7 @@ pub(crate) fn write_segment(
         None => wire::encode(segment, ports, checksum, out),
     }
     let len = out.len() - at;
-    let header = Outer { protocol: IpNumber::TCP, ecn, id };
+    let header = Outer { protocol: IpNumber::TCP, fields, ecn, id };
     write_header(tuple, &header, len, &mut out[begin..at]);
 }
 
@@ -135,7 +158,7 @@ pub(crate) fn write_pong(tuple: FourTuple, id: u16, ping: &[u8], out: &mut Vec<u
     let sum = icmp_checksum(tuple, &out[at..]);
     out[at + 2..at + 4].copy_from_slice(&sum.to_be_bytes());
     let len = out.len() - at;
-    let header = Outer { protocol: family.number, ecn: None, id: Some(id) };
+    let header = Outer { protocol: family.number, fields: IpFields::default(), ecn: None, id: Some(id) };
     write_header(tuple, &header, len, &mut out[begin..at]);
 }
 
@@ -143,8 +166,9 @@ pub(crate) fn write_pong(tuple: FourTuple, id: u16, ping: &[u8], out: &mut Vec<u
 pub(crate) fn split(tuple: FourTuple, packet: &[u8], most: usize) -> Vec<Vec<u8>> {
     let (ip, tcp) = packet.split_at(header_len(tuple));
     let parts = parts::split(tcp, most.saturating_sub(ip.len()), Checksum::of_path(tuple));
-    let class = if tuple.local.is_ipv4() { ip[1] } else { ip[0] << 4 | ip[1] >> 4 };
-    let header = Outer { protocol: IpNumber::TCP, ecn: EcnCodepoint::from_bits(class), id: None };
+    let (class, hop_limit) = if tuple.local.is_ipv4() { (ip[1], ip[8]) } else { (ip[0] << 4 | ip[1] >> 4, ip[7]) };
+    let fields = IpFields { hop_limit, dscp: class >> 2 };
+    let header = Outer { protocol: IpNumber::TCP, fields, ecn: EcnCodepoint::from_bits(class), id: None };
     let whole = |part: Bytes| {
         let mut packet = ip.to_vec();
         write_header(tuple, &header, part.len(), &mut packet);
@@ -164,13 +188,14 @@ pub(crate) const IPV4_HEADER: usize = Ipv4Header::MIN_LEN;
 /// What an IP header says besides its ends.
 struct Outer {
     protocol: IpNumber,
+    fields: IpFields,
     ecn: Option<EcnCodepoint>,
     /// The identification of an IPv4 packet that may be fragmented.
     id: Option<u16>,
 }
 
 /// Fills the place of an IP header before `len` bytes.
-fn write_header(tuple: FourTuple, &Outer { protocol, ecn, id }: &Outer, len: usize, place: &mut [u8]) {
+fn write_header(tuple: FourTuple, &Outer { protocol, fields, ecn, id }: &Outer, len: usize, place: &mut [u8]) {
     let bits = ecn.map_or(0, EcnCodepoint::bits);
     let (source, destination) = (tuple.local.address, tuple.remote.address);
     if tuple.local.is_ipv4() {
@@ -179,8 +204,9 @@ fn write_header(tuple: FourTuple, &Outer { protocol, ecn, id }: &Outer, len: usi
             // [rfc-6864] sec. 4.1: without fragments it means nothing.
             identification: id.unwrap_or(0),
             dont_fragment: id.is_none(),
+            dscp: IpDscp::try_new(fields.dscp).unwrap_or_default(),
             ecn: IpEcn::try_new(bits).unwrap_or_default(),
-            time_to_live: HOPS,
+            time_to_live: fields.hop_limit,
             protocol,
             source: (source as u32).to_be_bytes(),
             destination: (destination as u32).to_be_bytes(),
@@ -190,10 +216,10 @@ fn write_header(tuple: FourTuple, &Outer { protocol, ecn, id }: &Outer, len: usi
         place.copy_from_slice(&header.to_bytes());
     } else {
         let header = Ipv6Header {
-            traffic_class: bits,
+            traffic_class: fields.dscp << 2 | bits,
             payload_length: len as u16,
             next_header: protocol,
-            hop_limit: HOPS,
+            hop_limit: fields.hop_limit,
             source: source.to_be_bytes(),
             destination: destination.to_be_bytes(),
             ..Ipv6Header::default()
@@ -299,6 +325,3 @@ fn with_ports(mut ends: FourTuple, local: u16, remote: u16) -> FourTuple {
 
 /// Bytes of an ICMP header.
 const ICMP_LEN: usize = 8;
-
-/// The hop limit that systems use.
-const HOPS: u8 = 64;

@@ -52,6 +52,10 @@ pub enum SocketError {
     PortInUse,
     /// The address is none of the host.
     NotOurs,
+    /// The address of the peer is not that of one host, but multicast, broadcast or none, or its port is zero.
+    NoHost,
+    /// The connection is a pair of streams in one that others share.
+    Shared,
     /// The settings of connections are invalid.
     Config(ConfigError),
 }

@@ -29,7 +29,7 @@ use bytes::Bytes;
 use self::listener::Listener;
 use self::mtu::{Mtu, Mtus};
 use crate::key::StackKey;
-use crate::packet;
+use crate::packet::{self, IpFields};
 use crate::parts::Parts;
 use crate::socket::{Settings, SocketError, SocketId, StackTally};
 
@@ -83,6 +83,8 @@ struct Socket {
     is_ended: bool,
     /// Streams in each direction, once that is agreed; none with plain TCP.
     streams: Option<u16>,
+    /// What the application has chosen of its IP headers.
+    fields: IpFields,
     /// Parts of segments, if they say their extent.
     parts: Option<Box<Parts>>,
     /// What is known of its path.
@@ -155,7 +157,7 @@ impl Stack {
     /// Opens a connection from an address of the host; with port 0 from a free port. It asks for so many streams.
     ///
     /// # Errors
-    /// If the address is not the host's, or the port or the number of sockets does not allow it.
+    /// If the address is not the host's, the peer's is none of a host, or the port or the number of sockets does not allow it.
     pub(crate) fn connect(
         &mut self,
         now: Time,
@@ -166,6 +168,9 @@ impl Stack {
         let is_own = |end: Address| self.addresses.contains(&end.address);
         if !is_own(local) || is_own(remote) || local.is_ipv4() != remote.is_ipv4() {
             return Err(SocketError::NotOurs);
+        }
+        if !is_host(remote) || remote.port == 0 {
+            return Err(SocketError::NoHost);
         }
         if !self.has_place() {
             return Err(SocketError::TooMany);
@@ -240,6 +245,7 @@ impl Stack {
             is_released: false,
             is_ended: false,
             streams: None,
+            fields: IpFields::default(),
             parts: None,
             mtu: Mtu::NONE,
             doubted: None,
@@ -368,12 +374,26 @@ impl Stack {
         if std::mem::replace(&mut socket.is_released, true) {
             return;
         }
-        socket.connection.close();
+        // [rfc-9293] sec. 3.6.1: a close with data that nobody has read is a reset, and no FIN goes before it.
+        if socket.streams.is_none() && has_data(&mut socket.connection) {
+            socket.connection.abort();
+        } else {
+            socket.connection.close();
+        }
         self.touch(id);
         self.released.push_back(id);
         if self.released.len() > 2 * self.sockets.len() + RELEASED_LEAST {
             self.released.retain(|id| self.sockets.contains_key(id));
         }
+    }
+
+    /// Sets the fields of the IP headers of a connection, from the next segment on.
+    ///
+    /// # Errors
+    /// If there is no such socket.
+    pub(crate) fn set_ip_fields(&mut self, id: SocketId, fields: IpFields) -> Result<(), SocketError> {
+        self.sockets.get_mut(&id).ok_or(SocketError::NoSuchSocket)?.fields = fields;
+        Ok(())
     }
 
     /// Bytes that the peer has acknowledged, the SYN included.
@@ -457,7 +477,7 @@ impl Stack {
         }
         match self.answers.pop_front() {
             Some(Answer::Segment(tuple, segment)) => {
-                packet::write_segment(tuple, None, None, &segment, None, out);
+                packet::write_segment(tuple, IpFields::default(), None, None, &segment, None, out);
                 return true;
             }
             Some(Answer::Pong(tuple, ping)) => {
@@ -472,9 +492,8 @@ impl Stack {
                 continue;
             };
             if let Some(Transmit { tuple, mut segment, ecn, .. }) = socket.connection.poll_transmit(now) {
-                // The receiver need not wait for more of a burst: [rfc-9293] sec. 3.9.1.2.
-                let has_data = !segment.content.is_empty();
-                if has_data && segment.content.len() < u32::from(self.settings.connection.mss) {
+                // The receiver need not wait for more: [rfc-9293] sec. 3.9.1.2 (MUST-61).
+                if socket.connection.is_last_data(&segment) {
                     segment.header.flags = segment.header.flags | Flags::PSH;
                 }
                 let mtu = socket.mtu;
@@ -484,7 +503,7 @@ impl Stack {
                 let number = may_fragment.then(|| next_number(&mut self.packets, socket.class, tuple));
                 let initial = socket.connection.extents().map(|(ours, _)| ours);
                 let begin = out.len();
-                packet::write_segment(tuple, ecn, number, &segment, initial, out);
+                packet::write_segment(tuple, socket.fields, ecn, number, &segment, initial, out);
                 if !may_fragment && out.len() - begin > mtu.packet as usize {
                     self.cut.extend(packet::split(tuple, &out[begin..], mtu.packet as usize));
                     out.truncate(begin);

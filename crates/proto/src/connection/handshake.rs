@@ -130,6 +130,9 @@ impl<P: Payload> Connection<P> {
     pub(super) fn on_syn(&mut self, now: Time, segment: &Segment<P>) {
         self.receiver.on_syn(segment.header.seq);
         self.handshake.offer = segment.options.handshake();
+        if !self.paths[PathId::FIRST].tuple.local.is_ipv4() {
+            self.handshake.offer.mss.get_or_insert(MSS_DEFAULT_V6);
+        }
         self.handshake.has_flag = segment.has(Flags::MSE);
         if let Some(timestamps) = self.handshake.offer.timestamps {
             self.clock.on_syn(now, timestamps);
@@ -275,8 +278,9 @@ fn credit(config: &Config) -> u8 {
     FlowControl::exponent(stream_buffer, receive_buffer, streams)
 }
 
-/// [rfc-9293] sec. 3.7.1: the MSS if the peer announces none.
+/// [rfc-9293] sec. 3.7.1: the MSS if the peer announces none, over IPv4 and over IPv6.
 const MSS_DEFAULT: u16 = 536;
+const MSS_DEFAULT_V6: u16 = 1220;
 
 /// A limit is a 32-bit field that cannot express more than 2^31.
 const CREDIT_MAX: u8 = 31;

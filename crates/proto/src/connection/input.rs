@@ -137,7 +137,7 @@ impl<P: Payload> Connection<P> {
     }
 
     /// [rfc-9293] sec. 3.10.7.4.
-    fn handle_synchronized(&mut self, now: Time, segment: Segment<P>) {
+    fn handle_synchronized(&mut self, now: Time, mut segment: Segment<P>) {
         if let Options::Path(option) = segment.options {
             return self.on_path_option(now, option, &segment);
         }
@@ -150,7 +150,10 @@ impl<P: Payload> Connection<P> {
             return;
         }
         // First: the sequence number. A retransmitted SYN has offset 0.
-        let space = segment.space();
+        let mut space = segment.space();
+        if !self.receiver.is_acceptable(offset, space) && self.cut_to_window(offset, &mut segment) {
+            space = segment.space();
+        }
         if !self.receiver.is_acceptable(offset, space) {
             if segment.has(Flags::RST) {
                 return;
@@ -183,9 +186,9 @@ impl<P: Payload> Connection<P> {
             // An acknowledgement in order counts even if a zero window accepts no data. A retransmitted SYN does not count, as
             // its window is not scaled.
             let is_latest = !segment.has(Flags::SYN) && offset <= near && offset + space >= near;
-            if (is_latest || is_overtaken) && segment.has(Flags::ACK) {
+            if (is_latest || is_overtaken) && segment.has(Flags::ACK) && self.on_acknowledgement(now, offset, &segment)
+            {
                 self.take_timestamps(now, offset, &segment);
-                self.on_acknowledgement(now, offset, &segment);
             }
             return;
         }
@@ -208,9 +211,6 @@ impl<P: Payload> Connection<P> {
         if segment.has(Flags::SYN) {
             return self.challenge(now);
         }
-        if self.clock.is_on() {
-            self.take_timestamps(now, offset, &segment);
-        }
         // Fifth: the acknowledgement.
         if !segment.has(Flags::ACK) {
             return;
@@ -227,10 +227,32 @@ impl<P: Payload> Connection<P> {
         if !self.on_acknowledgement(now, offset, &segment) {
             return;
         }
+        // Not before: who knows no number in flight could make the peer's segments look old.
+        if self.clock.is_on() {
+            self.take_timestamps(now, offset, &segment);
+        }
         // Seventh and eighth: content and FIN.
         if space > 0 {
             self.on_content(now, offset, offset + space, segment);
         }
+    }
+
+    /// Takes from a segment of plain TCP what lies beyond the window ([rfc-9293] sec. 3.10.7.4). Segments of streams keep their boundaries. Returns whether
+    /// something was taken.
+    #[cold]
+    fn cut_to_window(&self, offset: Offset, segment: &mut Segment<P>) -> bool {
+        let edge = self.receiver.window.edge();
+        let end = offset + segment.space();
+        if self.peer.framing != Framing::Plain || segment.has(Flags::SYN) || offset >= edge || end <= edge {
+            return false;
+        }
+        segment.header.flags = segment.header.flags.without(Flags::FIN);
+        if let Content::Data(payload) = &mut segment.content {
+            let kept = (edge - offset).min(payload.len().into());
+            // At most the length of the payload.
+            segment.content = Content::Data(payload.split_to(kept as u32));
+        }
+        true
     }
 
     /// A segment is outside the window or too old: sends an acknowledgement that reports the duplicate.

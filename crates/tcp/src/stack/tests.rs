@@ -1,10 +1,12 @@
 //! Two stacks back to back, and a stack against strangers.
 
+mod requirements;
+
 use anabranch_proto::{AcknowledgementOptions, Content, HandshakeOptions, Header, Options, wire};
 use proptest::prelude::*;
 
 use super::*;
-use crate::packet::{Body, Packet, write_segment};
+use crate::packet::{Body, IpFields, Packet, write_segment};
 use crate::testing::{HERE, PORT, STRANGER, THERE, World, content, end, settings, too_big, v6};
 
 fn stack(address: u128, backlog: usize) -> Stack {
@@ -149,7 +151,7 @@ fn full_stack_drops_the_oldest_time_wait() {
 fn packet(tuple: FourTuple, header: Header, options: Options) -> Bytes {
     let segment = Segment { header, options, stream_header: None, content: Content::Nothing };
     let mut out = vec![];
-    write_segment(tuple, None, None, &segment, None, &mut out);
+    write_segment(tuple, IpFields::default(), None, None, &segment, None, &mut out);
     out.into()
 }
 
@@ -203,7 +205,12 @@ fn only_notice_about_flight_refuses_connection() {
 
 /// The ICMP message that the port is closed, about this packet.
 fn unreachable_port(about: &[u8]) -> Bytes {
-    let mut message = [&[3, 3, 0, 0, 0, 0, 0, 0][..], &about[..28]].concat();
+    icmp([3, 3], about)
+}
+
+/// The ICMP message with this type and code, about this packet.
+fn icmp([kind, code]: [u8; 2], about: &[u8]) -> Bytes {
+    let mut message = [&[kind, code, 0, 0, 0, 0, 0, 0][..], &about[..28]].concat();
     let sum = wire::internet_checksum(&[&message]);
     message[2..4].copy_from_slice(&sum.to_be_bytes());
     let header =
@@ -632,7 +639,7 @@ proptest! {
             let content = if bytes.is_empty() { Content::Nothing } else { Content::Data(Bytes::from(bytes.clone())) };
             let segment = Segment { header, options, stream_header: None, content };
             let mut out = vec![];
-            write_segment(tuple, None, None, &segment, None, &mut out);
+            write_segment(tuple, IpFields::default(), None, None, &segment, None, &mut out);
             if is_raw {
                 out = bytes;
             } else if bits & 0x100 != 0 {

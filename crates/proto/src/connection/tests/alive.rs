@@ -20,6 +20,17 @@ fn an_idle_connection_says_nothing_by_default() {
     assert_eq!(pair.states(), (State::Established, State::Established));
 }
 
+/// [rfc-9293] MUST-28: two hours, unless an application says otherwise.
+#[test]
+fn usual_keep_alive_waits_two_hours() {
+    let config = Config { keep_alive: Some(KeepAlive::USUAL), idle_timeout: None, ..config() };
+    let mut pair = Pair::established(config, Config { idle_timeout: None, ..self::config() });
+    pair.run_for(Span::from_secs(7199));
+    assert_eq!(pair.up.log.len(), 0);
+    pair.run_for(Span::from_secs(2));
+    assert_eq!(pair.up.log.len(), 1);
+}
+
 /// By default a vanished peer is given up after the idle timeout, exact to the millisecond; a peer that answers keep-alive probes
 /// is not.
 #[test]

@@ -1,0 +1,162 @@
+//! What [rfc-9293] requires and no other test shows; the page docs/rfc-9293.md names them.
+
+use super::*;
+
+/// [rfc-9293] MUST-46: a peer is one host.
+#[test]
+fn connect_to_multicast_or_broadcast_is_refused() {
+    let mut host = stack(HERE, 2);
+    let v4 = |address: [u8; 4]| u128::from(u32::from_be_bytes(address)) | 0xffff << 32;
+    for address in [v4([224, 0, 0, 1]), v4([255, 255, 255, 255]), v4([0, 0, 0, 0])] {
+        let remote = end(address, PORT);
+        assert_eq!(host.connect(Time::ZERO, end(HERE, 0), remote, 0), Err(SocketError::NoHost), "{address:x}");
+    }
+    for address in [0xff02 << 112 | 1, 0] {
+        let remote = end(address, PORT);
+        assert_eq!(host.connect(Time::ZERO, end(v6(HERE), 0), remote, 0), Err(SocketError::NoHost), "{address:x}");
+    }
+    assert_eq!(host.connect(Time::ZERO, end(HERE, 0), end(THERE, 0), 0), Err(SocketError::NoHost), "port 0");
+}
+
+/// [rfc-9293] MUST-57 and MUST-63: a SYN from or to an address of several hosts is not answered.
+#[test]
+fn segments_of_multicast_addresses_are_dropped() {
+    let mut host = stack(THERE, 2);
+    host.listen(PORT).unwrap();
+    let multicast = 0xffff_e000_0001;
+    for (to, from) in [(multicast, STRANGER), (THERE, multicast), (THERE, 0xffff_ffff_ffff), (THERE, THERE)] {
+        let tuple = FourTuple { local: end(from, 9), remote: end(to, PORT) };
+        host.handle_packet(Time::ZERO, &syn(tuple, SeqNumber(5)));
+        assert_eq!(answers(&mut host, Time::ZERO), [], "from {from:x} to {to:x}");
+    }
+    assert_eq!(host.tally().not_ours, 4);
+}
+
+/// [rfc-9293] MUST-61: the last of what was written has the flag PSH, however long it is, and nothing before it.
+#[test]
+fn last_segment_of_a_write_is_pushed() {
+    let mut world = World::new(16);
+    world.hosts[1].listen(PORT).unwrap();
+    let [client, _] = world.pair();
+    world.run(Span::from_millis(100));
+    for (len, count) in [(2 * 1448, 2), (2 * 1448 + 1, 3), (1, 1)] {
+        world.hosts[0].write(client, Sid::PLAIN, &mut content(len)).unwrap();
+        let flags = answers(&mut world.hosts[0], world.now);
+        let pushed: Vec<_> = flags.iter().map(|flags| flags.contains(Flags::PSH)).collect();
+        let expected: Vec<_> = (1..=count).map(|at| at == count).collect();
+        assert_eq!(pushed, expected, "{len} bytes");
+        // What is lost here comes again.
+        world.run(Span::from_secs(5));
+    }
+}
+
+/// [rfc-9293] MUST-55 and MUST-56: source quench means nothing, and soft errors abort no connection, not even one that is being opened.
+#[test]
+fn soft_errors_and_source_quench_abort_nothing() {
+    for kind in [[4, 0], [3, 0], [3, 1], [3, 5], [3, 13], [11, 0], [11, 1], [12, 0]] {
+        let mut world = World::new(16);
+        let client = world.connect();
+        let mut out = vec![];
+        assert!(world.hosts[0].poll_transmit(world.now, &mut out));
+        world.hosts[0].handle_packet(world.now, &icmp(kind, &out));
+        assert_eq!(answers(&mut world.hosts[0], world.now), [], "{kind:?}");
+        assert_eq!(world.hosts[0].state(client), Some(State::SynSent), "{kind:?}");
+    }
+}
+
+/// [rfc-9293] MUST-50: options of the IP header that nobody knows are passed over.
+#[test]
+fn ip_options_are_passed_over() {
+    let mut host = stack(THERE, 2);
+    host.listen(PORT).unwrap();
+    let tuple = FourTuple { local: end(STRANGER, 9), remote: end(THERE, PORT) };
+    let plain = syn(tuple, SeqNumber(5));
+    let mut header = etherparse::Ipv4Header::from_slice(&plain).unwrap().0;
+    // A record of the route, a stream identifier, one that does not exist, and the end.
+    let options = [7, 3, 4, 0x88, 4, 1, 2, 0x9e, 2, 1, 0, 0];
+    header.options = options.into();
+    header.total_len += options.len() as u16;
+    header.header_checksum = header.calc_header_checksum();
+    host.handle_packet(Time::ZERO, &[&header.to_bytes()[..], &plain[20..]].concat().into());
+    assert_eq!(answers(&mut host, Time::ZERO), [Flags::SYN | Flags::ACK]);
+}
+
+/// [rfc-9293] MUST-11: a reset takes a connection that was opened by its peer back to its listener; one that both open is refused.
+#[test]
+fn reset_in_syn_received_depends_on_who_opened() {
+    let reset = |tuple, seq: SeqNumber| {
+        let header = Header { seq, flags: Flags::RST, ..Header::default() };
+        packet(tuple, header, Options::Acknowledgement(AcknowledgementOptions::default()))
+    };
+    let mut host = stack(THERE, 2);
+    host.listen(PORT).unwrap();
+    let tuple = FourTuple { local: end(STRANGER, 9), remote: end(THERE, PORT) };
+    host.handle_packet(Time::ZERO, &syn(tuple, SeqNumber(5)));
+    host.handle_packet(Time::ZERO, &reset(tuple, SeqNumber(6)));
+    assert_eq!(answers(&mut host, Time::ZERO), []);
+    assert!(host.is_empty() && host.accept(PORT).is_none());
+    host.handle_packet(Time::ZERO, &syn(tuple, SeqNumber(500)));
+    assert_eq!(answers(&mut host, Time::ZERO), [Flags::SYN | Flags::ACK], "it listens still");
+    // A simultaneous open.
+    let mut host = stack(HERE, 2);
+    let id = host.connect(Time::ZERO, end(HERE, 7), end(THERE, PORT), 0).unwrap();
+    assert_eq!(answers(&mut host, Time::ZERO), [Flags::SYN]);
+    let tuple = FourTuple { local: end(THERE, PORT), remote: end(HERE, 7) };
+    host.handle_packet(Time::ZERO, &syn(tuple, SeqNumber(5)));
+    assert_eq!(host.state(id), Some(State::SynReceived));
+    host.handle_packet(Time::ZERO, &reset(tuple, SeqNumber(6)));
+    assert_eq!(answers(&mut host, Time::ZERO), []);
+    assert_eq!(host.closed(id), Some(CloseReason::Refused));
+}
+
+/// [rfc-9293] MUST-58 and MUST-59: all that has arrived is processed before it is acknowledged, once.
+#[test]
+fn queued_segments_are_acknowledged_together() {
+    let mut world = World::new(16);
+    world.hosts[1].listen(PORT).unwrap();
+    let [client, server] = world.pair();
+    world.run(Span::from_millis(100));
+    world.hosts[0].write(client, Sid::PLAIN, &mut content(5 * 1448)).unwrap();
+    let mut packets = vec![];
+    loop {
+        let mut out = vec![];
+        if !world.hosts[0].poll_transmit(world.now, &mut out) {
+            break;
+        }
+        packets.push(Bytes::from(out));
+    }
+    assert_eq!(packets.len(), 5);
+    packets.iter().for_each(|packet| world.hosts[1].handle_packet(world.now, packet));
+    assert_eq!(answers(&mut world.hosts[1], world.now), [Flags::ACK]);
+    assert!(matches!(world.hosts[1].read(server, 10), Ok(Read::Data(_))));
+}
+
+/// [rfc-9293] MUST-48 and MUST-49: the Diffserv field and the hop limit are the application's, in IPv4 and IPv6, and in each part of a segment that is cut.
+#[test]
+fn ip_fields_are_those_of_the_application() {
+    assert!(IpFields::new(0, 0).is_none() && IpFields::new(1, 64).is_none());
+    for is_v4 in [true, false] {
+        let (mut world, client, _, _) = world_with_path(0, is_v4);
+        let headers = |world: &mut World<Stack>| {
+            world.hosts[0].write(client, Sid::PLAIN, &mut content(3000)).unwrap();
+            let mut headers = vec![];
+            let mut out = vec![];
+            while world.hosts[0].poll_transmit(world.now, &mut out) {
+                let ends = world.hosts[0].ends(client).unwrap();
+                let parts = packet::split(ends, &out, 800);
+                let fields = |packet: &Vec<u8>| match is_v4 {
+                    true => (packet[1] >> 2, packet[8]),
+                    false => ((packet[0] << 4 | packet[1] >> 4) >> 2, packet[7]),
+                };
+                assert!(parts.iter().all(|part| fields(part) == fields(&out)));
+                headers.push(fields(&out));
+                out.clear();
+            }
+            headers
+        };
+        assert_eq!(headers(&mut world), [(0, 64); 3]);
+        // Expedited forwarding.
+        world.hosts[0].set_ip_fields(client, IpFields::new(9, 46).unwrap()).unwrap();
+        assert_eq!(headers(&mut world), [(46, 9); 3]);
+    }
+}
