@@ -35,6 +35,7 @@ const PACKAGES: &[Package] = &[
     Package { name: "nodejs", programs: &["node"], purpose: "the playground's module runs outside of a browser" },
     Package { name: "ns2", programs: &["ns"], purpose: "packets are compared with ns-2" },
     Package { name: "python3", programs: &["python3"], purpose: "docs/wire_decoder.py reads what engines say" },
+    Package { name: "tshark", programs: &["tshark"], purpose: "docs/wireshark/anabranch.lua shows what engines say" },
     Package { name: "valgrind", programs: &["valgrind"], purpose: "callgrind counts instructions" },
 ];
 
@@ -142,6 +143,7 @@ mod tests {
                 "node",
                 "ns",
                 "python3",
+                "tshark",
                 "wasm-ld",
             ];
             there.contains(&program)
@@ -161,6 +163,7 @@ mod tests {
             "nft",
             "node",
             "python3",
+            "tshark",
             "valgrind",
             "wasm-ld",
         ];
@@ -176,7 +179,7 @@ mod tests {
         let told = failure(&missing(|_| false), Some("`apt-get update` failed: exit status: 100"));
         assert!(
             told.contains(
-                "bindfs chromium clang exfat-fuse exfatprogs iproute2 lld make nftables nodejs ns2 python3 valgrind (`apt-get update` failed: \
+                "bindfs chromium clang exfat-fuse exfatprogs iproute2 lld make nftables nodejs ns2 python3 tshark valgrind (`apt-get update` failed: \
                  exit status: 100)"
             ),
             "{told}"

@@ -4,6 +4,7 @@
 mod artifacts;
 mod assertions;
 mod bad_input;
+mod captures;
 mod claims;
 mod evaluation;
 mod extends;
