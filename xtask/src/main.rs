@@ -1,6 +1,7 @@
 //! `cargo xtask`: everything that checks, measures or generates.
 
 mod counts;
+mod demo;
 mod drill;
 mod field;
 mod generate;
@@ -63,6 +64,8 @@ enum Task {
     Proofs(proofs::Options),
     /// Runs all functions of the library at once for half an hour, over links with losses, and checks that no resource grows (Linux, root).
     Soak(soak::Options),
+    /// Shows the transport at work over two emulated paths, one of which fails (Linux); a minute.
+    Demo(demo::Options),
     /// Plays a folder of packetdrill scripts against our TCP, and prints a table of what holds and what does not; seconds.
     Drill(drill::Options),
     /// Builds the Python module, installs it in a virtual environment, and runs its tests, the code of docs/python.md and the examples.
@@ -102,6 +105,7 @@ fn main() -> ExitCode {
         Task::Sensitivity(options) => sensitivity::run(&options),
         Task::Reality(options) => reality::run(&options),
         Task::Proofs(options) => proofs::run(&options),
+        Task::Demo(options) => demo::run(&options),
         Task::Drill(options) => drill::run(&options),
         Task::Python(options) => python::test(&options),
         Task::Wheel => python::wheel(),

@@ -3,7 +3,7 @@
 use std::thread;
 
 use crate::steps::Steps;
-use crate::{counts, field, generate, limit, oracle, packages, run, tidy};
+use crate::{counts, demo, field, generate, limit, oracle, packages, run, tidy};
 
 /// Version of `cargo deny` that checks licences and sources.
 const DENY_VERSION: &str = "0.20.2";
@@ -58,6 +58,7 @@ fn check(steps: &mut Steps) -> Result<(), String> {
         ];
         run::run("cargo", &["test", "--workspace", "--locked", "--quiet", "--config", &limited], &environment)
     })?;
+    steps.run("demo", demo::check)?;
     steps.run("ns-2", || oracle::run(&oracle::Options::quick()))?;
     steps.run("instruction counts", || counts::run(false))?;
     steps.run("swarm", || run::run(&run::anabranch()?, &["sim", "swarm", "--seeds", "1000"], &[]))
