@@ -244,8 +244,8 @@ fn path_below_the_least_mtu_is_named_at_the_end() {
 
 /// 50 Mbit/s one way, little the other way ([rfc-3449]). An ACK takes about 100 bytes, so one for each second segment needs 1.7
 /// Mbit/s. Returns the goodput in Mbit/s from 5 to 15 s, and the segments acknowledged by each datagram of the peer.
-fn goodput(law: &str, back_kbit: u64) -> (f64, f64) {
-    let mut transfer = transfer(law, back_kbit);
+fn goodput(law: &str, back_kbit: u64, stamp: u64) -> (f64, f64) {
+    let mut transfer = transfer(law, back_kbit, stamp);
     transfer.run_for(Span::from_secs(5));
     let before = (transfer.path(0).tally.sent, transfer.room.sent[0]);
     let read = transfer.run_for(Span::from_secs(10));
@@ -253,8 +253,9 @@ fn goodput(law: &str, back_kbit: u64) -> (f64, f64) {
     (8.0 * read as f64 / 10e6, (transfer.path(0).tally.sent - before.0) as f64 / acks as f64)
 }
 
-/// The beginning of such a transfer.
-fn transfer(law: &str, back_kbit: u64) -> Transfer {
+/// The beginning of such a transfer. The stamp of the handshake changes its keys, from which grease datagrams have their lengths and places: by a few bytes
+/// it moves each arrival after them.
+fn transfer(law: &str, back_kbit: u64, stamp: u64) -> Transfer {
     let mut room = Room::new(vec![endpoint(0, config(Some(server()))), endpoint(1, config(None))]);
     let link = Link {
         spacing: Span::from_ticks(8_000_000_000 / 50_000_000),
@@ -262,7 +263,7 @@ fn transfer(law: &str, back_kbit: u64) -> Transfer {
         ..Link::new(1500)
     };
     room.links.insert(address(1), link);
-    let (stamp, now) = (Timestamp::since_1970(Span::from_secs(1)), room.now);
+    let (stamp, now) = (Timestamp::since_1970(Span::from_secs(stamp)), room.now);
     let buffers = Config { send_buffer: 4 << 20, ..connection() };
     let config = Config { law: Settings::default_for(registry::find(law).unwrap()), ..buffers };
     let client = room.ends[1].endpoint.connect(now, stamp, secret(0).public(), tuple(1, 0), config).unwrap();
@@ -272,17 +273,24 @@ fn transfer(law: &str, back_kbit: u64) -> Transfer {
     Transfer { room, client, server, sid, read: 0 }
 }
 
-/// Of 50 Mbit/s, 93 per cent remain after headers: 46.5 Mbit/s.
+/// Of 50 Mbit/s, 93 per cent remain after headers: 46.5 Mbit/s. On the narrowest way back one of nine connections asks for fewer ACKs than it needs,
+/// one for 18 segments and not for 8, and gets 41.5 Mbit/s. Which ones is left to chance, so the median of five is judged, and the worst of them.
 #[test]
 fn narrow_way_back_hardly_slows_a_transfer() {
-    for (back_kbit, by_law) in [(10_000, [45.8, 46.0]), (1000, [45.0, 46.0]), (500, [43.0, 44.0])] {
-        for (law, least) in ["anabranch", "cubic"].into_iter().zip(by_law) {
-            let (rate, segments) = goodput(law, back_kbit);
-            assert!(
-                rate >= least,
-                "{law} with {back_kbit} kbit/s back: {rate:.1} Mbit/s, {segments:.1} segments an ACK"
-            );
-        }
+    for (back_kbit, law, worst, median) in [
+        (10_000, "anabranch", 45.8, 45.8),
+        (10_000, "cubic", 46.0, 46.0),
+        (1000, "anabranch", 44.8, 45.0),
+        (1000, "cubic", 46.0, 46.0),
+        (500, "anabranch", 41.0, 43.0),
+        (500, "cubic", 44.0, 46.0),
+    ] {
+        let mut draws: Vec<_> = (1..=5).map(|stamp| goodput(law, back_kbit, stamp)).collect();
+        draws.sort_by(|one, other| one.0.total_cmp(&other.0));
+        assert!(
+            draws[0].0 >= worst && draws[2].0 >= median,
+            "{law} with {back_kbit} kbit/s back: Mbit/s, and segments an ACK: {draws:.1?}"
+        );
     }
 }
 
@@ -299,7 +307,7 @@ fn narrow_way_back_hardly_slows_the_first_second() {
         (1000, "anabranch", 10, 36.0),
         (500, "anabranch", 10, 30.0),
     ] {
-        let mut transfer = transfer(law, back_kbit);
+        let mut transfer = transfer(law, back_kbit, 1);
         transfer.room.late = vec![ms(later); 2];
         let megabits = 8.0 * transfer.run_for(Span::from_secs(1)) as f64 / 1e6;
         assert!(megabits >= least, "{law}, {back_kbit} kbit/s back, {later} ms later: {megabits:.1} Mbit");
