@@ -471,6 +471,7 @@ def counted(text):
 
 FLAGS = {0x200: "MSE", 0x10: "ACK", 8: "PSH", 4: "RST", 2: "SYN", 1: "FIN"}
 MULTISTREAM = b"\x4d\x53"
+VOID, DATAGRAM = 4094, 4095
 RECORDS = {1: "finish", 2: "reset", 3: "stop", 4: "max stream data", 5: "acknowledge each"}
 
 
@@ -546,8 +547,14 @@ def decode_content(text, flags, page):
         return {}
     if "MSE" not in flags or "SYN" in flags:
         return {"data": text}
-    check(len(text) >= 5, "there is no content after the stream header")
+    check(len(text) >= 4, "there is no stream header")
     sid, ssn = page << 8 | text[0], int.from_bytes(text[1:4], "big")
+    if sid == VOID:
+        check(len(text) == 4, "there is content after a void")
+        return {"sid": sid, "void": ssn}
+    if sid == DATAGRAM:
+        return {"sid": sid, "data": text[4:]}
+    check(len(text) >= 5, "there is no content after the stream header")
     if sid:
         return {"sid": sid, "ssn": ssn, "data": text[4:]}
     check(len(text) in (12, 20, 28, 36), "there are one to four records of eight bytes")
@@ -583,6 +590,8 @@ V6 = bytes.fromhex("20010db8" + "0" * 23 + "1"), bytes.fromhex("20010db8" + "0" 
 THERE, BACK = {"source": 50000, "target": 443}, {"source": 443, "target": 50000}
 USUAL = {**THERE, "seq": 1010, "ack": 2000, "flags": ["MSE", "ACK"], "window": 512}
 HELLO = {**THERE, "seq": 1001, "ack": 0, "flags": ["MSE", "ACK"], "window": 512, "sid": 3, "ssn": 258, "data": b"hello"}
+UNSENT = {"source": 0, "target": 0, "seq": 1001, "ack": 0, "flags": ["MSE", "ACK"], "window": 512}
+EMPTY = {**UNSENT, "sid": 4095, "data": b""}
 SYN = {"mss": 1460, "shift": 10, "sack permitted": True, "window": 65535}
 FINISH, CREDIT = ("finish", 3, 0, 260), ("max stream data", 255, 2, 4294967040)
 TOKEN = bytes([1, 2, 3, 4, 5, 6, 7, 8])
@@ -603,6 +612,11 @@ SEGMENTS = {
     "far-acknowledgement": {**USUAL, "source": 0, "target": 0, "expected": (300, 258)},
     "far-records": {**USUAL, "source": 0, "target": 0, "sid": 0, "ssn": 5,
                     "records": [("finish", 300, 0, 260), ("max stream data", 4080, 255, 4294967040)]},
+    "datagrams": {**SYN, "source": 0, "target": 0, "seq": 1000, "ack": 0, "flags": ["MSE", "SYN"], "multistream": (2, 255, 23, 20)},
+    "datagram": {**EMPTY, "data": b"hello", "nonce": 43981, "sum": 4660},
+    "void": {**UNSENT, "sid": 4094, "void": 5, "nonce": 43981, "sum": 4660},
+    "empty-datagram": EMPTY,
+    "datagram-acknowledgement": {**USUAL, "source": 0, "target": 0, "expected": (4095, 0)},
     "late-acknowledgement": {**USUAL, "expected": (3, 259), "delay": 125},
     "counting-acknowledgement": {**USUAL, "sack": [(3000, 4000), (5000, 6000)], "expected": (3, 259), "delay": 0,
                                  "counts": (1, 65535, 0)},
@@ -731,7 +745,7 @@ class Proofs:
             return
         if "RST" in segment["flags"] or not (len(self.offers) == 2 and self.offers[">"] & self.offers["<"] & 2):
             return
-        size = len(segment.get("data", b"")) + 8 * len(segment.get("records", ())) + 4 * ("sid" in segment) + ("FIN" in segment["flags"])
+        size = len(segment.get("data", b"")) + segment.get("void", 0) + 8 * len(segment.get("records", ())) + 4 * ("sid" in segment) + ("FIN" in segment["flags"])
         if size:
             place = (segment["seq"] - self.first[side]) % 2**32
             nonce = self.sent[side].setdefault(place, (size, segment.get("nonce", 0)))
@@ -765,7 +779,7 @@ def decode_capture(path):
             proofs.see(side, segment)
         except Wrong as wrong:
             raise Wrong(f"line {line}: {wrong}") from None
-        if "data" in segment and "sid" in segment:
+        if "data" in segment and "ssn" in segment:
             parts = streams.setdefault((side, segment["sid"]), {})
             before = parts.setdefault(segment["ssn"], segment["data"])
             check(before == segment["data"], f"line {line}: a segment comes again with other data")

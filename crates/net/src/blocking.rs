@@ -40,7 +40,9 @@ use bytes::Bytes;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
-use crate::error::{AddPathError, BindError, ConnectError, Lost, MessageError, ReadError, StreamError, WriteError};
+use crate::error::{
+    AddPathError, BindError, ConnectError, DatagramError, Lost, MessageError, ReadError, StreamError, WriteError,
+};
 use crate::{Config, PathId, PublicKey, SecretKey, Stats, Ticket};
 
 /// An [`Endpoint`](crate::Endpoint) with a thread of its own. Clones are handles of the same endpoint.
@@ -194,6 +196,14 @@ impl Connection {
         self.runtime.wait(self.inner.accept_message(most))
     }
 
+    /// Waits for the next datagram: as [`crate::Connection::read_datagram`]. Datagrams are sent by [`Connection::get_ref`], as that does not wait.
+    ///
+    /// # Errors
+    /// As there: the peer has closed, or the connection is lost.
+    pub fn read_datagram(&self) -> Result<Bytes, DatagramError> {
+        self.runtime.wait(self.inner.read_datagram())
+    }
+
     /// As [`crate::Connection::add_path`]: waits until the path is validated.
     ///
     /// # Errors
@@ -228,7 +238,7 @@ impl Connection {
         self.inner.stats()
     }
 
-    /// The asynchronous connection, for calls that do not block: to inspect or remove paths, or to abort.
+    /// The asynchronous connection, for calls that do not block: to send datagrams, to inspect or remove paths, or to abort.
     pub fn get_ref(&self) -> &crate::Connection {
         &self.inner
     }

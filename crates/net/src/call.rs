@@ -46,6 +46,8 @@ pub(crate) struct Call {
     pub(crate) is_stalled: bool,
     /// Tasks that wait for that.
     pub(crate) stalling: Waiting,
+    /// Tasks that wait for a datagram.
+    pub(crate) receiving: Waiting,
     /// Streams of the peer without a handle, in the order of arrival.
     pub(crate) incoming: VecDeque<Sid>,
     /// The state of receiving streams by SID, up to the highest used one.
@@ -56,6 +58,7 @@ pub(crate) struct Call {
     made: u64,
     /// Unread data, kept when the engine dropped the connection.
     left: BTreeMap<Sid, VecDeque<Read<Bytes>>>,
+    datagrams_left: VecDeque<Bytes>,
 }
 
 /// How far a connection has come; none goes back. It may be lost at any stage.
@@ -126,12 +129,14 @@ impl Call {
             pathing: Waiting::default(),
             is_stalled: false,
             stalling: Waiting::default(),
+            receiving: Waiting::default(),
             incoming: VecDeque::new(),
             inbound: vec![],
             outbound: BTreeMap::new(),
             names: vec![],
             made: 0,
             left: BTreeMap::new(),
+            datagrams_left: VecDeque::new(),
         }
     }
 
@@ -272,8 +277,17 @@ impl Call {
         }
     }
 
+    /// Reads a datagram.
+    pub(crate) fn read_datagram(&mut self, engine: Option<&mut Connection<Bytes>>) -> Option<Bytes> {
+        match engine.filter(|_| self.closed.is_none()) {
+            Some(engine) => engine.datagrams().read(),
+            None => self.datagrams_left.pop_front(),
+        }
+    }
+
     /// The engine is about to drop the connection: takes all unread data.
     pub(crate) fn keep_unread(&mut self, engine: &mut Connection<Bytes>, woken: &mut Woken) {
+        self.datagrams_left.extend(std::iter::from_fn(|| engine.datagrams().read()));
         let mut streams = engine.streams();
         for sid in (1..=Sid::STREAMS_MAX).map(Sid::new) {
             let mut left = VecDeque::new();
@@ -301,8 +315,8 @@ impl Call {
                 woken.one(waiting);
             }
         }
-        let Self { opening, accepting, closing, pathing, stalling, .. } = self;
-        [opening, accepting, closing, pathing, stalling].into_iter().for_each(|waiting| woken.all(waiting));
+        let Self { opening, accepting, closing, pathing, stalling, receiving, .. } = self;
+        [opening, accepting, closing, pathing, stalling, receiving].into_iter().for_each(|waiting| woken.all(waiting));
     }
 
     fn named(&mut self, sid: Sid) -> Option<&mut Outbound> {

@@ -50,6 +50,11 @@ pub struct Config {
     pub send_buffer_max: u64,
     /// The largest memory of a connection for written and unacknowledged data, in bytes.
     pub send_memory: u64,
+    /// Bytes of datagrams that may wait to be sent, each with 128 more than it has. A new one that needs room takes it from the
+    /// oldest, which are dropped.
+    pub datagram_send_buffer: u64,
+    /// The same for datagrams that have arrived and wait to be read. With 0 this end takes no datagrams, and can send none.
+    pub datagram_receive_buffer: u64,
     /// The timeout of a handshake, and of the validation of a path.
     pub connect_timeout: Duration,
     /// The silence of the peer after which the connection is given up.
@@ -98,6 +103,9 @@ impl Default for Config {
             send_buffer_max: 12 << 20,
             // For the same path: three quarters hold unacknowledged data, of which an eighth is bookkeeping.
             send_memory: 512 << 20,
+            // 84 ms at 100 Mbit/s.
+            datagram_send_buffer: 1 << 20,
+            datagram_receive_buffer: 1 << 20,
             // The initiation is retransmitted after 1, 2 and 4 seconds.
             connect_timeout: Duration::from_secs(10),
             // The value of common QUIC endpoints.
@@ -165,6 +173,8 @@ impl Config {
             send_buffer: self.send_buffer,
             send_buffer_max: self.send_buffer_max,
             send_memory: self.send_memory,
+            datagram_send_buffer: self.datagram_send_buffer,
+            datagram_receive_buffer: self.datagram_receive_buffer,
             acks: ACKS,
             idle_timeout: Some(idle_timeout),
             user_timeout: Some(idle_timeout),

@@ -6,8 +6,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use anabranch_proto::{
-    Connection as EngineConnection, FourTuple, Limits, OpenError, PathId, PathReport, PathState, PathStatus,
-    RemovePathError,
+    Connection as EngineConnection, DatagramStats, FourTuple, Limits, OpenError, PathId, PathReport, PathState,
+    PathStatus, RemovePathError,
 };
 use anabranch_units::Time;
 use bytes::Bytes;
@@ -33,7 +33,7 @@ use crate::ticket::Ticket;
 /// When the last handle of a connection and of its streams is dropped, the connection is closed; written data is still delivered.
 #[derive(Debug)]
 pub struct Connection {
-    handle: Handle,
+    pub(crate) handle: Handle,
 }
 
 type Engine = EngineConnection<Bytes>;
@@ -61,6 +61,8 @@ pub struct Stats {
     pub bytes_received: u64,
     /// Bytes that have arrived and were not read yet.
     pub bytes_unread: u64,
+    /// The counters of datagrams.
+    pub datagrams: DatagramStats,
     /// What limits this end, and how long each limit applied since the connection was established.
     pub limits: Limits,
 }
@@ -87,6 +89,7 @@ impl Stats {
             bytes_acknowledged: connection.acked(),
             bytes_received: connection.received(),
             bytes_unread: connection.buffered(),
+            datagrams: connection.datagram_stats(),
             ..Self::default()
         };
         connection.path_reports().fold(stats, |sum, (_, path)| Self {

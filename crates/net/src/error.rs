@@ -118,6 +118,27 @@ pub enum WriteError {
     Lost(Lost),
 }
 
+/// Why a datagram cannot be sent or read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DatagramError {
+    /// The peer takes no datagrams: its version is too old, or its [`Config::datagram_receive_buffer`](crate::Config::datagram_receive_buffer) is 0.
+    Unsupported,
+    /// This end takes no datagrams: its [`Config::datagram_receive_buffer`](crate::Config::datagram_receive_buffer) is 0, or its
+    /// [`Config::datagram_send_buffer`](crate::Config::datagram_send_buffer) has no room for any.
+    Disabled,
+    /// The datagram has more bytes than a packet of any path carries, or than the send buffer takes.
+    TooLarge {
+        /// The bytes of the datagram.
+        len: usize,
+        /// The most that can be sent now.
+        max: usize,
+    },
+    /// The end that would send the datagram has closed.
+    Closed,
+    /// The connection is lost.
+    Lost(Lost),
+}
+
 /// Why no message can be received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageError {
@@ -179,6 +200,18 @@ impl Lost {
 impl From<Lost> for StreamError {
     fn from(lost: Lost) -> Self {
         Self::Lost(lost)
+    }
+}
+
+impl From<DatagramError> for io::Error {
+    fn from(error: DatagramError) -> Self {
+        let kind = match error {
+            DatagramError::Unsupported | DatagramError::Disabled => io::ErrorKind::Unsupported,
+            DatagramError::TooLarge { .. } => io::ErrorKind::InvalidInput,
+            DatagramError::Closed => io::ErrorKind::NotConnected,
+            DatagramError::Lost(lost) => lost.kind(),
+        };
+        Self::new(kind, error)
     }
 }
 
@@ -301,6 +334,25 @@ impl fmt::Display for StreamError {
     }
 }
 
+impl fmt::Display for DatagramError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unsupported => f.write_str(
+                "the other end takes no datagrams: its program is older than they are, or has switched them off; use a stream",
+            ),
+            Self::Disabled => {
+                f.write_str("datagrams are switched off at this end: give their send and receive buffers some room")
+            }
+            Self::TooLarge { len, max } => write!(
+                f,
+                "a datagram of {len} bytes is too large: it must fit one packet, so at most {max} can be sent now; use a stream for more"
+            ),
+            Self::Closed => f.write_str("the connection is closed to new datagrams"),
+            Self::Lost(lost) => lost.fmt(f),
+        }
+    }
+}
+
 impl fmt::Display for MessageError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -333,6 +385,7 @@ impl fmt::Display for ReadError {
 
 impl std::error::Error for BindError {}
 impl std::error::Error for AddPathError {}
+impl std::error::Error for DatagramError {}
 impl std::error::Error for MessageError {}
 impl std::error::Error for ConnectError {}
 impl std::error::Error for Lost {}

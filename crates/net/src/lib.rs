@@ -36,9 +36,15 @@
 //! number. If requests are sequential no number is needed: an end accepts streams in the order in which their first bytes arrive.
 //! [`pairs`] does this for all streams of a connection.
 //!
+//! # Datagrams
+//!
+//! [`Connection::send_datagram`] sends a message of at most one packet that arrives at once or not at all: nothing is
+//! retransmitted, and nothing waits for something else. Datagrams share congestion control with the streams: if both have data all
+//! the time, each gets half.
+//!
 //! # Structure, from the top
 //!
-//! * `endpoint`, `connection`, `stream` are the application's handles. They act on the engine of their connection under its lock
+//! * `endpoint`, `connection`, `datagrams`, `stream` are the application's handles. They act on the engine of their connection under its lock
 //!   (`state`).
 //! * An endpoint has several engines, its *shards*, as many as the runtime has threads ([`Config::shards`]), and a connection stays in
 //!   one. So several cores serve several connections, and one connection has one core besides those of the application. `lobby` has
@@ -57,7 +63,8 @@
 //!
 //! A connection buffers at most [`Config::receive_buffer`] of received data (up to [`Config::receive_buffer_max`] if the
 //! application reads fast) and [`Config::send_memory`] of written data. A stream accepts [`Config::send_buffer`] to
-//! [`Config::send_buffer_max`] bytes beyond what was sent; then writes wait. There are at most [`Config::connections_max`]
+//! [`Config::send_buffer_max`] bytes beyond what was sent; then writes wait. Of datagrams, [`Config::datagram_send_buffer`] and
+//! [`Config::datagram_receive_buffer`] bytes wait, and then the oldest are dropped. There are at most [`Config::connections_max`]
 //! connections, 4,080 streams in each direction ([`Config::streams`]), and 256 connections that wait to be accepted.
 
 #![forbid(unsafe_code)]
@@ -70,6 +77,7 @@ mod call;
 mod clock;
 mod config;
 mod connection;
+mod datagrams;
 mod diagnosis;
 mod driver;
 mod endpoint;
@@ -97,14 +105,18 @@ mod waiting;
 
 pub use aborter::Aborter;
 pub use anabranch_cc as cc;
-pub use anabranch_proto::{Limit, Limits, PathId, PathReport, PathState, PathStatus, Priority, RemovePathError, Tally};
+pub use anabranch_proto::{
+    DatagramStats, Limit, Limits, PathId, PathReport, PathState, PathStatus, Priority, RemovePathError, Tally,
+};
 pub use anabranch_units as units;
 
 pub use config::{Admission, Config, has_fast_aes};
 pub use connection::{Connection, Path, Stats};
 pub use diagnosis::Diagnosis;
 pub use endpoint::Endpoint;
-pub use error::{AddPathError, BindError, ConnectError, Full, Lost, MessageError, ReadError, StreamError, WriteError};
+pub use error::{
+    AddPathError, BindError, ConnectError, DatagramError, Full, Lost, MessageError, ReadError, StreamError, WriteError,
+};
 pub use key::{KeyFileError, ParseKeyError, PublicKey, SecretKey};
 pub use qlog::QlogReport;
 pub use stream::{RecvStream, SendStream};

@@ -12,7 +12,7 @@
 //! Differs from QUIC's qlog in:
 //! * Every event has a group: `path-0` and so on. Packets are counted by path and direction, from 0, as this end sees them. Events
 //!   of the whole connection are in `path-0`.
-//! * Frames are QUIC's closest: `stream` for data, `ack` for acknowledgements. A received `ack` lists the packets that it was the
+//! * Frames are QUIC's closest: `stream` for data, `datagram` for a datagram, `unknown` for records and voids, `ack` for acknowledgements. A received `ack` lists the packets that it was the
 //!   first to acknowledge. A sent `ack` lists none, because it acknowledges offsets, not packets. If it acknowledges packets of
 //!   other paths, these are logged there as `packets_acked`.
 //! * `anabranch:path_validated`, `path_failed`, `path_restored` and `path_gone` are additional events.

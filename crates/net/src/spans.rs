@@ -57,7 +57,7 @@ pub(crate) fn tell(span: &Span, event: Event, tuple: Option<FourTuple>) {
             info!(target: TARGET, parent: span, "over");
         }
         Event::Closed(reason) => warn!(target: TARGET, parent: span, ?reason, "over"),
-        Event::Readable(_) | Event::Writable(_) => {}
+        Event::Readable(_) | Event::Writable(_) | Event::DatagramsReadable => {}
     }
 }
 

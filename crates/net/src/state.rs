@@ -274,6 +274,7 @@ impl State {
                     call.on_readable(sid, woken);
                 }
             }
+            Event::DatagramsReadable => woken.all(&mut call.receiving),
             Event::Writable(sid) => call.on_writable(sid, woken),
             Event::Finished(sid) => call.on_finished(sid, woken),
             Event::Stopped { sid, code } => call.on_stopped(sid, code, woken),
@@ -284,6 +285,7 @@ impl State {
             Event::PeerClosed => {
                 call.has_peer_closed = true;
                 woken.all(&mut call.accepting);
+                woken.all(&mut call.receiving);
             }
             Event::Closed(reason) => {
                 call.full = engine.full(id).map(Full::of);

@@ -49,6 +49,10 @@ pub struct Config {
     /// may wait to be sent. Sent data takes what its paths need, but never more than the rest, whatever window the peer
     /// announces.
     pub send_memory: u64,
+    /// Bytes of datagrams that wait to be sent, each with 128 more than it has. If there is no room for a new one, the oldest ones are dropped.
+    pub datagram_send_buffer: u64,
+    /// The same for datagrams that have arrived and wait to be read. With 0 datagrams are not negotiated, and neither end can send any.
+    pub datagram_receive_buffer: u64,
     /// The largest number of paths at a time, 1 to [`crate::PATHS_MAX`]. With one, the connection does not negotiate paths and
     /// cannot change its address.
     pub paths_max: u8,
@@ -234,6 +238,9 @@ impl Config {
             send_buffer_max: 0,
             // Unacknowledged data may be three times the bandwidth-delay product of 10 Gbit/s and 200 ms.
             send_memory: 1 << 30,
+            // 84 ms at 100 Mbit/s.
+            datagram_send_buffer: 1 << 20,
+            datagram_receive_buffer: 1 << 20,
             paths_max: 1,
             scheduling: Scheduling::default(),
             repair: Repair::default(),

@@ -15,6 +15,7 @@
 
 mod ack_requests;
 mod chooser;
+mod datagrams;
 mod genuine;
 mod handshake;
 mod input;
@@ -39,6 +40,7 @@ use anabranch_units::{Rate, Span, Time};
 
 use self::ack_requests::AckRequest;
 use self::chooser::Chooser;
+pub use self::datagrams::Datagrams;
 use self::handshake::Handshake;
 use self::limits::Rests;
 pub use self::limits::{Limit, Limits};
@@ -272,7 +274,11 @@ impl<P: Payload> Connection<P> {
             chooser: Chooser::new(&config),
             sender: Sender::new(secret.initial(), &config),
             is_closing: false,
-            receiver: Receiver::new(config.receive_buffer, config.receive_buffer_max, mss.into()),
+            receiver: Receiver::new(
+                (config.receive_buffer, config.receive_buffer_max),
+                config.datagram_receive_buffer,
+                mss.into(),
+            ),
             flow_control: FlowControl::none(),
             acks: Acks::new(config.acks),
             ack_request: AckRequest::NONE,

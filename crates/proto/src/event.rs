@@ -15,6 +15,8 @@ pub enum Event {
     },
     /// A stream has something to read. Repeated only after a read returned [`crate::Read::Nothing`].
     Readable(Sid),
+    /// There is a datagram to read. Repeated only after a read found none.
+    DatagramsReadable,
     /// A stream that did not take all of a write has room again.
     Writable(Sid),
     /// The peer has received all of a finished stream, or its reset. The SID can be reused.
@@ -133,6 +135,7 @@ impl Event {
             Self::Finished(sid) => Some((sid, 4)),
             Self::Stopped { sid, .. } => Some((sid, 8)),
             Self::Established { .. }
+            | Self::DatagramsReadable
             | Self::PathValidated(_)
             | Self::PathFailed(_)
             | Self::PathRestored(_)

@@ -27,6 +27,7 @@
 //! * `guard` excludes slow paths, `scheduler` chooses the path for new data.
 //! * `segment`, `stream_header`, `options`, `payload`, `path` and `seq` are the common types. `ordered` stores data that waits
 //!   above a hole, and `random` draws unpredictable numbers.
+//! * `datagrams` are the queues of unreliable datagrams, and the rule by which they share paths with streams.
 //! * [`wire`] encodes and decodes segments. [`seal`] encrypts and authenticates them as datagrams. [`endpoint`] owns all
 //!   connections of a socket.
 //!
@@ -46,6 +47,7 @@
 
 mod config;
 mod connection;
+mod datagrams;
 mod ecn;
 pub mod endpoint;
 mod event;
@@ -70,7 +72,8 @@ mod vectors;
 pub mod wire;
 
 pub use config::{Config, Failover, Form, KeepAlive, PathMtu, Repair, StreamBuffer};
-pub use connection::{ConfigError, Connection, Limit, Limits, PathReport, Paths, State, Streams, Transmit};
+pub use connection::{ConfigError, Connection, Datagrams, Limit, Limits, PathReport, Paths, State, Streams, Transmit};
+pub use datagrams::{DatagramStats, SendDatagramError};
 pub use ecn::EcnCodepoint;
 pub use event::{CloseReason, Event};
 pub use options::{

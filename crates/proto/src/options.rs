@@ -284,6 +284,9 @@ impl Features {
     /// Segments with content say their [`Extent`]. In the TCP form only, as nobody can split a sealed datagram.
     pub const EXTENTS: Self = Self(0x08);
 
+    /// Unreliable datagrams. In the sealed form only, where their SIDs can be told.
+    pub const DATAGRAMS: Self = Self(0x10);
+
     /// The features in both sets.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {

@@ -21,7 +21,8 @@ pub struct Segment<P> {
     pub header: Header,
     /// The TCP options.
     pub options: Options,
-    /// The stream of the content; `None` if there is no content, and in plain TCP.
+    /// The stream of the content; `None` if there is no content, and in plain TCP. [`Sid::DATAGRAM`] may have no content, and
+    /// [`Sid::VOID`] has none.
     pub stream_header: Option<StreamHeader>,
     /// The content after the stream header.
     pub content: Content<P>,
@@ -119,9 +120,10 @@ pub struct RecordList {
 }
 
 impl<P: Payload> Segment<P> {
-    /// The sequence space of the segment in bytes ([rfc-9293] sec. 3.4: SYN and FIN count one each).
+    /// The sequence space of the segment in bytes ([rfc-9293] sec. 3.4: SYN and FIN count one each). A void takes that of the
+    /// datagram for which it stands.
     pub fn space(&self) -> u64 {
-        let header = if self.stream_header.is_some() { StreamHeader::LEN } else { 0 };
+        let header = self.stream_header.map_or(0, |header| StreamHeader::LEN + header.void());
         let flags = u64::from(self.has(Flags::SYN)) + u64::from(self.has(Flags::FIN));
         u64::from(header + self.content.len()) + flags
     }
@@ -141,6 +143,11 @@ impl<P: Payload> Segment<P> {
             false => (SeqNumber::default(), Some(self.header.seq.plus(self.space()))),
         };
         (!self.has(Flags::RST)).then_some(answer)
+    }
+
+    /// Whether there is a stream header or content. A void and an empty datagram have a header alone.
+    pub(crate) fn has_content(&self) -> bool {
+        !self.content.is_empty() || self.stream_header.is_some()
     }
 
     /// Whether all of these control bits are set.

@@ -24,6 +24,12 @@ pub struct Sid([u8; 2]);
 impl StreamHeader {
     /// Bytes on the wire, without the page.
     pub const LEN: u32 = 4;
+
+    /// The bytes for which a void stands, without its header; 0 for any other header.
+    #[inline]
+    pub(crate) fn void(self) -> u32 {
+        if self.sid == Sid::VOID { self.ssn.bits() } else { 0 }
+    }
 }
 
 impl Sid {
@@ -33,6 +39,10 @@ impl Sid {
     pub const PLAIN: Self = Self::new(1);
     /// The largest number of streams in one direction, without the control stream: 16 times 255.
     pub const STREAMS_MAX: u16 = 16 * 255;
+    /// The datagrams of the sealed form: each segment is one, and the SSN is reserved. No stream has this SID.
+    pub const DATAGRAM: Self = Self::new(4095);
+    /// What stands for a lost datagram: the SSN is the number of its bytes, and there is no content.
+    pub const VOID: Self = Self::new(4094);
     /// The last SID on page 0 ([mfast-2019] sec. IV.B).
     pub const FIRST_PAGE_MAX: u16 = 255;
 

@@ -12,7 +12,7 @@ pub(crate) use self::payload::Marked;
 pub(crate) use self::wire::{Fault, Wire, removes_mss, removes_multistream, removes_sack, removes_scale};
 use crate::{
     Address, Config, Connection, Event, FourTuple, OpenError, Pacing, PathId, PathReport, PathState, Read, ReadError,
-    Secret, SeqNumber, Sid, State, WriteError,
+    Secret, SendDatagramError, SeqNumber, Sid, State, WriteError,
 };
 
 /// A stream from its opening to its end, from the view of the application that writes it.
@@ -36,6 +36,11 @@ pub(crate) struct End {
     names: u16,
     /// Whether the application reads.
     pub(crate) is_reading: bool,
+    /// Whether it reads datagrams, and those that it has read.
+    pub(crate) reads_datagrams: bool,
+    pub(crate) datagrams: Vec<Marked>,
+    /// The number of datagrams that it has sent.
+    datagrams_made: u64,
     /// Streams that the application does not read nevertheless.
     pub(crate) neglected: BTreeSet<Sid>,
     /// For each SID: the bytes that the application has read, and the number of streams that ended.
@@ -90,6 +95,9 @@ pub(crate) fn config() -> Config {
 pub(crate) fn ms(count: u64) -> Span {
     Span::from_millis(count)
 }
+
+/// The tag of a datagram's payload.
+const DATAGRAM: u32 = u32::MAX;
 
 /// Both sequence numbers begin just below the wrap, so every test covers it.
 const CLIENT: SeqNumber = SeqNumber(u32::MAX - 5000);
@@ -330,6 +338,9 @@ impl End {
             tuple,
             has_moved: false,
             is_reading: true,
+            reads_datagrams: true,
+            datagrams: Vec::new(),
+            datagrams_made: 0,
             names: 0,
             neglected: BTreeSet::new(),
             received: BTreeMap::new(),
@@ -432,12 +443,29 @@ impl End {
         for sid in self.pending.iter().filter(|(_, bytes)| **bytes > 0).map(|(sid, _)| *sid).collect::<Vec<_>>() {
             is_busy |= self.write_some(sid);
         }
+        if self.reads_datagrams {
+            self.datagrams.extend(std::iter::from_fn(|| self.connection.datagrams().read()));
+        }
         if self.is_reading {
             for sid in (1..=self.names).map(Sid::new) {
                 is_busy |= !self.neglected.contains(&sid) && self.read_some(sid, u32::MAX);
             }
         }
         is_busy
+    }
+
+    /// Sends a datagram of `len` bytes, whose start is its number.
+    pub(crate) fn send_datagram(&mut self, now: Time, len: u32, expires: Time) -> Result<(), SendDatagramError> {
+        let payload = Marked { tag: DATAGRAM, start: self.datagrams_made, len };
+        self.connection.datagrams().send(now, payload, expires)?;
+        self.datagrams_made += 1;
+        Ok(())
+    }
+
+    /// The numbers of the datagrams that it has read, in the order of arrival.
+    pub(crate) fn datagram_numbers(&self) -> Vec<u64> {
+        assert!(self.datagrams.iter().all(|datagram| datagram.tag == DATAGRAM));
+        self.datagrams.iter().map(|datagram| datagram.start).collect()
     }
 
     fn write_some(&mut self, sid: Sid) -> bool {

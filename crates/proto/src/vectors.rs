@@ -96,6 +96,15 @@ fn segments() -> Vec<(&'static str, Segment<Bytes>)> {
     };
     let features = Features::PATHS.or(Features::NONCES).or(Features::MANY_STREAMS);
     let many = HandshakeOptions { multistream: Some(Multistream { streams: 255, features, ..multistream }), ..syn };
+    let with_datagrams = features.or(Features::DATAGRAMS);
+    let datagrams = HandshakeOptions {
+        multistream: Some(Multistream { streams: 255, features: with_datagrams, ..multistream }),
+        ..syn
+    };
+    let datagram = Some(StreamHeader { sid: Sid::DATAGRAM, ssn: Ssn::of(0) });
+    let void = Some(StreamHeader { sid: Sid::VOID, ssn: Ssn::of(5) });
+    let unsent = header(1001, 0, streams, 512);
+    let datagram_expected = AcknowledgementOptions::new(SackBlocks::default(), datagram);
     let path = |option| bare(usual, Options::Path(option));
     let token = [1, 2, 3, 4, 5, 6, 7, 8];
     vec![
@@ -117,6 +126,18 @@ fn segments() -> Vec<(&'static str, Segment<Bytes>)> {
         ("far-data", hello(header(1001, 0, streams, 512), far)),
         ("far-acknowledgement", bare(usual, Options::Acknowledgement(far_expected))),
         ("far-records", far_records),
+        ("datagrams", bare(header(1000, 0, Flags::SYN | Flags::MSE, 65_535), Options::Handshake(datagrams))),
+        ("datagram", hello(with_nonces(unsent, 43_981, 4660), datagram)),
+        ("void", Segment { stream_header: void, ..bare(with_nonces(unsent, 43_981, 4660), Options::default()) }),
+        (
+            "empty-datagram",
+            Segment {
+                stream_header: datagram,
+                content: Content::Data(Bytes::new()),
+                ..bare(unsent, Options::default())
+            },
+        ),
+        ("datagram-acknowledgement", bare(usual, Options::Acknowledgement(datagram_expected))),
         ("late-acknowledgement", bare(usual, Options::Acknowledgement(late))),
         ("counting-acknowledgement", bare(usual, Options::Acknowledgement(counted))),
         ("finish", record(0)),
@@ -136,9 +157,17 @@ fn network(name: &str) -> (Ports, Checksum) {
     let ports = Ports { source: 50_000, target: 443 };
     let v4 = [[192, 0, 2, 1], [198, 51, 100, 2]];
     match name {
-        "nonce" | "sums" | "many-streams" | "far-data" | "far-acknowledgement" | "far-records" => {
-            (Ports::default(), Checksum::None)
-        }
+        "nonce"
+        | "sums"
+        | "many-streams"
+        | "far-data"
+        | "far-acknowledgement"
+        | "far-records"
+        | "datagrams"
+        | "datagram"
+        | "void"
+        | "empty-datagram"
+        | "datagram-acknowledgement" => (Ports::default(), Checksum::None),
         "syn-ack" => (Ports { source: 443, target: 50_000 }, Checksum::V4([v4[1], v4[0]])),
         "data-v6" => {
             let v6 = |last| [0x20, 1, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, last];

@@ -77,6 +77,8 @@ pub enum Fault {
     },
     /// The content is too short for a stream header and at least one byte after it.
     StreamHeader,
+    /// A void has content.
+    Void,
     /// The content of the control stream is not one to [`crate::RecordList::MAX`] records of [`crate::Record::LEN`] bytes.
     RecordSize,
     /// A record of an unknown kind.
@@ -212,6 +214,7 @@ impl fmt::Display for DecodeError {
             Fault::OptionLength { kind } => write!(f, "option {kind} at byte {at} does not end within the header"),
             Fault::OptionSize { kind } => write!(f, "option {kind} at byte {at} has a length that it cannot have"),
             Fault::StreamHeader => write!(f, "the content at byte {at} is no stream header and something after it"),
+            Fault::Void => write!(f, "there is content at byte {at}, after a void"),
             Fault::RecordSize => {
                 write!(f, "the content at byte {at} is not 1 to {} records of {} bytes", RecordList::MAX, Record::LEN)
             }

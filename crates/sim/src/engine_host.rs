@@ -440,6 +440,7 @@ impl Host for EngineSource {
                 }
                 // Only requests come back, and a source neither closes nor is stopped.
                 Event::Finished(_)
+                | Event::DatagramsReadable
                 | Event::PathValidated(_)
                 | Event::PathFailed(_)
                 | Event::PathRestored(_)

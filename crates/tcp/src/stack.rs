@@ -569,7 +569,9 @@ impl Stack {
                     socket.closed.get_or_insert(reason);
                     self.events.push_back(StackEvent::Closed(id, reason));
                 }
-                Event::PathValidated(_)
+                // There are none in the TCP form.
+                Event::DatagramsReadable
+                | Event::PathValidated(_)
                 | Event::PathFailed(_)
                 | Event::PathRestored(_)
                 | Event::PathGone(_)

@@ -131,6 +131,24 @@ const OF_CONNECTION: &[Metric<Stats>] = &[
         Some(stats.bytes_received as f64)
     }),
     gauge("bytes_unread", "Bytes that have arrived and were not read.", |stats| Some(stats.bytes_unread as f64)),
+    counter("datagrams_sent_total", "Datagrams sent.", |stats| Some(stats.datagrams.sent as f64)),
+    counter("datagrams_delivered_total", "Sent datagrams that have certainly arrived.", |stats| {
+        Some(stats.datagrams.delivered as f64)
+    }),
+    counter("datagrams_lost_total", "Sent datagrams that count as lost.", |stats| Some(stats.datagrams.lost as f64)),
+    counter("datagrams_dropped_total", "Datagrams dropped before they were sent, for newer ones.", |stats| {
+        Some(stats.datagrams.dropped_unsent as f64)
+    }),
+    counter("datagrams_expired_total", "Datagrams dropped before they were sent, as they had expired.", |stats| {
+        Some(stats.datagrams.expired as f64)
+    }),
+    counter("datagrams_received_total", "Datagrams that arrived.", |stats| Some(stats.datagrams.received as f64)),
+    counter("datagrams_missed_total", "Datagrams of the peer that did not arrive.", |stats| {
+        Some(stats.datagrams.missed as f64)
+    }),
+    counter("datagrams_unread_total", "Datagrams that arrived and were dropped for newer ones.", |stats| {
+        Some(stats.datagrams.dropped_unread as f64)
+    }),
 ];
 
 const OF_PATH: &[Metric<Path>] = &[

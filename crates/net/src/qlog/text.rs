@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::time::SystemTime;
 
 use anabranch_proto::endpoint::{Metrics, TraceEvent, Traced, TracedSegment};
-use anabranch_proto::{CloseReason, Event, Flags, FourTuple, PathId};
+use anabranch_proto::{CloseReason, Event, Flags, FourTuple, PathId, Sid, StreamHeader};
 use anabranch_units::{Span, Time};
 
 use super::Vantage;
@@ -73,6 +73,7 @@ impl<W: Write> Text<W> {
             Event::PathRestored(id) => path(id, "anabranch:path_restored"),
             Event::PathGone(id) => path(id, "anabranch:path_gone"),
             Event::Readable(_)
+            | Event::DatagramsReadable
             | Event::Writable(_)
             | Event::Finished(_)
             | Event::Stopped { .. }
@@ -249,6 +250,9 @@ fn frames(segment: &TracedSegment) -> Parts {
         frames.add(r#"{"frame_type":"connection_close"}"#);
     } else if flags.contains(Flags::SYN) {
         frames.add(r#"{"frame_type":"crypto"}"#);
+    } else if stream == Some(Sid::DATAGRAM.number()) {
+        let length = space - StreamHeader::LEN;
+        frames.add(format_args!(r#"{{"frame_type":"datagram","length":{length}}}"#));
     } else if let Some(stream) = stream {
         frames
             .add(format_args!(r#"{{"frame_type":"stream","stream_id":{stream},"offset":{offset},"length":{space}}}"#));

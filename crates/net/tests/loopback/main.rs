@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may")]
 
 mod closing;
+mod datagrams;
 mod faults;
 mod limits;
 mod logging;

@@ -21,6 +21,10 @@ struct Orders {
     up_most: AtomicU32,
     /// How often the client's address has changed.
     rebindings: AtomicU32,
+    /// The percentages of datagrams that are lost, sent twice, and held back until another one has passed.
+    lost: AtomicU32,
+    doubled: AtomicU32,
+    delayed: AtomicU32,
 }
 
 impl Relay {
@@ -43,6 +47,14 @@ impl Relay {
         self.orders.up_most.store(count, Ordering::Relaxed);
     }
 
+    /// From now on loses, doubles and reorders so many percent of the datagrams, in both directions.
+    pub(crate) fn spoil(&self, lost: u32, doubled: u32, delayed: u32) {
+        let Orders { lost: a, doubled: b, delayed: c, .. } = &*self.orders;
+        for (order, percent) in [(a, lost), (b, doubled), (c, delayed)] {
+            order.store(percent, Ordering::Relaxed);
+        }
+    }
+
     /// Closes the port, as if the program behind it was killed.
     pub(crate) fn close(&self) {
         self.task.abort();
@@ -58,6 +70,7 @@ async fn run(ip: String, inside: UdpSocket, to: SocketAddr, orders: Arc<Orders>)
     let mut outside = UdpSocket::bind((ip.as_str(), 0)).await.unwrap();
     let (mut client, mut rebindings, mut ups) = (None, 0, 0);
     let (mut up, mut down) = (vec![0; 65_536], vec![0; 65_536]);
+    let (mut random, mut held) = (1_u64, [None, None]);
     loop {
         let (len, is_up) = tokio::select! {
             Ok((len, from)) = inside.recv_from(&mut up) => {
@@ -79,11 +92,29 @@ async fn run(ip: String, inside: UdpSocket, to: SocketAddr, orders: Arc<Orders>)
         if is_up && up_most > 0 && ups > up_most {
             continue;
         }
-        // If the socket is full, the datagram is lost, as in a network.
-        match client {
-            _ if is_up => _ = outside.try_send_to(&up[..len], to),
-            Some(client) => _ = inside.try_send_to(&down[..len], client),
-            None => {}
+        // A linear congruential generator: its upper bits are even enough to choose one of a hundred.
+        let mut is_chosen = |percent: &AtomicU32| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (random >> 33) % 100 < percent.load(Ordering::Relaxed).into()
+        };
+        if is_chosen(&orders.lost) {
+            continue;
+        }
+        let datagram = if is_up { &up[..len] } else { &down[..len] };
+        let held: &mut Option<Vec<u8>> = &mut held[usize::from(is_up)];
+        if held.is_none() && is_chosen(&orders.delayed) {
+            *held = Some(datagram.to_vec());
+            continue;
+        }
+        let copies = if is_chosen(&orders.doubled) { 2 } else { 1 };
+        let late = held.take();
+        for datagram in std::iter::repeat_n(datagram, copies).chain(late.as_deref()) {
+            // If the socket is full, the datagram is lost, as in a network.
+            match client {
+                _ if is_up => _ = outside.try_send_to(datagram, to),
+                Some(client) => _ = inside.try_send_to(datagram, client),
+                None => {}
+            }
         }
     }
 }

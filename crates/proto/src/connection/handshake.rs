@@ -41,6 +41,7 @@ struct Agreement {
     has_nonces: bool,
     has_paths: bool,
     has_extents: bool,
+    has_datagrams: bool,
     /// Streams in each direction; `None` in plain TCP.
     streams: Option<u16>,
     /// The initial flow-control credit of each stream in bytes.
@@ -163,6 +164,7 @@ impl<P: Payload> Connection<P> {
         let agreement = self.handshake.agreement(&self.config);
         let Agreement { mss, shift, has_timestamps, has_sack, has_nonces, has_paths, has_extents, streams, .. } =
             agreement;
+        self.sender.datagrams.agree(agreement.has_datagrams);
         let framing = if streams.is_some() { Framing::Streams } else { Framing::Plain };
         let options = Options::of_data(has_timestamps, has_extents);
         self.peer = Peer { mss, has_sack, has_nonces, has_extents, options, framing, ..self.peer };
@@ -213,6 +215,7 @@ impl Handshake {
             // Without SACK, the arrivals on different paths cannot be told apart.
             has_paths: features.contains(Features::PATHS) && sack_permitted,
             has_extents,
+            has_datagrams: features.contains(Features::DATAGRAMS),
             streams: granted.map(|granted| granted.count()),
             credit: self.understood().map_or(u64::MAX, |offer| 1 << offer.credit.min(CREDIT_MAX)),
         }
@@ -221,11 +224,12 @@ impl Handshake {
     /// The streams to request, or in an answer the streams to grant.
     fn grant(&self, config: &Config, is_answer: bool) -> Option<Multistream> {
         let paths = if config.paths_max > 1 { Features::PATHS } else { Features::default() };
+        let datagrams = if config.datagram_receive_buffer > 0 { Features::DATAGRAMS } else { Features::default() };
         let ours = match config.form {
             Form::Sealed if config.streams > Sid::FIRST_PAGE_MAX => {
-                paths.or(Features::NONCES).or(Features::MANY_STREAMS)
+                paths.or(Features::NONCES).or(datagrams).or(Features::MANY_STREAMS)
             }
-            Form::Sealed => paths.or(Features::NONCES),
+            Form::Sealed => paths.or(Features::NONCES).or(datagrams),
             Form::Tcp if config.extents => paths.or(Features::EXTENTS),
             Form::Tcp => paths,
         };
@@ -325,6 +329,7 @@ mod tests {
             has_nonces: false,
             has_paths: true,
             has_extents: false,
+            has_datagrams: false,
             streams: Some(3),
             credit: 1 << 16,
         };

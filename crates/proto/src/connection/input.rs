@@ -47,7 +47,7 @@ impl<P: Payload> Connection<P> {
         self.resting_until = None;
         let path = self.paths.find_near(&tuple, self.acks.via()).or_else(|| self.open_peer_path(now, tuple, &segment));
         if let Some(path) = path {
-            if let Some(codepoint) = ecn.filter(|_| !segment.content.is_empty()) {
+            if let Some(codepoint) = ecn.filter(|_| segment.has_content()) {
                 self.acks.on_codepoint(path, codepoint);
             }
             self.handle_on_path(now, path, segment);
@@ -484,6 +484,11 @@ impl<P: Payload> Connection<P> {
         let nonce = segment.header.nonce;
         match (segment.stream_header, segment.content) {
             (None, Content::Nothing) => return true,
+            (Some(header), content) if header.sid >= Sid::VOID => {
+                if !self.accept_datagram(now, header, content) {
+                    return false;
+                }
+            }
             (Some(header), Content::Data(payload)) => {
                 let StreamHeader { sid, .. } = header;
                 let is_stream = sid != Sid::CONTROL && self.receiver.inbound.has(sid);

@@ -1,7 +1,8 @@
 //! Decides which segment is sent next.
 //!
 //! The order is: a reset; the handshake; path segments; a pure acknowledgement that no data can carry; for each path its lost
-//! segments (lowest first) and a tail loss probe; new data or a FIN, on the path that the scheduler chooses; an acknowledgement.
+//! segments (lowest first) and a tail loss probe; new data of streams or a FIN, on the path that the scheduler chooses, or a
+//! datagram (`datagrams`); an acknowledgement.
 //! While there are lost segments, path segments come last.
 //!
 //! A path that waits for room to retransmit sends no new data.
@@ -16,7 +17,7 @@ use crate::config::Failover;
 use crate::options::{AcknowledgementOptions, Options, SackBlocks};
 use crate::path::{PathId, PathSet};
 use crate::payload::Payload;
-use crate::segment::{Content, Flags, Header, Segment, StreamHeader};
+use crate::segment::{Content, Flags, Header, Segment, Sid, StreamHeader};
 use crate::seq::{Offset, SeqNumber};
 use crate::stream::outbound::Framing;
 
@@ -44,7 +45,7 @@ impl<P: Payload> Connection<P> {
         }
         match self.next_leaving(now) {
             Ok(Leaving::Handshake) => Some(self.handshake_segment(now)),
-            Ok(Leaving::New { path, space }) => self.send_new(now, path, space),
+            Ok(Leaving::New { path, what }) => self.send_new(now, path, what),
             Ok(Leaving::Again { path, index }) => self.resend(now, path, index),
             Ok(Leaving::Ack(path)) => self.pure_ack(now, path),
             Ok(Leaving::Probe(path)) => Some(self.window_or_keep_alive_probe(path)),
@@ -156,7 +157,10 @@ impl<P: Payload> Connection<P> {
 
     fn poll_data(&mut self, now: Time) -> Result<Leaving, Stop> {
         let has_lost = self.sender.board.has_lost();
-        if self.sender.outbound.is_empty() && !self.owes_fin() {
+        if !self.sender.datagrams.is_empty() {
+            self.sender.datagrams.expire(now);
+        }
+        if self.sender.outbound.is_empty() && self.sender.datagrams.is_empty() && !self.owes_fin() {
             if self.sender.board.is_empty() {
                 if !self.sender.outbound.is_drained() {
                     // The waiting data has no credit. The peer will grant more if it is still alive.
@@ -214,6 +218,7 @@ impl<P: Payload> Connection<P> {
     /// Retransmits a segment.
     #[inline(never)]
     fn resend(&mut self, now: Time, path: PathId, index: u64) -> Option<Transmit<P>> {
+        self.replace_datagram(now, path, index);
         let Self { sender: Sender { board, .. }, paths, .. } = self;
         let added = board.resend(index, path, paths[path].control.departure(now));
         let (offset, len, sent) = board.segment(index);
@@ -225,6 +230,16 @@ impl<P: Payload> Connection<P> {
     /// New data, if it may leave.
     #[inline(always)]
     fn next_new(&mut self, now: Time, admission: Admission) -> Result<Leaving, Stop> {
+        if !self.sender.datagrams.is_empty() {
+            return self.next_of_both(now, admission);
+        }
+        let spaces = self.next_space(now, admission)?;
+        self.place_new(now, spaces, admission)
+    }
+
+    /// The sequence space of the next segment of a stream, or of a FIN; and that which it would have without the peer's window.
+    #[inline(always)]
+    pub(super) fn next_space(&mut self, now: Time, admission: Admission) -> Result<(u32, u32), Stop> {
         let may_keep_more = self.sender.may_keep_more(&self.paths, self.peer.segment);
         let wanted = match self.sender.outbound.peek(self.paths.mss_max()) {
             Some(space) => space,
@@ -240,7 +255,18 @@ impl<P: Payload> Connection<P> {
         {
             return Err(Stop::Data(Some(Limit::Application)));
         }
-        let Some(space) = self.fit(now, wanted) else { return Err(Stop::Data(Some(Limit::PeerBuffer))) };
+        let space = self.fit(now, wanted).ok_or(Stop::Data(Some(Limit::PeerBuffer)))?;
+        Ok((space, wanted))
+    }
+
+    /// The path for a segment of a stream, or for a FIN, that [`Self::next_space`] found.
+    #[inline(always)]
+    pub(super) fn place_new(
+        &mut self,
+        now: Time,
+        (space, wanted): (u32, u32),
+        admission: Admission,
+    ) -> Result<Leaving, Stop> {
         let path = match admission {
             Admission::Probe(path) => {
                 self.paths[path].control.on_demand(now, &self.sender.board);
@@ -253,34 +279,41 @@ impl<P: Payload> Connection<P> {
         };
         // The rest of a shortened segment waits for the peer's window, whatever the paths have room for.
         let stop = Stop::Data((space < wanted).then_some(Limit::PeerBuffer));
-        path.map(|path| Leaving::New { path, space }).ok_or(stop)
+        path.map(|path| Leaving::New { path, what: New::OfStream { space } }).ok_or(stop)
     }
 
     /// Sends the new data that [`Connection::next_new`] found.
     #[inline(always)]
-    fn send_new(&mut self, now: Time, path: PathId, space: u32) -> Option<Transmit<P>> {
+    fn send_new(&mut self, now: Time, path: PathId, what: New) -> Option<Transmit<P>> {
         let mss = self.paths[path].mss;
-        let space = space.min(mss);
+        let (kept, sent, space) = match what {
+            New::Datagram => self.cut_datagram()?,
+            New::OfStream { space } => {
+                let space = space.min(mss);
+                let sent = match self.sender.outbound.cut(space, mss, &mut self.events) {
+                    Some((stream_header, content)) => {
+                        let data = if let Content::Data(payload) = content { Some(payload) } else { None };
+                        Sent { stream_header, data, is_fin: false }
+                    }
+                    None => {
+                        self.on_fin_sent();
+                        Sent { stream_header: None, data: None, is_fin: true }
+                    }
+                };
+                self.sender.datagrams.on_stream_sent(space);
+                (sent.clone(), sent, space)
+            }
+        };
         if self.sender.board.is_empty() {
             // The user timeout starts here.
             self.liveness.on_sent_into_silence(now);
         }
-        let sent = match self.sender.outbound.cut(space, mss, &mut self.events) {
-            Some((stream_header, content)) => {
-                let data = if let Content::Data(payload) = content { Some(payload) } else { None };
-                Sent { stream_header, data, is_fin: false }
-            }
-            None => {
-                self.on_fin_sent();
-                Sent { stream_header: None, data: None, is_fin: true }
-            }
-        };
         let offset = self.sender.board.next();
         let nonce = if self.peer.has_nonces { u16::from_le_bytes(self.random.draw()) } else { 0 };
         let Self { sender: Sender { board, .. }, paths, chooser, .. } = self;
         let from = &mut paths[path];
         let is_probe_due = space >= mss && from.on_full(now);
-        board.send(sent.clone(), (space, nonce), path, from.control.departure(now));
+        board.send(kept, (space, nonce), path, from.control.departure(now));
         let space = u64::from(space);
         from.control.on_sent(now, board, (offset + space, space), space, Transmission::First);
         chooser.on_sent(now, path, from.weight, space);
@@ -314,6 +347,10 @@ impl<P: Payload> Connection<P> {
         let mut found: Option<(PathId, PathId, u64)> = None;
         for (slow, behind) in self.paths.iter().filter(|(_, path)| path.is_live()) {
             let Some((index, 1)) = self.sender.board.oldest(slow) else { continue };
+            if self.sender.board.segment(index).2.is_datagram_delivered().is_some() {
+                // Its copy would be a void, which may overtake it.
+                continue;
+            }
             let Some(departed) = self.sender.board.oldest_departed(slow) else { continue };
             let due = departed.saturating_add(half(behind));
             let faster = self.paths.usable().iter().filter(|&id| may_send.contains(id) && id != slow);
@@ -364,7 +401,7 @@ impl<P: Payload> Connection<P> {
     }
 
     /// Only the peer can open the window. Starts zero-window probes, in case the peer's update was lost or the peer is gone.
-    fn wait(&mut self, now: Time) {
+    pub(super) fn wait(&mut self, now: Time) {
         let rto = self.paths[self.paths.main()].control.rto();
         if self.sender.peer_window.wait(now, rto) {
             self.liveness.on_sent_into_silence(now);
@@ -385,6 +422,7 @@ impl<P: Payload> Connection<P> {
         self.is_closing
             && matches!(self.state, State::Established | State::CloseWait)
             && self.sender.outbound.is_drained()
+            && self.sender.datagrams.is_empty()
     }
 
     fn on_fin_sent(&mut self) {
@@ -403,7 +441,7 @@ impl<P: Payload> Connection<P> {
         let records = || stream_header.and_then(|header| self.sender.outbound.records.list(header.ssn));
         let content = match data {
             Some(payload) => Content::Data(payload),
-            None if is_fin => Content::Nothing,
+            None if is_fin || stream_header.is_some_and(|header| header.sid == Sid::VOID) => Content::Nothing,
             None => records().map_or(Content::Nothing, Content::Control),
         };
         let flags = if is_fin { Flags::FIN } else { Flags::default() };
@@ -412,7 +450,7 @@ impl<P: Payload> Connection<P> {
         let options_space = self.options_space();
         let from = &mut self.paths[path];
         let (datagram_max, mut ecn) = (from.datagram_max(), None);
-        if from.control.ecn.is_tracked() && !content.is_empty() {
+        if from.control.ecn.is_tracked() && (!content.is_empty() || stream_header.is_some()) {
             let framing = if stream_header.is_some() { StreamHeader::LEN } else { 0 };
             ecn = from.control.ecn.on_sent(mtu::datagram(options_space + framing + content.len()) <= datagram_max);
         }
@@ -451,12 +489,12 @@ impl<P: Payload> Connection<P> {
 
 /// What is sent next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Leaving {
+pub(super) enum Leaving {
     Handshake,
-    /// New data of `space` bytes of sequence space.
+    /// New data.
     New {
         path: PathId,
-        space: u32,
+        what: New,
     },
     /// A retransmission of this entry of the scoreboard.
     Again {
@@ -469,9 +507,18 @@ enum Leaving {
     Probe(PathId),
 }
 
+/// What a new segment has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum New {
+    /// `space` bytes of the sequence space of streams, or a FIN.
+    OfStream { space: u32 },
+    /// The next datagram.
+    Datagram,
+}
+
 /// What allows a new segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Admission {
+pub(super) enum Admission {
     /// The congestion windows of these paths.
     Window(PathSet),
     /// A tail loss probe is due on this path.

@@ -6,6 +6,7 @@
 use anabranch_units::{Span, Time};
 
 use super::receive_buffer::ReceiveBuffer;
+use crate::datagrams::Incoming;
 use crate::event::Events;
 use crate::options::SackBlocks;
 use crate::payload::Payload;
@@ -22,8 +23,11 @@ pub(super) struct Receiver<P> {
     initial: SeqNumber,
     pub(super) arrivals: Arrivals,
     pub(super) inbound: Inbound<P>,
+    pub(super) datagrams: Incoming<P>,
     pub(super) window: Window,
     buffer: ReceiveBuffer,
+    /// The sequence space of datagrams and voids, which is consumed whether an application reads or not. So the buffer does not grow with it.
+    datagram_space: u64,
     /// The offset of the peer's FIN, once it is known.
     fin: Option<Offset>,
     /// Segments with content that arrived for the first time.
@@ -51,14 +55,17 @@ impl Place {
 }
 
 impl<P: Payload> Receiver<P> {
-    /// A receiver without data. The buffer has `capacity` bytes and may grow to `capacity_max`; a full segment has `mss` bytes.
-    pub(super) fn new(capacity: u64, capacity_max: u64, mss: u64) -> Self {
+    /// A receiver without data. The buffer has `capacity` bytes and may grow to `capacity_max`, and `datagrams` bytes of datagrams may
+    /// wait to be read; a full segment has `mss` bytes.
+    pub(super) fn new((capacity, capacity_max): (u64, u64), datagrams: u64, mss: u64) -> Self {
         Self {
             initial: SeqNumber(0),
             arrivals: Arrivals::new(1),
             inbound: Inbound::new(0, 1),
+            datagrams: Incoming::new(datagrams),
             window: Window::new(capacity, mss),
             buffer: ReceiveBuffer::new(capacity_max),
+            datagram_space: 0,
             fin: None,
             arrived: 0,
             reordered: 0,
@@ -213,6 +220,13 @@ impl<P: Payload> Receiver<P> {
         self.window.consume(freed.payload + u64::from(freed.records));
     }
 
+    /// Frees the buffer space of a datagram, which has a queue of its own, or of the bytes for which a void stands.
+    pub(super) fn free_datagram(&mut self, len: u32) {
+        let space = u64::from(len + StreamHeader::LEN);
+        self.window.consume(space);
+        self.datagram_space += space;
+    }
+
     /// Frees the buffer space of a stream header.
     #[inline]
     pub(super) fn free_header(&mut self) {
@@ -228,7 +242,7 @@ impl<P: Payload> Receiver<P> {
     /// A round trip has passed, in which a stream lacked credit if `is_short`. Returns by how much the buffer grew, if it did.
     pub(super) fn tune(&mut self, is_short: bool) -> Option<u64> {
         let capacity = self.window.capacity();
-        let wanted = self.buffer.grown(self.window.consumed(), capacity, is_short)?;
+        let wanted = self.buffer.grown(self.window.consumed() - self.datagram_space, capacity, is_short)?;
         self.window.grow(wanted);
         Some(wanted - capacity)
     }
@@ -260,7 +274,7 @@ mod tests {
 
     /// A buffer of 10,000 bytes. The peer's SYN has number 7, so its first byte has number 8.
     fn receiver() -> Receiver<Virtual> {
-        let mut receiver = Receiver::new(10_000, 0, 1000);
+        let mut receiver = Receiver::new((10_000, 0), 0, 1000);
         receiver.on_syn(SeqNumber(7));
         assert_eq!(receiver.advertise(receiver.expected()), 10_000);
         receiver

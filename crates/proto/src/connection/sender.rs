@@ -7,6 +7,7 @@ use super::paths::{AGE_MIN, Table};
 use super::peer_window::PeerWindow;
 use super::send_memory::{self, SendMemory};
 use crate::config::{Config, Repair};
+use crate::datagrams::Outgoing;
 use crate::event::Events;
 use crate::options::SackBlocks;
 use crate::path::PathId;
@@ -24,6 +25,7 @@ pub(super) struct Sender<P> {
     initial: SeqNumber,
     pub(super) board: Scoreboard<Sent<P>>,
     pub(super) outbound: Outbound<P>,
+    pub(super) datagrams: Outgoing<P>,
     pub(super) peer_window: PeerWindow,
     memory: SendMemory,
 }
@@ -31,8 +33,9 @@ pub(super) struct Sender<P> {
 /// What a retransmission needs to know of a sent segment.
 #[derive(Clone, Debug)]
 pub(super) struct Sent<P> {
+    /// That of a datagram has its length in place of the SSN. When a void is sent for it, it becomes that of the void.
     pub(super) stream_header: Option<StreamHeader>,
-    /// Its data, if any. Records are [kept elsewhere](crate::stream::records).
+    /// Its data, if any. Records are [kept elsewhere](crate::stream::records), and datagrams are not kept.
     pub(super) data: Option<P>,
     pub(super) is_fin: bool,
 }
@@ -73,6 +76,7 @@ impl<P: Payload> Sender<P> {
             initial,
             board: Scoreboard::new(1, 1),
             outbound: Outbound::new(Framing::Streams, 0, config.send_buffer, 0),
+            datagrams: Outgoing::new(config.datagram_send_buffer),
             peer_window: PeerWindow::new(),
             memory: SendMemory::new(config),
         }
@@ -169,12 +173,18 @@ impl<P: Payload> Sender<P> {
         flow_control: &mut FlowControl,
         events: &mut Events,
     ) -> bool {
-        let Self { board, outbound, .. } = self;
+        let Self { board, outbound, datagrams, .. } = self;
         let mut is_fin_acked = false;
         board.acknowledge(ack, context, |sent: Sent<P>| {
             is_fin_acked |= sent.is_fin;
             if sent.data.is_some() {
                 return outbound.on_acked(sent.stream_header.map_or(Sid::PLAIN, |header| header.sid), events);
+            }
+            if let Some(is_delivered) = sent.is_datagram_delivered() {
+                if is_delivered {
+                    datagrams.on_delivered(sent.is_large_datagram());
+                }
+                return;
             }
             let records = if sent.is_fin { None } else { outbound.records.on_acked() };
             records.iter().flat_map(RecordList::iter).for_each(|record| match record {

@@ -12,6 +12,7 @@ mod buffers;
 mod closing;
 mod corrupt;
 mod credit;
+mod datagrams;
 mod dup_acks;
 mod ecn;
 mod failover;

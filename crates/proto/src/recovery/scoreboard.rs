@@ -497,6 +497,11 @@ impl<T> Scoreboard<T> {
         (entry.offset, entry.len, &entry.content)
     }
 
+    /// The data for the retransmission of a segment.
+    pub(crate) fn content_mut(&mut self, index: Index) -> &mut T {
+        &mut self.entry_mut(index).content
+    }
+
     /// A segment was delivered above a hole.
     fn remember_arrival(&mut self, index: Index) {
         if self.arrived.len() > 2 * self.delivered + ARRIVED_LEAST {

@@ -49,13 +49,24 @@ pub(super) fn decode(
         return Ok((None, Content::Data(bytes)));
     }
     let header = match bytes.first_chunk() {
-        Some(header) if bytes.len() > header.len() => {
+        Some(header) => {
             let StreamHeader { sid, ssn } = StreamHeader::from_bytes(*header);
             StreamHeader { sid: sid.on_page(page), ssn }
         }
-        _ => return Err((Fault::StreamHeader, 0)),
+        None => return Err((Fault::StreamHeader, 0)),
     };
     bytes.advance(StreamHeader::LEN as usize);
+    if header.sid == Sid::VOID {
+        let is_bare = bytes.is_empty();
+        return if is_bare {
+            Ok((Some(header), Content::Nothing))
+        } else {
+            Err((Fault::Void, StreamHeader::LEN as usize))
+        };
+    }
+    if bytes.is_empty() && header.sid != Sid::DATAGRAM {
+        return Err((Fault::StreamHeader, 0));
+    }
     let content = if header.sid == Sid::CONTROL {
         Content::Control(read_records(&bytes).map_err(|(fault, at)| (fault, StreamHeader::LEN as usize + at))?)
     } else {

@@ -346,6 +346,7 @@ proptest! {
         let header = Header { flags: Flags::ACK | Flags::MSE, ..Header::default() };
         let named = |sid| Some(StreamHeader { sid, ssn: Ssn::of(ssn.into()) });
         let (stream_header, content) = match what {
+            0 if name == Sid::VOID.number() => (named(Sid::VOID), Content::Nothing),
             0 => (named(Sid::new(name)), Content::Data(Bytes::from_static(b"x"))),
             1 => (named(Sid::CONTROL), Content::Control(record.renamed(Sid::new(about)).into())),
             _ => (None, Content::Nothing),

@@ -290,6 +290,7 @@ impl Room {
             Event::PathValidated(_) => self.outcome.paths_validated += 1,
             Event::PathGone(_) => self.outcome.paths_gone += 1,
             Event::Readable(_)
+            | Event::DatagramsReadable
             | Event::Writable(_)
             | Event::PathFailed(_)
             | Event::PathRestored(_)

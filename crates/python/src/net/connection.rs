@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anabranch::pairs::{Pairs, Side};
 use anabranch::units::Span;
-use anabranch::{Limit, Limits, Path, PathId, PathState, PathStatus, RemovePathError, Stats};
+use anabranch::{DatagramStats, Limit, Limits, Path, PathId, PathState, PathStatus, RemovePathError, Stats};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -175,8 +175,11 @@ impl Connection {
             bytes_acknowledged,
             bytes_received,
             bytes_unread,
+            datagrams,
             limits,
         } = stats;
+        let DatagramStats { sent, delivered, lost, dropped_unsent, expired, received, missed, dropped_unread } =
+            datagrams;
         let dict = PyDict::new(py);
         for (name, count) in [
             ("segments_sent", segments_sent),
@@ -189,6 +192,14 @@ impl Connection {
             ("bytes_acknowledged", bytes_acknowledged),
             ("bytes_received", bytes_received),
             ("bytes_unread", bytes_unread),
+            ("datagrams_sent", sent),
+            ("datagrams_delivered", delivered),
+            ("datagrams_lost", lost),
+            ("datagrams_dropped_unsent", dropped_unsent),
+            ("datagrams_expired", expired),
+            ("datagrams_received", received),
+            ("datagrams_missed", missed),
+            ("datagrams_dropped_unread", dropped_unread),
         ] {
             dict.set_item(name, count)?;
         }

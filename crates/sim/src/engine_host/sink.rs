@@ -187,6 +187,7 @@ impl Host for EngineSink {
                     }
                 }
                 Event::Writable(_)
+                | Event::DatagramsReadable
                 | Event::Finished(_)
                 | Event::PathValidated(_)
                 | Event::PathFailed(_)

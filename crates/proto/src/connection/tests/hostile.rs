@@ -49,7 +49,8 @@ fn content() -> impl Strategy<Value = Content<Marked>> {
 
 fn forged() -> impl Strategy<Value = Forged> {
     let blocks = prop::collection::vec((near(), 1..5000u16), 0..4);
-    let stream = prop::option::weighted(0.7, (0..6u8, -3..6i32));
+    // The last two are those of datagrams and voids.
+    let stream = prop::option::weighted(0.7, (0..8u8, -3..6i32));
     let flags = prop_oneof![6 => Just(0x10u8), 2 => Just(0x11), 1 => any::<u8>()];
     (near(), near(), flags, any::<u16>(), blocks, stream, content(), any::<bool>(), 0..300u64).prop_map(
         |(seq, ack, flags, window, blocks, stream, content, is_handshake, wait)| Forged {
@@ -85,8 +86,17 @@ fn segment(forged: Forged, last: &Header) -> Segment<Marked> {
         multistream,
         timestamps: Some(timestamps),
     };
-    let header_of = |(sid, ssn): (u8, i32)| StreamHeader { sid: Sid::new(sid.into()), ssn: Ssn::of(ssn as u64) };
-    let stream_header = forged.stream.map(header_of).filter(|_| forged.content != Content::Nothing);
+    let header_of = |(sid, ssn): (u8, i32)| {
+        let sid = match sid {
+            6 => Sid::VOID,
+            7 => Sid::DATAGRAM,
+            sid => Sid::new(sid.into()),
+        };
+        // Voids are of all sizes, and most are too long.
+        StreamHeader { sid, ssn: Ssn::of(if sid == Sid::VOID { 300_u64.wrapping_mul(ssn as u64) } else { ssn as u64 }) }
+    };
+    let stream_header = forged.stream.map(header_of);
+    let stream_header = stream_header.filter(|header| header.sid == Sid::VOID || forged.content != Content::Nothing);
     Segment {
         header: Header {
             seq: plus(last.ack, forged.seq),
@@ -130,9 +140,12 @@ proptest! {
         is_reading in any::<bool>(),
         timestamps in any::<bool>(),
         is_listening in any::<bool>(),
+        is_sealed in any::<bool>(),
     ) {
-        let victim = Config { streams, timestamps, receive_buffer: 20_000, ..config() };
-        let mut pair = if established { Pair::established(victim, Config { timestamps, ..config() }) } else { Pair::with(victim, config()) };
+        let form = if is_sealed { crate::Form::Sealed } else { crate::Form::Tcp };
+        let base = Config { form, datagram_receive_buffer: 5000, ..config() };
+        let victim = Config { streams, timestamps, receive_buffer: 20_000, ..base.clone() };
+        let mut pair = if established { Pair::established(victim, Config { timestamps, ..base }) } else { Pair::with(victim, base) };
         let sid = if established && streams > 0 { pair.client.open() } else { Sid::PLAIN };
         if established {
             pair.client.write_now(sid, 50_000);
@@ -166,8 +179,11 @@ proptest! {
         }
         taken += read_all(&mut pair.client);
         pair.client.connection.check();
-        // Nothing beyond the window was accepted: the buffer, and what was read from it.
-        prop_assert!(pair.client.connection.received() <= 1 + 20_000 + taken + 36 * 60 + 1);
+        // Nothing beyond the window was accepted: the buffer, and what was read from it, or was a datagram or the void of one.
+        let datagrams = pair.client.connection.datagram_stats();
+        let freed = 2004 * datagrams.received + 1004 * datagrams.missed;
+        prop_assert!(pair.client.connection.received() <= 1 + 20_000 + taken + freed + 36 * 60 + 1);
+        prop_assert!(pair.client.connection.receiver.datagrams.weight() <= 5000);
     }
 }
 

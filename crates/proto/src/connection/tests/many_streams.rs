@@ -76,7 +76,7 @@ fn a_name_that_there_is_not_is_as_good_as_lost() {
     let sid = pair.send(10_000);
     pair.run_until_received(sid, 10_000);
     let segment = pair.up.data().last().unwrap().1;
-    for name in [305, 4080, 4095] {
+    for name in [305, 4080, 4093] {
         let stream_header = Some(StreamHeader { sid: Sid::new(name), ssn: crate::Ssn::of(0) });
         let seq = pair.client_at(pair.client.connection.sent() + 1);
         let forged = Segment { header: Header { seq, ..segment.header }, stream_header, ..segment };

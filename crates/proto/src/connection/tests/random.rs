@@ -22,6 +22,8 @@ enum Operation {
     /// The application does not read this stream.
     Neglect(Side, u16),
     Fault(Side, u64, Fault),
+    /// A datagram of this length, which expires after so long.
+    Datagram(Side, u32, u64),
     Wait(u64),
     /// Operations on paths, by their index among the existing ones.
     Join(Side, u64),
@@ -85,6 +87,7 @@ fn operation() -> impl Strategy<Value = Operation> {
         1 => side().prop_map(Operation::Resume),
         1 => (side(), 1..6u16).prop_map(|(side, sid)| Operation::Neglect(side, sid)),
         12 => (side(), 0..40u64, fault()).prop_map(|(side, number, fault)| Operation::Fault(side, number, fault)),
+        3 => (side(), 0..1100u32, 0..300u64).prop_map(|(side, len, span)| Operation::Datagram(side, len, span)),
         4 => (1..600u64).prop_map(Operation::Wait),
     ]
 }
@@ -156,6 +159,11 @@ fn apply(pair: &mut Pair, operation: Operation) {
         Operation::Fault(side, ahead, fault) => {
             let wire = if side == Side::Client { &mut pair.up } else { &mut pair.down };
             wire.faults.insert(wire.count + ahead, fault);
+        }
+        // Fails if it is too long, and where no datagrams were agreed on.
+        Operation::Datagram(side, len, span) => {
+            let now = pair.now;
+            let _ = end(pair, side).send_datagram(now, len, now + ms(span));
         }
         Operation::Wait(span) => pair.run_for(ms(span)),
         // Fails before the handshake, after a close and beyond the limit; the application gets an error.
@@ -243,6 +251,19 @@ fn is_delivered(writer: &End, reader: &End) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// Everything is acknowledged: each datagram that was sent has arrived or is known to be missing, and none was read twice.
+fn are_datagrams_accounted_for(writer: &End, reader: &End) -> Result<(), TestCaseError> {
+    let (sent, arrived) = (writer.connection.datagram_stats(), reader.connection.datagram_stats());
+    prop_assert_eq!(sent.sent, arrived.received + arrived.missed, "{:?}, {:?}", sent, arrived);
+    prop_assert_eq!(sent.sent, sent.delivered + sent.lost, "{:?}", sent);
+    prop_assert!(sent.delivered <= arrived.received, "{:?}, {:?}", sent, arrived);
+    let mut numbers = reader.datagram_numbers();
+    prop_assert_eq!(numbers.len() as u64, arrived.received - arrived.dropped_unread);
+    numbers.sort_unstable();
+    prop_assert!(numbers.is_sorted_by(|one, other| one < other), "{:?}", numbers);
+    Ok(())
+}
+
 /// Long enough for every back-off after the last fault, and for one round trip per grant of credit: with a credit of one byte
 /// that is one for each byte.
 fn patience(pair: &Pair, stream_buffer: StreamBuffer) -> Span {
@@ -299,6 +320,8 @@ proptest! {
         prop_assert_eq!(pair.states(), (State::Established, State::Established));
         is_delivered(&pair.client, &pair.server)?;
         is_delivered(&pair.server, &pair.client)?;
+        are_datagrams_accounted_for(&pair.client, &pair.server)?;
+        are_datagrams_accounted_for(&pair.server, &pair.client)?;
         pair.client.connection.close();
         pair.run_for(Span::from_secs(10));
         prop_assert_eq!(pair.states(), (State::FinWait2, State::CloseWait));
@@ -349,6 +372,8 @@ proptest! {
         prop_assert_eq!(pair.states(), (State::Established, State::Established));
         is_delivered(&pair.client, &pair.server)?;
         is_delivered(&pair.server, &pair.client)?;
+        are_datagrams_accounted_for(&pair.client, &pair.server)?;
+        are_datagrams_accounted_for(&pair.server, &pair.client)?;
         pair.client.connection.close();
         pair.run_for(Span::from_secs(20));
         pair.server.connection.close();

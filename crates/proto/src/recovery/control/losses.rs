@@ -123,6 +123,11 @@ impl PathControl {
         self.is_doubtful
     }
 
+    /// Losses of another kind say that the path MTU may have shrunk.
+    pub(crate) fn doubt(&mut self) {
+        self.is_doubtful = true;
+    }
+
     /// As [`Self::is_doubtful`]; the call resets it.
     #[inline]
     pub(crate) fn take_doubt(&mut self) -> bool {
