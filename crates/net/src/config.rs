@@ -8,7 +8,7 @@ use anabranch_cc::{Settings, registry};
 use anabranch_proto::endpoint::{self, EndpointConfig, SHARDS_MAX, ServerConfig, Shares};
 use anabranch_proto::seal::{CipherPreference, ListenerConfig, SealConfig};
 use anabranch_proto::{AckPolicy, KeepAlive, PathMtu, Repair};
-use anabranch_units::Span;
+use anabranch_units::{Rate, Span};
 
 use crate::clock::span;
 use crate::error::BindError;
@@ -68,6 +68,9 @@ pub struct Config {
     /// with jumbo frames carry a byte for less processor time. A connection has the smaller value of its two ends; each path then has
     /// what probes find on it.
     pub packet_max: u32,
+    /// The largest rate at which this end sends data on a connection, on all its paths together, in bytes of IP packets; retransmissions count. At least
+    /// 10 kbit/s. `None` is no limit. Acknowledgements, handshakes and probes are neither delayed nor counted.
+    pub rate_max: Option<Rate>,
     /// The number of engines among which connections are divided, at most 64. Each has a lock and a task of its own, so that as many
     /// cores can work for different connections. `None`: as many as the runtime has threads. An endpoint with logs has one.
     pub shards: Option<usize>,
@@ -115,6 +118,7 @@ impl Default for Config {
             socket_buffer: 4 << 20,
             // Ethernet's MTU. On most paths a search for more would only cost probes.
             packet_max: 1500,
+            rate_max: None,
             shards: None,
             qlog: None,
         }
@@ -122,6 +126,9 @@ impl Default for Config {
 }
 
 impl Config {
+    /// The least [`Config::rate_max`]: at 10 kbit/s a full packet takes 1.2 s, and timers begin at a second.
+    pub const RATE_MIN: Rate = anabranch_proto::Config::RATE_MIN;
+
     /// The same settings for a server that admits these peers.
     #[must_use]
     pub fn admit(self, admission: Admission) -> Self {
@@ -152,6 +159,9 @@ impl Config {
         if !(PathMtu::PACKET_MIN..=PACKET_MAX).contains(&self.packet_max) {
             return Err(BindError::PacketMax(self.packet_max));
         }
+        if let Some(rate) = self.rate_max.filter(|&rate| rate < Self::RATE_MIN) {
+            return Err(BindError::RateMax(rate));
+        }
         self.connection().check().map_err(BindError::Config)
     }
 
@@ -179,6 +189,7 @@ impl Config {
             idle_timeout: Some(idle_timeout),
             user_timeout: Some(idle_timeout),
             keep_alive,
+            rate_max: self.rate_max,
             time_wait: TIME_WAIT,
             ..anabranch_proto::Config::new(self.law.clone()).with_packet_max(self.packet_max)
         }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use anabranch_proto::endpoint::SHARDS_MAX;
 use anabranch_proto::{CloseReason, ConfigError, PathMtu, seal};
+use anabranch_units::Rate;
 
 use crate::socket::PACKET_MAX;
 
@@ -23,6 +24,8 @@ pub enum BindError {
     Shards(usize),
     /// [`Config::packet_max`](crate::Config::packet_max) is below 1,280 or above 9,000.
     PacketMax(u32),
+    /// [`Config::rate_max`](crate::Config::rate_max) is below 10 kbit/s.
+    RateMax(Rate),
     /// The system cannot start a thread (only [`crate::blocking`]).
     Thread(io::Error),
     /// The folder for logs cannot be written.
@@ -250,6 +253,13 @@ impl fmt::Display for BindError {
                 "packets of up to {bytes} bytes cannot be looked for: the largest is from {} to {PACKET_MAX}",
                 PathMtu::PACKET_MIN
             ),
+            Self::RateMax(rate) => {
+                let least = crate::Config::RATE_MIN;
+                write!(
+                    f,
+                    "a rate limit of {rate} is too low: the least is {least}, as a packet must leave before timers expire"
+                )
+            }
             Self::Thread(error) => write!(f, "cannot start a thread: {error}"),
             Self::Qlog(folder, error) => write!(f, "no logs can be written into {}: {error}", folder.display()),
         }

@@ -1,9 +1,10 @@
 //! The settings of a connection.
 
 use anabranch_cc::Settings;
-use anabranch_units::Span;
+use anabranch_units::{Rate, Span};
 
 use crate::options::Options;
+use crate::path::PATHS_MAX;
 use crate::receive::acks::AckPolicy;
 use crate::recovery::detection::LossDetection;
 use crate::recovery::pacer::Pacing;
@@ -76,6 +77,9 @@ pub struct Config {
     pub rto_min: Span,
     /// How the departures of segments are spread over time.
     pub pacing: Pacing,
+    /// The largest rate of the data that is sent, on all paths together, in bytes of IP packets; retransmissions count. `None` is no limit.
+    /// Acknowledgements, handshakes and probes are neither delayed nor counted.
+    pub rate_max: Option<Rate>,
     /// The largest delay of the host's timers when the machine is not busy. It sets the size of a paced burst, and the time for
     /// which the pacer makes up after a late timer.
     pub timer: Span,
@@ -191,7 +195,27 @@ pub enum StreamBuffer {
     Bytes(u64),
 }
 
+/// Why a configuration is invalid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConfigError {
+    /// The segment size is below [`Config::MSS_MIN`].
+    SegmentTooSmall,
+    /// A buffer is smaller than a segment.
+    BufferTooSmall,
+    /// The acknowledgement policy acknowledges nothing.
+    NoAcks,
+    /// The number of paths is zero or above [`PATHS_MAX`].
+    NoPaths,
+    /// The packet size is below [`PathMtu::PACKET_MIN`] bytes.
+    PacketTooSmall,
+    /// The rate limit is below [`Config::RATE_MIN`].
+    RateTooSmall,
+}
+
 impl Config {
+    /// The least rate limit: at 10 kbit/s a full packet of Ethernet takes 1.2 s, and retransmission timeouts begin at a second.
+    pub const RATE_MIN: Rate = Rate::from_bits_per_second(10_000);
+
     /// The least MSS that is useful: [rfc-9293] sec. 3.7.1 has 536, and a record with its header needs twelve bytes.
     pub const MSS_MIN: u16 = 64;
 
@@ -217,6 +241,30 @@ impl Config {
     pub fn with_packet_max(self, packet_max: u32) -> Self {
         let mss = packet_max.saturating_sub(HEADERS).clamp(Self::MSS_MIN.into(), u16::MAX.into());
         Self { mss: mss as u16, path_mtu: PathMtu::Searched { packet_max }, ..self }
+    }
+
+    /// Checks the settings as [`crate::Connection::connect`] and [`crate::Connection::listen`] do.
+    ///
+    /// # Errors
+    /// The first invalid setting.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        if self.mss < Self::MSS_MIN {
+            return Err(ConfigError::SegmentTooSmall);
+        }
+        let (PathMtu::Fixed { packet } | PathMtu::Searched { packet_max: packet }) = self.path_mtu;
+        if packet < PathMtu::PACKET_MIN {
+            return Err(ConfigError::PacketTooSmall);
+        }
+        if self.receive_buffer < u64::from(self.mss) || self.send_buffer == 0 {
+            return Err(ConfigError::BufferTooSmall);
+        }
+        if !(1..=PATHS_MAX).contains(&self.paths_max.into()) {
+            return Err(ConfigError::NoPaths);
+        }
+        if self.rate_max.is_some_and(|rate| rate < Self::RATE_MIN) {
+            return Err(ConfigError::RateTooSmall);
+        }
+        if self.acks.every == 0 { Err(ConfigError::NoAcks) } else { Ok(()) }
     }
 
     /// The default settings with this law.
@@ -253,6 +301,7 @@ impl Config {
             loss_detection: LossDetection::Rack,
             rto_min: Span::from_millis(200),
             pacing: Pacing::Always,
+            rate_max: None,
             // The granularity of poll and of tokio.
             timer: Span::from_millis(1),
             nagle: false,

@@ -25,6 +25,7 @@ mod mtu;
 mod output;
 mod paths;
 mod peer_window;
+mod rate_limit;
 mod receive_buffer;
 mod receiver;
 mod send_memory;
@@ -48,14 +49,15 @@ use self::liveness::{Activity, Liveness};
 use self::mtu::Mtu;
 pub use self::paths::Paths;
 use self::paths::{Path, Table};
+use self::rate_limit::RateLimit;
 use self::receiver::Receiver;
 use self::sender::{Sender, Sent};
 pub use self::streams::Streams;
 use self::timestamps::Clock;
-use crate::config::{Config, Form, PathMtu};
+use crate::config::{Config, ConfigError, Form};
 use crate::ecn::EcnCodepoint;
 use crate::event::{CloseReason, Event, Events};
-use crate::path::{FourTuple, PATHS_MAX, PathId, PathState, PathStatus};
+use crate::path::{FourTuple, PathId, PathState, PathStatus};
 use crate::payload::Payload;
 use crate::random::{Random, Role, Secret};
 use crate::receive::acks::Acks;
@@ -81,6 +83,7 @@ pub struct Connection<P> {
     peer: Peer,
     paths: Table,
     chooser: Chooser,
+    rate_limit: RateLimit,
     sender: Sender<P>,
     /// Whether the application has closed its side.
     is_closing: bool,
@@ -147,21 +150,6 @@ pub enum State {
     LastAck,
     /// Closed before the peer; waits for old segments to expire.
     TimeWait,
-}
-
-/// Why a configuration is invalid.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ConfigError {
-    /// The segment size is below [`Config::MSS_MIN`].
-    SegmentTooSmall,
-    /// A buffer is smaller than a segment.
-    BufferTooSmall,
-    /// The acknowledgement policy acknowledges nothing.
-    NoAcks,
-    /// The number of paths is zero or above [`PATHS_MAX`].
-    NoPaths,
-    /// The packet size is below [`PathMtu::PACKET_MIN`] bytes.
-    PacketTooSmall,
 }
 
 /// A snapshot of a path.
@@ -272,6 +260,7 @@ impl<P: Payload> Connection<P> {
             },
             paths: Table::new(Path::live(tuple, control, Mtu::new(&config, &tuple), mss), config.failover),
             chooser: Chooser::new(&config),
+            rate_limit: RateLimit::new(&config),
             sender: Sender::new(secret.initial(), &config),
             is_closing: false,
             receiver: Receiver::new(
@@ -573,29 +562,6 @@ impl<P: Payload> Connection<P> {
     fn end(&mut self, reason: CloseReason) {
         self.state = State::Closed;
         self.events.push_back(Event::Closed(reason));
-    }
-}
-
-impl Config {
-    /// Checks the settings as [`Connection::connect`] and [`Connection::listen`] do.
-    ///
-    /// # Errors
-    /// The first invalid setting.
-    pub fn check(&self) -> Result<(), ConfigError> {
-        if self.mss < Self::MSS_MIN {
-            return Err(ConfigError::SegmentTooSmall);
-        }
-        let (PathMtu::Fixed { packet } | PathMtu::Searched { packet_max: packet }) = self.path_mtu;
-        if packet < PathMtu::PACKET_MIN {
-            return Err(ConfigError::PacketTooSmall);
-        }
-        if self.receive_buffer < u64::from(self.mss) || self.send_buffer == 0 {
-            return Err(ConfigError::BufferTooSmall);
-        }
-        if !(1..=PATHS_MAX).contains(&self.paths_max.into()) {
-            return Err(ConfigError::NoPaths);
-        }
-        if self.acks.every == 0 { Err(ConfigError::NoAcks) } else { Ok(()) }
     }
 }
 

@@ -71,8 +71,8 @@ mod testing;
 mod vectors;
 pub mod wire;
 
-pub use config::{Config, Failover, Form, KeepAlive, PathMtu, Repair, StreamBuffer};
-pub use connection::{ConfigError, Connection, Datagrams, Limit, Limits, PathReport, Paths, State, Streams, Transmit};
+pub use config::{Config, ConfigError, Failover, Form, KeepAlive, PathMtu, Repair, StreamBuffer};
+pub use connection::{Connection, Datagrams, Limit, Limits, PathReport, Paths, State, Streams, Transmit};
 pub use datagrams::{DatagramStats, SendDatagramError};
 pub use ecn::EcnCodepoint;
 pub use event::{CloseReason, Event};

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         send_buffer: int
         send_buffer_max: int
         send_memory: int
+        rate_max: str | None
         socket_buffer: int
         qlog: str | os.PathLike[str] | None
 

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use anabranch::units::{ParseError, Rate};
-use anabranch::{PublicKey, Ticket};
+use anabranch::{Config, PublicKey, Ticket};
 use anabranch_tunnel::{ListenAt, PortForward, Target};
 use clap::{Args, Subcommand, ValueEnum};
 
@@ -29,6 +29,9 @@ pub(crate) struct Send {
     /// Send symbolic links that stay inside of their transferred folder as links. By default links are not sent, and are reported.
     #[arg(long)]
     pub(crate) links: bool,
+    /// The largest rate at which this end sends, such as 20Mbit/s, in bytes of IP packets: on a connection, all its paths together.
+    #[arg(long, value_name = "RATE", value_parser = limit)]
+    pub(crate) rate: Option<Rate>,
     /// Use all interfaces of this computer at once, with a path for each.
     #[arg(long)]
     pub(crate) multipath: bool,
@@ -159,6 +162,13 @@ fn capped(text: &str) -> Result<Rate, String> {
     Ok(rate)
 }
 
+/// A rate limit of a connection.
+fn limit(text: &str) -> Result<Rate, String> {
+    let rate: Rate = text.parse().map_err(|error: ParseError| error.to_string())?;
+    let least = Config::RATE_MIN;
+    if rate < least { Err(format!("the rate is below {least}, at which a packet takes a second")) } else { Ok(rate) }
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum BenchServer {
     /// Wait for other computers to measure with.
@@ -201,6 +211,9 @@ pub(crate) struct Tunnel {
     /// A key file of `anabranch key new`; the default is a new key.
     #[arg(long, value_name = "FILE")]
     pub(crate) key: Option<PathBuf>,
+    /// The largest rate at which this end sends, such as 20Mbit/s, in bytes of IP packets: on a connection, all its paths together.
+    #[arg(long, value_name = "RATE", value_parser = limit)]
+    pub(crate) rate: Option<Rate>,
     /// Use all interfaces of this computer at once, with a path for each.
     #[arg(long)]
     pub(crate) multipath: bool,
@@ -246,6 +259,9 @@ pub(crate) struct TunnelServe {
     /// The same for one IPv4 address, or the first 64 bits of an IPv6 address.
     #[arg(long, value_name = "COUNT", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) connections_per_address: u32,
+    /// The largest rate at which this end sends, such as 20Mbit/s, in bytes of IP packets: on a connection, all its paths together.
+    #[arg(long, value_name = "RATE", value_parser = limit)]
+    pub(crate) rate: Option<Rate>,
     /// The congestion law for this end's sending, one of `anabranch cc list`.
     #[arg(long = "cc", value_name = "NAME", default_value = "anabranch")]
     pub(crate) law: String,

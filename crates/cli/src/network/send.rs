@@ -37,7 +37,10 @@ async fn transfer(args: &Send) -> Result<Ended, Failure> {
         // Before connecting.
         std::fs::metadata(path).map_err(|error| Failure::usage(format!("{}: {error}", shown(path))))?;
     }
-    let endpoint = super::client(args.key.as_deref(), super::logged(Config::default(), &args.log))?;
+    let endpoint = super::client(
+        args.key.as_deref(),
+        super::logged(Config { rate_max: args.rate, ..Config::default() }, &args.log),
+    )?;
     let connection = endpoint.connect(&args.ticket).await.map_err(|error| Failure::failed(error.to_string()))?;
     if args.multipath {
         connection.add_paths(&args.ticket).await;

@@ -50,6 +50,7 @@ async fn wait(args: &TunnelServe) -> Outcome {
         connections_max: args.connections.map_or_else(super::resources::connections, |count| count as usize),
         connections_per_key: args.connections_per_key as usize,
         connections_per_address: args.connections_per_address as usize,
+        rate_max: args.rate,
         ..super::config(&args.law)?.admit(admission)
     };
     let endpoint = super::server(&args.listen, super::logged(config, &args.log))?;
@@ -99,7 +100,7 @@ async fn call(args: &Args, ticket: &Ticket) -> Outcome {
         doors.push(Door::open(args, *listen, None).await?);
     }
     // A server that was restarted is noticed by the next datagram that it gets.
-    let config = Config { keep_alive: Some(ASKED_EACH), ..super::config(&args.law)? };
+    let config = Config { keep_alive: Some(ASKED_EACH), rate_max: args.rate, ..super::config(&args.law)? };
     let endpoint = super::client(args.key.as_deref(), super::logged(config, &args.log))?;
     let offer = Offer::new("tunnel");
     let mut again = None;

@@ -406,6 +406,21 @@ fn a_full_disk_is_told() {
     assert!(stderr(&received).contains("No space left on device"), "{}", stderr(&received));
 }
 
+/// 500,000 bytes at 4 Mbit/s take a second, and the packets' headers some more.
+#[test]
+fn sending_keeps_its_rate() {
+    let here = folder("network-rate");
+    fs::write(here.join("f"), noise(6, 500_000)).unwrap();
+    let server = Server::start(&here, &["recv", "--to", "there", "--once"]);
+    let sent = document(&anabranch(&here, &["send", "f", &server.ticket, "--json", "--rate", "4Mbit/s"]));
+    let seconds = sent["wall_seconds"].as_f64().unwrap();
+    assert!((1.0..20.0).contains(&seconds), "{seconds}");
+    let ticket = server.ticket.clone();
+    server.ends_with(0);
+    refused(&anabranch(&here, &["send", "f", &ticket, "--rate", "9kbit/s"]), 2, "the rate is below 10kbit/s");
+    refused(&anabranch(&here, &["tunnel", &ticket, "--socks", "0", "--rate", "fast"]), 2, "--rate <RATE>");
+}
+
 /// Both ends write a log of a transfer. If the log cannot be written, nothing is sent.
 #[test]
 fn transfers_are_logged() {

@@ -56,6 +56,23 @@ fn default_buffers_do_not_limit_10_gbit_s_at_100_ms() {
     assert!((0.98 * most..=most).contains(&part), "{part} of at most {most}");
 }
 
+/// At 20 Mbit/s a packet leaves each 0.6 ms. The law takes no part: the sender is limited by the rate alone.
+#[test]
+fn rate_limit_counts_whole_packets() {
+    let (part, limits) = best_second(&Config { rate_max: Some("20Mbit/s".parse().unwrap()), ..Config::default() });
+    let most = 20e6 / 10e9 * PAYLOAD as f64 / PACKET as f64;
+    assert!((0.998 * most..=1.002 * most).contains(&part), "{part} of {most}");
+    assert!(limits.share(Limit::Pacing) > 0.999, "{limits:?}");
+}
+
+#[test]
+fn rate_limit_that_no_packet_can_keep_is_refused_with_the_least() {
+    let of = |rate: &str| Config { rate_max: Some(rate.parse().unwrap()), ..Config::default() }.check();
+    let error = of("9999bit/s").unwrap_err().to_string();
+    assert!(error.contains("9.999kbit/s") && error.contains("10kbit/s"), "{error}");
+    assert!(of("10kbit/s").is_ok());
+}
+
 /// Half of the bandwidth-delay product is not enough, at either end.
 #[test]
 fn a_smaller_limit_is_one_at_10_gbit_s_and_100_ms() {

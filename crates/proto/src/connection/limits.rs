@@ -25,7 +25,7 @@ pub enum Limit {
     /// The peer's window, or the flow-control credit of the streams with data. With several paths also the guard, which reserves
     /// the peer's buffer for faster paths.
     PeerBuffer,
-    /// The pacer: the window has room, but the release time has not come yet.
+    /// The pacer: the window has room, but the release time has not come yet, by the law's rate or by [`crate::Config::rate_max`].
     Pacing,
     /// This end's own limit on unacknowledged data ([`crate::Config::send_memory`]).
     Memory,
@@ -181,7 +181,8 @@ impl<P: Payload> Connection<P> {
         }
         let (of_all, common) = self.limit_of_all(now, stop);
         let usable = self.paths.usable();
-        if matches!(of_all, Some(Limit::Application | Limit::PeerBuffer | Limit::Memory)) {
+        let is_short = matches!(of_all, Some(Limit::Application | Limit::PeerBuffer | Limit::Memory));
+        if is_short || self.rate_limit.release(now) > now {
             self.paths.on_short();
         }
         let rests = &mut self.rests;

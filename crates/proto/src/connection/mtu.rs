@@ -217,7 +217,7 @@ fn headers(tuple: &FourTuple) -> u32 {
 const OVERHEAD: u32 = Seal::OVERHEAD + TCP_HEADER;
 
 /// Bytes of IP and UDP headers.
-const IPV4: u32 = 28;
+pub(super) const IPV4: u32 = 28;
 const IPV6: u32 = 48;
 
 /// Common packet limits of links: Ethernet, and jumbo frames.

@@ -178,7 +178,7 @@ impl<P: Payload> Connection<P> {
         let mut may_send = PathSet::default();
         for path in self.paths.live().iter() {
             let Path { control, paced_until, .. } = &mut self.paths[path];
-            let release = control.release(now);
+            let release = control.release(now).max(self.rate_limit.release(now));
             if release > now {
                 *paced_until = release;
                 continue;
@@ -224,6 +224,7 @@ impl<P: Payload> Connection<P> {
         let (offset, len, sent) = board.segment(index);
         let (sent, len, nonce) = (sent.clone(), u64::from(len), board.nonce(index));
         paths[path].control.on_sent(now, board, (offset + len, len), added, Transmission::Again);
+        self.rate_limit.on_sent(now, len);
         self.segment_of(path, (offset, nonce), sent)
     }
 
@@ -317,6 +318,7 @@ impl<P: Payload> Connection<P> {
         let space = u64::from(space);
         from.control.on_sent(now, board, (offset + space, space), space, Transmission::First);
         chooser.on_sent(now, path, from.weight, space);
+        self.rate_limit.on_sent(now, space);
         if is_probe_due {
             paths.ask(path);
         }

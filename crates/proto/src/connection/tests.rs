@@ -29,6 +29,7 @@ mod nonces;
 mod options;
 mod paths;
 mod random;
+mod rate_limit;
 mod recovery;
 mod stalled;
 mod streams;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anabranch::Config;
 use anabranch::cc::{Settings, registry};
+use anabranch::units::Rate;
 use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -36,6 +37,7 @@ fn set(config: &mut Config, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()
         "send_buffer" => config.send_buffer = take(name, value)?,
         "send_buffer_max" => config.send_buffer_max = take(name, value)?,
         "send_memory" => config.send_memory = take(name, value)?,
+        "rate_max" => config.rate_max = if value.is_none() { None } else { Some(rate(name, value)?) },
         "socket_buffer" => config.socket_buffer = take(name, value)?,
         "qlog" => config.qlog = take(name, value)?,
         _ => {
@@ -62,6 +64,12 @@ fn seconds(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Duration> {
         let most = TIME_MAX.as_secs();
         PyValueError::new_err(format!("`{name}` is a time in seconds above 0, at most {most}, and not {seconds}"))
     })
+}
+
+/// A rate, as "20Mbit/s".
+fn rate(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Rate> {
+    let text: String = take(name, value)?;
+    text.parse().map_err(|error| PyValueError::new_err(format!("`{name}`: {error}")))
 }
 
 /// A law of the registry: its name, or a mapping with its name and settings. A part is a mapping with its kind.
@@ -108,7 +116,7 @@ fn text(value: &Bound<'_, PyAny>) -> PyResult<String> {
 }
 
 /// Every setting.
-const NAMES: [&str; 15] = [
+const NAMES: [&str; 16] = [
     "timeout",
     "idle_timeout",
     "keep_alive",
@@ -122,6 +130,7 @@ const NAMES: [&str; 15] = [
     "send_buffer",
     "send_buffer_max",
     "send_memory",
+    "rate_max",
     "socket_buffer",
     "qlog",
 ];

@@ -62,6 +62,20 @@ fn lost_datagram_is_replaced_by_a_void() {
     assert_eq!((pair.client.path().tally.lost, pair.client.path().flight), (1, 0.0), "the law was told");
 }
 
+/// The limit of the rate is that of datagrams, too: of ten of 996 bytes each takes its packet's time at 100 kbit/s after the one before.
+#[test]
+fn datagrams_leave_at_the_limit_of_the_rate() {
+    let rate = anabranch_units::Rate::from_bits_per_second(100_000);
+    let mut pair = Pair::established(Config { rate_max: Some(rate), ..sealed() }, sealed());
+    pair.run_for(ms(2000));
+    (0..10).for_each(|_| send(&mut pair, 996));
+    pair.run_for(ms(2000));
+    let times: Vec<Time> = departures(&pair).into_iter().map(|(at, _)| at).collect();
+    // A segment of 1000 bytes of sequence space, in a packet of at most 100 bytes more.
+    let steps = times.windows(2).skip(1).map(|pair| pair[1].since(pair[0]));
+    assert!(times.len() == 10 && steps.clone().all(|step| step >= ms(80) && step <= ms(88)), "{times:?}");
+}
+
 /// Reno halves its window for lost datagrams as for segments: the same loss, with the same window after it.
 #[test]
 fn law_reduces_its_window_for_a_lost_datagram() {
