@@ -144,9 +144,9 @@ async fn bad_network_loses_datagrams_and_nothing_of_streams() {
     let (sent, arrived) = (there.stats().datagrams, here.stats().datagrams);
     assert_eq!((sent.sent + sent.dropped_unsent, arrived.dropped_unread), (3000, 0), "{sent:?}, {arrived:?}");
     assert_eq!(arrived.received + arrived.missed, sent.sent, "{sent:?}, {arrived:?}");
-    // Four standard deviations around 5 %.
+    // Four standard deviations below 5 % of 2000. There is no upper bound: on a busy machine the relay's sockets overflow.
     let missed = arrived.missed as f64 / sent.sent as f64;
-    assert!((0.03..0.08).contains(&missed), "{missed}: {arrived:?}");
+    assert!(missed >= 0.03, "{missed}: {arrived:?}");
     there.begin_close();
     let (numbers, is_ordered) = soon(collecting).await.unwrap();
     assert_eq!(numbers.len() as u64, arrived.received);
