@@ -133,6 +133,13 @@ AB_INLINE void ab_compete_enter(struct ab_core *c, struct ab_compete *r, ab_segm
 	c->window = ab_max(window, 2 * AB_ONE);
 }
 
+/* Begins beside a rival that was there first: doubles up to `fair` or the first loss. */
+AB_INLINE void ab_compete_enter_late(struct ab_compete *r, ab_segments fair)
+{
+	r->cubic.window_max = ab_max(r->cubic.window_max, fair);
+	r->cubic.threshold = ab_max(r->cubic.threshold, fair);
+}
+
 /* Goes on after a drain, during which the curve of CUBIC stood still. */
 AB_INLINE void ab_compete_resume(struct ab_core *c, struct ab_compete *r, ab_segments window,
 				 ab_time drain_began)

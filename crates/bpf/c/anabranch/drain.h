@@ -15,6 +15,10 @@
 #define AB_HOLD AB_SPAN(0.1)
 /* Further steps leave this of the window. */
 #define AB_DEEPER AB_PART(0.65)
+/* Half of a fair share beside one rival. */
+#define AB_ASIDE AB_PART(0.25)
+/* Smaller shares are not measured. */
+#define AB_SHARE_LEAST AB_PART(0.05)
 /* Six steps leave a tenth of the window. */
 #define AB_STEPS_MOST 6
 /* 10^-9, for what is divided by. */
@@ -116,6 +120,19 @@ AB_INLINE void ab_show(const struct ab_core *c, const struct ab_settings *p,
 AB_INLINE int ab_is_ours(const struct ab_core *c, const struct ab_shown *shown)
 {
 	return shown->is_share_ours || (shown->is_empty && c->model.is_base_shown);
+}
+
+/*
+ * The window to reach beside one rival: half of the sum of all windows, which is the window over
+ * the share, fall/reduced; at most ten windows. Who has half of that already keeps what it has.
+ */
+AB_INLINE ab_segments ab_fair(const struct ab_shown *shown, ab_segments window)
+{
+	if (ab_has_share(shown->fall, shown->reduced, AB_ASIDE))
+		return window;
+	if (!ab_has_share(shown->fall, shown->reduced, AB_SHARE_LEAST))
+		return 10 * window;
+	return ab_mul_div(window, shown->reduced, 2 * shown->fall);
 }
 
 /* Whether one drain is enough beside a rival: three steps, to the bottom or through 0.6. */

@@ -127,6 +127,7 @@ AB_INLINE void ab_after_cruise(struct ab_state *s, const struct ab_settings *p,
 	cruise->doubts++;
 	if (cruise->doubts >= AB_DOUBTS) {
 		ab_to_compete(s, p, window);
+		ab_compete_enter_late(&s->compete, ab_fair(shown, window));
 		return;
 	}
 	ab_clock_end(clock, now, ab_confirms_after(c), 0);

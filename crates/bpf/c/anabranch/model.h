@@ -151,13 +151,13 @@ AB_INLINE int ab_is_falling(const struct ab_model *m)
 	return m->rtt < m->standing + ab_stimes(ab_queue(m), AB_PART(0.01));
 }
 
-/* Whether a longer route is likely: no doubt, and the RTT stands still. */
+/* Whether a longer route is likely: the base is shown, no doubt, and the RTT stands still. */
 AB_INLINE int ab_may_be_route(const struct ab_model *m)
 {
 	s64 high = -ab_least(m->high.least, m->high.before);
 	s64 least = ab_least(m->least.least, m->least.before);
 
-	return m->now > m->doubted_until && high - least <= 2 * m->tolerance;
+	return m->is_base_shown && m->now > m->doubted_until && high - least <= 2 * m->tolerance;
 }
 
 /* Whether more than `part` of the segments, or of `least` if that is more, were lost. */

@@ -1,6 +1,7 @@
 //! A rival fills the queue: the window of CUBIC (RFC 9438).
 //!
 //! ```text
+//! start    what a drain has shown of our share tells the sum of all windows. The window doubles up to half of that: a flow that comes second has less
 //! drain    on time, while the queue is long and does not fall by itself; or after a loss, if the drain is near: every flow of the queue has seen that loss, so
 //!          flows of our kind drain together whatever their phases were
 //! end      two drains in a row that find the queue to be ours, going and coming, or one that reaches the bottom in three steps
@@ -54,6 +55,14 @@ impl Compete {
         let now = core.model.now;
         let full = core.model.queue_most().max(0.0);
         Self { cubic, ours: 0, full, has_varied: false, reduced_at: now, lost_at: now, drains_after_loss: false }
+    }
+
+    /// Begins beside a rival that was there first: the window doubles up to `fair` or the first loss, as that of a new CUBIC flow does.
+    pub(super) fn enter_late(core: &mut Core, window: f64, fair: f64) -> Self {
+        let mut compete = Self::enter(core, window);
+        let Cubic { window_max, threshold, .. } = &mut compete.cubic;
+        (*window_max, *threshold) = (window_max.max(fair), threshold.max(fair));
+        compete
     }
 
     /// Goes on after a drain, during which the curve of CUBIC stood still.

@@ -209,6 +209,12 @@ impl Shown {
         self.is_share_ours || (self.is_empty && core.model.is_base_shown)
     }
 
+    /// The window to reach beside one rival: half of the sum of all windows, which is `window` over the share. Flows of our kind that take each other for
+    /// rivals have more than half of that: they keep what they have.
+    pub(super) fn fair(&self, window: f64) -> f64 {
+        if self.share < ASIDE { FAIR * window / self.share.max(SHARE_LEAST) } else { window }
+    }
+
     /// Whether one drain is enough beside a rival: three steps, to the bottom or through three fifths of the window.
     fn is_decisive(&self) -> bool {
         self.steps >= 3 && (self.is_empty || self.is_share_ours && self.reduced >= 0.6)
@@ -233,6 +239,13 @@ const HOLD_S: f64 = 0.1;
 
 /// Further steps leave this of the window.
 const DEEPER: f64 = 0.65;
+
+/// A fair share beside one rival, and half of it: who has less has been pushed aside, or has come second.
+const FAIR: f64 = 0.5;
+const ASIDE: f64 = 0.25;
+
+/// Smaller shares are not measured: a drain that takes a third of such a window moves the RTT by a sixtieth, and so do others.
+const SHARE_LEAST: f64 = 0.05;
 
 /// Six steps leave a tenth of the window.
 const STEPS_MOST: u32 = 6;

@@ -7,9 +7,10 @@
 //!          it is ours, but its floor is above the base: the route is longer      -> Cruise with that base
 //!          it is empty, but since it last was we have lost half of our rate,
 //!          and the last drain that could tell did not find our share large       -> Compete, from the window that carries that rate
-//!          again the RTT stands still, and no such route was a queue lately      -> Grow with that base: the route is longer
+//!          again the RTT stands still, no such route was a queue lately,
+//!          and a drain has shown the base before                                 -> Grow with that base: the route is longer
 //!          it is not ours: for the first time, or the law yields                 -> Cruise, in doubt or not
-//!                          again                                                 -> Compete, from the window that we have
+//!                          again                                                 -> Compete, by doubling from our window to half of the sum of all
 //! Cruise   losses have taken most of alpha from a window too small to judge by   -> Compete
 //! Compete  a drain is due, the queue is long and does not fall by itself         -> Drain
 //! Drain    it is ours to the bottom, or twice in a row going and coming          -> Cruise
@@ -167,7 +168,7 @@ fn after_cruise(core: &mut Core, drain: &Drain, mut cruise: Cruise, shown: &Show
     cruise.doubts += 1;
     if cruise.doubts >= DOUBTS {
         core.clock.end(now, core.clock.interval_beside_rival(core.model.mean), false);
-        return Mode::Compete(Compete::enter(core, window));
+        return Mode::Compete(Compete::enter_late(core, window, shown.fair(window)));
     }
     let again = core.confirms_after();
     core.clock.end(now, again, false);
@@ -229,7 +230,7 @@ mod tests {
     use super::super::clock::DrainClock;
     use super::super::model::Model;
     use super::*;
-    use crate::testing::assert_near;
+    use crate::testing::{Flow, assert_near};
 
     /// A queue that was empty after a drain although our share of it was a half. Whoever kept its rate takes it for one of our kind; whoever has lost
     /// more than half of the 1000 segments a second that it had when the queue was last empty competes, with the window of that rate at 50 ms. It does
@@ -261,6 +262,47 @@ mod tests {
         };
         let Mode::Cruise(cruise) = after_cruise(&mut core, &drain, cruise, &EMPTY) else { panic!("forgiven") };
         assert!(matches!(after_cruise(&mut core, &drain, cruise, &EMPTY), Mode::Compete(_)));
+    }
+
+    /// Two drains found a fifth of the link to be ours, with a window of 40: all windows are 200, and the flow doubles until it has 100. Less than a twentieth
+    /// counts as a twentieth; and with a quarter or more the window stays.
+    #[test]
+    fn late_comer_doubles_to_half_of_all_windows() {
+        for (share, fair) in [(0.2, 100.0), (0.01, 400.0), (0.25, 40.0), (0.7, 40.0)] {
+            let (mut core, drain, mut cruise) = drained(800.0);
+            core.model.is_base_shown = false;
+            cruise.doubts = 1;
+            let shown = Shown { share, is_empty: false, ..EMPTY };
+            let mut mode = after_cruise(&mut core, &drain, cruise, &shown);
+            assert!(matches!(mode, Mode::Compete(_)), "{share}");
+            assert_near(core.window, 40.0, 1e-9);
+            let mut flow = Flow::new("anabranch", &[]);
+            let mut acked = 0.0;
+            while core.window < fair {
+                core.model.now += 0.01;
+                mode = mode.after_ack(&mut core, &flow.next_ack(10.0));
+                acked += 10.0;
+                assert_near(core.window, 40.0 + acked, 1e-9);
+            }
+            core.model.now += 0.01;
+            mode.after_ack(&mut core, &flow.next_ack(10.0));
+            assert!(core.window < fair + 11.0, "{} of {fair}", core.window);
+        }
+    }
+
+    /// The RTT stands still, and the share is small: a longer route, but only for whom a drain has shown the base before. Who has not seen the queue
+    /// empty has come second.
+    #[test]
+    fn route_is_believed_if_the_base_was_shown() {
+        for (is_base_shown, is_route) in [(true, true), (false, false)] {
+            let (mut core, drain, mut cruise) = drained(800.0);
+            core.model.is_base_shown = is_base_shown;
+            cruise.doubts = 1;
+            let shown = Shown { share: 0.1, is_empty: false, ..EMPTY };
+            let mode = after_cruise(&mut core, &drain, cruise, &shown);
+            assert_eq!(matches!(mode, Mode::Grow(_)), is_route, "{is_base_shown}");
+            assert_eq!(matches!(mode, Mode::Compete(_)), !is_route, "{is_base_shown}");
+        }
     }
 
     /// A flow at `rate` segments a second, which had 1000, with a drain of its queue of 10 ms behind it.

@@ -324,9 +324,10 @@ impl Model {
         self.rtt < self.standing + 0.01 * self.queue()
     }
 
-    /// Whether a longer route is likely: none in the last minute turned out to be a queue.
+    /// Whether a longer route is likely: a drain has shown the base, and no such route turned out to be a queue in the last minute. A flow that
+    /// has never seen an empty queue has come second, and a CUBIC whose window stands still does not vary the RTT either.
     pub(super) fn may_be_route(&self) -> bool {
-        self.now > self.doubted_until && self.is_steady()
+        self.is_base_shown && self.now > self.doubted_until && self.is_steady()
     }
 
     /// Whether the RTT stands still.

@@ -86,6 +86,22 @@ fn one_cubic_leaves_a_fair_part_whoever_begins() {
     }
 }
 
+/// Who comes second has a part soon, as a second CUBIC has: on buffers of half to four pipes a quarter of the link or more in the 60 s after it has come.
+#[test]
+fn late_comer_beside_cubic_has_a_part_soon() {
+    for buffer in [50.0, 100.0, 200.0, 400.0] {
+        let mut path = Bottleneck::new(2000.0);
+        (path.buffer, path.paced) = (buffer, true);
+        path.flow("cubic", &[], 50);
+        path.run(10.0);
+        let flow = path.flow("anabranch", &[], 50);
+        path.run(60.0);
+        let (_, rates) = path.means(60.0);
+        println!("{buffer} {}", rates[flow] / 2000.0);
+        assert!(rates[flow] > 0.25 * 2000.0, "{rates:?} behind {buffer}");
+    }
+}
+
 /// BBR empties the queue every 5 s, as we do, and then takes it back: a flow that its drains find aside competes.
 #[test]
 fn one_bbr_leaves_a_fair_part() {
