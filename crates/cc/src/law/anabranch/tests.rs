@@ -86,20 +86,26 @@ fn one_cubic_leaves_a_fair_part_whoever_begins() {
     }
 }
 
-/// Who comes second has a part soon, as a second CUBIC has: on buffers of half to four pipes a quarter of the link or more in the 60 s after it has come.
+/// Who comes second beside a CUBIC has a part soon: of what 24 paths carry in its first 30 s it has 0.3 in the median, and 0.2 in all but two. Without the
+/// doubling these are 0.27 and 0.19, and where the CUBIC may be taken for a route, too, 0.28 and 0.14.
 #[test]
 fn late_comer_beside_cubic_has_a_part_soon() {
-    for buffer in [50.0, 100.0, 200.0, 400.0] {
-        let mut path = Bottleneck::new(2000.0);
-        (path.buffer, path.paced) = (buffer, true);
-        path.flow("cubic", &[], 50);
-        path.run(10.0);
-        let flow = path.flow("anabranch", &[], 50);
-        path.run(60.0);
-        let (_, rates) = path.means(60.0);
-        println!("{buffer} {}", rates[flow] / 2000.0);
-        assert!(rates[flow] > 0.25 * 2000.0, "{rates:?} behind {buffer}");
+    let mut shares = vec![];
+    for rate in [1000.0, 4000.0] {
+        for rtt in [20, 50, 100] {
+            for products in [0.5, 1.0, 2.0, 4.0] {
+                let mut path = Bottleneck::new(rate);
+                (path.buffer, path.paced) = (products * rate * rtt as f64 * 1e-3, true);
+                path.flow("cubic", &[], rtt);
+                path.run(10.0);
+                let flow = path.flow("anabranch", &[], rtt);
+                path.run(30.0);
+                shares.push(path.means(30.0).1[flow] / rate);
+            }
+        }
     }
+    shares.sort_by(f64::total_cmp);
+    assert!(shares[11] > 0.3 && shares[2] > 0.2, "{shares:.2?}");
 }
 
 /// BBR empties the queue every 5 s, as we do, and then takes it back: a flow that its drains find aside competes.
