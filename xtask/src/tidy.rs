@@ -1,5 +1,5 @@
 //! `cargo xtask tidy`: checks the layering of ARCHITECTURE.md in the crate graph, circles of modules, lengths of files, docs of public items,
-//! names of tests, features of dependencies, the tests of docs/rfc-9293.md, and the newest commits.
+//! names of tests, features of dependencies, the tests of docs/rfc-9293.md, what is published, and the newest commits.
 
 mod circles;
 mod docs;
@@ -7,6 +7,7 @@ mod features;
 mod history;
 mod lengths;
 mod names;
+pub(crate) mod published;
 mod requirements;
 
 use std::collections::BTreeMap;
@@ -170,6 +171,7 @@ pub(crate) fn run() -> Result<(), String> {
     }
     features::check(&mut problems)?;
     requirements::check(&mut problems)?;
+    published::check(&metadata.packages, &run::root(), &mut problems)?;
     history::check(&mut problems);
     if problems.is_empty() {
         run::say("tidy: the crate graph is as ARCHITECTURE.md draws it");

@@ -45,3 +45,8 @@ pub use number::cube_root;
 pub use progress::Account;
 pub use registry::{Row, Settings, find, rows};
 pub use rounds::Rounds;
+
+/// The README; its example is run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

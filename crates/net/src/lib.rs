@@ -126,3 +126,8 @@ pub use ticket::{Ticket, TicketError};
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/library.md")]
 pub struct Guide;
+
+/// The README; its example is run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

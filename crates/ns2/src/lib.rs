@@ -53,3 +53,8 @@ pub use packet::{Kind, Packet, SackBlocks};
 pub use rtt::TICK;
 pub use sender::{Gauges, Sender};
 pub use sink::{Received, Sink};
+
+/// The README; its example is run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

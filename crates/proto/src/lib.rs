@@ -94,3 +94,8 @@ pub use stream::inbound::{Read, ReadError};
 pub use stream::outbound::{OpenError, WriteError};
 pub use stream::turns::Priority;
 pub use stream_header::{Sid, StreamHeader};
+
+/// The README; its example is run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

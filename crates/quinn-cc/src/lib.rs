@@ -623,5 +623,10 @@ const TIMEOUT_INITIAL: Span = Span::from_secs(1);
 /// The least variance term, as common systems have it.
 const TIMEOUT_MARGIN: Span = Span::from_millis(200);
 
+/// The README; its example is run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;
+
 #[cfg(test)]
 mod tests;

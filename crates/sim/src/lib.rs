@@ -136,3 +136,8 @@ pub use topology::{RouteChange, Topology, Wire};
 pub use trace::{Trace, TraceRecord};
 pub use workload::{Dialogue, Drawn, Messages, Spacing, Workload};
 pub use world::{BuildError, Builder, LinkSpec, World, WorldSize};
+
+/// The README; its example is run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

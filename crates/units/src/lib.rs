@@ -34,3 +34,8 @@ pub type Span = Duration<NANO>;
 pub type SimTime = Instant<PICO>;
 /// A length of simulated time in picoseconds.
 pub type SimSpan = Duration<PICO>;
+
+/// The README; its example is run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;
