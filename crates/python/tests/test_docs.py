@@ -1,4 +1,4 @@
-"""Each block of code in docs/python.md runs, in the order of the page, and so does each example."""
+"""Each block of code in docs/python.md runs, in the order of the page, and so do the tutorial's and each example."""
 
 import re
 import runpy
@@ -27,6 +27,16 @@ def test_the_page_runs_to_the_letter(tmp_path, monkeypatch, capsys):
     assert (tmp_path / "report.html").stat().st_size > 100_000
     assert "did you mean `queue`?" in printed and "Greedy: a " in printed
     assert {language for language, _ in BLOCKS} == {"console", "toml", "python"}
+
+
+def test_the_tutorials_controller_runs(tmp_path, monkeypatch, capsys):
+    page = (ROOT / "docs" / "tutorial" / "own-controller.md").read_text()
+    (code,) = re.findall(r"^```python\n(.*?)^```", page, re.M | re.S)
+    (tmp_path / "mine.py").write_text(code)
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path("mine.py", run_name="__main__")
+    mine, cubic = capsys.readouterr().out.splitlines()
+    assert mine.startswith("mine ") and cubic.startswith("cubic ")
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)

@@ -21,3 +21,5 @@ mod restart;
 mod run;
 mod support;
 mod sweep;
+#[cfg(target_os = "linux")]
+mod tutorial;

@@ -304,12 +304,18 @@ fn template_in_c_makes_reno() {
 
 #[test]
 fn template_in_rust_makes_reno() {
-    const WASM: &str = "wasm32-unknown-unknown";
-    let library = Command::new("rustc").args(["--print", "target-libdir", "--target", WASM]).output();
-    let is_there = library.is_ok_and(|told| told.status.success() && Path::new(stdout(&told).trim()).is_dir());
-    if can_build("Rust", "the target wasm32-unknown-unknown", "rustup target add wasm32-unknown-unknown", &[is_there]) {
+    if can_build("Rust", "the target wasm32-unknown-unknown", "rustup target add wasm32-unknown-unknown", &[has_wasm()])
+    {
         makes_reno("rust", "cargo build --release", &format!("target/{WASM}/release/mine.wasm"));
     }
+}
+
+const WASM: &str = "wasm32-unknown-unknown";
+
+/// Whether Rust's library for WASM is there.
+pub(crate) fn has_wasm() -> bool {
+    let library = Command::new("rustc").args(["--print", "target-libdir", "--target", WASM]).output();
+    library.is_ok_and(|told| told.status.success() && Path::new(stdout(&told).trim()).is_dir())
 }
 
 /// The first commands of docs/own-controllers.md make a law that is Reno: to the bit, it does what the project's own does.
@@ -345,7 +351,7 @@ fn makes_reno(language: &str, build: &str, module: &str) {
 /// Whether all compilers of a language are there. If not, it says what was not tested, or panics if `ANABRANCH_REQUIRE_COMPILERS` is 1, which `cargo
 /// xtask test` sets after installing them.
 #[track_caller]
-fn can_build(language: &str, needed: &str, remedy: &str, are_there: &[bool]) -> bool {
+pub(crate) fn can_build(language: &str, needed: &str, remedy: &str, are_there: &[bool]) -> bool {
     let can = are_there.iter().all(|&is_there| is_there);
     if !can {
         let is_required = std::env::var("ANABRANCH_REQUIRE_COMPILERS").is_ok_and(|value| value == "1");
@@ -356,6 +362,6 @@ fn can_build(language: &str, needed: &str, remedy: &str, are_there: &[bool]) -> 
     can
 }
 
-fn has(program: &str) -> bool {
+pub(crate) fn has(program: &str) -> bool {
     Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
 }

@@ -206,18 +206,24 @@ fn commands_of_the_unit_load_and_unload_the_default() {
     assert_eq!(status(), Value::Array(vec![]));
 }
 
-/// The first block of docs/kernel.md, in order; transfers take a second instead of twenty, and are left out where there is no iperf3.
+/// The first blocks of docs/kernel.md and of the tutorial, in order; transfers take a second instead of twenty, and are left out where there is no iperf3.
 #[test]
-fn commands_of_the_page_succeed() {
+fn commands_of_the_pages_succeed() {
     if let Err(missing) = anabranch_emulator::linux::can_emulate() {
         println!("skipped: {missing}");
         return;
     }
-    if !is_inside("commands_of_the_page_succeed") {
+    if !is_inside("commands_of_the_pages_succeed") {
         return;
     }
-    let page = fs::read_to_string(repository().join("docs/kernel.md")).unwrap();
-    let block = page.split("```console\n").nth(1).unwrap().split("```").next().unwrap();
+    for page in ["docs/kernel.md", "docs/tutorial/kernel.md"] {
+        let page = fs::read_to_string(repository().join(page)).unwrap();
+        commands_succeed(page.split("```console\n").nth(1).unwrap().split("```").next().unwrap());
+    }
+}
+
+/// Runs the commands of a block.
+fn commands_succeed(block: &str) {
     let has_iperf = Command::new("iperf3").arg("-v").output().is_ok();
     for line in block.lines() {
         let command = line.split('#').next().unwrap().trim().strip_prefix("sudo anabranch ").unwrap();
