@@ -1,32 +1,33 @@
-//! `cargo xtask generate`: writes what is made from the code, documents and the compiled laws, or checks that it is up to date.
+//! `cargo xtask generate`: writes what is made from the code, documents, drawings and the compiled laws, or checks that it is up to date.
 
 use std::fs;
 
 use anabranch_lab::reference;
 
-use crate::{field, module, object, run};
+use crate::{field, module, object, run, site};
 
 pub(crate) fn run(check: bool) -> Result<(), String> {
-    let mut stale = vec![];
+    let mut stale: Vec<String> = vec![];
     for (name, text) in reference::documents() {
         let path = run::root().join("docs/reference").join(name);
         if check {
             if fs::read_to_string(&path).ok().as_deref() != Some(&text) {
-                stale.push(name);
+                stale.push(name.to_owned());
             }
         } else {
             fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
         }
     }
     if object::run(check)? {
-        stale.push("crates/bpf/object");
+        stale.push("crates/bpf/object".to_owned());
     }
     if check && !module::check() {
         return Err("crates/web/object is not what its record says; run `cargo xtask playground`".to_owned());
     }
     if !field::table(check)? {
-        stale.push(field::DOCUMENT);
+        stale.push(field::DOCUMENT.to_owned());
     }
+    stale.extend(site::drawings(check)?);
     if stale.is_empty() {
         Ok(())
     } else {

@@ -20,6 +20,7 @@ mod python;
 mod reality;
 mod run;
 mod sensitivity;
+mod site;
 mod soak;
 mod steps;
 mod test;
@@ -50,6 +51,9 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
+    /// Builds docs/ as a book with the playground, the report, the commands' help and the libraries' API, and checks every link; `--quick` leaves out
+    /// what takes minutes.
+    Site(site::Options),
     /// Compiles the simulator to the playground's WASM module, if a source of it has changed; 2 minutes.
     Playground,
     /// Compares every packet of random small topologies with ns-2 (Debian's package `ns2`).
@@ -99,6 +103,7 @@ fn main() -> ExitCode {
         Task::Test => test::run(),
         Task::Tidy => tidy::run(),
         Task::Generate { check } => generate::run(check),
+        Task::Site(options) => site::run(&options),
         Task::Playground => module::make(),
         Task::Oracle(options) => oracle::run(&options),
         Task::Ns3(options) => ns3::run(&options),
