@@ -4,10 +4,11 @@
 //! open     01 | number 4 | port 2 | length 1 | host
 //! listen   02 | number 4 | port 2 | length 1 | address to listen on
 //! arrival  03 | number 4 | number of the listen request 4
+//! flow     04 | number 4 | port 2 | length 1 | host
 //! answer   10 | number of the request 4 | 00 done, or the reason | port 2
 //! ```
 //!
-//! Numbers are little-endian. The end that sends an open, listen or arrival header chooses its number.
+//! Numbers are little-endian. The end that sends an open, listen, arrival or flow header chooses its number.
 
 use anabranch::{ReadError, RecvStream};
 
@@ -39,6 +40,13 @@ pub enum Header {
         /// The number of the listen request.
         listen: u32,
     },
+    /// Send packets of UDP to this target, and answer.
+    Flow {
+        /// The opener's number, which its datagrams bear.
+        number: u32,
+        /// The target of the packets.
+        target: Target,
+    },
     /// The answer to the request with this number. For a TCP connection, its data in the opposite direction follows.
     Answer {
         /// The number of the request.
@@ -67,7 +75,7 @@ pub enum Answer {
     TimedOut,
     /// Another error at the other end.
     Failed,
-    /// The other end has no room for another TCP connection of this client.
+    /// The other end has no room for another TCP connection or UDP flow of this client.
     Full,
 }
 
@@ -101,6 +109,10 @@ impl Header {
                 word(ARRIVAL, *number);
                 bytes.extend(listen.to_le_bytes());
             }
+            Self::Flow { number, target } => {
+                word(FLOW, *number);
+                push_host(&mut bytes, target.host(), target.port());
+            }
             Self::Answer { number, answer, port } => {
                 word(ANSWER, *number);
                 bytes.push(answer.code());
@@ -118,11 +130,8 @@ impl Header {
         let [kind, number @ ..] = take::<5>(stream).await?;
         let number = u32::from_le_bytes(number);
         match kind {
-            OPEN => {
-                let (host, port) = read_host(stream).await?;
-                let target = Target::new(&host, port).map_err(|_| HeaderError::Unknown)?;
-                Ok(Self::Open { number, target })
-            }
+            OPEN => Ok(Self::Open { number, target: read_target(stream).await? }),
+            FLOW => Ok(Self::Flow { number, target: read_target(stream).await? }),
             LISTEN => {
                 let (address, port) = read_host(stream).await?;
                 Ok(Self::Listen { number, address, port })
@@ -170,7 +179,7 @@ impl std::fmt::Display for Answer {
             Self::TimedOut => "the target does not answer",
             Self::Failed => "the other end failed",
             Self::Full => {
-                "the other end has no room for another TCP connection of this client, so that others get some, too"
+                "the other end has no room for another TCP connection or UDP flow of this client, so that others get some, too"
             }
         })
     }
@@ -203,6 +212,11 @@ fn push_host(bytes: &mut Vec<u8>, host: &str, port: u16) {
     bytes.extend(host);
 }
 
+async fn read_target(stream: &mut RecvStream) -> Result<Target, HeaderError> {
+    let (host, port) = read_host(stream).await?;
+    Target::new(&host, port).map_err(|_| HeaderError::Unknown)
+}
+
 async fn read_host(stream: &mut RecvStream) -> Result<(String, u16), HeaderError> {
     let [low, high, len] = take::<3>(stream).await?;
     let mut host = vec![0; len.into()];
@@ -220,4 +234,5 @@ async fn take<const N: usize>(stream: &mut RecvStream) -> Result<[u8; N], Header
 const OPEN: u8 = 1;
 const LISTEN: u8 = 2;
 const ARRIVAL: u8 = 3;
+const FLOW: u8 = 4;
 const ANSWER: u8 = 16;

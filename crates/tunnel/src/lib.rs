@@ -1,4 +1,4 @@
-//! TCP connections through a connection of this transport: forwarded ports and SOCKS5, as with `ssh -L`, `-R` and `-D`.
+//! TCP connections and packets of UDP through a connection of this transport: forwarded ports and SOCKS5, as with `ssh -L`, `-R` and `-D`.
 //!
 //! Each TCP connection uses a pair of streams, so a lost segment of one does not delay the others. The opener sends a [`Header`],
 //! immediately followed by its data. The other end connects to the target and answers on a stream of its own, whose header names
@@ -9,10 +9,13 @@
 //!                          <──[answer 7, connected]────data──
 //! ```
 //!
-//! [`Permissions`] limit what the other end may request: the targets to connect to, and whether to listen.
+//! Packets of UDP are datagrams of the connection, each with the number of its flow, which has a pair of streams for its beginning, its end, and
+//! packets that are too large (`flow`).
+//!
+//! [`Permissions`] limit what the other end may request: the targets to connect to or to send packets to, and whether to listen.
 //!
 //! * [`Tunnel`] is an end; it opens connections and answers requests. `pipe` moves the bytes. [`forward`] opens streams for
-//!   incoming TCP connections; [`socks`] also gets the target from each client.
+//!   incoming TCP connections, [`udp`] for packets; [`socks`] also gets the target from each client.
 //! * [`Header`] begins a stream, [`Target`] is a host and a port, [`PortForward`] is the value of an option.
 //!
 //! # Limits
@@ -20,10 +23,12 @@
 //! A listener has at most 4,000 TCP connections open; others wait to be accepted. A server limits the TCP connections of all of its
 //! clients, and those of a client and of a network so that others get some, too ([`Shares`]). A header must arrive within ten seconds, and a target must
 //! answer within 20 seconds. There are at most 64 listeners for the other end. A pipe buffers 64 kB per direction, in addition to
-//! the buffers of streams and TCP.
+//! the buffers of streams and TCP. A port has at most 1,000 flows of packets; a flow at the other end counts as a TCP connection. It ends after two to four minutes
+//! without a packet.
 
 #![forbid(unsafe_code)]
 
+mod flow;
 pub mod forward;
 mod header;
 mod pipe;
@@ -33,6 +38,7 @@ pub mod socks;
 mod specification;
 mod target;
 mod tunnel;
+pub mod udp;
 
 pub use header::{Answer, Header, HeaderError};
 pub use ports::{Ports, bind};

@@ -1,13 +1,14 @@
-//! SOCKS5 ([rfc-1928]): each TCP connection names its own target. Only CONNECT without authentication is supported, since it
-//! listens on this computer for its own users.
+//! SOCKS5 ([rfc-1928]): each TCP connection, or each packet of UDP, names its own target. CONNECT and UDP ASSOCIATE are supported, without
+//! authentication, since it listens on this computer for its own users.
 
 use std::fmt;
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use crate::forward::each;
@@ -16,10 +17,21 @@ use crate::pipe;
 use crate::target::Target;
 use crate::tunnel::{OpenError, Opened, Tunnel};
 
-/// Why a TCP connection failed.
+mod associate;
+
+/// What a client asks for.
+#[derive(Debug)]
+enum Request {
+    /// A TCP connection to this target.
+    Connect(Target),
+    /// A port for packets.
+    Associate,
+}
+
+/// Why a TCP connection or a flow of packets failed.
 #[derive(Debug)]
 pub enum SocksError {
-    /// The client does not speak SOCKS5, requests something other than CONNECT, or is gone.
+    /// The client does not speak SOCKS5, requests something other than CONNECT and UDP ASSOCIATE, or is gone.
     Client(io::Error),
     /// The other end does not connect to the target, for this reason.
     Open(Target, OpenError),
@@ -27,19 +39,30 @@ pub enum SocksError {
 
 /// Serves each incoming TCP connection. Calls `failed` for each failure. Never returns.
 pub async fn serve(listener: &TcpListener, tunnel: &Tunnel, failed: impl Fn(SocksError)) {
+    let (failures, mut of_flows) = mpsc::channel(FAILURES_MAX);
     let carry = |tcp: TcpStream| {
-        let tunnel = tunnel.clone();
-        async move { carry(tcp, &tunnel).await }
+        let (tunnel, failures) = (tunnel.clone(), failures.clone());
+        async move { carry(tcp, &tunnel, &failures).await }
     };
-    each(listener, carry, failed).await;
+    tokio::select! {
+        () = each(listener, carry, &failed) => {}
+        () = async { while let Some(error) = of_flows.recv().await { failed(error) } } => {}
+    }
 }
 
-async fn carry(mut tcp: TcpStream, tunnel: &Tunnel) -> Result<(), SocksError> {
+async fn carry(mut tcp: TcpStream, tunnel: &Tunnel, failures: &mpsc::Sender<SocksError>) -> Result<(), SocksError> {
     let asked = timeout(REQUEST_WITHIN, ask(&mut tcp)).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
-    let target = asked.map_err(SocksError::Client)?;
+    let target = match asked.map_err(SocksError::Client)? {
+        Request::Connect(target) => target,
+        Request::Associate => {
+            // More failures than anybody reads are of no use.
+            let failed = |error| _ = failures.try_send(error);
+            return associate::carry(tcp, tunnel, failed).await.map_err(SocksError::Client);
+        }
+    };
     match tunnel.open(&target).await {
         Ok(Opened { out, back }) => {
-            reply(&mut tcp, SUCCEEDED).await.map_err(SocksError::Client)?;
+            reply(&mut tcp, SUCCEEDED, NOWHERE).await.map_err(SocksError::Client)?;
             pipe::join(tcp, out, back).await;
             Ok(())
         }
@@ -55,14 +78,14 @@ async fn carry(mut tcp: TcpStream, tunnel: &Tunnel) -> Result<(), SocksError> {
                 | OpenError::Gone => 1,
             };
             // If the client is gone, it cannot be informed.
-            _ = reply(&mut tcp, code).await;
+            _ = reply(&mut tcp, code, NOWHERE).await;
             Err(SocksError::Open(target, error))
         }
     }
 }
 
-/// The target that the client requests.
-async fn ask(tcp: &mut TcpStream) -> io::Result<Target> {
+/// What the client requests.
+async fn ask(tcp: &mut TcpStream) -> io::Result<Request> {
     let [version, count] = take(tcp).await?;
     if version != VERSION {
         return Err(wrong("it does not speak SOCKS5"));
@@ -88,19 +111,24 @@ async fn ask(tcp: &mut TcpStream) -> io::Result<Target> {
             String::from_utf8(name).map_err(|_| wrong("the host's name has invalid characters"))?
         }
         _ => {
-            reply(tcp, FAMILY_UNKNOWN).await?;
+            reply(tcp, FAMILY_UNKNOWN, NOWHERE).await?;
             return Err(wrong("its type of address is unknown"));
         }
     };
     let port = u16::from_be_bytes(take(tcp).await?);
-    if command != CONNECT {
-        reply(tcp, COMMAND_UNKNOWN).await?;
-        return Err(wrong("it requests something other than CONNECT"));
+    match command {
+        CONNECT => {}
+        // The address from which packets will come: clients mostly do not know it, and send zeros.
+        ASSOCIATE => return Ok(Request::Associate),
+        _ => {
+            reply(tcp, COMMAND_UNKNOWN, NOWHERE).await?;
+            return Err(wrong("it requests something other than CONNECT and UDP ASSOCIATE"));
+        }
     }
     match Target::new(&host, port) {
-        Ok(target) => Ok(target),
+        Ok(target) => Ok(Request::Connect(target)),
         Err(error) => {
-            reply(tcp, FAILED).await?;
+            reply(tcp, FAILED, NOWHERE).await?;
             Err(wrong(&error.to_string()))
         }
     }
@@ -112,9 +140,9 @@ async fn take<const N: usize>(tcp: &mut TcpStream) -> io::Result<[u8; N]> {
     Ok(bytes)
 }
 
-/// Sends a reply without the bound address, which clients do not need.
-async fn reply(tcp: &mut TcpStream, code: u8) -> io::Result<()> {
-    tcp.write_all(&[VERSION, code, 0, IPV4, 0, 0, 0, 0, 0, 0]).await
+/// Sends a reply with the bound address, which clients need for packets only.
+async fn reply(tcp: &mut TcpStream, code: u8, bound: SocketAddr) -> io::Result<()> {
+    tcp.write_all(&[&[VERSION, code, 0][..], &associate::encoded(bound)].concat()).await
 }
 
 fn wrong(what: &str) -> io::Error {
@@ -136,6 +164,7 @@ const VERSION: u8 = 5;
 const NO_AUTHENTICATION: u8 = 0;
 const NO_METHOD: u8 = 0xff;
 const CONNECT: u8 = 1;
+const ASSOCIATE: u8 = 3;
 const IPV4: u8 = 1;
 const NAME: u8 = 3;
 const IPV6: u8 = 4;
@@ -146,3 +175,9 @@ const FAMILY_UNKNOWN: u8 = 8;
 
 /// Time limit for a request. Clients send it at once.
 const REQUEST_WITHIN: Duration = Duration::from_secs(10);
+
+/// The address of a reply that has none.
+const NOWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
+
+/// Failures of packets' flows that wait to be reported.
+const FAILURES_MAX: usize = 16;

@@ -1,4 +1,4 @@
-//! Targets of TCP connections.
+//! Targets of TCP connections and packets.
 
 use std::fmt;
 use std::net::Ipv6Addr;
@@ -43,7 +43,7 @@ impl Target {
         &self.host
     }
 
-    /// The TCP port of the target.
+    /// The port of the target.
     pub fn port(&self) -> u16 {
         self.port
     }

@@ -1,5 +1,6 @@
-//! An end of a tunnel: it opens TCP connections at the other end, and serves the other end's requests.
+//! An end of a tunnel: it opens TCP connections and UDP flows at the other end, and serves the other end's requests.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
@@ -9,11 +10,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anabranch::{Connection, Lost, RecvStream, SendStream, StreamError};
+use bytes::Bytes;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use crate::flow::{self, Carrier, FlowNumber, Sink, Source};
 use crate::header::{Answer, Header};
 use crate::pipe;
 use crate::ports::Ports;
@@ -31,6 +34,8 @@ pub struct Tunnel {
 pub struct Permissions {
     /// The targets to which it connects.
     pub targets: Targets,
+    /// The targets to which it sends UDP packets.
+    pub udp: Targets,
     /// Whether it listens for TCP connections.
     pub listens: bool,
 }
@@ -92,6 +97,8 @@ struct State {
     waiting: BTreeMap<u32, oneshot::Sender<(Answer, u16, RecvStream)>>,
     /// The targets of remote listeners, by the number of the request.
     arrivals: BTreeMap<u32, Target>,
+    /// The queues for the other end's datagrams, by the number that they bear.
+    flows: BTreeMap<FlowNumber, mpsc::Sender<Bytes>>,
     /// The number of listeners for the other end.
     listeners: usize,
     /// Whether answers are no longer processed.
@@ -131,6 +138,18 @@ impl Drop for Listens<'_> {
     }
 }
 
+/// The queue of a flow's datagrams. It is removed when this is dropped.
+struct Inbox<'a> {
+    shared: &'a Shared,
+    number: FlowNumber,
+}
+
+impl Drop for Inbox<'_> {
+    fn drop(&mut self) {
+        self.shared.lock().flows.remove(&self.number);
+    }
+}
+
 /// The number of a waiting request. The request is removed when this is dropped.
 struct Waits<'a> {
     shared: &'a Shared,
@@ -163,12 +182,18 @@ impl Tunnel {
         let _running = Running(&self.shared);
         // The tasks for the other end's requests end when this is dropped.
         let mut tasks = JoinSet::new();
+        let mut takes_datagrams = true;
         loop {
             tokio::select! {
                 stream = self.shared.connection.accept_stream() => match stream {
                     Ok(stream) => drop(tasks.spawn(self.clone().serve(stream))),
                     Err(StreamError::Closed) => break,
                     Err(StreamError::Lost(lost)) => return Err(lost),
+                },
+                datagram = self.shared.connection.read_datagram(), if takes_datagrams => match datagram {
+                    Ok(datagram) => self.shared.put(datagram),
+                    // The streams tell how the connection ended.
+                    Err(_) => takes_datagrams = false,
                 },
                 Some(_) = tasks.join_next() => {}
             }
@@ -197,6 +222,22 @@ impl Tunnel {
         let number = self.shared.wait();
         let header = Header::Open { number: number.number, target: target.clone() };
         self.carry_as(tcp, &header, number).await
+    }
+
+    /// Forwards packets to a target at the other end, and its answers to `sink`, until the queue closes or no packet has come for minutes.
+    pub(crate) async fn carry_flow(
+        &self,
+        target: &Target,
+        packets: mpsc::Receiver<Bytes>,
+        sink: Sink,
+    ) -> Result<(), OpenError> {
+        let waits = self.shared.wait();
+        let number = FlowNumber::of_opener(waits.number);
+        let Some((_inbox, inbox)) = self.shared.inbox(number.back()) else { return Err(OpenError::NoAnswer) };
+        let out = self.send(&Header::Flow { number: waits.number, target: target.clone() }).await?;
+        let back = async { waits.answer().await.map(|(_, back)| back) };
+        let carrier = Carrier { connection: &self.shared.connection, number, out, inbox };
+        carrier.carry(Source::Queue(packets), sink, back).await
     }
 
     async fn carry_as(&self, tcp: TcpStream, header: &Header, waits: Waits<'_>) -> Result<(), OpenError> {
@@ -250,12 +291,12 @@ impl Tunnel {
                 }
             }
             Header::Open { number, target } => {
-                let is_allowed = match &self.shared.permissions.targets {
-                    Targets::Listed(listed) => listed.contains(&target),
-                    Targets::All => true,
-                };
-                let target = if is_allowed { Ok(target) } else { Err(Answer::Forbidden) };
+                let target = self.shared.permissions.targets.check(target);
                 self.connect(number, target, stream).await;
+            }
+            Header::Flow { number, target } => {
+                let target = self.shared.permissions.udp.check(target);
+                self.exchange(number, target, stream).await;
             }
             Header::Arrival { number, listen } => {
                 let target = self.shared.lock().arrivals.get(&listen).cloned().ok_or(Answer::Forbidden);
@@ -282,6 +323,34 @@ impl Tunnel {
                 if let Some(out) = self.answer(number, Answer::Done, 0).await {
                     pipe::join(tcp, out, back).await;
                 }
+            }
+            Err(answer) => {
+                if let Some(mut out) = self.answer(number, answer, 0).await {
+                    _ = out.finish();
+                }
+            }
+        }
+    }
+
+    /// Sends packets to a target for the other end, and its answers back.
+    async fn exchange(&self, number: u32, target: Result<Target, Answer>, back: RecvStream) {
+        // Counts from here on, as a TCP connection does.
+        let share = target.and_then(|target| Ok((target, self.shared.take().ok_or(Answer::Full)?)));
+        let connected = match &share {
+            Ok((target, _)) => flow::connect(target, CONNECT_WITHIN).await.map(Arc::new),
+            Err(answer) => Err(*answer),
+        };
+        let there = FlowNumber::of_opener(number);
+        // The other end sends datagrams as soon as it has the answer.
+        let opened = connected.and_then(|socket| Ok((socket, self.shared.inbox(there).ok_or(Answer::Failed)?)));
+        match opened {
+            Ok((socket, (_inbox, inbox))) => {
+                let Some(out) = self.answer(number, Answer::Done, 0).await else { return };
+                let carrier = Carrier { connection: &self.shared.connection, number: there.back(), out, inbox };
+                // The other end's stream is here.
+                _ = carrier
+                    .carry(Source::target(socket.clone()), Sink::Target(socket), async { Ok::<_, OpenError>(back) })
+                    .await;
             }
             Err(answer) => {
                 if let Some(mut out) = self.answer(number, answer, 0).await {
@@ -346,6 +415,16 @@ impl Tunnel {
     }
 }
 
+impl Targets {
+    /// The target, if it is one of these.
+    fn check(&self, target: Target) -> Result<Target, Answer> {
+        match self {
+            Self::Listed(listed) if !listed.contains(&target) => Err(Answer::Forbidden),
+            Self::Listed(_) | Self::All => Ok(target),
+        }
+    }
+}
+
 impl Default for Targets {
     /// No permissions.
     fn default() -> Self {
@@ -361,6 +440,25 @@ impl Shared {
     /// Counts a TCP connection for the other end, if it has room.
     fn take(&self) -> Option<Share> {
         self.common.shares.take(self.client)
+    }
+
+    /// A queue for the datagrams of this number; `None` if a flow has it.
+    fn inbox(&self, number: FlowNumber) -> Option<(Inbox<'_>, mpsc::Receiver<Bytes>)> {
+        let (sender, receiver) = flow::queue();
+        match self.lock().flows.entry(number) {
+            Entry::Occupied(_) => None,
+            Entry::Vacant(entry) => {
+                entry.insert(sender);
+                Some((Inbox { shared: self, number }, receiver))
+            }
+        }
+    }
+
+    /// A datagram has come. Nobody waits for one of a flow that has ended, and one that finds a full queue is lost.
+    fn put(&self, mut datagram: Bytes) {
+        if let Some(flow) = FlowNumber::take(&mut datagram).and_then(|number| self.lock().flows.get(&number).cloned()) {
+            _ = flow.try_send(datagram);
+        }
     }
 
     /// A number for a request.
@@ -441,7 +539,7 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(20);
 const LISTENERS_MAX: usize = 64;
 
 /// The delay after an error, in which the system may recover.
-const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
+pub(crate) const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
 /// Nearly all streams of a connection, which has 4,080 in each direction. Further TCP connections wait in the listener's backlog. If
 /// the process has fewer files, they wait there, too.

@@ -202,10 +202,13 @@ pub(crate) struct Tunnel {
     /// Open a port here, forwarded to a host and port at the other end; repeatable.
     #[arg(short = 'L', long, value_name = "[ADDRESS:]PORT:HOST:PORT")]
     pub(crate) local: Vec<PortForward>,
+    /// Open a UDP port here, whose packets go to a host and port at the other end, and the answers back; repeatable.
+    #[arg(long, value_name = "[ADDRESS:]PORT:HOST:PORT")]
+    pub(crate) local_udp: Vec<PortForward>,
     /// Open a port at the other end, forwarded to a host and port at this end; repeatable.
     #[arg(short = 'R', long, value_name = "[ADDRESS:]PORT:HOST:PORT")]
     pub(crate) remote: Vec<PortForward>,
-    /// Open a SOCKS5 port here: each connection names a target for the other end; repeatable.
+    /// Open a SOCKS5 port here: each connection, or packet of UDP, names a target for the other end; repeatable.
     #[arg(short = 'D', long, value_name = "[ADDRESS:]PORT")]
     pub(crate) socks: Vec<ListenAt>,
     /// A key file of `anabranch key new`; the default is a new key.
@@ -243,7 +246,10 @@ pub(crate) struct TunnelServe {
     /// Allow connections to this host and port; repeatable.
     #[arg(long = "to", value_name = "HOST:PORT")]
     pub(crate) targets: Vec<Target>,
-    /// Allow connections to every target, this computer's own ports included. SOCKS5 needs it.
+    /// Allow packets of UDP to this host and port; repeatable.
+    #[arg(long = "to-udp", value_name = "HOST:PORT")]
+    pub(crate) udp: Vec<Target>,
+    /// Allow connections and packets of UDP to every target, this computer's own ports included. SOCKS5 needs it.
     #[arg(long)]
     pub(crate) anywhere: bool,
     /// Allow the other end to open ports on this computer.

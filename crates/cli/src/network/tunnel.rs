@@ -2,14 +2,15 @@
 
 use std::io::Write as _;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anabranch::{Admission, Config, Endpoint, Lost, Ticket};
 use anabranch_tunnel::{
-    Common, ListenAt, Permissions, PortForward, Ports, Shares, Target, Targets, Tunnel, forward, socks,
+    Common, ListenAt, OpenError, Permissions, PortForward, Ports, Shares, Target, Targets, Tunnel, forward, socks, udp,
 };
 use serde::Serialize;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, UdpSocket};
 use tokio::task::JoinSet;
 
 use super::offer::Offer;
@@ -37,13 +38,15 @@ pub(crate) fn tunnel(args: &Args) -> Outcome {
 }
 
 async fn wait(args: &TunnelServe) -> Outcome {
-    if args.targets.is_empty() && !args.anywhere && !args.listens {
+    if args.targets.is_empty() && args.udp.is_empty() && !args.anywhere && !args.listens {
         return Err(Failure::usage(
-            "nothing is allowed: name allowed targets (--to HOST:PORT, or --anywhere), or allow listeners here (--listens)",
+            "nothing is allowed: name allowed targets (--to HOST:PORT, --to-udp HOST:PORT, or --anywhere), or allow listeners here (--listens)",
         ));
     }
-    let targets = if args.anywhere { Targets::All } else { Targets::Listed(args.targets.iter().cloned().collect()) };
-    let permissions = Permissions { targets, listens: args.listens };
+    let targets = |listed: &[Target]| {
+        if args.anywhere { Targets::All } else { Targets::Listed(listed.iter().cloned().collect()) }
+    };
+    let permissions = Permissions { targets: targets(&args.targets), udp: targets(&args.udp), listens: args.listens };
     let admission =
         if args.allow.is_empty() { Admission::Ticket } else { Admission::Keys(args.allow.iter().copied().collect()) };
     let config = Config {
@@ -82,23 +85,18 @@ async fn wait(args: &TunnelServe) -> Outcome {
 }
 
 /// A listening port of this computer.
-struct Door {
-    listener: TcpListener,
-    /// Its target; `None` if each connection names its own (SOCKS5).
-    target: Option<Target>,
+enum Door {
+    Tcp(TcpListener, Target),
+    Udp(Arc<UdpSocket>, Target),
+    /// Each connection or packet names its own target.
+    Socks(TcpListener),
 }
 
 async fn call(args: &Args, ticket: &Ticket) -> Outcome {
-    if args.local.is_empty() && args.remote.is_empty() && args.socks.is_empty() {
-        return Err(Failure::usage("nothing to forward: use --local, --remote or --socks"));
+    if args.local.is_empty() && args.local_udp.is_empty() && args.remote.is_empty() && args.socks.is_empty() {
+        return Err(Failure::usage("nothing to forward: use --local, --local-udp, --remote or --socks"));
     }
-    let mut doors = vec![];
-    for PortForward { listen, target } in &args.local {
-        doors.push(Door::open(args, *listen, Some(target.clone())).await?);
-    }
-    for ListenAt(listen) in &args.socks {
-        doors.push(Door::open(args, *listen, None).await?);
-    }
+    let doors = doors(args).await?;
     // A server that was restarted is noticed by the next datagram that it gets.
     let config = Config { keep_alive: Some(ASKED_EACH), rate_max: args.rate, ..super::config(&args.law)? };
     let endpoint = super::client(args.key.as_deref(), super::logged(config, &args.log))?;
@@ -155,20 +153,22 @@ async fn serve(
         let port = asked.map_err(|error| Failure::failed(format!("{listen} at the other end: {error}")))?;
         tell_forward(args, &format!("{} at the other end", SocketAddr::new(listen.ip(), port)), &target.to_string())?;
     }
-    let complain = |error: &dyn std::error::Error| terminal::complain(&error.to_string());
     let serving = async {
         let mut serving = vec![];
-        for Door { listener, target } in doors {
+        for door in doors {
             let tunnel = &tunnel;
+            let failed = |target: &Target, error: OpenError| terminal::complain(&format!("{target}: {error}"));
             serving.push(Box::pin(async move {
-                match target {
-                    Some(target) => {
-                        let failed = |error: anabranch_tunnel::OpenError| {
-                            terminal::complain(&format!("{target}: {error}"));
-                        };
-                        forward::forward(listener, tunnel, target, failed).await;
+                match door {
+                    Door::Tcp(listener, target) => {
+                        forward::forward(listener, tunnel, target, |error| failed(target, error)).await;
                     }
-                    None => socks::serve(listener, tunnel, |error| complain(&error)).await,
+                    Door::Udp(socket, target) => {
+                        udp::forward(socket, tunnel, target, |error| failed(target, error)).await;
+                    }
+                    Door::Socks(listener) => {
+                        socks::serve(listener, tunnel, |error| terminal::complain(&error.to_string())).await;
+                    }
                 }
             }));
         }
@@ -200,15 +200,32 @@ async fn stop(endpoint: &Endpoint, args: &Args) -> Outcome {
     Ok(())
 }
 
-impl Door {
-    async fn open(args: &Args, listen: SocketAddr, target: Option<Target>) -> Result<Self, Failure> {
-        let failed = |error: std::io::Error| Failure::failed(format!("cannot listen at {listen}: {error}"));
-        let listener = anabranch_tunnel::bind(listen).map_err(failed)?;
-        let at = listener.local_addr().map_err(failed)?;
-        let to = target.as_ref().map_or_else(|| "the target of each SOCKS5 request".to_owned(), ToString::to_string);
-        tell_forward(args, &at.to_string(), &to)?;
-        Ok(Self { listener, target })
+/// Opens the ports of this computer, and prints them.
+async fn doors(args: &Args) -> Result<Vec<Door>, Failure> {
+    let mut doors = vec![];
+    let failed =
+        |listen: &SocketAddr, error: std::io::Error| Failure::failed(format!("cannot listen at {listen}: {error}"));
+    let tcp = |listen: &SocketAddr| {
+        let bound = anabranch_tunnel::bind(*listen).and_then(|listener| Ok((listener.local_addr()?, listener)));
+        bound.map_err(|error| failed(listen, error))
+    };
+    for PortForward { listen, target } in &args.local {
+        let (at, listener) = tcp(listen)?;
+        tell_forward(args, &at.to_string(), &target.to_string())?;
+        doors.push(Door::Tcp(listener, target.clone()));
     }
+    for PortForward { listen, target } in &args.local_udp {
+        let socket = UdpSocket::bind(listen).await.map_err(|error| failed(listen, error))?;
+        let at = socket.local_addr().map_err(|error| failed(listen, error))?;
+        tell_forward(args, &format!("{at} (UDP)"), &target.to_string())?;
+        doors.push(Door::Udp(Arc::new(socket), target.clone()));
+    }
+    for ListenAt(listen) in &args.socks {
+        let (at, listener) = tcp(listen)?;
+        tell_forward(args, &at.to_string(), "the target of each SOCKS5 request")?;
+        doors.push(Door::Socks(listener));
+    }
+    Ok(doors)
 }
 
 fn tell_forward(args: &Args, listen: &str, target: &str) -> Outcome {

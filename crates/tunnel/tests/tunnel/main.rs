@@ -1,6 +1,8 @@
-//! TCP connections through a tunnel over the loopback interface.
+//! TCP connections and packets of UDP through a tunnel over the loopback interface.
 
 #![expect(clippy::unwrap_used, reason = "a test may")]
+
+mod udp;
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -31,7 +33,12 @@ impl Ends {
 
     /// The same, of a server with other clients.
     async fn sharing(permissions: Permissions, common: Common) -> Self {
-        let server = Endpoint::server(any(), &SecretKey::generate().unwrap(), Config::default()).unwrap();
+        Self::configured(permissions, common, Config::default()).await
+    }
+
+    /// The same, of a server that has this configuration.
+    async fn configured(permissions: Permissions, common: Common, config: Config) -> Self {
+        let server = Endpoint::server(any(), &SecretKey::generate().unwrap(), config).unwrap();
         let client = Endpoint::bind(any(), &SecretKey::generate().unwrap(), Config::default()).unwrap();
         let ticket = server.ticket();
         let (there, here) = tokio::join!(client.connect(&ticket), server.accept());
@@ -71,7 +78,7 @@ fn at(address: SocketAddr) -> Target {
 
 fn to(targets: &[SocketAddr]) -> Permissions {
     let targets: BTreeSet<Target> = targets.iter().copied().map(at).collect();
-    Permissions { targets: Targets::Listed(targets), listens: false }
+    Permissions { targets: Targets::Listed(targets), ..Permissions::default() }
 }
 
 /// Echoes all data, and closes when the client does.
@@ -202,7 +209,7 @@ async fn a_target_that_does_not_listen_is_refused() {
     assert_eq!(soon(tcp.read(&mut [0])).await.unwrap_err().kind(), ErrorKind::ConnectionReset);
     assert_eq!(soon(failures.recv()).await, Some(OpenError::Refused(Answer::Refused)));
     let nobody: Target = "no-such-host.invalid:80".parse().unwrap();
-    let ends = Ends::new(Permissions { targets: Targets::All, listens: false }).await;
+    let ends = Ends::new(Permissions { targets: Targets::All, ..Permissions::default() }).await;
     assert_eq!(soon(ends.client.open(&nobody)).await.unwrap_err(), OpenError::Refused(Answer::NoHost));
 }
 
@@ -242,7 +249,7 @@ async fn the_end_of_the_tunnel_resets() {
 #[tokio::test]
 async fn the_other_end_listens() {
     let target = echo().await;
-    let ends = Ends::new(Permissions { targets: Targets::default(), listens: true }).await;
+    let ends = Ends::new(Permissions { listens: true, ..Permissions::default() }).await;
     let port = soon(ends.client.listen_there("127.0.0.1".parse().unwrap(), 0, &at(target))).await.unwrap();
     for _ in 0..3 {
         let mut tcp = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
@@ -268,7 +275,7 @@ async fn same_key_new_connection_takes_over_its_port() {
     let target = echo().await;
     let key = SecretKey::generate().unwrap();
     let server = Endpoint::server(any(), &SecretKey::generate().unwrap(), Config::default()).unwrap();
-    let (ports, permissions) = (Ports::default(), Permissions { targets: Targets::default(), listens: true });
+    let (ports, permissions) = (Ports::default(), Permissions { listens: true, ..Permissions::default() });
     let mut kept = vec![];
     let mut port = 0;
     for (key, is_taken) in [(&key, true), (&SecretKey::generate().unwrap(), false), (&key, true)] {
