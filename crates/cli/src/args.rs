@@ -50,7 +50,7 @@ pub(crate) enum Command {
     /// Measure a network path: rate, RTT, window, losses.
     Bench(network::Bench),
     /// Forward TCP ports, as `ssh -L`, `-R` and `-D` do. Each TCP connection is an independent stream.
-    Tunnel(network::Tunnel),
+    Tunnel(Box<network::Tunnel>),
     /// Watch a running transfer, measurement or tunnel: rate, RTT, window, queue and limit of each path.
     Watch(network::Watch),
     /// Test which features this machine has for the transport and the emulator, and print remedies.

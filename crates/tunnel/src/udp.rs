@@ -122,7 +122,6 @@ impl<'a> Flows<'a> {
 const FLOWS_MAX: usize = 1000;
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test may")]
 mod tests {
     use anabranch::{Config, Endpoint, SecretKey};
 
