@@ -1,37 +1,68 @@
-//! An instance of a module: its memory and its hooks. Each call has limits.
+//! Modules under an interpreter: how one is compiled, and an instance with its memory and its hooks. Each call has limits.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use wasmi::errors::ErrorKind;
 use wasmi::{
-    CompilationMode, Config, EnforcedLimits, Engine, Linker, Memory, Store, StoreLimits, StoreLimitsBuilder, TrapCode,
-    TypedFunc,
+    CompilationMode, Config, EnforcedLimits, Engine, ExternType, Linker, Memory, Store, StoreLimits,
+    StoreLimitsBuilder, TrapCode, TypedFunc,
 };
+use wasmparser::{Validator, WasmFeatures};
 
-use crate::layout::{Table, at};
-use crate::limits::TABLE_ENTRIES_MAX;
+use crate::exports::{Export, Kind, table_outside};
+use crate::hook::{DEPTH_MAX, FUEL_CALL, Failure, HOOKS, HookIndex, MEMORY, MEMORY_MAX, TABLE, no_table};
+use crate::layout::{Table, at, read_f64};
+use crate::limits::{self, TABLE_ENTRIES_MAX};
 
-/// The hooks that a module may export, each without parameters and results.
-pub const HOOKS: [&str; 9] =
-    ["init", "on_sent", "on_ack", "on_round", "on_loss", "on_recovered", "on_undo", "on_restart", "on_group"];
+/// A module that was compiled.
+pub(crate) type Compiled = wasmi::Module;
 
-/// The exported function that returns the address of the table.
-pub(crate) const TABLE: &str = "anabranch";
+/// Checks the parts of a module, and compiles it.
+pub(crate) fn compile_checked(bytes: &[u8]) -> Result<Compiled, String> {
+    limits::check(bytes)?;
+    // The compiler validates as it goes, and may have panicked before it finds a mistake.
+    Validator::new_with_features(FEATURES).validate_all(bytes).map_err(|refusal| not_run(&refusal))?;
+    compile(bytes)
+}
 
-/// The name of the exported memory.
-pub(crate) const MEMORY: &str = "memory";
+/// Compiles a module for its own engine. Engines lend stacks to calls, so threads would wait for the stacks of a shared engine.
+pub(crate) fn compile(bytes: &[u8]) -> Result<Compiled, String> {
+    wasmi::Module::new(&engine(), bytes).map_err(|error| not_run(&error))
+}
 
-/// The limit of a call in fuel, about one unit an instruction: some milliseconds. A law's hook takes some dozen.
-pub const FUEL_CALL: u64 = 1_000_000;
+/// What a module exports.
+pub(crate) fn exports(module: &Compiled) -> Vec<Export> {
+    let of_type = |kind: &ExternType| match kind {
+        ExternType::Memory(memory) => Kind::Memory { least: memory.minimum().saturating_mul(PAGE) },
+        ExternType::Func(function) => match (function.params(), function.results()) {
+            ([], []) => Kind::Plain,
+            ([], [wasmi::ValType::I32]) => Kind::Address,
+            _ => Kind::Other,
+        },
+        _ => Kind::Other,
+    };
+    module.exports().map(|export| Export { name: export.name().to_owned(), kind: of_type(export.ty()) }).collect()
+}
 
-/// The limit of an instance's memory in bytes. A module in Rust has 1.1 MB with the default stack.
-pub const MEMORY_MAX: usize = 4 << 20;
+fn not_run(error: &dyn fmt::Display) -> String {
+    format!(
+        "is not a module that can be run: {error}; allowed is WASM 2.0 without vector instructions, threads, 64-bit memories and a start \
+         function"
+    )
+}
 
-/// The limit of the call depth.
-const DEPTH_MAX: usize = 500;
+/// Bytes of a page of memory.
+const PAGE: u64 = 1 << 16;
+
+/// The part of WASM that the compiler knows; it refuses what it has not.
+const FEATURES: WasmFeatures = WasmFeatures::WASM2
+    .difference(WasmFeatures::SIMD)
+    .union(WasmFeatures::EXTENDED_CONST)
+    .union(WasmFeatures::TAIL_CALL);
 
 /// The engine, with the same settings for all modules, so that all compute the same.
-pub(crate) fn engine() -> Engine {
+fn engine() -> Engine {
     let mut config = Config::default();
     config
         .consume_fuel(true)
@@ -71,7 +102,7 @@ impl fmt::Debug for Instance {
 
 impl Instance {
     /// Creates an instance. `init` is not called yet.
-    pub(crate) fn new(module: &wasmi::Module) -> Result<Self, String> {
+    pub(crate) fn new(module: &Compiled) -> Result<Self, String> {
         let limits = StoreLimitsBuilder::new()
             .memory_size(MEMORY_MAX)
             .table_elements(TABLE_ENTRIES_MAX as usize)
@@ -86,9 +117,9 @@ impl Instance {
         let memory = instance.get_memory(&store, MEMORY).ok_or_else(|| format!("exports no memory `{MEMORY}`"))?;
         let table = instance.get_typed_func::<(), i32>(&store, TABLE).map_err(|_| no_table())?;
         let hooks = HOOKS.map(|hook| instance.get_typed_func::<(), ()>(&store, hook).ok());
-        let base = table.call(&mut store, ()).map_err(|error| failed(TABLE, &error))? as u32 as usize;
+        let base = table.call(&mut store, ()).map_err(|error| failure(&error).told(TABLE))? as u32 as usize;
         if base.saturating_add(at::END) > memory.data_size(&store) {
-            return Err(format!("has its table at {base}, and its memory ends before the table does"));
+            return Err(table_outside(base));
         }
         Ok(Self { store, memory, hooks, base })
     }
@@ -104,7 +135,7 @@ impl Instance {
     pub(crate) fn call(&mut self, hook: HookIndex) -> Result<(), String> {
         let Some(function) = &self.hooks[hook as usize] else { return Ok(()) };
         refuel(&mut self.store);
-        function.call(&mut self.store, ()).map_err(|error| failed(HOOKS[hook as usize], &error))
+        function.call(&mut self.store, ()).map_err(|error| failure(&error).told(HOOKS[hook as usize]))
     }
 
     /// Writes bytes into the memory at an address that was checked.
@@ -116,7 +147,7 @@ impl Instance {
     /// The table.
     #[inline]
     pub(crate) fn table(&self) -> &Table {
-        self.memory()[self.base..].first_chunk().expect(WITHIN)
+        self.data()[self.base..].first_chunk().expect(WITHIN)
     }
 
     /// The table, for the facts of an event.
@@ -125,9 +156,20 @@ impl Instance {
         self.memory.data_mut(&mut self.store)[self.base..].first_chunk_mut().expect(WITHIN)
     }
 
+    /// The number at an address; `None` beyond the end of the memory.
+    #[inline]
+    pub(crate) fn number(&self, place: usize) -> Option<f64> {
+        read_f64(self.data(), place)
+    }
+
+    /// The whole memory.
+    pub(crate) fn memory(&self) -> Cow<'_, [u8]> {
+        Cow::Borrowed(self.data())
+    }
+
     /// The whole memory. It never shrinks.
     #[inline]
-    pub(crate) fn memory(&self) -> &[u8] {
+    fn data(&self) -> &[u8] {
         self.memory.data(&self.store)
     }
 
@@ -138,42 +180,16 @@ impl Instance {
 
 const WITHIN: &str = "a memory never shrinks, and the table was within it";
 
-/// The position of a hook in [`HOOKS`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum HookIndex {
-    Init,
-    Sent,
-    Ack,
-    Round,
-    Loss,
-    Recovered,
-    Undo,
-    Restart,
-    Group,
-}
-
 #[inline]
 fn refuel(store: &mut Store<StoreLimits>) {
     store.set_fuel(FUEL_CALL).expect("the engine counts fuel");
 }
 
-pub(crate) fn no_table() -> String {
-    format!(
-        "exports no function `{TABLE}` that returns the address of its table; include anabranch_cc.h or anabranch_cc.rs"
-    )
-}
-
-/// The reason why a call failed, as a message.
-fn failed(hook: &str, error: &wasmi::Error) -> String {
+/// The reason why a call failed.
+fn failure(error: &wasmi::Error) -> Failure {
     match error.kind() {
-        ErrorKind::TrapCode(TrapCode::OutOfFuel) => format!(
-            "`{hook}` did not end within {FUEL_CALL} instructions; look for a loop without an end, or let it compute less at once"
-        ),
-        ErrorKind::TrapCode(TrapCode::StackOverflow) => {
-            format!("`{hook}` calls itself more than {DEPTH_MAX} deep; look for a recursion without an end")
-        }
-        _ => format!(
-            "`{hook}` trapped: {error}; a panic, a division by zero and an access outside of the memory do that"
-        ),
+        ErrorKind::TrapCode(TrapCode::OutOfFuel) => Failure::OutOfFuel,
+        ErrorKind::TrapCode(TrapCode::StackOverflow) => Failure::TooDeep,
+        _ => Failure::Trapped(error.to_string()),
     }
 }
