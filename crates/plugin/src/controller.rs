@@ -36,13 +36,7 @@ pub(crate) struct Plugin {
 }
 
 impl Plugin {
-    pub(crate) fn new(
-        compiled: &Compiled,
-        module: &Module,
-        values: &[f64],
-        about: String,
-        faults: Faults,
-    ) -> Self {
+    pub(crate) fn new(compiled: &Compiled, module: &Module, values: &[f64], about: String, faults: Faults) -> Self {
         let mut plugin = Self {
             instance: None,
             gauges: module.gauges().to_vec(),

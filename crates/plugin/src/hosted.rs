@@ -103,7 +103,8 @@ impl Instance {
         let Held { machine, module, exports } = &*compiled.0;
         let Started { instance, base, size } = machine.start(*module).map_err(|failure| failure.told(TABLE))?;
         let hooks = HOOKS.map(|hook| exports.iter().any(|export| export.name == hook));
-        let mut made = Self { compiled: compiled.clone(), instance, hooks, base, size, table: Box::new([0; TABLE_SIZE]) };
+        let mut made =
+            Self { compiled: compiled.clone(), instance, hooks, base, size, table: Box::new([0; TABLE_SIZE]) };
         if !made.copy_table() {
             return Err(exports::table_outside(base));
         }

@@ -27,11 +27,12 @@ const moved = (one, value, key) => {
 // A whole range is dragged over so many pixels.
 const RANGE_PX = 260;
 
-// The handles: what each moves, and its place from the begin and the middle of the line of the path.
+// The handles: what each moves, and its place from the begin and the middle of the line of the path. In a picture of several rows there is room below the
+// line, and other links beside it.
 const HANDLES = [
   { key: "rate", name: "Rate of the path", isUpright: true, place: ({ middle, y }) => [middle, y - 21] },
-  { key: "delay", name: "Delay of the path", place: ({ middle, y }) => [middle + 20, y + 27] },
-  { key: "size", name: "Size of the queue", place: ({ begin, y }) => [begin - 12, y + 29] },
+  { key: "delay", name: "Delay of the path", place: ({ middle, y, isTall }) => (isTall ? [middle, y + 25] : [middle + 22, y + 28]) },
+  { key: "size", name: "Size of the queue", place: ({ begin, middle, y, isTall }) => (isTall ? [middle, y + 52] : [begin - 14, y + 29]) },
 ];
 
 // The most that handles are larger than the picture, so that a finger finds them where it is small.
@@ -97,7 +98,7 @@ class Handles {
       text.textContent = `${sign} ${one.key === "size" ? `queue ${rounded(scene.size)}` : shown}`;
       group.setAttribute("aria-valuenow", scene[one.key]);
       group.setAttribute("aria-valuetext", shown);
-      const width = 6.2 * text.textContent.length + 12;
+      const width = 6.3 * text.textContent.length + 14;
       const box = (element, wide, high) => Object.entries({ x: -wide / 2, y: -high / 2, width: wide, height: high, rx: 8 }).forEach(([attribute, value]) => element.setAttribute(attribute, value));
       box(pill, width, 17);
       box(room, width, 26);
@@ -113,7 +114,7 @@ class Handles {
     for (const attribute of ["viewBox", "width", "height"]) this.svg.setAttribute(attribute, picture.getAttribute(attribute));
     this.svg.style.maxWidth = picture.style.maxWidth;
     const [first, last] = [0, this.link.getTotalLength()].map((length) => this.link.getPointAtLength(length));
-    const where = { begin: Math.min(first.x, last.x), middle: (first.x + last.x) / 2, y: first.y };
+    const where = { begin: Math.min(first.x, last.x), middle: (first.x + last.x) / 2, y: first.y, isTall: Number(picture.getAttribute("height")) > 100 };
     this.where = where;
     this.put();
     // The handles say what the picture says there.

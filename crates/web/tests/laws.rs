@@ -104,7 +104,9 @@ fn law_from_file_gives_what_the_interpreter_gives() {
         format!("(i64.add (i64.mul {sum} (i64.const 31)) (i64.reinterpret_f64 {value}))")
     });
     let fold_small = ["ceil", "floor", "trunc", "nearest", "sqrt"].iter().fold(fold, |sum, kind| {
-        format!("(i64.add (i64.mul {sum} (i64.const 31)) (i64.extend_i32_u (i32.reinterpret_f32 (f32.{kind} {odd_small}))))")
+        format!(
+            "(i64.add (i64.mul {sum} (i64.const 31)) (i64.extend_i32_u (i32.reinterpret_f32 (f32.{kind} {odd_small}))))"
+        )
     });
     let small_pairs = ["add", "sub", "mul", "div", "min", "max"].iter().fold(fold_small, |sum, kind| {
         format!("(i64.add (i64.mul {sum} (i64.const 31)) (i64.extend_i32_u (i32.reinterpret_f32 (f32.{kind} {odd_small} {small}))))")
@@ -152,9 +154,16 @@ fn compile_template(laws: &Laws) -> bool {
     fs::create_dir_all(&folder).unwrap();
     let template = scenarios::root().join("crates/plugin/template/c");
     fs::copy(template.join("anabranch_cc.h"), folder.join("anabranch_cc.h")).unwrap();
-    fs::write(folder.join("mine.c"), fs::read_to_string(template.join("law.c")).unwrap().replace("@NAME@", "mine")).unwrap();
+    fs::write(folder.join("mine.c"), fs::read_to_string(template.join("law.c")).unwrap().replace("@NAME@", "mine"))
+        .unwrap();
     let options = ["--target=wasm32", "-O2", "-mbulk-memory", "-nostdlib", "-Wl,--no-entry", "-Wl,-z,stack-size=16384"];
-    let made = Command::new("clang").args(options).arg("-o").arg(laws.0.join("mine.wasm")).arg("mine.c").current_dir(folder).status();
+    let made = Command::new("clang")
+        .args(options)
+        .arg("-o")
+        .arg(laws.0.join("mine.wasm"))
+        .arg("mine.c")
+        .current_dir(folder)
+        .status();
     let is_made = made.is_ok_and(|status| status.success());
     if !is_made {
         println!("skipped the template in C: apt-get install clang lld");
@@ -165,20 +174,44 @@ fn compile_template(laws: &Laws) -> bool {
 /// Hooks whose work grows with the setting `n`, whatever the instructions are.
 const WORK: [(&str, &str); 15] = [
     ("loop", ""),
-    ("condition", "(if (i32.and (local.get $i) (i32.const 1)) (then (drop (local.get $i)) (nop)) (else (local.set $x (i32.const 3))))"),
-    ("half a condition", "(if (i32.rem_u (local.get $i) (i32.const 3)) (then (local.set $x (i32.add (local.get $x) (local.get $i)))))"),
-    ("a condition with a result", "(local.set $x (i32.const 4) (if (param i32) (result i32) (i32.and (local.get $i) (i32.const 1)) (then (i32.const 1) (i32.add))))"),
-    ("blocks", "(block (block (br_if 1 (i32.and (local.get $i) (i32.const 2))) (local.set $x (i32.const 1))) (local.set $x (i32.const 2)))"),
-    ("switch", "(block (block (block (br_table 0 1 2 (i32.and (local.get $i) (i32.const 3)))) (local.set $x (i32.const 1))) (br 0) (local.set $x (i32.const 7)))"),
+    (
+        "condition",
+        "(if (i32.and (local.get $i) (i32.const 1)) (then (drop (local.get $i)) (nop)) (else (local.set $x (i32.const 3))))",
+    ),
+    (
+        "half a condition",
+        "(if (i32.rem_u (local.get $i) (i32.const 3)) (then (local.set $x (i32.add (local.get $x) (local.get $i)))))",
+    ),
+    (
+        "a condition with a result",
+        "(local.set $x (i32.const 4) (if (param i32) (result i32) (i32.and (local.get $i) (i32.const 1)) (then (i32.const 1) (i32.add))))",
+    ),
+    (
+        "blocks",
+        "(block (block (br_if 1 (i32.and (local.get $i) (i32.const 2))) (local.set $x (i32.const 1))) (local.set $x (i32.const 2)))",
+    ),
+    (
+        "switch",
+        "(block (block (block (br_table 0 1 2 (i32.and (local.get $i) (i32.const 3)))) (local.set $x (i32.const 1))) (br 0) (local.set $x (i32.const 7)))",
+    ),
     ("call", "(call $leaf) (call $leaf)"),
     ("tail", "(call $tail)"),
     ("indirect", "(call_indirect (type $v) (i32.const 0))"),
-    ("inner loop", "(local.set $x (i32.const 5)) (loop $b (br_if $b (local.tee $x (i32.sub (local.get $x) (i32.const 1)))))"),
+    (
+        "inner loop",
+        "(local.set $x (i32.const 5)) (loop $b (br_if $b (local.tee $x (i32.sub (local.get $x) (i32.const 1)))))",
+    ),
     ("fill", "(memory.fill (i32.const 8192) (i32.const 0) (i32.const 1000))"),
     ("copy", "(memory.copy (i32.const 8192) (i32.const 8193) (i32.const 777))"),
-    ("table", "(table.fill $t (i32.const 0) (ref.func $leaf) (i32.const 16)) (table.copy $t $t (i32.const 0) (i32.const 1) (i32.const 15))"),
+    (
+        "table",
+        "(table.fill $t (i32.const 0) (ref.func $leaf) (i32.const 16)) (table.copy $t $t (i32.const 0) (i32.const 1) (i32.const 15))",
+    ),
     ("grow in vain", "(drop (memory.grow (i32.const 100)))"),
-    ("floats", "(local.set $f (f64.sqrt (f64.add (local.get $f) (f64.promote_f32 (f32.div (f32.const 0) (f32.const 0))))))"),
+    (
+        "floats",
+        "(local.set $f (f64.sqrt (f64.add (local.get $f) (f64.promote_f32 (f32.div (f32.const 0) (f32.const 0))))))",
+    ),
 ];
 
 /// A browser counts no instructions, so the page writes the counting into the code. It ends a call where the interpreter does: a call that just fits fits
@@ -257,7 +290,11 @@ fn hook_that_misbehaves_ends_the_run() {
     let wrong = [
         ("endless.wasm", acks("(loop br 0)"), "`on_ack` did not end within 1000000 instructions"),
         ("deep.wasm", "(func $f (export \"on_ack\") (call $f))".to_owned(), "calls itself more than 500 deep"),
-        ("wide.wasm", format!("(func $f (export \"on_ack\") {} (call $f))", "(local i64)".repeat(900)), "calls itself more than 500 deep"),
+        (
+            "wide.wasm",
+            format!("(func $f (export \"on_ack\") {} (call $f))", "(local i64)".repeat(900)),
+            "calls itself more than 500 deep",
+        ),
         ("trap.wasm", acks("unreachable"), "`on_ack` trapped: "),
         ("divide.wasm", acks("(drop (i32.div_s (i32.const 1) (i32.const 0)))"), "`on_ack` trapped: "),
         ("outside.wasm", acks("(i32.store (i32.const 65533) (i32.const 1))"), "`on_ack` trapped: "),
@@ -266,7 +303,11 @@ fn hook_that_misbehaves_ends_the_run() {
         ("rate.wasm", acks("(f64.store (i32.const 1064) (f64.const -1))"), "left a pacing rate of -1"),
         ("init.wasm", format!("{GROWS}(func (export \"init\") (loop br 0))"), "`init` did not end within"),
         ("grow.wasm", acks("(loop (drop (memory.grow (i32.const 1))) (br 0))"), "`on_ack` did not end within"),
-        ("fill.wasm", acks("(loop (memory.fill (i32.const 4096) (i32.const 0) (i32.const 60000)) (br 0))"), "`on_ack` did not end within"),
+        (
+            "fill.wasm",
+            acks("(loop (memory.fill (i32.const 4096) (i32.const 0) (i32.const 60000)) (br 0))"),
+            "`on_ack` did not end within",
+        ),
     ];
     assert_fails(&Laws::new("wrong"), &wrong);
 }
@@ -278,7 +319,9 @@ fn file_that_is_no_law_is_refused() {
     let text = |text: &str| wat::parse_str(text).unwrap();
     let with = |more: &str| module(&format!("{GROWS}{more}"));
     let replaced = |from: &str, to: &str| {
-        let text = format!("(module (memory (export \"memory\") 1) (data (i32.const 1024) \"\\01\") (data (i32.const 1056) \"\\00\\00\\00\\00\\00\\00\\24\\40\") (func (export \"anabranch\") (result i32) (i32.const 1024)){GROWS})");
+        let text = format!(
+            "(module (memory (export \"memory\") 1) (data (i32.const 1024) \"\\01\") (data (i32.const 1056) \"\\00\\00\\00\\00\\00\\00\\24\\40\") (func (export \"anabranch\") (result i32) (i32.const 1024)){GROWS})"
+        );
         wat::parse_str(text.replace(from, to)).unwrap()
     };
     let memory = "(memory (export \"memory\") 1)";
@@ -300,14 +343,32 @@ fn file_that_is_no_law_is_refused() {
         (with("(func (result i32) (i32.atomic.load (i32.const 0)))"), "is not a module that can be run"),
         (replaced("(export \"memory\") 1)", "(export \"memory\") 1 1 shared)"), "is not a module that can be run"),
         (replaced("(export \"memory\") 1)", "(export \"memory\") i64 1)"), "is not a module that can be run"),
-        (replaced("(export \"memory\") 1)", "(export \"memory\") 65)"), "wants 4259840 bytes of memory at once; at most 4194304"),
-        (replaced("(result i32) (i32.const 1024)", "(result i32) (i32.const 65000)"), "its memory ends before the table does"),
-        (replaced("(result i32) (i32.const 1024)", "(result i32) (i32.const -4)"), "its memory ends before the table does"),
-        (replaced("(result i32) (i32.const 1024)", "(result i32) (loop (br 0)) (i32.const 1024)"), "`anabranch` did not end within"),
+        (
+            replaced("(export \"memory\") 1)", "(export \"memory\") 65)"),
+            "wants 4259840 bytes of memory at once; at most 4194304",
+        ),
+        (
+            replaced("(result i32) (i32.const 1024)", "(result i32) (i32.const 65000)"),
+            "its memory ends before the table does",
+        ),
+        (
+            replaced("(result i32) (i32.const 1024)", "(result i32) (i32.const -4)"),
+            "its memory ends before the table does",
+        ),
+        (
+            replaced("(result i32) (i32.const 1024)", "(result i32) (loop (br 0)) (i32.const 1024)"),
+            "`anabranch` did not end within",
+        ),
         (replaced("\"\\01\"", "\"\\07\""), "version 7 of the interface"),
-        (with(&(0..1000).map(|n| format!("(export \"e{n}\" (memory 0))")).collect::<String>()), "exports; at most 1000 are possible"),
+        (
+            with(&(0..1000).map(|n| format!("(export \"e{n}\" (memory 0))")).collect::<String>()),
+            "exports; at most 1000 are possible",
+        ),
         (with(&format!("(func {})", "(local i64)".repeat(1001))), "has 1001 local variables in a function"),
-        (with(&format!("(table 1 funcref) (func $g) (elem func {})", "$g ".repeat(10_001))), "entries of function tables"),
+        (
+            with(&format!("(table 1 funcref) (func $g) (elem func {})", "$g ".repeat(10_001))),
+            "entries of function tables",
+        ),
         (with(&format!("(export \"{}\" (memory 0))", "e".repeat(257))), "a name of more than 256 bytes"),
     ];
     let requests: Vec<Value> = cases

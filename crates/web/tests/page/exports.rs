@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use anabranch_lab::document::Document;
-use anabranch_lab::scenario::Scenario;
 use anabranch_lab::run;
+use anabranch_lab::scenario::Scenario;
 use serde_json::json;
 
 use crate::browser::Browser;

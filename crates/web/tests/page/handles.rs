@@ -39,7 +39,9 @@ fn dragged_handle_moves_its_slider_and_the_run() {
     browser.resize(1400, 1000, false);
     open(&mut browser, "");
     let mut before = hashes(&mut browser);
-    for (key, (x, y), unit) in [("rate", (0.0, -60.0), "Mbit/s"), ("delay", (70.0, 0.0), "ms"), ("size", (-60.0, 0.0), "packets")] {
+    for (key, (x, y), unit) in
+        [("rate", (0.0, -60.0), "Mbit/s"), ("delay", (70.0, 0.0), "ms"), ("size", (-60.0, 0.0), "packets")]
+    {
         let from = middle(&mut browser, key);
         let (value, ..) = shown(&mut browser, key);
         forget(&mut browser);
@@ -49,7 +51,8 @@ fn dragged_handle_moves_its_slider_and_the_run() {
         let is_more = x - y > 0.0;
         assert!(if is_more { now > 1.5 * value } else { now < value / 1.5 }, "{key}: {value} to {now}");
         assert_eq!((&slider, &handle), (&format!("{now} {unit}"), &format!("{now} {unit}")));
-        let place = browser.evaluate(&format!("Number(document.getElementById('scene-{key}').value)")).as_f64().unwrap();
+        let place =
+            browser.evaluate(&format!("Number(document.getElementById('scene-{key}').value)")).as_f64().unwrap();
         assert!((place - now.log10()).abs() < 0.02, "{key}: the slider is at {place} for {now}");
         assert_eq!(browser.evaluate("document.activeElement.dataset.key"), json!(key));
         let hash = hashes(&mut browser);
@@ -77,7 +80,9 @@ fn dragged_handle_moves_its_slider_and_the_run() {
     forget(&mut browser);
     browser.drag(from, (from.0 + 40.0, from.1));
     wait_for_run(&mut browser);
-    let texts = browser.evaluate("[...document.querySelectorAll('.handle[data-key=delay]')].map((one) => one.getAttribute('aria-valuetext'))");
+    let texts = browser.evaluate(
+        "[...document.querySelectorAll('.handle[data-key=delay]')].map((one) => one.getAttribute('aria-valuetext'))",
+    );
     assert!(texts[0] == texts[1] && texts[0] != "20 ms", "{texts}");
     assert_quiet(&browser);
 }
@@ -94,7 +99,14 @@ fn keys_move_handles_and_sliders() {
         ("size", "document.getElementById('scene-size')"),
     ] {
         browser.evaluate(&format!("{focus}.focus(), 0"));
-        for (press_key, is_more) in [("ArrowUp", true), ("ArrowRight", true), ("ArrowDown", false), ("ArrowLeft", false), ("PageUp", true), ("PageDown", false)] {
+        for (press_key, is_more) in [
+            ("ArrowUp", true),
+            ("ArrowRight", true),
+            ("ArrowDown", false),
+            ("ArrowLeft", false),
+            ("PageUp", true),
+            ("PageDown", false),
+        ] {
             let (before, ..) = shown(&mut browser, key);
             press(&mut browser, press_key);
             let (after, slider, handle) = shown(&mut browser, key);
@@ -153,7 +165,12 @@ fn finger_drags_a_handle() {
     let (before, ..) = shown(&mut browser, "rate");
     let point = |x: f64, y: f64| json!([{ "x": x, "y": y }]);
     forget(&mut browser);
-    for (kind, points) in [("touchStart", point(x, y)), ("touchMove", point(x, y - 30.0)), ("touchMove", point(x, y - 60.0)), ("touchEnd", Value::Array(Vec::new()))] {
+    for (kind, points) in [
+        ("touchStart", point(x, y)),
+        ("touchMove", point(x, y - 30.0)),
+        ("touchMove", point(x, y - 60.0)),
+        ("touchEnd", Value::Array(Vec::new())),
+    ] {
         browser.call("Input.dispatchTouchEvent", json!({ "type": kind, "touchPoints": points }));
     }
     wait_for_run(&mut browser);

@@ -52,7 +52,9 @@ fn dropped_law_runs_as_under_the_interpreter() {
     browser.call("Page.setDownloadBehavior", json!({ "behavior": "allow", "downloadPath": folder }));
     browser.resize(1400, 1000, false);
     open(&mut browser, "");
-    let law = module(&format!("{GROWS}(func (export \"init\") (f64.store (i32.const 1056) (f64.add (f64.const 1) (f64.load (i32.const 2064)))))"));
+    let law = module(&format!(
+        "{GROWS}(func (export \"init\") (f64.store (i32.const 1056) (f64.add (f64.const 1) (f64.load (i32.const 2064)))))"
+    ));
     let laws: [(&str, &[u8]); 1] = [("mine.wasm", &law)];
     drop_file(&mut browser, "mine.wasm", &law);
     browser.wait("playground.state.laws[0].name === 'mine.wasm'");
@@ -112,7 +114,8 @@ fn chosen_law_is_replaced_by_its_next_build() {
     for build in &builds {
         fs::write(&file, build).unwrap();
         browser.evaluate("playground.sides.forEach((side) => { side.answer = null; }), 0");
-        let input = browser.call("Runtime.evaluate", json!({ "expression": "document.getElementById('own-law-file')" }));
+        let input =
+            browser.call("Runtime.evaluate", json!({ "expression": "document.getElementById('own-law-file')" }));
         browser.call("DOM.setFileInputFiles", json!({ "files": [file], "objectId": input["result"]["objectId"] }));
         browser.wait("playground.state.laws[0].name === 'mine.wasm'");
         wait_for_run(&mut browser);
@@ -140,7 +143,11 @@ fn hostile_file_gets_a_message() {
     for (name, bytes, because) in refused {
         drop_file(&mut browser, name, &bytes);
         wait_for_error(&mut browser, because);
-        assert_eq!(browser.evaluate("document.querySelectorAll('#law-a option[value$=wasm], img').length"), 0, "{name}");
+        assert_eq!(
+            browser.evaluate("document.querySelectorAll('#law-a option[value$=wasm], img').length"),
+            0,
+            "{name}"
+        );
     }
     // A file that is far too large is not read.
     browser.evaluate(
