@@ -18,6 +18,9 @@ pub trait Machine: fmt::Debug + Send + Sync {
     /// Why it is refused.
     fn compile(&self, bytes: &[u8]) -> Result<(u32, Vec<Export>), String>;
 
+    /// The SHA-256 of a module's file in hexadecimal digits.
+    fn digest(&self, bytes: &[u8]) -> String;
+
     /// Forgets a module.
     fn forget(&self, module: u32);
 
@@ -79,6 +82,11 @@ impl Drop for Held {
     fn drop(&mut self) {
         self.machine.forget(self.module);
     }
+}
+
+/// The SHA-256 of a module's file in hexadecimal digits.
+pub(crate) fn digest(compiled: &Compiled, bytes: &[u8]) -> String {
+    compiled.0.machine.digest(bytes)
 }
 
 /// What a module exports.

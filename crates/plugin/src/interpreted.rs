@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use sha2::{Digest as _, Sha256};
 use wasmi::errors::ErrorKind;
 use wasmi::{
     CompilationMode, Config, EnforcedLimits, Engine, ExternType, Linker, Memory, Store, StoreLimits,
@@ -29,6 +30,11 @@ pub(crate) fn compile_checked(bytes: &[u8]) -> Result<Compiled, String> {
 /// Compiles a module for its own engine. Engines lend stacks to calls, so threads would wait for the stacks of a shared engine.
 pub(crate) fn compile(bytes: &[u8]) -> Result<Compiled, String> {
     wasmi::Module::new(&engine(), bytes).map_err(|error| not_run(&error))
+}
+
+/// The SHA-256 of a module's file in hexadecimal digits.
+pub(crate) fn digest(_: &Compiled, bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// What a module exports.

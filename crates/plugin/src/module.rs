@@ -1,7 +1,5 @@
 //! Checks the file of a module: its exports, its imports and its limits.
 
-use sha2::{Digest, Sha256};
-
 use crate::FILE_MAX;
 #[cfg(not(feature = "interpreter"))]
 use crate::engine::Machine;
@@ -90,7 +88,7 @@ impl Module {
         let gauges = tables::gauges(&memory, base).map_err(error)?;
         let is_exported = |hook: &&str| exports.iter().any(|export| export.name == *hook);
         let hooks = HOOKS.into_iter().filter(is_exported).collect();
-        let digest = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        let digest = engine::digest(&compiled, &bytes);
         Ok(Self {
             name: name.to_owned(),
             digest,

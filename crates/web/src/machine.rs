@@ -15,6 +15,8 @@ unsafe extern "C" {
     fn law_take(to: *mut u8);
     /// Compiles a module and leaves its exports, a line each. Returns its number; or 0, and leaves why.
     fn law_compile(bytes: *const u8, len: usize) -> u32;
+    /// Leaves the SHA-256 of a file in hexadecimal digits.
+    fn law_digest(bytes: *const u8, len: usize);
     fn law_forget(module: u32);
     /// Makes an instance. Returns its number; or 0, see `law_failure`.
     fn law_start(module: u32) -> u32;
@@ -65,6 +67,12 @@ impl Machine for Browser {
             0 => Err(text()),
             module => Ok((module, text().lines().filter_map(export).collect())),
         }
+    }
+
+    fn digest(&self, bytes: &[u8]) -> String {
+        // SAFETY: the page reads `len` initialised bytes at `bytes`.
+        unsafe { law_digest(bytes.as_ptr(), bytes.len()) }
+        text()
     }
 
     fn forget(&self, module: u32) {
