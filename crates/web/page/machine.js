@@ -113,7 +113,9 @@ const machine = (memory, files) => {
         look(one);
       } catch (error) {
         total -= one.counted;
-        return failed(one.exports, error);
+        // Browsers keep gigabytes of addresses for each memory; Chromium has enough for some 120.
+        const isFull = !one.exports && error instanceof RangeError;
+        return failed(one.exports, isFull ? new Error("the browser has no room for so many flows with a law from a file") : error);
       }
       one.hooks = HOOKS.map((hook) => one.exports[hook]);
       last += 1;

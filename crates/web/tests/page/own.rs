@@ -171,7 +171,7 @@ fn hostile_file_gets_a_message() {
     }
     go(&mut browser, "time=5");
     assert_eq!(hashes(&mut browser), first);
-    // Many instances, each with all the memory that it may have.
+    // More instances than a browser has addresses for, each with all the memory that it may have.
     let greedy = module(&format!("{GROWS}(func (export \"init\") (drop (memory.grow (i32.const 63))))"));
     drop_file(&mut browser, "greedy.wasm", &greedy);
     browser.wait("playground.state.laws[0].name === 'greedy.wasm'");
@@ -183,7 +183,7 @@ fn hostile_file_gets_a_message() {
         json!(text)
     ));
     wait_for_run(&mut browser);
-    wait_for_error(&mut browser, "the laws of this run have more memory than a page may have");
+    wait_for_error(&mut browser, "no room for so many flows with a law from a file");
     go(&mut browser, "time=5");
     assert_eq!(hashes(&mut browser), first);
     assert_quiet(&browser);
