@@ -23,7 +23,7 @@ pub enum Kind {
     Plain,
     /// A function without parameters that returns an address.
     Address,
-    /// Something else.
+    /// A memory, a table or a global, which a law may export and nobody uses.
     Other,
 }
 

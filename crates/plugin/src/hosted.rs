@@ -52,7 +52,7 @@ pub const TABLE_SIZE: usize = at::END;
 /// An instance that was made.
 #[derive(Clone, Copy, Debug)]
 pub struct Started {
-    /// Its number.
+    /// The number of the instance, by which the machine knows it.
     pub instance: u32,
     /// The address of its table.
     pub base: usize,

@@ -13,7 +13,7 @@
 //!
 //! [`template`] has the small projects that `anabranch cc new` writes.
 //!
-//! Without the feature `interpreter` a module runs on a [`Machine`] of the calling program: the playground, which is a WASM module itself, lets the
+//! Without the feature `interpreter` a module runs on a `Machine` of the calling program: the playground, which is a WASM module itself, lets the
 //! browser run it. All the rest is the same.
 
 mod controller;
