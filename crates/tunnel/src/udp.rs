@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::net::UdpSocket;
@@ -46,6 +47,8 @@ type Key = (SocketAddr, Arc<Target>);
 struct Open {
     packets: mpsc::Sender<Bytes>,
     used: Instant,
+    /// Until then a flow that the other end has refused is not asked for again, however many packets come.
+    refused_until: Option<Instant>,
 }
 
 impl<'a> Flows<'a> {
@@ -69,6 +72,9 @@ impl<'a> Flows<'a> {
                 match open.packets.try_send(packet) {
                     // A queue of a full length loses what comes, as every router does.
                     Ok(()) | Err(TrySendError::Full(_)) => return,
+                    Err(TrySendError::Closed(_)) if open.refused_until.is_some_and(|until| Instant::now() < until) => {
+                        return;
+                    }
                     // The flow has ended.
                     Err(TrySendError::Closed(packet)) => packet,
                 }
@@ -79,7 +85,7 @@ impl<'a> Flows<'a> {
         let (packets, queue) = flow::queue();
         // A new queue has room.
         _ = packets.try_send(packet);
-        self.open.insert(key.clone(), Open { packets, used: Instant::now() });
+        self.open.insert(key.clone(), Open { packets, used: Instant::now(), refused_until: None });
         let (tunnel, socket) = (self.tunnel.clone(), self.socket.clone());
         let sink = Sink::Program { socket, to: from, header: header() };
         self.tasks.spawn(async move {
@@ -94,11 +100,15 @@ impl<'a> Flows<'a> {
             match self.tasks.join_next().await {
                 Some(Ok((key, ended))) => {
                     // The key may have a new flow by now.
-                    if self.open.get(&key).is_some_and(|open| open.packets.is_closed()) {
-                        self.open.remove(&key);
-                    }
+                    let open = self.open.get_mut(&key).filter(|open| open.packets.is_closed());
                     if let Err(error) = ended {
+                        if let Some(open) = open {
+                            open.refused_until = Some(Instant::now() + AGAIN_AFTER);
+                        }
                         return (key.1, error);
+                    }
+                    if open.is_some() {
+                        self.open.remove(&key);
                     }
                 }
                 Some(Err(_)) => {}
@@ -120,6 +130,9 @@ impl<'a> Flows<'a> {
 
 /// A quarter of the streams of a connection. Resolvers use a new port for each question.
 const FLOWS_MAX: usize = 1000;
+
+/// Each refusal costs a stream and a line of output.
+const AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests {

@@ -89,8 +89,15 @@ async fn packets_need_permission_of_their_own() {
     let ends = Ends::new(Permissions { udp: udp_to(&[target]).udp, ..to(&[tcp]) }).await;
     let refused = Some(OpenError::Refused(Answer::Forbidden));
     let (port, mut failures) = ends.udp_port(tcp).await;
-    program(port).await.send(b"packet").await.unwrap();
+    let program = program(port).await;
+    program.send(b"packet").await.unwrap();
     assert_eq!(soon(failures.recv()).await, refused);
+    // Asked for again a second later, not with each packet.
+    for _ in 0..10 {
+        program.send(b"packet").await.unwrap();
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert!(failures.try_recv().is_err());
     assert_eq!(soon(ends.client.open(&at(target))).await.unwrap_err(), OpenError::Refused(Answer::Forbidden));
 }
 
