@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn link_of_the_site_that_leads_nowhere_is_named() {
-        let folder = std::env::temp_dir().join(format!("ab-links-{}", std::process::id()));
+        let folder = crate::run::root().join("target/site-links-of-a-test");
         _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(folder.join("part")).expect("a temporary folder can be made");
         let write = |name: &str, text: &str| fs::write(folder.join(name), text).expect("it can be written");

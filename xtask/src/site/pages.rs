@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn link_that_leads_nowhere_is_named_with_its_line() {
-        let root = std::env::temp_dir().join(format!("ab-site-{}", std::process::id()));
+        let root = run::root().join("target/site-of-a-test");
         _ = fs::remove_dir_all(&root);
         fs::create_dir_all(root.join("docs/part")).expect("a temporary folder can be made");
         let write = |path: &str, text: &str| fs::write(root.join(path), text).expect("it can be written");
