@@ -183,6 +183,15 @@ async fn socks_associates_packets_with_targets() {
     let failure = soon(failures.recv()).await.unwrap();
     assert_eq!(failure, "127.0.0.1:9: the other end does not allow it");
 
+    // Packets of another computer are not carried. On Linux all of 127.0.0.0/8 is this one.
+    #[cfg(target_os = "linux")]
+    {
+        let stranger = UdpSocket::bind("127.0.0.2:0").await.unwrap();
+        stranger.send_to(&[&by_address, &b"a"[..]].concat(), port).await.unwrap();
+        let answered = tokio::time::timeout(Duration::from_millis(300), stranger.recv(&mut [0; 100])).await;
+        assert!(answered.is_err(), "{answered:?}");
+    }
+
     drop(tcp);
     let is_free = async {
         while UdpSocket::bind(port).await.is_err() {
