@@ -2,6 +2,7 @@
 
 mod counts;
 mod demo;
+mod dist;
 mod drill;
 mod field;
 mod generate;
@@ -25,6 +26,8 @@ mod soak;
 mod steps;
 mod test;
 mod tidy;
+mod tools;
+mod zig;
 
 use std::process::ExitCode;
 
@@ -76,6 +79,9 @@ enum Task {
     Python(python::Options),
     /// Builds the wheel of the Python module for a release.
     Wheel,
+    /// Makes what users install, of the newest commit, into `dist/`: static programs, Debian packages, sums; checks the crates for crates.io. Half an
+    /// hour of processor time.
+    Dist(dist::Options),
     /// Checks whether the libraries and the command compile for Windows and macOS (rustup, mingw, zig).
     Platforms,
     /// Writes the outcome of `anabranch reproduce law --json` into the table of docs/law.md.
@@ -114,6 +120,7 @@ fn main() -> ExitCode {
         Task::Drill(options) => drill::run(&options),
         Task::Python(options) => python::test(&options),
         Task::Wheel => python::wheel(),
+        Task::Dist(options) => dist::run(&options),
         Task::Platforms => platforms::run(),
         Task::Soak(options) => soak::run(&options),
         Task::LawTable(options) => law_table::run(&options),

@@ -27,15 +27,10 @@ pub(crate) fn make() -> Result<(), String> {
         run::say("the playground's module is of these sources");
         return Ok(());
     }
-    packages::install_target()?;
+    packages::install_target(packages::WASM, "the playground is a module of it")?;
     // No path of this machine, such as those of panics.
-    let home = std::env::var("CARGO_HOME").or_else(|_| std::env::var("HOME").map(|home| format!("{home}/.cargo")));
-    let root = run::root();
-    let flags = format!(
-        "--remap-path-prefix={}=. --remap-path-prefix={}=cargo",
-        root.display(),
-        home.map_err(|_| "neither CARGO_HOME nor HOME is set")?
-    );
+    let (home, root) = (run::cargo_home()?, run::root());
+    let flags = format!("--remap-path-prefix={}=. --remap-path-prefix={home}=cargo", root.display(),);
     let arguments =
         ["build", "--locked", "-p", "anabranch-web", "--profile", "wasm", "--target", "wasm32-unknown-unknown"];
     run::run(env!("CARGO"), &arguments, &[("RUSTFLAGS", &flags)])?;

@@ -64,29 +64,29 @@ pub(crate) fn install() -> Result<(), String> {
     }
 }
 
-/// Installs the standard library of [`WASM`] if it is missing: the project in Rust of `anabranch cc new` is built for that target.
-pub(crate) fn install_target() -> Result<(), String> {
+/// The target of WASM modules: the playground, and the project in Rust of `anabranch cc new`.
+pub(crate) const WASM: &str = "wasm32-unknown-unknown";
+
+/// Installs the standard library of a target if it is missing.
+pub(crate) fn install_target(target: &str, purpose: &str) -> Result<(), String> {
     let is_there = || {
         let mut rustc = Command::new("rustc");
-        let asked = rustc.args(["--print", "target-libdir", "--target", WASM]).current_dir(run::root()).output();
+        let asked = rustc.args(["--print", "target-libdir", "--target", target]).current_dir(run::root()).output();
         let folder = asked.map(|told| String::from_utf8_lossy(&told.stdout).trim().to_owned());
         folder.is_ok_and(|folder| !folder.is_empty() && Path::new(&folder).is_dir())
     };
     if is_there() {
         return Ok(());
     }
-    let added = run::run("rustup", &["target", "add", WASM], &[]);
+    let added = run::run("rustup", &["target", "add", target], &[]);
     match is_there() {
         true => Ok(()),
         false => Err(format!(
-            "the Rust library of {WASM} is missing: the project in Rust of `anabranch cc new` is built for it{}; type\n  rustup \
-             target add {WASM}",
+            "the Rust library of {target} is missing: {purpose}{}; type\n  rustup target add {target}",
             added.err().map_or(String::new(), |problem| format!(" ({problem})"))
         )),
     }
 }
-
-const WASM: &str = "wasm32-unknown-unknown";
 
 const RETRIES: &str = "Acquire::Retries=3";
 const INSTALL: [&str; 6] = ["install", "-y", "-qq", "--no-install-recommends", "-o", RETRIES];

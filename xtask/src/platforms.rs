@@ -5,9 +5,9 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use crate::run::{self, say};
+use crate::zig;
 
 /// A system, and its C compiler.
 struct Target {
@@ -52,43 +52,9 @@ fn check(target: &Target, folder: &Path) -> Result<(), String> {
         Compiler::Mingw if run::is_installed("x86_64-w64-mingw32-gcc") => run::run("cargo", &arguments, &[]),
         Compiler::Mingw => Err("apt-get install gcc-mingw-w64-x86-64".into()),
         Compiler::Zig(name) => {
-            let compiler = zig(name, folder)?;
+            let compiler = zig::compiler(&zig::installed()?, name, &[], folder)?;
             let variable = format!("CC_{}", target.name.replace('-', "_"));
             run::run("cargo", &arguments, &[(&variable, &compiler)])
         }
     }
-}
-
-/// A program that compiles C by zig, which has different names for targets.
-fn zig(target: &str, folder: &Path) -> Result<String, String> {
-    let by_python = || Command::new("python3").args(["-m", "ziglang", "version"]).output();
-    let zig = if run::is_installed("zig") {
-        "zig"
-    } else if by_python().is_ok_and(|told| told.status.success()) {
-        "python3 -m ziglang"
-    } else {
-        return Err("zig is missing: pip install ziglang".into());
-    };
-    let path = folder.join(format!("cc-{target}"));
-    let script = format!(
-        "#!/bin/bash\nfor word; do\n  shift\n  case \"$word\" in\n    --target=*|-arch|arm64|x86_64|-mmacosx-version-min=*) ;;\n    *) set -- \"$@\" \"$word\" ;;\n  esac\ndone\nexec {zig} cc -target {target} \"$@\"\n"
-    );
-    let write = || {
-        fs::write(&path, &script)?;
-        make_executable(&path)
-    };
-    write().map_err(|error| format!("{}: {error}", path.display()))?;
-    Ok(path.to_string_lossy().into_owned())
-}
-
-#[cfg(unix)]
-fn make_executable(path: &Path) -> std::io::Result<()> {
-    use std::os::unix::fs::PermissionsExt as _;
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755))
-}
-
-/// Other systems need no mode.
-#[cfg(not(unix))]
-fn make_executable(_: &Path) -> std::io::Result<()> {
-    Ok(())
 }

@@ -39,7 +39,7 @@ const OTHERS: [&str; 11] = [
 /// `docs/python.md`, the examples, and the comparison of the types with the module.
 pub(crate) fn test(options: &Options) -> Result<(), String> {
     let folder = run::target()?.join("python");
-    let python = environment(&folder, options.fresh)?;
+    let python = environment("python/venv", options.fresh, &TOOLS, &OTHERS)?;
     let wheel = build(&folder, &python, "quick")?;
     pip(&python, &["uninstall", "--quiet", "--yes", "anabranch"])?;
     pip(&python, &["install", "--quiet", "--no-index", "--no-deps", &wheel.to_string_lossy()])?;
@@ -51,29 +51,29 @@ pub(crate) fn test(options: &Options) -> Result<(), String> {
 /// Builds the wheel for a release.
 pub(crate) fn wheel() -> Result<(), String> {
     let folder = run::target()?.join("python");
-    let python = environment(&folder, false)?;
+    let python = environment("python/venv", false, &TOOLS, &OTHERS)?;
     let wheel = build(&folder, &python, "release")?;
     run::say(&format!("{}", wheel.display()));
     Ok(())
 }
 
-/// The interpreter of a virtual environment with all needed packages.
-fn environment(folder: &Path, fresh: bool) -> Result<String, String> {
-    let venv = folder.join("venv");
+/// The interpreter of a virtual environment in cargo's target folder, with `tools`, and those of `others` that can be installed.
+pub(crate) fn environment(name: &str, fresh: bool, tools: &[&str], others: &[&str]) -> Result<String, String> {
+    let venv = run::target()?.join(name);
     let python =
         venv.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" }).to_string_lossy().into_owned();
     // An interrupted installation leaves an incomplete environment, and an older version of this list another one.
-    let (ready, packages) = (venv.join("ready"), [&TOOLS[..], &OTHERS[..]].concat().join("\n"));
+    let (ready, packages) = (venv.join("ready"), [tools, others].concat().join("\n"));
     if !fresh && fs::read_to_string(&ready).is_ok_and(|installed| installed == packages) {
         return Ok(python);
     }
-    run::remove_in_target("python/venv")?;
+    run::remove_in_target(name)?;
     run::run("python3", &["-m", "venv", &venv.to_string_lossy()], &[])?;
-    pip(&python, &[&["install", "--quiet"], &TOOLS[..]].concat())?;
+    pip(&python, &[&["install", "--quiet"], tools].concat())?;
     let install = |which: &[&str]| pip(&python, &[&["install", "--quiet", "--only-binary", ":all:"], which].concat());
     // All at once is faster; one by one, if one of them is not for this machine.
-    if install(&OTHERS).is_err() {
-        for other in OTHERS {
+    if !others.is_empty() && install(others).is_err() {
+        for other in others {
             if let Err(error) = install(&[other]) {
                 run::say(&format!("{error}; its tests are left out"));
             }

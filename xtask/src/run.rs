@@ -19,7 +19,12 @@ pub(crate) fn root() -> PathBuf {
 
 /// Cargo's metadata of the workspace.
 pub(crate) fn metadata() -> Result<Metadata, String> {
-    let found = MetadataCommand::new().no_deps().current_dir(root()).exec();
+    metadata_in(&root())
+}
+
+/// Cargo's metadata of the workspace in a folder, without what it depends on.
+pub(crate) fn metadata_in(folder: &Path) -> Result<Metadata, String> {
+    let found = MetadataCommand::new().no_deps().current_dir(folder).exec();
     found.map_err(|error| format!("cargo metadata: {error}"))
 }
 
@@ -51,16 +56,43 @@ pub(crate) fn example(name: &str) -> Result<String, String> {
     target().map(|target| target.join("release/examples").join(name).to_string_lossy().into_owned())
 }
 
+/// Cargo's folder for what it fetches, whose paths are in what it compiles.
+pub(crate) fn cargo_home() -> Result<String, String> {
+    let home = std::env::var("CARGO_HOME").or_else(|_| std::env::var("HOME").map(|home| format!("{home}/.cargo")));
+    home.map_err(|_| "neither CARGO_HOME nor HOME is set".to_owned())
+}
+
 /// Runs `program` in the root. If it fails, the error has its command line.
 pub(crate) fn run(program: &str, arguments: &[&str], environment: &[(&str, &str)]) -> Result<(), String> {
+    run_in(&root(), program, arguments, environment)
+}
+
+/// Runs `program` in a folder.
+pub(crate) fn run_in(
+    folder: &Path,
+    program: &str,
+    arguments: &[&str],
+    environment: &[(&str, &str)],
+) -> Result<(), String> {
     say(&format!("$ {program} {}", arguments.join(" ")));
     let status = Command::new(program)
         .args(arguments)
         .envs(environment.iter().copied())
-        .current_dir(root())
+        .current_dir(folder)
         .status()
         .map_err(|error| format!("cannot start `{program}`: {error}"))?;
     if status.success() { Ok(()) } else { Err(format!("`{program} {}` failed: {status}", arguments.join(" "))) }
+}
+
+/// What `program` prints when it runs in a folder.
+pub(crate) fn output_in(folder: &Path, program: &str, arguments: &[&str]) -> Result<String, String> {
+    let failed = |why: &str| format!("`{program} {}` failed: {why}", arguments.join(" "));
+    let told = Command::new(program).args(arguments).current_dir(folder).output();
+    let told = told.map_err(|error| failed(&error.to_string()))?;
+    match told.status.success() {
+        true => String::from_utf8(told.stdout).map_err(|_| failed("what it prints is no UTF-8")),
+        false => Err(failed(String::from_utf8_lossy(&told.stderr).trim())),
+    }
 }
 
 /// Whether this process may install packages.

@@ -3,10 +3,7 @@
 use std::thread;
 
 use crate::steps::Steps;
-use crate::{counts, demo, field, generate, limit, oracle, packages, run, tidy};
-
-/// Version of `cargo deny` that checks licences and sources.
-const DENY_VERSION: &str = "0.20.2";
+use crate::{counts, demo, field, generate, limit, oracle, packages, run, tidy, tools};
 
 /// The place of the outcome of all experiments, in the build folder. Tests that need one read it instead of running all experiments
 /// again.
@@ -24,7 +21,10 @@ pub(crate) fn run() -> Result<(), String> {
 fn check(steps: &mut Steps) -> Result<(), String> {
     // Before the test build writes this program anew.
     let limited = limit::setting()?;
-    steps.run("packages", || packages::install().and_then(|()| packages::install_target()))?;
+    steps.run("packages", || {
+        let purpose = "the project in Rust of `anabranch cc new` is built for it";
+        packages::install().and_then(|()| packages::install_target(packages::WASM, purpose))
+    })?;
     steps.run("formatting", formatting)?;
     steps.run("clippy", || {
         run::run(
@@ -78,15 +78,8 @@ fn reproduce() -> Result<String, String> {
 }
 
 /// Checks licences, sources and bans. Advisories change from day to day, so they could fail an unrelated change: `cargo deny check
-/// advisories` checks them. The checker is installed in the target folder at the first call.
+/// advisories` checks them.
 fn deny() -> Result<(), String> {
-    let tools = run::target()?.join("tools");
-    let program = tools.join("bin/cargo-deny");
-    if !program.exists() {
-        let version = format!("cargo-deny@{DENY_VERSION}");
-        // It runs for a second, so an optimised build would cost more time than it saves.
-        let install = ["install", "--debug", "--quiet", "--locked", "--root"];
-        run::run("cargo", &[&install[..], &[&tools.to_string_lossy(), &version]].concat(), &[])?;
-    }
-    run::run(&program.to_string_lossy(), &["check", "--hide-inclusion-graph", "bans", "licenses", "sources"], &[])
+    let program = tools::cargo(&tools::DENY)?;
+    run::run(&program, &["check", "--hide-inclusion-graph", "bans", "licenses", "sources"], &[])
 }
