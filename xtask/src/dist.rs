@@ -5,6 +5,7 @@
 
 mod archive;
 mod binary;
+mod components;
 mod container;
 mod crates;
 mod deb;
@@ -14,6 +15,7 @@ mod name;
 mod output;
 mod pages;
 mod release;
+mod wheel;
 
 use clap::{Args, ValueEnum};
 
@@ -38,11 +40,17 @@ enum Part {
     Archive,
     /// Debian packages of the same.
     Deb,
+    /// A wheel for any Python from 3.9 on, and its sources.
+    Wheel,
+    /// The list of components of the program (CycloneDX).
+    Components,
     /// A container of the archive, built and run if there is a container runtime.
     Container,
     /// The crates that others may use, packed as for crates.io, and checked with the oldest compiler that they promise.
     Crates,
 }
+
+const ALL: [Part; 6] = [Part::Archive, Part::Deb, Part::Wheel, Part::Components, Part::Container, Part::Crates];
 
 /// What could not be made, or not be tested, and why.
 #[derive(Default)]
@@ -69,7 +77,9 @@ impl Missing {
 
 pub(crate) fn run(options: &Options) -> Result<(), String> {
     if options.tools {
-        say(&tools::cargo(&tools::DEB)?);
+        for tool in [&tools::DEB, &tools::CYCLONEDX] {
+            say(&tools::cargo(tool)?);
+        }
         say(&tools::python()?);
         return Ok(());
     }
@@ -80,9 +90,20 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
     if [Part::Archive, Part::Deb, Part::Container].into_iter().any(is_wanted) {
         binaries(&release, &output, &mut missing, is_wanted)?;
     }
-    if is_wanted(Part::Crates) {
-        missing.part("crates", crates::check(&release));
-        missing.part("oldest compiler", crates::check_oldest_compiler(&release));
+    for part in ALL.into_iter().filter(|&part| is_wanted(part)) {
+        match part {
+            Part::Archive | Part::Deb | Part::Container => {}
+            Part::Wheel => {
+                missing.part("wheel", wheel::make(&release, &output));
+            }
+            Part::Components => {
+                missing.part("components", components::make(&release, &output));
+            }
+            Part::Crates => {
+                missing.part("crates", crates::check(&release));
+                missing.part("oldest compiler", crates::check_oldest_compiler(&release));
+            }
+        }
     }
     for line in output.seal()? {
         say(&line);

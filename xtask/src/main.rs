@@ -77,10 +77,8 @@ enum Task {
     Drill(drill::Options),
     /// Builds the Python module, installs it in a virtual environment, and runs its tests, the code of docs/python.md and the examples.
     Python(python::Options),
-    /// Builds the wheel of the Python module for a release.
-    Wheel,
-    /// Makes what users install, of the newest commit, into `dist/`: static programs, Debian packages, sums; checks the crates for crates.io. Half an
-    /// hour of processor time.
+    /// Makes what users install, of the newest commit, into `dist/`: static programs, Debian packages, wheel, list of components, sums; checks the crates for
+    /// crates.io. 40 minutes of processor time.
     Dist(dist::Options),
     /// Checks whether the libraries and the command compile for Windows and macOS (rustup, mingw, zig).
     Platforms,
@@ -119,7 +117,6 @@ fn main() -> ExitCode {
         Task::Demo(options) => demo::run(&options),
         Task::Drill(options) => drill::run(&options),
         Task::Python(options) => python::test(&options),
-        Task::Wheel => python::wheel(),
         Task::Dist(options) => dist::run(&options),
         Task::Platforms => platforms::run(),
         Task::Soak(options) => soak::run(&options),

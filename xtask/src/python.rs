@@ -1,4 +1,4 @@
-//! `cargo xtask python` and `cargo xtask wheel`: the Python module, built as users build it, in a virtual environment.
+//! `cargo xtask python`: the Python module, built as users build it, in a virtual environment.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -46,15 +46,6 @@ pub(crate) fn test(options: &Options) -> Result<(), String> {
     let arguments = ["-m", "pytest", "-q", "crates/python/tests"].into_iter();
     let arguments: Vec<&str> = arguments.chain(options.pytest.iter().map(String::as_str)).collect();
     run::run(&python, &arguments, &[])
-}
-
-/// Builds the wheel for a release.
-pub(crate) fn wheel() -> Result<(), String> {
-    let folder = run::target()?.join("python");
-    let python = environment("python/venv", false, &TOOLS, &OTHERS)?;
-    let wheel = build(&folder, &python, "release")?;
-    run::say(&format!("{}", wheel.display()));
-    Ok(())
 }
 
 /// The interpreter of a virtual environment in cargo's target folder, with `tools`, and those of `others` that can be installed.

@@ -17,9 +17,11 @@ pub(crate) struct Tool {
 pub(crate) const DENY: Tool = Tool { name: "cargo-deny", version: "0.20.2", profile: "dev" };
 /// Makes Debian packages. It compresses 30 MB by LZMA.
 pub(crate) const DEB: Tool = Tool { name: "cargo-deb", version: "3.8.0", profile: "release" };
+/// Lists the components of a program.
+pub(crate) const CYCLONEDX: Tool = Tool { name: "cargo-cyclonedx", version: "0.5.9", profile: "dev" };
 
-/// zig, which compiles C for other systems.
-const PYTHON: [&str; 1] = ["ziglang==0.15.2"];
+/// What makes wheels, and zig, which compiles C for other systems.
+const PYTHON: [&str; 2] = ["maturin==1.16.0", "ziglang==0.15.2"];
 
 /// The path of a tool, which is installed if this version is not there.
 pub(crate) fn cargo(tool: &Tool) -> Result<String, String> {
@@ -41,7 +43,7 @@ fn is_listed(list: &str, name: &str, version: &str) -> bool {
     list.lines().any(|line| line.starts_with(&format!("\"{name} {version} (")))
 }
 
-/// The interpreter of a virtual environment with zig.
+/// The interpreter of a virtual environment with maturin and zig.
 pub(crate) fn python() -> Result<String, String> {
     python::environment("tools/python", false, &PYTHON, &[])
 }

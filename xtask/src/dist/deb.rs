@@ -65,7 +65,8 @@ fn of_package(unit: &str) -> Result<String, String> {
     }
 }
 
-/// Unpacks the package and runs its program, and asks lintian, where these are.
+/// What is tested of a package, as far as this machine has the programs for it: `dpkg-deb` unpacks it, `dpkg` installs it in a folder and removes it again,
+/// `systemd-analyze` reads its unit, bash its completions, and lintian says what it thinks.
 pub(super) fn try_out(package: &Path, target: &Target, missing: &mut Missing) -> Result<(), String> {
     let shown = package.display().to_string();
     if !run::is_installed("dpkg-deb") {
@@ -75,24 +76,90 @@ pub(super) fn try_out(package: &Path, target: &Target, missing: &mut Missing) ->
     let name = format!("{FOLDER}/deb-unpacked");
     run::remove_in_target(&name)?;
     let folder = run::target()?.join(&name);
-    let (package, place) = (package.to_string_lossy(), folder.to_string_lossy());
-    run::run("dpkg-deb", &["--extract", &package, &place], &[])?;
+    let (path, place) = (package.to_string_lossy(), folder.to_string_lossy());
+    run::run("dpkg-deb", &["--extract", &path, &place], &[])?;
+    let absent = absent(&folder);
+    if !absent.is_empty() {
+        return Err(format!("{shown}: it has no {}", absent.join(", ")));
+    }
+    run::run("bash", &["-n", &folder.join(COMPLETIONS).to_string_lossy()], &[])?;
     match binary::runner(target) {
         Ok(runner) => {
-            let told = binary::told(runner.as_deref(), &folder.join("usr/bin/anabranch"), &["--version"])?;
+            let told = binary::told(runner.as_deref(), &folder.join(PROGRAM), &["--version"])?;
             run::say(&format!("{shown}: {}", told.trim()));
         }
         Err(why) => missing.test(&shown, &why),
     }
+    match run::is_installed("systemd-analyze") {
+        true => {
+            let unit = format!("/{UNITS}/{}", UNIT.replace('@', "@anabranch"));
+            run::run("systemd-analyze", &["verify", "--man=no", &format!("--root={place}"), &unit], &[])?;
+        }
+        false => missing.test(&shown, "there is no systemd-analyze, which reads its unit"),
+    }
+    match run::is_root() && run::is_installed("dpkg") {
+        true => install(&path)?,
+        false => missing.test(&shown, "only root can install it in a folder, by dpkg"),
+    }
     match run::is_installed("lintian") {
         // It may not run as root unless it is told to. What it says of a program without libraries of Debian is in docs/development.md.
-        true => run::run("lintian", &["--allow-root", "--fail-on", "none", "--tag-display-limit", "3", &package], &[]),
+        true => run::run("lintian", &["--allow-root", "--fail-on", "none", "--tag-display-limit", "3", &path], &[]),
         false => {
             missing.test(&shown, "there is no lintian, which knows Debian's rules");
             Ok(())
         }
     }
 }
+
+/// Installs a package in an empty system, and removes it. What is left is what dpkg keeps for itself.
+fn install(package: &str) -> Result<(), String> {
+    let name = format!("{FOLDER}/deb-installed");
+    run::remove_in_target(&name)?;
+    let folder = run::target()?.join(&name);
+    let database = folder.join("var/lib/dpkg");
+    // dpkg wants its folders and lists there.
+    let make = || {
+        for part in ["info", "updates", "triggers"] {
+            std::fs::create_dir_all(database.join(part))?;
+        }
+        std::fs::write(database.join("status"), "")
+    };
+    make().map_err(|error| format!("{}: {error}", database.display()))?;
+    let root = format!("--root={}", folder.display());
+    // The other processor's package, and the packages that it recommends, are none of dpkg's business here.
+    let dpkg = |action: &[&str]| run::run("dpkg", &[&[&root, "--force-architecture"], action].concat(), &[]);
+    dpkg(&["--install", package])?;
+    let absent = absent(&folder);
+    if !absent.is_empty() {
+        return Err(format!("{package}: dpkg has not installed {}", absent.join(", ")));
+    }
+    dpkg(&["--remove", "anabranch"])?;
+    match folder.join("usr").exists() {
+        true => Err(format!("{package}: something is left when it is removed")),
+        false => Ok(()),
+    }
+}
+
+/// The files of a system that a package does not have there. Names of pages and scripts are those that [`super::pages`] and `stage` give.
+fn absent(root: &Path) -> Vec<&'static str> {
+    FILES.into_iter().filter(|file| !root.join(file).is_file()).collect()
+}
+
+const PROGRAM: &str = "usr/bin/anabranch";
+const COMPLETIONS: &str = "usr/share/bash-completion/completions/anabranch";
+const UNITS: &str = "usr/lib/systemd/system";
+const FILES: [&str; 10] = [
+    PROGRAM,
+    COMPLETIONS,
+    "usr/lib/systemd/system/anabranch-kernel@.service",
+    "usr/share/doc/anabranch/LICENSES-RUST-LIBRARY.html",
+    "usr/share/doc/anabranch/LICENSES-THIRD-PARTY.txt",
+    "usr/share/doc/anabranch/PATENTS.md",
+    "usr/share/doc/anabranch/copyright",
+    "usr/share/fish/vendor_completions.d/anabranch.fish",
+    "usr/share/man/man1/anabranch.1.gz",
+    "usr/share/zsh/vendor-completions/_anabranch",
+];
 
 #[cfg(test)]
 mod tests {
@@ -105,5 +172,41 @@ mod tests {
         assert_eq!(changed.matches("=/usr/bin/anabranch ").count(), 3, "{changed}");
         assert!(!changed.contains("/usr/local"), "{changed}");
         assert!(of_package("[Unit]\n").is_err());
+    }
+    /// cargo-deb leaves a glob without files out, and says nothing.
+    #[test]
+    fn assets_of_the_manifest_are_the_files_that_are_asked_for() {
+        let manifest = std::fs::read_to_string(run::root().join("crates/cli/Cargo.toml")).unwrap();
+        let manifest: toml::Table = toml::from_str(&manifest).unwrap();
+        let assets = manifest["package"]["metadata"]["deb"]["assets"].as_array().unwrap();
+        let texts = |asset: &toml::Value| asset.as_array().unwrap().iter().map(|it| it.as_str().unwrap().to_owned());
+        let places: Vec<String> = assets.iter().map(|asset| texts(asset).nth(1).unwrap()).collect();
+        for file in FILES {
+            let is_placed = |place: &String| {
+                file == place || place.ends_with('/') && file.rsplit_once('/').unwrap().0 == place.trim_end_matches('/')
+            };
+            // cargo-deb writes the copyright of its own accord.
+            assert!(file.ends_with("/copyright") || places.iter().any(is_placed), "{file} is in none of {places:?}");
+        }
+        assert!(places.iter().all(|place| place.starts_with("usr/")), "{places:?}");
+        let modes: Vec<String> = assets.iter().map(|asset| texts(asset).nth(2).unwrap()).collect();
+        assert_eq!(modes.iter().filter(|mode| *mode == "755").count(), 1, "only the program is one");
+    }
+
+    #[test]
+    fn file_that_a_package_lacks_is_named() {
+        let folder = run::target().unwrap().join("tmp/dist-tests/layout");
+        let _ = std::fs::remove_dir_all(&folder);
+        assert_eq!(absent(&folder), FILES);
+        for file in FILES {
+            std::fs::create_dir_all(folder.join(file).parent().unwrap()).unwrap();
+            std::fs::write(folder.join(file), "").unwrap();
+        }
+        assert!(absent(&folder).is_empty());
+        std::fs::remove_file(folder.join(PROGRAM)).unwrap();
+        assert_eq!(absent(&folder), [PROGRAM]);
+        // A folder in the place of a file is none.
+        std::fs::create_dir(folder.join(PROGRAM)).unwrap();
+        assert_eq!(absent(&folder), [PROGRAM]);
     }
 }

@@ -14,10 +14,12 @@ pub(super) struct Release {
     pub(super) time: u64,
     /// The files of the commit.
     pub(super) source: PathBuf,
-    /// Cargo's target folder for them.
+    /// The files of the sources for Python, unpacked, of which the wheel is made.
+    pub(super) sdist: PathBuf,
+    /// Cargo's target folder for both.
     pub(super) build: PathBuf,
     /// Paths of this machine as they are in C's `__FILE__` and Rust's panics, and what is written instead. The last that fits counts.
-    pub(super) paths: [(String, &'static str); 3],
+    pub(super) paths: [(String, &'static str); 4],
     /// The environment of everything that compiles them.
     environment: Vec<(String, String)>,
 }
@@ -38,16 +40,21 @@ impl Release {
             run::say(&format!("{changed} files differ from commit {commit}; the release is made of the commit"));
         }
         let folder = run::target()?.join(FOLDER);
-        let (source, build) = (folder.join("source"), folder.join("build"));
-        run::remove_in_target(&format!("{FOLDER}/source"))?;
-        unpack(&root, &commit, &folder, &source)?;
+        let (source, sdist, build) = (folder.join("source"), folder.join("sdist"), folder.join("build"));
+        std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        let packed = folder.join("source.tar");
+        let to = format!("--output={}", packed.to_string_lossy());
+        run::run_in(&root, "git", &["archive", "--format=tar", &to, &commit], &[])?;
+        let bytes = std::fs::read(&packed).map_err(|error| format!("{}: {error}", packed.display()))?;
+        unpack(&bytes[..], &source)?;
         let metadata = run::metadata_in(&source)?;
         let package = metadata.packages.iter().find(|package| package.name == "anabranch-cli");
         let version = package.ok_or("the workspace has no package anabranch-cli")?.version.to_string();
         let text = |path: &Path| path.to_string_lossy().into_owned();
-        let paths = [(run::cargo_home()?, "cargo"), (text(&folder), "target"), (text(&source), ".")];
+        let paths =
+            [(run::cargo_home()?, "cargo"), (text(&folder), "target"), (text(&source), "."), (text(&sdist), ".")];
         let environment = environment(time, &build, &paths);
-        Ok(Self { version, commit, time, source, build, paths, environment })
+        Ok(Self { version, commit, time, source, sdist, build, paths, environment })
     }
 
     /// The folder of all that is built besides what cargo builds, below cargo's target folder; it is empty.
@@ -60,9 +67,20 @@ impl Release {
 
     /// Runs a program among the files of the commit, with more environment.
     pub(super) fn run(&self, program: &str, arguments: &[&str], more: &[(&str, &str)]) -> Result<(), String> {
+        self.run_in(&self.source, program, arguments, more)
+    }
+
+    /// Runs a program in a folder, with more environment.
+    pub(super) fn run_in(
+        &self,
+        folder: &Path,
+        program: &str,
+        arguments: &[&str],
+        more: &[(&str, &str)],
+    ) -> Result<(), String> {
         let own = self.environment.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let environment: Vec<(&str, &str)> = own.chain(more.iter().copied()).collect();
-        run::run_in(&self.source, program, arguments, &environment)
+        run::run_in(folder, program, arguments, &environment)
     }
 }
 
@@ -80,14 +98,75 @@ fn environment(time: u64, build: &Path, paths: &[(String, &str)]) -> Vec<(String
     entries.map(|(name, value)| (name.to_owned(), value)).into()
 }
 
-/// Writes the files of a commit. They get the time of now: cargo compares times, and a commit may be older than what was built before.
-fn unpack(root: &Path, commit: &str, folder: &Path, source: &Path) -> Result<(), String> {
-    let failed = |error: std::io::Error| format!("{}: {error}", source.display());
-    std::fs::create_dir_all(source).map_err(failed)?;
-    let packed = folder.join("source.tar");
-    let output = format!("--output={}", packed.to_string_lossy());
-    run::run_in(root, "git", &["archive", "--format=tar", &output, commit], &[])?;
-    let mut archive = tar::Archive::new(std::fs::File::open(&packed).map_err(failed)?);
+/// Makes a folder below cargo's target folder anew, of an archive. Files get the time of now, as cargo compares times, and a commit may be older than what was
+/// built before. What is as it was in the last release keeps its time, and is not compiled again.
+pub(super) fn unpack(packed: impl std::io::Read, folder: &Path) -> Result<(), String> {
+    let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
+    let name = folder.file_name().expect("it is a folder of a release").to_string_lossy();
+    run::remove_in_target(&format!("{FOLDER}/{name}{NEW}"))?;
+    let new = folder.with_file_name(format!("{name}{NEW}"));
+    std::fs::create_dir_all(&new).map_err(failed)?;
+    let mut archive = tar::Archive::new(packed);
     archive.set_preserve_mtime(false);
-    archive.unpack(source).map_err(failed)
+    archive.unpack(&new).map_err(failed)?;
+    keep_times(folder, &new).map_err(failed)?;
+    run::remove_in_target(&format!("{FOLDER}/{name}"))?;
+    std::fs::rename(&new, folder).map_err(failed)
+}
+
+/// The end of the name of a folder that is unpacked.
+const NEW: &str = "-new";
+
+/// Gives each file of `new` that has the same bytes in `old` the time that it has there.
+fn keep_times(old: &Path, new: &Path) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(new)? {
+        let (entry, kind) = entry.and_then(|entry| entry.file_type().map(|kind| (entry, kind)))?;
+        let (path, before) = (entry.path(), old.join(entry.file_name()));
+        if kind.is_dir() {
+            keep_times(&before, &path)?;
+        } else if let Ok(there) = std::fs::symlink_metadata(&before)
+            && kind.is_file()
+            && there.is_file()
+            && std::fs::read(&before)? == std::fs::read(&path)?
+        {
+            std::fs::File::options().write(true).open(&path)?.set_modified(there.modified()?)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, SystemTime};
+
+    use super::*;
+
+    /// Cargo must compile what has changed, even if the commit is older, and may leave what has not.
+    #[test]
+    fn only_same_files_keep_their_times() {
+        let folder = run::target().unwrap().join("tmp/dist-tests/times");
+        let _ = std::fs::remove_dir_all(&folder);
+        let (old, new) = (folder.join("old"), folder.join("new"));
+        let then = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
+        let write = |root: &Path, name: &str, text: &str| {
+            let path = root.join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(&path, text).unwrap();
+            path
+        };
+        for (name, text) in [("src/same.rs", "1"), ("src/changed.rs", "1"), ("gone.rs", "1"), ("folder/a.rs", "1")] {
+            let path = write(&old, name, text);
+            std::fs::File::options().write(true).open(path).unwrap().set_modified(then).unwrap();
+        }
+        for (name, text) in [("src/same.rs", "1"), ("src/changed.rs", "2"), ("src/added.rs", "1"), ("folder", "1")] {
+            write(&new, name, text);
+        }
+        keep_times(&old, &new).unwrap();
+        let is_kept = |name: &str| new.join(name).metadata().unwrap().modified().unwrap() == then;
+        assert!(is_kept("src/same.rs"));
+        for name in ["src/changed.rs", "src/added.rs", "folder"] {
+            assert!(!is_kept(name), "{name}");
+        }
+        keep_times(&folder.join("nothing"), &new).unwrap();
+    }
 }
