@@ -19,9 +19,11 @@ mod wheel;
 
 use clap::{Args, ValueEnum};
 
-use crate::tools;
-use crate::{run, run::say};
+use crate::{run, run::say, tools};
+use binary::Target;
+use name::Name;
 use output::Output;
+use pages::Pages;
 use release::Release;
 
 #[derive(Args)]
@@ -49,8 +51,6 @@ enum Part {
     /// The crates that others may use, packed as for crates.io, and checked with the oldest compiler that they promise.
     Crates,
 }
-
-const ALL: [Part; 6] = [Part::Archive, Part::Deb, Part::Wheel, Part::Components, Part::Container, Part::Crates];
 
 /// What could not be made, or not be tested, and why.
 #[derive(Default)]
@@ -88,22 +88,18 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
     let output = Output::open(&run::root().join("dist"), &release.commit)?;
     let mut missing = Missing::default();
     if [Part::Archive, Part::Deb, Part::Container].into_iter().any(is_wanted) {
-        binaries(&release, &output, &mut missing, is_wanted)?;
+        binaries(&release, &output, &mut missing, is_wanted);
     }
-    for part in ALL.into_iter().filter(|&part| is_wanted(part)) {
-        match part {
-            Part::Archive | Part::Deb | Part::Container => {}
-            Part::Wheel => {
-                missing.part("wheel", wheel::make(&release, &output));
-            }
-            Part::Components => {
-                missing.part("components", components::make(&release, &output));
-            }
-            Part::Crates => {
-                missing.part("crates", crates::check(&release));
-                missing.part("oldest compiler", crates::check_oldest_compiler(&release));
-            }
-        }
+    if is_wanted(Part::Wheel) {
+        missing.part("wheel", wheel::make(&release, &output));
+    }
+    if is_wanted(Part::Crates) {
+        missing.part("crates", crates::check(&release));
+        missing.part("oldest compiler", crates::check_oldest_compiler(&release));
+    }
+    // After the crates: it is written beside their manifests, and must not get into them.
+    if is_wanted(Part::Components) {
+        missing.part("components", components::make(&release, &output));
     }
     for line in output.seal()? {
         say(&line);
@@ -119,50 +115,54 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
 }
 
 /// The program for each target, and what contains it.
-fn binaries(
+fn binaries(release: &Release, output: &Output, missing: &mut Missing, is_wanted: impl Fn(Part) -> bool) {
+    let mut pages = None;
+    for target in binary::targets() {
+        let made = binary(release, output, missing, &is_wanted, &target, &mut pages);
+        missing.part(target.triple, made);
+    }
+}
+
+/// The program for a target, and what contains it. The first program that runs here writes the pages for all.
+fn binary(
     release: &Release,
     output: &Output,
     missing: &mut Missing,
     is_wanted: impl Fn(Part) -> bool,
+    target: &Target,
+    pages: &mut Option<Pages>,
 ) -> Result<(), String> {
-    let mut pages = None;
-    for target in binary::targets() {
-        let triple = target.triple;
-        let Some(program) = missing.part(triple, binary::build(release, &target)) else { continue };
-        match binary::runner(&target) {
-            Ok(runner) => {
-                if missing.part(triple, binary::try_out(release, &runner, &program)).is_none() {
-                    continue;
-                }
-                if pages.is_none() {
-                    pages = Some(pages::write(release, &runner, &program)?);
-                }
-            }
-            Err(why) => missing.test(triple, &why),
-        }
-        let Some(pages) = &pages else {
-            missing.part(triple, Err::<(), _>("no program runs here that writes man pages".to_owned()));
-            continue;
-        };
-        let licences = licences::text(release, triple)?;
-        let archive = archive::of_program(release, triple, &program, pages, &licences)?;
-        let file = name::Name::new(&format!("anabranch-{}-{triple}.tar.gz", release.version))?;
-        if is_wanted(Part::Archive) {
-            output.write(&file, &archive)?;
-        }
-        if is_wanted(Part::Deb) {
-            let made = deb::make(release, &target, pages, &licences, output);
-            if let Some(package) = missing.part(&format!("Debian package of {triple}"), made) {
-                deb::try_out(&package, &target, missing)?;
+    let triple = target.triple;
+    let program = binary::build(release, target)?;
+    match binary::runner(target) {
+        Ok(runner) => {
+            binary::try_out(release, &runner, &program)?;
+            if pages.is_none() {
+                *pages = Some(pages::write(release, &runner, &program)?);
             }
         }
-        if is_wanted(Part::Container) && target.is_native() {
-            match container::runtime() {
-                Ok(runtime) => {
-                    missing.part("container", container::try_out(release, runtime, &archive));
-                }
-                Err(why) => missing.test("container", &why),
+        Err(why) => missing.test(triple, &why),
+    }
+    let pages = pages.as_ref().ok_or("no program runs here that writes man pages")?;
+    let licences = licences::text(release, triple)?;
+    let archive = archive::of_program(release, triple, &program, pages, &licences)?;
+    if is_wanted(Part::Archive) {
+        output.write(&Name::new(&format!("anabranch-{}-{triple}.tar.gz", release.version))?, &archive)?;
+    }
+    if is_wanted(Part::Deb) {
+        let package = deb::make(release, target, pages, &licences);
+        let tested = package.and_then(|package| {
+            deb::try_out(&package, target, missing)?;
+            output.take(&package)
+        });
+        missing.part(&format!("Debian package of {triple}"), tested);
+    }
+    if is_wanted(Part::Container) && target.is_native() {
+        match container::runtime() {
+            Ok(runtime) => {
+                missing.part("container", container::try_out(release, runtime, &archive));
             }
+            Err(why) => missing.test("container", &why),
         }
     }
     Ok(())

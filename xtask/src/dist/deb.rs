@@ -4,21 +4,13 @@ use std::path::{Path, PathBuf};
 
 use super::archive::{self, File};
 use super::binary::{PROFILE, Target};
-use super::name::Name;
-use super::output::Output;
 use super::pages::Pages;
 use super::release::{FOLDER, Release};
 use super::{Missing, binary};
 use crate::{run, tools};
 
-/// Makes the package of a program that has been built; returns its path.
-pub(super) fn make(
-    release: &Release,
-    target: &Target,
-    pages: &Pages,
-    licences: &[File],
-    output: &Output,
-) -> Result<PathBuf, String> {
+/// Makes the package of a program that has been built; returns its path, which is not yet in `dist/`.
+pub(super) fn make(release: &Release, target: &Target, pages: &Pages, licences: &[File]) -> Result<PathBuf, String> {
     let program = tools::cargo(&tools::DEB)?;
     stage(release, target, pages, licences)?;
     let made = release.scratch("deb")?;
@@ -26,9 +18,7 @@ pub(super) fn make(
     let place = ["--target", target.triple, "--output", &made.to_string_lossy()];
     release.run(&program, &[&arguments[..], &place].concat(), &[])?;
     let mut entries = std::fs::read_dir(&made).map_err(|error| format!("{}: {error}", made.display()))?.flatten();
-    let package = entries.next().ok_or("cargo-deb has made no package")?.path();
-    output.take(&package)?;
-    Ok(output.folder().join(Name::of(&package)?.as_str()))
+    entries.next().map(|entry| entry.path()).ok_or_else(|| "cargo-deb has made no package".to_owned())
 }
 
 /// Writes what comes with the program to where cargo-deb looks for it, beside the program.
