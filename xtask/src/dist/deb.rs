@@ -1,6 +1,7 @@
 //! Debian packages, by cargo-deb; `crates/cli/Cargo.toml` says what is in them.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use super::archive::{self, File};
 use super::binary::{PROFILE, Target};
@@ -81,10 +82,7 @@ pub(super) fn try_out(package: &Path, target: &Target, missing: &mut Missing) ->
         Err(why) => missing.test(&shown, &why),
     }
     match run::is_installed("systemd-analyze") {
-        true => {
-            let unit = format!("/{UNITS}/{}", UNIT.replace('@', "@anabranch"));
-            run::run("systemd-analyze", &["verify", "--man=no", &format!("--root={place}"), &unit], &[])?;
-        }
+        true => verify_unit(&folder)?,
         false => missing.test(&shown, "there is no systemd-analyze, which reads its unit"),
     }
     match run::is_root() && run::is_installed("dpkg") {
@@ -98,6 +96,23 @@ pub(super) fn try_out(package: &Path, target: &Target, missing: &mut Missing) ->
             missing.test(&shown, "there is no lintian, which knows Debian's rules");
             Ok(())
         }
+    }
+}
+
+/// Asks systemd what it thinks of the unit in an unpacked package. It only warns of a key that it does not know.
+fn verify_unit(root: &Path) -> Result<(), String> {
+    let units = root.join(UNITS);
+    // Every unit waits for this one of the system's.
+    std::fs::write(units.join("sysinit.target"), "[Unit]\n")
+        .map_err(|error| format!("{}: {error}", units.display()))?;
+    let unit = format!("/{UNITS}/{}", UNIT.replace('@', "@anabranch"));
+    let arguments = ["verify", "--man=no", &format!("--root={}", root.display()), &unit];
+    run::say(&format!("$ systemd-analyze {}", arguments.join(" ")));
+    let told = Command::new("systemd-analyze").args(arguments).output();
+    let told = told.map_err(|error| format!("cannot start `systemd-analyze`: {error}"))?;
+    match told.status.success() && told.stderr.is_empty() {
+        true => Ok(()),
+        false => Err(format!("systemd says of {unit}: {}", String::from_utf8_lossy(&told.stderr).trim())),
     }
 }
 
@@ -198,5 +213,29 @@ mod tests {
         // A folder in the place of a file is none.
         std::fs::create_dir(folder.join(PROGRAM)).unwrap();
         assert_eq!(absent(&folder), [PROGRAM]);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn unit_with_an_unknown_key_is_refused() {
+        if !run::is_installed("systemd-analyze") {
+            run::say("skipped: there is no systemd-analyze");
+            return;
+        }
+        let folder = run::target().unwrap().join("tmp/dist-tests/unit");
+        let _ = std::fs::remove_dir_all(&folder);
+        let (units, program) = (folder.join(UNITS), folder.join(PROGRAM));
+        std::fs::create_dir_all(&units).unwrap();
+        std::fs::create_dir_all(program.parent().unwrap()).unwrap();
+        std::fs::copy("/bin/true", &program).unwrap();
+        let text = std::fs::read_to_string(run::root().join("docs/systemd").join(UNIT)).unwrap();
+        // Not that of the package: there is no program.
+        std::fs::write(units.join(UNIT), &text).unwrap();
+        assert!(verify_unit(&folder).is_err());
+        let changed = of_package(&text).unwrap();
+        std::fs::write(units.join(UNIT), changed.replace("Description", "Desription")).unwrap();
+        assert!(verify_unit(&folder).unwrap_err().contains("Desription"));
+        std::fs::write(units.join(UNIT), changed).unwrap();
+        assert_eq!(verify_unit(&folder), Ok(()));
     }
 }
