@@ -184,18 +184,17 @@ mod tests {
         let manifest = std::fs::read_to_string(run::root().join("crates/cli/Cargo.toml")).unwrap();
         let manifest: toml::Table = toml::from_str(&manifest).unwrap();
         let assets = manifest["package"]["metadata"]["deb"]["assets"].as_array().unwrap();
-        let texts = |asset: &toml::Value| asset.as_array().unwrap().iter().map(|it| it.as_str().unwrap().to_owned());
-        let places: Vec<String> = assets.iter().map(|asset| texts(asset).nth(1).unwrap()).collect();
+        let column =
+            |index: usize| -> Vec<&str> { assets.iter().map(|asset| asset[index].as_str().unwrap()).collect() };
+        let (places, modes) = (column(1), column(2));
         for file in FILES {
-            let is_placed = |place: &String| {
-                file == place || place.ends_with('/') && file.rsplit_once('/').unwrap().0 == place.trim_end_matches('/')
-            };
+            let (above, _) = file.rsplit_once('/').unwrap();
+            let is_placed = |place: &&str| file == *place || place.strip_suffix('/') == Some(above);
             // cargo-deb writes the copyright of its own accord.
             assert!(file.ends_with("/copyright") || places.iter().any(is_placed), "{file} is in none of {places:?}");
         }
         assert!(places.iter().all(|place| place.starts_with("usr/")), "{places:?}");
-        let modes: Vec<String> = assets.iter().map(|asset| texts(asset).nth(2).unwrap()).collect();
-        assert_eq!(modes.iter().filter(|mode| *mode == "755").count(), 1, "only the program is one");
+        assert_eq!(modes.iter().filter(|mode| **mode == "755").count(), 1, "only the program is one");
     }
 
     #[test]

@@ -52,7 +52,7 @@ struct Entry {
 }
 
 /// The packages that are linked into the program, such as `bytes v1.12.1`.
-fn linked(release: &Release, triple: &str) -> Result<BTreeSet<String>, String> {
+pub(super) fn linked(release: &Release, triple: &str) -> Result<BTreeSet<String>, String> {
     let arguments = ["tree", "--locked", "--package", "anabranch-cli", "--target", triple];
     let format = ["--edges", "normal", "--prefix", "none", "--format", "{p}"];
     let told = run::output_in(&release.source, "cargo", &[&arguments[..], &format].concat())?;
