@@ -25,9 +25,31 @@ pub(super) fn try_out(release: &Release, runtime: &str, archive: &[u8]) -> Resul
     let mut entries = std::fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?.flatten();
     let unpacked = entries.next().ok_or("the archive is empty")?.path();
     let image = format!("localhost/anabranch-dist:{}", release.version);
-    run::run_in(Path::new(&unpacked), runtime, &["build", "--tag", &image, "--file", "Containerfile", "."], &[])?;
+    run::run_in(&unpacked, runtime, &["build", "--tag", &image, "--file", "Containerfile", "."], &[])?;
     let told = run::output_in(&unpacked, runtime, &["run", "--rm", &image, "--version"]);
+    let told = match told {
+        // Within some machines nothing may set what a container has of its own, its limits and control groups.
+        Err(problem) if runtime == "podman" && run::is_installed("buildah") => {
+            in_changed_root(&unpacked, &image).map_err(|second| format!("{problem}; {second}"))
+        }
+        told => told,
+    };
     let removed = run::run_in(&unpacked, runtime, &["rmi", &image], &[]);
-    run::say(&format!("container: {}", told?.trim()));
+    match told?.trim() {
+        told if told == format!("anabranch {}", release.version) => run::say(&format!("container: {told}")),
+        told => return Err(format!("the container says that it is {told}")),
+    }
     removed
+}
+
+/// What the program of an image of podman prints for `--version` when only the root is another one.
+fn in_changed_root(folder: &Path, image: &str) -> Result<String, String> {
+    let program =
+        run::output_in(folder, "podman", &["image", "inspect", "--format", "{{index .Config.Entrypoint 0}}", image])?;
+    let container = run::output_in(folder, "buildah", &["from", image])?;
+    let container = container.trim();
+    let arguments = ["run", "--isolation", "chroot", container, program.trim(), "--version"];
+    let told = run::output_in(folder, "buildah", &arguments);
+    run::output_in(folder, "buildah", &["rm", container])?;
+    told
 }
