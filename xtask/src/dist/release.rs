@@ -117,22 +117,28 @@ pub(super) fn unpack(packed: impl std::io::Read, folder: &Path) -> Result<(), St
 /// The end of the name of a folder that is unpacked.
 const NEW: &str = "-new";
 
-/// Gives each file of `new` that has the same bytes in `old` the time that it has there.
-fn keep_times(old: &Path, new: &Path) -> std::io::Result<()> {
-    for entry in std::fs::read_dir(new)? {
-        let (entry, kind) = entry.and_then(|entry| entry.file_type().map(|kind| (entry, kind)))?;
-        let (path, before) = (entry.path(), old.join(entry.file_name()));
-        if kind.is_dir() {
-            keep_times(&before, &path)?;
-        } else if let Ok(there) = std::fs::symlink_metadata(&before)
-            && kind.is_file()
-            && there.is_file()
-            && std::fs::read(&before)? == std::fs::read(&path)?
+/// Gives each file of `new` that has the same bytes in `old` the time that it has there, and folders that are the same as a whole, at whose times cargo looks, too.
+/// Returns whether all is the same.
+fn keep_times(old: &Path, new: &Path) -> std::io::Result<bool> {
+    let entries: Vec<_> = std::fs::read_dir(new)?.collect::<Result<_, _>>()?;
+    let mut is_same = std::fs::read_dir(old).is_ok_and(|before| before.count() == entries.len());
+    for entry in entries {
+        let (path, before, kind) = (entry.path(), old.join(entry.file_name()), entry.file_type()?);
+        let there = std::fs::symlink_metadata(&before).ok().filter(|there| there.file_type() == kind);
+        let is_kept = match there.is_some() {
+            _ if kind.is_dir() => keep_times(&before, &path)?,
+            true if kind.is_file() => std::fs::read(&before)? == std::fs::read(&path)?,
+            is_there => is_there && std::fs::read_link(&before)? == std::fs::read_link(&path)?,
+        };
+        is_same &= is_kept;
+        // Not through a link. Where a folder cannot be opened, it is compiled again.
+        if let Some(there) = there.filter(|_| is_kept && !kind.is_symlink())
+            && let Ok(file) = std::fs::File::options().read(true).write(kind.is_file()).open(&path)
         {
-            std::fs::File::options().write(true).open(&path)?.set_modified(there.modified()?)?;
+            file.set_modified(there.modified()?)?;
         }
     }
-    Ok(())
+    Ok(is_same)
 }
 
 #[cfg(test)]
@@ -154,19 +160,27 @@ mod tests {
             std::fs::write(&path, text).unwrap();
             path
         };
-        for (name, text) in [("src/same.rs", "1"), ("src/changed.rs", "1"), ("gone.rs", "1"), ("folder/a.rs", "1")] {
+        let files =
+            [("src/same.rs", "1"), ("src/changed.rs", "1"), ("all/a.rs", "1"), ("less/a.rs", "1"), ("less/b.rs", "1")];
+        for (name, text) in files.into_iter().chain([("gone.rs", "1"), ("folder/a.rs", "1")]) {
             let path = write(&old, name, text);
-            std::fs::File::options().write(true).open(path).unwrap().set_modified(then).unwrap();
+            let set = |path: &Path| std::fs::File::open(path).unwrap().set_modified(then).unwrap();
+            set(&path);
+            set(path.parent().unwrap());
         }
-        for (name, text) in [("src/same.rs", "1"), ("src/changed.rs", "2"), ("src/added.rs", "1"), ("folder", "1")] {
+        let files = [("src/same.rs", "1"), ("src/changed.rs", "2"), ("all/a.rs", "1"), ("less/a.rs", "1")];
+        for (name, text) in files.into_iter().chain([("src/added.rs", "1"), ("folder", "1")]) {
             write(&new, name, text);
         }
-        keep_times(&old, &new).unwrap();
+        assert!(!keep_times(&old, &new).unwrap());
         let is_kept = |name: &str| new.join(name).metadata().unwrap().modified().unwrap() == then;
-        assert!(is_kept("src/same.rs"));
-        for name in ["src/changed.rs", "src/added.rs", "folder"] {
+        for name in ["src/same.rs", "all/a.rs", "less/a.rs", "all"] {
+            assert!(is_kept(name), "{name}");
+        }
+        for name in ["src/changed.rs", "src/added.rs", "folder", "src", "less"] {
             assert!(!is_kept(name), "{name}");
         }
-        keep_times(&folder.join("nothing"), &new).unwrap();
+        assert!(keep_times(&old.join("all"), &new.join("all")).unwrap());
+        assert!(!keep_times(&folder.join("nothing"), &new).unwrap());
     }
 }
