@@ -20,7 +20,7 @@ pub(super) fn make(release: &Release, output: &Output) -> Result<(), String> {
     let folder = release.scratch("wheel")?;
     let out = folder.to_string_lossy().into_owned();
     let read = |path: &PathBuf| std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()));
-    release.run(&python, &["-m", "maturin", "sdist", "--quiet", "--out", &out], &[])?;
+    release.run(&python, &["-m", "maturin", "sdist", "--out", &out], &[])?;
     let sources = made(&folder, "gz")?;
     release::unpack(GzDecoder::new(&read(&sources)?[..]), &release.sdist)?;
     let root = release.sdist.join(format!("anabranch-{}", release.version));
