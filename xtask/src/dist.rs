@@ -31,8 +31,11 @@ pub(crate) struct Options {
     /// Make only these parts.
     #[arg(long, value_enum, value_name = "PART")]
     only: Vec<Part>,
+    /// Make programs, and what contains them, only for these of Rust's targets.
+    #[arg(long, value_parser = binary::TARGETS.map(|target| target.triple))]
+    target: Vec<String>,
     /// Only install the tools, in cargo's target folder.
-    #[arg(long, conflicts_with = "only")]
+    #[arg(long, conflicts_with_all = ["only", "target"])]
     tools: bool,
 }
 
@@ -88,7 +91,9 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
     let output = Output::open(&run::root().join("dist"), &release.commit)?;
     let mut missing = Missing::default();
     if [Part::Archive, Part::Deb, Part::Container].into_iter().any(is_wanted) {
-        binaries(&release, &output, &mut missing, is_wanted);
+        let is_target =
+            |target: &Target| options.target.is_empty() || options.target.iter().any(|it| it == target.triple);
+        binaries(&release, &output, &mut missing, is_wanted, is_target);
     }
     if is_wanted(Part::Wheel) {
         missing.part("wheel", wheel::make(&release, &output));
@@ -115,9 +120,15 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
 }
 
 /// The program for each target, and what contains it.
-fn binaries(release: &Release, output: &Output, missing: &mut Missing, is_wanted: impl Fn(Part) -> bool) {
+fn binaries(
+    release: &Release,
+    output: &Output,
+    missing: &mut Missing,
+    is_wanted: impl Fn(Part) -> bool,
+    is_target: impl Fn(&Target) -> bool,
+) {
     let mut pages = None;
-    for target in binary::targets() {
+    for target in binary::targets().into_iter().filter(is_target) {
         let made = binary(release, output, missing, &is_wanted, &target, &mut pages);
         missing.part(target.triple, made);
     }

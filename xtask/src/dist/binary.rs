@@ -17,7 +17,7 @@ pub(super) struct Target {
     zig: &'static str,
 }
 
-const TARGETS: [Target; 2] = [
+pub(super) const TARGETS: [Target; 2] = [
     Target { triple: "x86_64-unknown-linux-musl", processor: "x86_64", zig: "x86_64-linux-musl" },
     Target { triple: "aarch64-unknown-linux-musl", processor: "aarch64", zig: "aarch64-linux-musl" },
 ];
