@@ -3,6 +3,7 @@
 pub(crate) mod kernel;
 pub(crate) mod link;
 pub(crate) mod network;
+pub(crate) mod relay;
 pub(crate) mod tcp;
 pub(crate) mod ticket;
 
@@ -49,6 +50,9 @@ pub(crate) enum Command {
     Recv(network::Recv),
     /// Measure a network path: rate, RTT, window, losses.
     Bench(network::Bench),
+    /// Serve a relay, through which ends behind NATs reach each other.
+    #[command(subcommand)]
+    Relay(relay::Relay),
     /// Forward TCP ports, as `ssh -L`, `-R` and `-D` do. Each TCP connection is an independent stream.
     Tunnel(Box<network::Tunnel>),
     /// Watch a running transfer, measurement or tunnel: rate, RTT, window, queue and limit of each path.

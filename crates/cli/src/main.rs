@@ -64,6 +64,7 @@ fn run(anabranch: Anabranch) -> Outcome {
         Command::Recv(args) => network::recv(&args),
         Command::Send(args) => network::send(&args),
         Command::Bench(args) => network::bench(&args),
+        Command::Relay(command) => network::relay(&command),
         Command::Tunnel(args) => network::tunnel(&args),
         Command::Watch(args) if args.kernel => kernel::watch(args.once),
         Command::Watch(args) => network::watch(&args),

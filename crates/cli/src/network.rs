@@ -6,6 +6,7 @@ mod observe;
 mod offer;
 mod place;
 mod recv;
+mod relay;
 mod resources;
 mod send;
 mod stop;
@@ -26,6 +27,7 @@ use tracing_subscriber::filter::LevelFilter;
 
 pub(crate) use self::bench::bench;
 pub(crate) use self::recv::recv;
+pub(crate) use self::relay::relay;
 pub(crate) use self::send::send;
 pub(crate) use self::tunnel::tunnel;
 pub(crate) use self::watch::watch;
@@ -60,6 +62,8 @@ struct Ended {
     /// What the receiver's file system does not keep.
     remarks: Vec<String>,
     wall_seconds: f64,
+    #[serde(flatten)]
+    went: relay::Went,
     /// Whether all files that were there were compared by content, as far as this end knows.
     #[serde(skip)]
     is_compared: bool,
@@ -72,7 +76,7 @@ struct Failed {
 }
 
 impl Ended {
-    fn new(summary: anabranch_transfer::Summary, wall_seconds: f64) -> Self {
+    fn new(summary: anabranch_transfer::Summary, wall_seconds: f64, went: relay::Went) -> Self {
         let anabranch_transfer::Summary { files, bytes, files_there, bytes_there, links, failed, failed_more, remarks } =
             summary;
         let failed = failed.into_iter().map(|failed| Failed { name: failed.name, reason: failed.reason }).collect();
@@ -86,6 +90,7 @@ impl Ended {
             failed_more,
             remarks,
             wall_seconds,
+            went,
             is_compared: false,
         }
     }
@@ -174,7 +179,7 @@ fn identity(file: Option<&Path>) -> Result<SecretKey, Failure> {
 }
 
 /// An endpoint that accepts connections.
-fn server(listen: &Listen, config: Config) -> Result<Endpoint, Failure> {
+async fn server(listen: &Listen, config: Config) -> Result<Endpoint, Failure> {
     resources::raise_files();
     let key = identity(listen.key.as_deref())?;
     let bind = |address| Endpoint::server(address, &key, config.clone());
@@ -186,7 +191,7 @@ fn server(listen: &Listen, config: Config) -> Result<Endpoint, Failure> {
         let address = endpoint.serve_metrics(address).map_err(refused)?;
         writeln!(anstream::stderr(), "metrics at http://{address}/metrics")?;
     }
-    Ok(endpoint)
+    relay::join(endpoint, listen.relay.as_ref()).await
 }
 
 /// An endpoint that connects.

@@ -16,6 +16,7 @@ use tokio::task::JoinSet;
 use crate::address;
 use crate::call::Stage;
 use crate::error::{AddPathError, Lost, MessageError, StreamError, WriteError};
+use crate::frame;
 use crate::handle::Handle;
 use crate::interfaces::{self, Interface};
 use crate::key::PublicKey;
@@ -116,6 +117,11 @@ impl Path {
             report: PathReport { limits: report.limits.until(now), ..report },
         };
         connection.path_reports().map(path).collect()
+    }
+
+    /// Whether it leads through a relay. Then its addresses are this end's names for the route.
+    pub fn is_relayed(&self) -> bool {
+        frame::number(self.report.tuple.remote).is_some()
     }
 
     /// The RTT without queueing: the baseRTT of a law that has one, else the minimum RTT sample.
@@ -415,6 +421,35 @@ impl Connection {
             state.rouse();
             Ok(())
         })
+    }
+
+    /// The four-tuple of a path that carries data: `before` as long as that is one.
+    pub(crate) fn live_tuple(&self, before: Option<FourTuple>) -> Option<FourTuple> {
+        let state = self.handle.shared().lock();
+        let reports = state.engine.view(self.handle.id())?.path_reports();
+        let live: Vec<_> =
+            reports.filter(|(_, path)| path.state == PathState::Live).map(|(_, path)| path.tuple).collect();
+        before.filter(|before| live.contains(before)).or_else(|| live.first().copied())
+    }
+
+    /// Waits until another path than `before` has to be used, and returns its four-tuple; `None` if the connection is over.
+    pub(crate) async fn moved(&self, before: FourTuple) -> Option<FourTuple> {
+        poll_fn(|cx| {
+            {
+                let mut state = self.handle.shared().lock();
+                let call = state.call(self.handle.id());
+                if call.is_over() {
+                    return Poll::Ready(None);
+                }
+                call.pathing.add(cx);
+                call.closing.add(cx);
+            }
+            match self.live_tuple(Some(before)).filter(|tuple| *tuple != before) {
+                Some(tuple) => Poll::Ready(Some(tuple)),
+                None => Poll::Pending,
+            }
+        })
+        .await
     }
 
     /// Sets whether this end uses a path actively or as a backup.

@@ -10,10 +10,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use anabranch_proto::FourTuple;
 use anabranch_proto::endpoint::Batch;
 use anabranch_units::Time;
 use tokio::time::{Instant, Sleep};
 
+use crate::frame;
 use crate::inbox::Inbox;
 use crate::intake::Intake;
 use crate::knocks::Knocks;
@@ -35,6 +37,9 @@ pub(crate) struct Driver {
     /// The batch to send next, when the kernel has no room for it.
     batch: Option<Batch>,
     bytes: Vec<u8>,
+    /// The same in frames, if it goes through a relay, and how much of it has gone.
+    frames: Vec<u8>,
+    framed: usize,
     timer: Pin<Box<Sleep>>,
     /// The time to which the timer is set.
     timer_at: Time,
@@ -61,6 +66,8 @@ impl Driver {
             received: vec![],
             batch: None,
             bytes,
+            frames: vec![],
+            framed: 0,
             timer,
             timer_at: Time::ZERO,
         }
@@ -102,6 +109,13 @@ impl Driver {
                     *self.batch.insert(batch)
                 }
             };
+            if frame::number(batch.tuple.remote).is_some() {
+                if self.send_frames(cx, &batch).is_pending() {
+                    return Rest::Nothing;
+                }
+                self.batch = None;
+                continue;
+            }
             match self.sockets.poll_send(cx, &batch, &self.bytes) {
                 Poll::Pending => return Rest::Nothing,
                 Poll::Ready(Ok(())) => {}
@@ -110,6 +124,19 @@ impl Driver {
             self.batch = None;
         }
         Rest::More
+    }
+
+    /// Sends a batch through a relay. What the system does not take is lost.
+    fn send_frames(&mut self, cx: &mut Context<'_>, batch: &Batch) -> Poll<()> {
+        let Self { shared, sockets, bytes, frames, framed, .. } = self;
+        while *framed < bytes.len()
+            && let Some((wrapped, until)) = shared.lobby.relayed.wrap(batch, bytes, *framed, frames)
+        {
+            _ = std::task::ready!(sockets.poll_send(cx, &wrapped, frames));
+            *framed = until;
+        }
+        *framed = 0;
+        Poll::Ready(())
     }
 
     /// Looks up the routes of refused datagrams, and those of silent paths after a timeout, and asks for the ports of their peers.
@@ -126,13 +153,13 @@ impl Driver {
             rest = Rest::More;
         }
         while has_timed_out && let Some(tuple) = { shared.lock().engine.poll_silent() } {
-            let Some(bound) = sockets.bound(tuple.local) else { continue };
-            let route = routes::chosen(bound, tuple);
-            let mut state = shared.lock();
-            let at = state.at(now);
-            routes::on_silence(at, tuple, route, &mut state.engine);
-            drop(state);
-            if knocks.knock(now, tuple) {
+            if let Some(bound) = sockets.bound(tuple.local) {
+                let route = routes::chosen(bound, tuple);
+                let mut state = shared.lock();
+                let at = state.at(now);
+                routes::on_silence(at, tuple, route, &mut state.engine);
+            }
+            if knock(shared, knocks, now, tuple) {
                 shared.lock().engine.on_asked(tuple);
             }
             rest = Rest::More;
@@ -146,7 +173,7 @@ impl Driver {
             rest = Rest::More;
         }
         while let Some(tuple) = knocks.poll_again(now) {
-            if knocks.knock(now, tuple) {
+            if knock(shared, knocks, now, tuple) {
                 shared.lock().engine.on_asked(tuple);
             }
             rest = Rest::More;
@@ -187,6 +214,14 @@ impl Driver {
         }
         if self.timer.as_mut().poll(cx).is_ready() { Rest::More } else { Rest::Nothing }
     }
+}
+
+/// Asks about the remote port of this four-tuple: that of the relay if there is one on the way.
+fn knock(shared: &Shared, knocks: &mut Knocks, now: Time, tuple: FourTuple) -> bool {
+    if frame::number(tuple.remote).is_none() {
+        return knocks.knock(now, tuple, tuple);
+    }
+    shared.lobby.relayed.via(tuple.remote).is_some_and(|via| knocks.knock(now, tuple, via))
 }
 
 impl Future for Driver {

@@ -2,13 +2,15 @@
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::{Arc, MutexGuard};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use anabranch_proto::FourTuple;
 use anabranch_proto::endpoint::{self as engine, ConnectionId, SHARDS_MAX};
+use anabranch_proto::{FourTuple, PathId, PathState};
+use anabranch_units::Time;
 use tokio::runtime::RuntimeFlavor;
 
 use crate::aborter::Aborter;
@@ -28,6 +30,7 @@ use crate::lobby::{Lobby, SharedLobby};
 use crate::qlog::{Qlog, QlogReport, Vantage};
 use crate::routes;
 use crate::socket::Socket;
+use crate::sockets::Sockets;
 use crate::spans;
 use crate::state::Shared;
 use crate::ticket::Ticket;
@@ -41,6 +44,8 @@ pub struct Endpoint {
     /// One at least.
     shards: Arc<[Arc<Shared>]>,
     intake: Arc<Intake>,
+    /// Whether it counts as a handle, which keeps the endpoint open.
+    is_counted: bool,
 }
 
 impl Endpoint {
@@ -95,7 +100,7 @@ impl Endpoint {
         for (shared, sender) in shards.iter().zip(senders) {
             tokio::spawn(Driver::new(Arc::clone(shared), Arc::clone(&intake), sender));
         }
-        Ok(Self { shards: shards.into(), intake })
+        Ok(Self { shards: shards.into(), intake, is_counted: true })
     }
 
     /// The shard for a new connection.
@@ -134,49 +139,50 @@ impl Endpoint {
         Ok(local)
     }
 
-    /// Connects to the endpoint of this ticket. Tries its addresses one after the other until one answers.
-    ///
-    /// # Errors
-    /// If no peer with the ticket's key answers, or the peer refuses.
-    pub async fn connect(&self, ticket: &Ticket) -> Result<Connection, ConnectError> {
+    /// Connects to one of the addresses of this ticket, without a relay.
+    pub(crate) async fn connect_directly(&self, ticket: &Ticket) -> Result<Connection, ConnectError> {
         let locals = self.local_addresses();
-        let is_reachable = |address: &SocketAddr| home(&locals, *address).is_some();
-        let addresses: Vec<_> = ticket.addresses().iter().copied().filter(is_reachable).collect();
-        if addresses.is_empty() {
+        let tuple = |address: &SocketAddr| {
+            let local = home(&locals, *address)?;
+            Some(FourTuple { local: address::of(local), remote: address::of(*address) })
+        };
+        let tuples: Vec<_> = ticket.addresses().iter().filter_map(tuple).collect();
+        if tuples.is_empty() {
             return Err(ConnectError::NoAddress);
         }
-        let calls = self.call_all(ticket.key(), &addresses);
-        let timeout = self.front().config.connect_timeout;
-        tokio::time::timeout(timeout, calls).await.unwrap_or(Err(ConnectError::NoAnswer(addresses.clone())))
+        self.call_all(ticket.key(), &tuples).await
     }
 
-    /// Connects to the addresses, with a delay between them, and keeps the first connection that is established. The others are
+    /// Connects on these four-tuples, with a delay between them, and keeps the first connection that is established. The others are
     /// aborted.
-    async fn call_all(&self, key: PublicKey, addresses: &[SocketAddr]) -> Result<Connection, ConnectError> {
+    pub(crate) async fn call_all(&self, key: PublicKey, tuples: &[FourTuple]) -> Result<Connection, ConnectError> {
+        let no_answer = || ConnectError::NoAnswer(tuples.iter().map(|tuple| address::plain(tuple.remote)).collect());
+        let timeout = self.front().config.connect_timeout;
+        tokio::time::timeout(timeout, self.call_each(key, tuples)).await.unwrap_or_else(|_| Err(no_answer()))
+    }
+
+    async fn call_each(&self, key: PublicKey, tuples: &[FourTuple]) -> Result<Connection, ConnectError> {
         let mut calls: Vec<(Handle, SocketAddr)> = vec![];
-        let mut waiting = addresses.iter();
-        let mut last = ConnectError::NoAnswer(addresses.to_vec());
+        let mut waiting = tuples.iter();
+        let mut last = None;
         loop {
-            if let Some(&address) = waiting.next() {
-                calls.push((self.call(key, address)?, address));
+            if let Some(&tuple) = waiting.next() {
+                calls.push((self.call(key, tuple)?, address::plain(tuple.remote)));
             }
             let first = poll_fn(|cx| Self::poll_established(cx, &mut calls));
             let patience = if waiting.len() > 0 { STAGGER } else { Duration::MAX };
             match tokio::time::timeout(patience, first).await {
                 Ok(Ok(handle)) => return Ok(Connection::new(handle)),
-                Ok(Err(error)) => last = error,
+                Ok(Err(error)) => last = Some(error),
                 Err(_) => {}
             }
-            if calls.is_empty() && waiting.len() == 0 {
-                return Err(last);
+            if let (true, 0, Some(last)) = (calls.is_empty(), waiting.len(), &last) {
+                return Err(last.clone());
             }
         }
     }
 
-    fn call(&self, key: PublicKey, address: SocketAddr) -> Result<Handle, ConnectError> {
-        let remote = address::of(address);
-        let local = address::of(home(&self.local_addresses(), address).ok_or(ConnectError::NoAddress)?);
-        let tuple = FourTuple { local, remote };
+    fn call(&self, key: PublicKey, tuple: FourTuple) -> Result<Handle, ConnectError> {
         let (place, stamp) = (self.place(), clock::timestamp(&mut self.lobby().stamp));
         let shared = &self.shards[place];
         let id = shared.with(|state| {
@@ -255,11 +261,9 @@ impl Endpoint {
         poll_fn(|cx| {
             // Before looking, so that no end is missed.
             self.lobby().idling.add(cx);
-            let is_idle = self.shards.iter().all(|shared| {
-                let state = shared.lock();
-                state.is_gone || state.engine.is_empty()
-            });
-            if is_idle { Poll::Ready(()) } else { Poll::Pending }
+            // Those with relays last as long as the endpoint.
+            let lasting = self.lobby().memberships.len();
+            if self.connections() <= lasting { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;
     }
@@ -273,6 +277,78 @@ impl Endpoint {
             state.qlog.take()
         })?;
         tokio::task::spawn_blocking(|| qlog.finish()).await.ok()
+    }
+
+    /// A handle that keeps nothing open.
+    pub(crate) fn uncounted(&self) -> Self {
+        Self { shards: Arc::clone(&self.shards), intake: Arc::clone(&self.intake), is_counted: false }
+    }
+
+    pub(crate) fn shared_lobby(&self) -> &Arc<SharedLobby> {
+        &self.front().lobby
+    }
+
+    pub(crate) fn connect_timeout(&self) -> Duration {
+        self.front().config.connect_timeout
+    }
+
+    pub(crate) fn now(&self) -> Time {
+        self.front().clock.now()
+    }
+
+    pub(crate) fn share_sockets(&self) -> io::Result<Sockets> {
+        self.intake.share_sockets()
+    }
+
+    /// The number of connections, also of those that are closing.
+    pub(crate) fn connections(&self) -> usize {
+        let count = |shared: &Arc<Shared>| {
+            let state = shared.lock();
+            if state.is_gone { 0 } else { state.engine.len() }
+        };
+        self.shards.iter().map(count).sum()
+    }
+
+    /// Whether a connection has this path.
+    pub(crate) fn has_path(&self, tuple: FourTuple) -> bool {
+        self.shards.iter().any(|shared| shared.lock().has_path(tuple))
+    }
+
+    /// Sets up a path of a connection of this shard; `None` if that is not possible.
+    pub(crate) fn add_path(&self, place: usize, connection: ConnectionId, tuple: FourTuple) -> Option<PathId> {
+        let shared = &self.shards[place];
+        shared.with(|state| {
+            let now = state.at(shared.clock.now());
+            let path = state.engine.connection(connection)?.paths().add(now, tuple).ok();
+            state.rouse();
+            path
+        })
+    }
+
+    /// The state of a path; `None` if it is gone.
+    pub(crate) fn path_state(
+        &self,
+        place: usize,
+        connection: ConnectionId,
+        path: PathId,
+        tuple: FourTuple,
+    ) -> Option<PathState> {
+        let state = self.shards[place].lock();
+        let report = state.engine.view(connection)?.path(path)?;
+        (report.tuple == tuple).then_some(report.state)
+    }
+
+    /// Gives a path up.
+    pub(crate) fn remove_path(&self, place: usize, connection: ConnectionId, path: PathId) {
+        let shared = &self.shards[place];
+        shared.with(|state| {
+            let now = state.at(shared.clock.now());
+            if let Some(connection) = state.engine.connection(connection) {
+                // By now it may be the only one.
+                _ = connection.paths().remove(now, path);
+            }
+            state.rouse();
+        });
     }
 
     #[cfg(feature = "prometheus")]
@@ -296,8 +372,26 @@ impl Endpoint {
     }
 
     /// A ticket for this endpoint. For a socket bound to all addresses it lists all of them: first those that reach the Internet,
-    /// then those of other interfaces; loopback only if there is no other.
+    /// then those of other interfaces; loopback only if there is no other. It names a relay of which the endpoint is a member.
     pub fn ticket(&self) -> Ticket {
+        let mut addresses = self.own_addresses();
+        let (seen, relay) = {
+            let lobby = self.lobby();
+            let joined = lobby.memberships.iter().find_map(|of| Some((of.seen()?, of.relay.clone())));
+            joined.unzip()
+        };
+        // Where the NAT of a home router forwards this port, or lets everybody in.
+        addresses.truncate(Ticket::ADDRESSES_MAX - 1);
+        addresses.extend(seen.filter(|seen| !addresses.contains(seen)));
+        let ticket = Ticket::new(self.front().public, addresses).expect("there is one, with the socket's port");
+        match relay {
+            Some(relay) => ticket.with_relay(&relay),
+            None => ticket,
+        }
+    }
+
+    /// The addresses under which the sockets are listed.
+    pub(crate) fn own_addresses(&self) -> Vec<SocketAddr> {
         let mut addresses = vec![];
         for bound in self.local_addresses() {
             offer(bound, &mut addresses);
@@ -305,8 +399,7 @@ impl Endpoint {
         if addresses.is_empty() {
             addresses.push(SocketAddr::from((Ipv4Addr::LOCALHOST, self.front().first.port())));
         }
-        addresses.truncate(Ticket::ADDRESSES_MAX);
-        Ticket::new(self.front().public, addresses).expect("there is one, with the socket's port")
+        addresses
     }
 }
 
@@ -330,12 +423,15 @@ fn offer(bound: SocketAddr, addresses: &mut Vec<SocketAddr>) {
 impl Clone for Endpoint {
     fn clone(&self) -> Self {
         self.lobby().handles += 1;
-        Self { shards: Arc::clone(&self.shards), intake: Arc::clone(&self.intake) }
+        Self { shards: Arc::clone(&self.shards), intake: Arc::clone(&self.intake), is_counted: true }
     }
 }
 
 impl Drop for Endpoint {
     fn drop(&mut self) {
+        if !self.is_counted {
+            return;
+        }
         let (is_last, unaccepted) = {
             let mut lobby = self.lobby();
             lobby.handles -= 1;

@@ -9,6 +9,7 @@ use anabranch_proto::endpoint::SHARDS_MAX;
 use anabranch_proto::{CloseReason, ConfigError, PathMtu, seal};
 use anabranch_units::Rate;
 
+use crate::message::Refusal;
 use crate::socket::PACKET_MAX;
 
 /// Why an endpoint cannot be created.
@@ -49,6 +50,29 @@ pub enum ConnectError {
     Config(ConfigError),
     /// The endpoint's socket is gone.
     EndpointGone,
+    /// The relay at these addresses did not lead to the peer.
+    Relay(Vec<SocketAddr>, RelayError),
+}
+
+/// Why a relay does not lead to a peer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RelayError {
+    /// No relay with the expected key answered at any of the addresses.
+    NoAnswer(Vec<SocketAddr>),
+    /// The relay did not take this end as a member.
+    NotJoined(String),
+    /// The relay makes no route to the peer.
+    Refused(Refusal),
+    /// The relay knows the peer, which did not answer.
+    PeerSilent,
+    /// The peer refused the connection.
+    PeerRefuses,
+    /// The peer has as many connections as it allows.
+    PeerFull(Full),
+    /// The endpoint is a member of too many relays.
+    TooMany,
+    /// The connection with the relay has ended.
+    Gone,
 }
 
 /// The limit of connections that a new one would exceed, and the number of connections that there are.
@@ -283,6 +307,31 @@ impl fmt::Display for ConnectError {
             Self::TooMany => f.write_str("the limit of connections is reached"),
             Self::Config(error) => write!(f, "the settings cannot work: {error:?}"),
             Self::EndpointGone => Lost::EndpointGone.fmt(f),
+            Self::Relay(addresses, error) => {
+                let addresses: Vec<_> = addresses.iter().map(ToString::to_string).collect();
+                write!(f, "the relay at {} {error}", addresses.join(", "))
+            }
+        }
+    }
+}
+
+impl fmt::Display for RelayError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoAnswer(_) => f.write_str(
+                "does not answer: is `anabranch relay serve` running there with that key, does it admit yours, and does the network let UDP through?",
+            ),
+            Self::NotJoined(why) => write!(f, "cannot be joined: {why}"),
+            Self::Refused(Refusal::NotThere) => {
+                f.write_str("has no member with the ticket's key: is the other end running, and did it join this relay?")
+            }
+            Self::Refused(Refusal::TooOften) => f.write_str("says that this end calls too often: wait a minute"),
+            Self::Refused(Refusal::Other) => f.write_str("makes no route to the other end"),
+            Self::PeerSilent => f.write_str("knows the other end, but that does not answer: may this end call it?"),
+            Self::PeerRefuses => f.write_str("leads to the other end, which refuses the connection"),
+            Self::PeerFull(full) => write!(f, "leads to the other end, which {full}"),
+            Self::TooMany => f.write_str("is one too many: an endpoint is a member of 8 relays at most"),
+            Self::Gone => f.write_str("has ended its connection with this end"),
         }
     }
 }
@@ -398,6 +447,7 @@ impl std::error::Error for AddPathError {}
 impl std::error::Error for DatagramError {}
 impl std::error::Error for MessageError {}
 impl std::error::Error for ConnectError {}
+impl std::error::Error for RelayError {}
 impl std::error::Error for Lost {}
 impl std::error::Error for StreamError {}
 impl std::error::Error for WriteError {}

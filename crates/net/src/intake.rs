@@ -89,6 +89,10 @@ impl Intake {
             return Poll::Ready(Err(error));
         }
         let bytes = received.iter().map(|batch| batch.datagrams.len()).sum();
+        lobby.relayed.unwrap(received);
+        if let Some(forwarder) = lobby.forwarder.get() {
+            forwarder.forward(clock.now(), received, sockets);
+        }
         if self.inboxes.len() == 1 {
             own.append(received);
             return Poll::Ready(Ok(bytes));
@@ -117,6 +121,11 @@ impl Intake {
             own.extend(if shard == place { Some(run) } else { self.inboxes[shard].put(run) });
         }
         Poll::Ready(Ok(bytes))
+    }
+
+    /// The sockets for another task, which sends over them.
+    pub(crate) fn share_sockets(&self) -> io::Result<Sockets> {
+        self.lock().sockets.share()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use anabranch_proto::FourTuple;
 use anabranch_units::{Span, Time};
@@ -31,11 +31,12 @@ struct Knock {
 }
 
 impl Knocks {
-    /// Asks about the remote port of this four-tuple. Returns whether anything was sent.
-    pub(crate) fn knock(&mut self, now: Time, tuple: FourTuple) -> bool {
+    /// Asks about the remote port of a path. It is that of `asked`, which differs from the path's own four-tuple if there is a relay on the
+    /// way. Returns whether anything was sent.
+    pub(crate) fn knock(&mut self, now: Time, tuple: FourTuple, asked: FourTuple) -> bool {
         self.waiting.retain(|knock| knock.until > now && knock.tuple != tuple);
         // What cannot be asked is not known, and ends with its timeout.
-        let Some(socket) = (self.waiting.len() < WAITING_MAX).then(|| send(tuple).ok()).flatten() else { return false };
+        let Some(socket) = (self.waiting.len() < WAITING_MAX).then(|| send(asked).ok()).flatten() else { return false };
         self.waiting.push(Knock { tuple, socket, until: now.saturating_add(WAITS) });
         self.look_at = now;
         true
@@ -83,7 +84,12 @@ impl Knocks {
 
 fn send(tuple: FourTuple) -> io::Result<UdpSocket> {
     let (local, remote) = (address::plain(tuple.local), address::plain(tuple.remote));
-    let socket = UdpSocket::bind(SocketAddr::new(local.ip(), 0))?;
+    let local = match (local.ip().is_unspecified(), remote) {
+        (false, _) => local.ip(),
+        (true, SocketAddr::V4(_)) => Ipv4Addr::UNSPECIFIED.into(),
+        (true, SocketAddr::V6(_)) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let socket = UdpSocket::bind(SocketAddr::new(local, 0))?;
     socket.set_nonblocking(true)?;
     socket.connect(remote)?;
     socket.send(&[NOTHING])?;

@@ -74,6 +74,7 @@ mod address;
 mod base32;
 pub mod blocking;
 mod call;
+mod calling;
 mod clock;
 mod config;
 mod connection;
@@ -82,6 +83,8 @@ mod diagnosis;
 mod driver;
 mod endpoint;
 mod error;
+mod forward;
+mod frame;
 mod handle;
 mod inbox;
 mod intake;
@@ -90,10 +93,17 @@ mod key;
 mod knocks;
 mod lobby;
 pub mod measure;
+mod member;
+mod membership;
+mod message;
 pub mod pairs;
+mod post;
 #[cfg(feature = "prometheus")]
 mod prometheus;
+mod punch;
 mod qlog;
+mod relay;
+mod relayed;
 mod routes;
 mod socket;
 mod sockets;
@@ -115,10 +125,14 @@ pub use connection::{Connection, Path, Stats};
 pub use diagnosis::Diagnosis;
 pub use endpoint::Endpoint;
 pub use error::{
-    AddPathError, BindError, ConnectError, DatagramError, Full, Lost, MessageError, ReadError, StreamError, WriteError,
+    AddPathError, BindError, ConnectError, DatagramError, Full, Lost, MessageError, ReadError, RelayError, StreamError,
+    WriteError,
 };
+pub use forward::Forwarded;
 pub use key::{KeyFileError, ParseKeyError, PublicKey, SecretKey};
+pub use message::Refusal;
 pub use qlog::QlogReport;
+pub use relay::{Relay, RelayConfig, RelayStats};
 pub use stream::{RecvStream, SendStream};
 pub use ticket::{Ticket, TicketError};
 

@@ -2,11 +2,14 @@
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use anabranch_proto::endpoint::ConnectionId;
 use anabranch_units::Span;
 
+use crate::forward::Forwarder;
+use crate::membership::Membership;
+use crate::relayed::Relayed;
 use crate::waiting::Waiting;
 
 /// The endpoint's state that belongs to no shard.
@@ -29,15 +32,23 @@ pub(crate) struct Lobby {
     pub(crate) numbered: u64,
     /// The shard that gets the next connection, if all have the same number.
     turn: usize,
+    /// The relays of which the endpoint is a member.
+    pub(crate) memberships: Vec<Arc<Membership>>,
 }
 
-/// The lobby behind its lock.
+/// The lobby behind its lock, and what has locks of its own.
 #[derive(Debug)]
-pub(crate) struct SharedLobby(Mutex<Lobby>);
+pub(crate) struct SharedLobby {
+    lobby: Mutex<Lobby>,
+    /// Peers that are reached through relays.
+    pub(crate) relayed: Relayed,
+    /// What is forwarded, if this endpoint is a relay.
+    pub(crate) forwarder: OnceLock<Arc<Forwarder>>,
+}
 
 impl SharedLobby {
     pub(crate) fn new(first: SocketAddr) -> Self {
-        Self(Mutex::new(Lobby {
+        let lobby = Mutex::new(Lobby {
             locals: vec![first],
             incoming: VecDeque::new(),
             accepting: Waiting::default(),
@@ -48,12 +59,14 @@ impl SharedLobby {
             #[cfg(feature = "prometheus")]
             numbered: 0,
             turn: 0,
-        }))
+            memberships: vec![],
+        });
+        Self { lobby, relayed: Relayed::default(), forwarder: OnceLock::new() }
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Lobby> {
         // Nothing panics while it is locked.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.lobby.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

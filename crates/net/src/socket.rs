@@ -175,6 +175,22 @@ impl Socket {
         Poll::Ready(sent)
     }
 
+    /// Sends datagrams of `size` bytes, the last of which may be shorter, if the kernel has room. Otherwise they are lost.
+    pub(crate) fn try_send(&self, tuple: &FourTuple, ecn: Option<EcnCodepoint>, size: usize, bytes: &[u8]) {
+        let transmit = Transmit {
+            destination: address::for_family(tuple.remote, self.local.is_ipv6()),
+            ecn: ecn.and_then(|codepoint| quinn_udp::EcnCodepoint::from_bits(codepoint.bits())),
+            contents: bytes,
+            segment_size: (bytes.len() > size).then_some(size),
+            src_ip: self.source(tuple.local),
+        };
+        let most = self.batch_max().saturating_mul(size).max(1);
+        for contents in bytes.chunks(most) {
+            let segment_size = transmit.segment_size.filter(|size| contents.len() > *size);
+            _ = self.state.try_send((&*self.io).into(), &Transmit { contents, segment_size, ..transmit });
+        }
+    }
+
     /// Forgets what the library has learned of the system. The sizes of the buffers remain.
     fn renew(&mut self) {
         if let Ok(state) = UdpSocketState::new((&*self.io).into()) {

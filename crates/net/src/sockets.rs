@@ -4,8 +4,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::task::{Context, Poll};
 
-use anabranch_proto::Address;
 use anabranch_proto::endpoint::Batch;
+use anabranch_proto::{Address, EcnCodepoint, FourTuple};
 
 use crate::address;
 use crate::clock::Clock;
@@ -67,6 +67,24 @@ impl Sockets {
             Poll::Pending if self.all.len() > 1 => Poll::Ready(Ok(())),
             sent => sent,
         }
+    }
+
+    /// Sends datagrams of `size` bytes over the socket of this local address, if the kernel has room. Otherwise they are lost.
+    pub(crate) fn try_send(&self, tuple: &FourTuple, ecn: Option<EcnCodepoint>, size: usize, bytes: &[u8]) {
+        if let Some(place) = serving(&self.addresses, tuple.local) {
+            self.all[place].try_send(tuple, ecn, size, bytes);
+        }
+    }
+
+    /// The same sockets for another task.
+    pub(crate) fn share(&self) -> io::Result<Self> {
+        let all = self.all.iter().map(Socket::share).collect::<io::Result<_>>()?;
+        Ok(Self { all, addresses: self.addresses.clone() })
+    }
+
+    /// The bound addresses.
+    pub(crate) fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
     }
 
     /// The bound address of the socket that serves this local address.

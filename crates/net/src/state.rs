@@ -9,13 +9,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 use anabranch_proto::endpoint::{ConnectionId, Endpoint as Engine, EndpointEvent};
-use anabranch_proto::{CloseReason, Event, FourTuple, PathId, State as Life};
+use anabranch_proto::{CloseReason, Event, FourTuple, PathId, PathStatus, State as Life};
 use anabranch_units::{Span, Time};
 
 use crate::call::{Call, Ended, Stage};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::error::Full;
+use crate::frame;
 use crate::key::PublicKey;
 use crate::lobby::SharedLobby;
 use crate::qlog::{Qlog, Vantage};
@@ -259,6 +260,7 @@ impl State {
             Event::Established { .. } => {
                 call.stage = Stage::Established.max(call.stage);
                 woken.all(&mut call.opening);
+                self.look_at_relay(id, PathId::FIRST, told.event);
             }
             Event::Readable(sid) if call.handles == 0 => {
                 // No task will read this stream.
@@ -300,9 +302,11 @@ impl State {
                 }
                 self.closing.retain(|closing| *closing != id);
             }
-            Event::PathValidated(_) | Event::PathFailed(_) | Event::PathRestored(_) | Event::PathGone(_) => {
+            Event::PathValidated(path) => {
                 woken.all(&mut call.pathing);
+                self.look_at_relay(id, path, told.event);
             }
+            Event::PathFailed(_) | Event::PathRestored(_) | Event::PathGone(_) => woken.all(&mut call.pathing),
         }
     }
 
@@ -326,6 +330,23 @@ impl State {
         call.stage = Stage::Established;
         spans::tell(&call.span, event, tuple(&self.engine, EndpointEvent { connection: id, event }));
         self.insert(id, call);
+        self.look_at_relay(id, PathId::FIRST, event);
+    }
+
+    /// Whether a connection has this path.
+    pub(crate) fn has_path(&self, tuple: FourTuple) -> bool {
+        let views = self.calls.keys().filter_map(|id| self.engine.view(*id));
+        { views }.any(|connection| connection.path_reports().any(|(_, path)| path.tuple == tuple))
+    }
+
+    /// A path through a relay is a backup: it carries data only while no other path does. Whoever is connected by one looks for another.
+    fn look_at_relay(&mut self, id: ConnectionId, path: PathId, event: Event) {
+        let Some(connection) = self.engine.connection(id) else { return };
+        let Some(number) = connection.path(path).and_then(|path| frame::number(path.tuple.remote)) else { return };
+        connection.paths().set_status(path, PathStatus::Standby);
+        if matches!(event, Event::Established { .. }) {
+            self.lobby.relayed.on_established(self.place, id, number);
+        }
     }
 
     /// Checks the connections that this end has closed. Returns whether one was aborted.
@@ -361,7 +382,8 @@ impl State {
                 has_aborted = true;
             }
         }
-        if self.engine.is_empty() {
+        // Connections with relays last.
+        if self.engine.is_empty() || self.lobby.relayed.is_used() {
             self.woken.all(&mut self.lobby.lock().idling);
         }
         has_aborted

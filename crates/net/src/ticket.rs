@@ -1,7 +1,9 @@
 //! Tickets: they tell a client where a server is and which key it has.
 //!
 //! ```text
-//! ab1 | base32(kind 1 = 0 | public key 32 | addresses | checksum 4)        address  family 1 = 4 or 6 | ip 4 or 16 | port 2
+//! ab1 | base32(kind 1 | public key 32 | relay | addresses | checksum 4)    address  family 1 = 4 or 6 | ip 4 or 16 | port 2
+//! kind 0   there is no relay
+//! kind 1   relay   public key 32 | count 1 | addresses, so many
 //! ```
 
 use std::fmt;
@@ -16,6 +18,8 @@ use crate::key::{CHECKSUM, PublicKey, checksum};
 pub struct Ticket {
     key: PublicKey,
     addresses: Vec<SocketAddr>,
+    /// The ticket of a relay, which names no other.
+    relay: Option<Box<Ticket>>,
 }
 
 /// Why a text is not a valid ticket.
@@ -45,7 +49,7 @@ impl Ticket {
         let is_good = (1..=Self::ADDRESSES_MAX).contains(&addresses.len()) && addresses.iter().all(can_be_called);
         let plain = |address: SocketAddr| SocketAddr::new(address.ip().to_canonical(), address.port());
         if is_good {
-            Ok(Self { key, addresses: addresses.into_iter().map(plain).collect() })
+            Ok(Self { key, addresses: addresses.into_iter().map(plain).collect(), relay: None })
         } else {
             Err(TicketError::Addresses)
         }
@@ -61,27 +65,33 @@ impl Ticket {
         &self.addresses
     }
 
+    /// The ticket of the relay through which the endpoint can be reached, if there is one.
+    pub fn relay(&self) -> Option<&Self> {
+        self.relay.as_deref()
+    }
+
+    /// The same ticket with a relay.
+    #[must_use]
+    pub fn with_relay(self, relay: &Self) -> Self {
+        let mut relay = Self { relay: None, ..relay.clone() };
+        relay.addresses.truncate(RELAY_ADDRESSES_MAX);
+        Self { relay: Some(Box::new(relay)), ..self }
+    }
+
     /// The limit on addresses.
     pub const ADDRESSES_MAX: usize = 16;
 }
 
 impl fmt::Display for Ticket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut bytes = vec![KIND];
+        let mut bytes = vec![if self.relay.is_some() { KIND_RELAY } else { KIND }];
         bytes.extend(self.key.bytes());
-        for address in &self.addresses {
-            match address.ip() {
-                IpAddr::V4(ip) => {
-                    bytes.push(4);
-                    bytes.extend(ip.octets());
-                }
-                IpAddr::V6(ip) => {
-                    bytes.push(6);
-                    bytes.extend(ip.octets());
-                }
-            }
-            bytes.extend(address.port().to_be_bytes());
+        if let Some(relay) = &self.relay {
+            bytes.extend(relay.key.bytes());
+            bytes.push(relay.addresses.len() as u8);
+            relay.addresses.iter().for_each(|address| write_address(address, &mut bytes));
         }
+        self.addresses.iter().for_each(|address| write_address(address, &mut bytes));
         bytes.extend(checksum(&[BEGINNING.as_bytes(), &bytes]));
         write!(f, "{BEGINNING}{}", base32::encode(&bytes))
     }
@@ -106,18 +116,46 @@ impl FromStr for Ticket {
             return Err(TicketError::Checksum);
         }
         let (&kind, said) = said.split_first().ok_or(TicketError::Short)?;
-        if kind != KIND {
+        if ![KIND, KIND_RELAY].contains(&kind) {
             return Err(TicketError::Kind(kind));
         }
         let (key, mut rest) = said.split_first_chunk::<32>().ok_or(TicketError::Short)?;
+        let mut relay = None;
+        if kind == KIND_RELAY {
+            let (key, after) = rest.split_first_chunk::<32>().ok_or(TicketError::Short)?;
+            let (&count, mut after) = after.split_first().ok_or(TicketError::Short)?;
+            let mut addresses = vec![];
+            for _ in 0..count {
+                let (address, then) = read_address(after).ok_or(TicketError::Addresses)?;
+                addresses.push(address);
+                after = then;
+            }
+            relay = Some(Self::new(PublicKey::new(*key), addresses)?);
+            rest = after;
+        }
         let mut addresses = vec![];
         while !rest.is_empty() {
             let (address, after) = read_address(rest).ok_or(TicketError::Addresses)?;
             addresses.push(address);
             rest = after;
         }
-        Self::new(PublicKey::new(*key), addresses)
+        let ticket = Self::new(PublicKey::new(*key), addresses)?;
+        Ok(relay.map_or_else(|| ticket.clone(), |relay| ticket.clone().with_relay(&relay)))
     }
+}
+
+fn write_address(address: &SocketAddr, bytes: &mut Vec<u8>) {
+    match address.ip() {
+        IpAddr::V4(ip) => {
+            bytes.push(4);
+            bytes.extend(ip.octets());
+        }
+        IpAddr::V6(ip) => {
+            bytes.push(6);
+            bytes.extend(ip.octets());
+        }
+    }
+    bytes.extend(address.port().to_be_bytes());
 }
 
 fn read_address(bytes: &[u8]) -> Option<(SocketAddr, &[u8])> {
@@ -157,6 +195,12 @@ const BEGINNING: &str = "ab1";
 /// The kind of tickets with addresses and a key.
 const KIND: u8 = 0;
 
+/// The kind of tickets with a relay as well.
+const KIND_RELAY: u8 = 1;
+
+/// Addresses of a relay in a ticket: enough for both families and some interfaces, so that the ticket stays short.
+const RELAY_ADDRESSES_MAX: usize = 4;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -192,6 +236,16 @@ mod tests {
         assert_eq!("äöü".parse::<Ticket>(), Err(TicketError::Beginning));
     }
 
+    #[test]
+    fn relay_of_a_ticket_comes_back() {
+        let relay = Ticket::new(PublicKey::new([9; 32]), vec!["203.0.113.5:443".parse().unwrap()]).unwrap();
+        let with = ticket().with_relay(&relay);
+        assert_eq!(with.to_string().parse(), Ok(with.clone()));
+        assert_eq!((with.relay(), with.key(), with.addresses()), (Some(&relay), ticket().key(), ticket().addresses()));
+        let nested = ticket().with_relay(&with);
+        assert_eq!(nested.relay().unwrap().relay(), None, "a relay is not behind another one");
+    }
+
     fn sealed(said: &[u8]) -> String {
         let mut bytes = said.to_vec();
         bytes.extend(checksum(&[BEGINNING.as_bytes(), said]));
@@ -211,5 +265,12 @@ mod tests {
         }
         assert_eq!(with(&[4, 127, 0, 0, 1, 0, 7].repeat(17)), Err(TicketError::Addresses));
         assert!(with(&[4, 127, 0, 0, 1, 0, 7].repeat(16)).is_ok());
+        let address = [4, 127, 0, 0, 1, 0, 7];
+        let relayed = |rest: &[u8]| sealed(&[&[KIND_RELAY][..], &[5; 32], rest].concat()).parse::<Ticket>();
+        assert!(relayed(&[&[6; 32][..], &[1], &address, &address].concat()).is_ok());
+        assert_eq!(relayed(&[6; 32]), Err(TicketError::Short));
+        assert_eq!(relayed(&[&[6; 32][..], &[0], &address].concat()), Err(TicketError::Addresses));
+        assert_eq!(relayed(&[&[6; 32][..], &[1], &address].concat()), Err(TicketError::Addresses));
+        assert_eq!(relayed(&[&[6; 32][..], &[255], &address.repeat(255)].concat()), Err(TicketError::Addresses));
     }
 }

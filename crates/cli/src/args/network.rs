@@ -8,6 +8,7 @@ use anabranch::{Config, PublicKey, Ticket};
 use anabranch_tunnel::{ListenAt, PortForward, Target};
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::relay::RelayName;
 use super::ticket;
 
 #[derive(Debug, Args)]
@@ -102,6 +103,10 @@ pub(crate) struct Listen {
     /// Also show the ticket as a QR code. Everyone who sees it has the ticket.
     #[arg(long, conflicts_with = "json")]
     pub(crate) qr: bool,
+    /// A relay through which this end can be reached, too, as behind a NAT: HOST[:PORT], KEY@HOST[:PORT], or what `anabranch relay serve --json` has
+    /// printed as its ticket. Both ends then look for a direct way.
+    #[arg(long, value_name = "RELAY")]
+    pub(crate) relay: Option<RelayName>,
     /// Serve Prometheus metrics at `GET /metrics`. The default address is loopback. Everyone who reaches it can read the peers'
     /// addresses and keys.
     #[arg(long, value_name = "[ADDRESS:]PORT")]
@@ -163,7 +168,7 @@ fn capped(text: &str) -> Result<Rate, String> {
 }
 
 /// A rate limit of a connection.
-fn limit(text: &str) -> Result<Rate, String> {
+pub(super) fn limit(text: &str) -> Result<Rate, String> {
     let rate: Rate = text.parse().map_err(|error: ParseError| error.to_string())?;
     let least = Config::RATE_MIN;
     if rate < least { Err(format!("the rate is below {least}, at which a packet takes a second")) } else { Ok(rate) }

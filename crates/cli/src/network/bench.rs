@@ -122,7 +122,7 @@ pub(crate) fn bench(args: &Bench) -> Outcome {
 }
 
 async fn serve(listen: &Listen, config: Config, log: &Log, json: bool) -> Outcome {
-    let endpoint = super::server(listen, super::logged(config, log))?;
+    let endpoint = super::server(listen, super::logged(config, log)).await?;
     let ticket = endpoint.ticket().to_string();
     if json {
         super::print_line(&Listening { ticket: &ticket })?;

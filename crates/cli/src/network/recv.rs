@@ -12,6 +12,7 @@ use tokio::task::JoinSet;
 
 use super::Ended;
 use super::offer::{Offer, Showing};
+use super::relay::Way;
 use super::send::{Side, draw};
 use crate::args::network::Recv;
 use crate::failure::{Failure, Outcome};
@@ -42,7 +43,8 @@ pub(crate) fn recv(args: &Recv) -> Outcome {
 async fn wait(args: &Recv) -> Outcome {
     let admission =
         if args.allow.is_empty() { Admission::Ticket } else { Admission::Keys(args.allow.iter().copied().collect()) };
-    let endpoint = super::server(&args.listen, super::logged(Config::default().admit(admission), &args.log))?;
+    let config = super::logged(Config::default().admit(admission), &args.log);
+    let endpoint = super::server(&args.listen, config).await?;
     let ticket = endpoint.ticket().to_string();
     if args.json {
         super::print_line(&Told::Listening { ticket: &ticket })?;
@@ -81,17 +83,17 @@ async fn receive(
     connection: Connection,
     showing: Showing,
 ) -> (String, Result<Ended, ReceiveError>) {
-    let (begin, progress) = (Instant::now(), Arc::new(Progress::default()));
+    let (begin, progress, way) = (Instant::now(), Arc::new(Progress::default()), Way::new());
     let from = connection.remote_key().to_string();
     let received = {
         let bar = terminal::Progress::of_bytes();
         tokio::select! {
             received = receiver.receive(&connection, Arc::clone(&progress)) => received,
-            () = draw(&bar, &progress, &connection, Side::Receives) => unreachable!("it goes on and on"),
+            () = draw(&bar, &progress, &connection, &way, Side::Receives) => unreachable!("it goes on and on"),
         }
     };
     drop(showing);
-    (from, received.map(|summary| Ended::new(summary, begin.elapsed().as_secs_f64())))
+    (from, received.map(|summary| Ended::new(summary, begin.elapsed().as_secs_f64(), way.went())))
 }
 
 /// Reports the result of a transfer. Returns the command's result if this was its only transfer; `None` if it was no complete

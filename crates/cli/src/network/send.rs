@@ -10,6 +10,7 @@ use anabranch::{Config, Connection, Limit, Limits};
 use anabranch_transfer::{Compare, Links, Options, Progress, SendError};
 
 use super::offer::Offer;
+use super::relay::Way;
 use super::{Ended, observe};
 use crate::args::network::Send;
 use crate::failure::{Failure, Outcome};
@@ -47,7 +48,7 @@ async fn transfer(args: &Send) -> Result<Ended, Failure> {
     }
     let offer = Offer::new("send");
     let showing = offer.show(&connection);
-    let progress = Arc::new(Progress::default());
+    let (progress, way) = (Arc::new(Progress::default()), Way::new());
     let sent = {
         let bar = terminal::Progress::of_bytes();
         let options = Options {
@@ -57,17 +58,17 @@ async fn transfer(args: &Send) -> Result<Ended, Failure> {
         let send = anabranch_transfer::send(&connection, args.paths.clone(), options, Arc::clone(&progress));
         tokio::select! {
             sent = send => sent,
-            () = draw(&bar, &progress, &connection, Side::Sends) => unreachable!("it goes on and on"),
+            () = draw(&bar, &progress, &connection, &way, Side::Sends) => unreachable!("it goes on and on"),
         }
     };
     drop((showing, connection));
     super::end_logs(&endpoint, &args.log).await;
     let summary = sent.map_err(|error| match error {
         SendError::Path(..) => Failure::usage(error.to_string()),
-        _ => Failure::failed(error.to_string()),
+        _ => Failure::failed(way.explain(&error.to_string())),
     })?;
     let is_compared = args.checksum;
-    Ok(Ended { is_compared, ..Ended::new(summary, begin.elapsed().as_secs_f64()) })
+    Ok(Ended { is_compared, ..Ended::new(summary, begin.elapsed().as_secs_f64(), way.went()) })
 }
 
 /// The role of an end of a transfer.
@@ -78,12 +79,19 @@ pub(super) enum Side {
 }
 
 /// Updates a progress bar.
-pub(super) async fn draw(bar: &terminal::Progress, progress: &Progress, connection: &Connection, side: Side) {
+pub(super) async fn draw(
+    bar: &terminal::Progress,
+    progress: &Progress,
+    connection: &Connection,
+    way: &Way,
+    side: Side,
+) {
     let mut past: VecDeque<Limits> = VecDeque::new();
     loop {
         let ((files, bytes), (files_done, bytes_done)) = (progress.total(), progress.done());
         let rtt = connection.paths().first().and_then(|path| path.report.rtt_smoothed);
         let rtt = rtt.map(|rtt| format!(", RTT {:.1} ms", rtt.as_secs_f64() * 1e3)).unwrap_or_default();
+        let by = if way.look(connection) { ", through the relay" } else { "" };
         let stats = connection.stats();
         past.push_back(stats.limits);
         let before = if past.len() > LIMITS_KEPT { past.pop_front() } else { past.front().copied() };
@@ -93,7 +101,7 @@ pub(super) async fn draw(bar: &terminal::Progress, progress: &Progress, connecti
             Side::Receives => (stats.bytes_unread > Config::default().receive_buffer / 2).then_some("host"),
         };
         let limit = limit.map(|name| format!(", limited by {}", limit_words(name))).unwrap_or_default();
-        bar.say(format!(", {files_done} of {files} files{rtt}{limit}"));
+        bar.say(format!(", {files_done} of {files} files{rtt}{by}{limit}"));
         bar.set(bytes_done as usize, bytes as usize);
         tokio::time::sleep(TICK).await;
     }

@@ -56,7 +56,7 @@ async fn wait(args: &TunnelServe) -> Outcome {
         rate_max: args.rate,
         ..super::config(&args.law)?.admit(admission)
     };
-    let endpoint = super::server(&args.listen, super::logged(config, &args.log))?;
+    let endpoint = super::server(&args.listen, super::logged(config, &args.log)).await?;
     let ticket = endpoint.ticket().to_string();
     if args.json {
         super::print_line(&Told::Listening { ticket })?;

@@ -13,6 +13,7 @@ mod metrics;
 mod pairs;
 mod paths;
 mod relay;
+mod relayed;
 mod shards;
 mod spans;
 mod stats;

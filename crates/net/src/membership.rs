@@ -1,0 +1,72 @@
+//! The membership of an endpoint in a relay, as the endpoint sees it. What keeps it up is in `member`.
+
+use std::net::SocketAddr;
+
+use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::error::RelayError;
+use crate::key::PublicKey;
+use crate::ticket::Ticket;
+
+/// A membership, or the attempt to get it. It ends when the endpoint and its connections have ended.
+#[derive(Debug)]
+pub(crate) struct Membership {
+    /// The addresses and the key of the relay.
+    pub(crate) relay: Ticket,
+    orders: mpsc::Sender<Order>,
+    standing: watch::Receiver<Standing>,
+}
+
+/// How an endpoint stands with a relay.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// The first attempt to join goes on.
+    Joining,
+    /// It is a member; the relay sees it at this address.
+    Member(SocketAddr),
+    /// It is not; another attempt follows.
+    Lost(RelayError),
+}
+
+/// A wish of the endpoint.
+#[derive(Debug)]
+pub(crate) enum Order {
+    /// A route to the member with this key.
+    Call(PublicKey, oneshot::Sender<Result<u32, RelayError>>),
+}
+
+impl Membership {
+    pub(crate) fn new(relay: Ticket) -> (Self, mpsc::Receiver<Order>, watch::Sender<Standing>) {
+        let (orders, taken) = mpsc::channel(ORDERS_MAX);
+        let (told, standing) = watch::channel(Standing::Joining);
+        (Self { relay, orders, standing }, taken, told)
+    }
+
+    /// Waits until the first attempt to join has ended.
+    pub(crate) async fn joined(&self) -> Result<SocketAddr, RelayError> {
+        let mut standing = self.standing.clone();
+        match standing.wait_for(|standing| *standing != Standing::Joining).await.as_deref() {
+            Ok(Standing::Member(seen)) => Ok(*seen),
+            Ok(Standing::Lost(error)) => Err(error.clone()),
+            Ok(Standing::Joining) | Err(_) => Err(RelayError::Gone),
+        }
+    }
+
+    /// The address at which the relay sees this end; `None` while it does not.
+    pub(crate) fn seen(&self) -> Option<SocketAddr> {
+        match *self.standing.borrow() {
+            Standing::Member(seen) => Some(seen),
+            Standing::Joining | Standing::Lost(_) => None,
+        }
+    }
+
+    /// Gets a route to the member with this key. Returns the number of the peer.
+    pub(crate) async fn call(&self, key: PublicKey) -> Result<u32, RelayError> {
+        let (answer, answered) = oneshot::channel();
+        self.orders.send(Order::Call(key, answer)).await.map_err(|_| RelayError::Gone)?;
+        answered.await.unwrap_or(Err(RelayError::Gone))
+    }
+}
+
+/// Calls that wait for their turn.
+const ORDERS_MAX: usize = 16;

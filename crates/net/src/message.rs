@@ -1,0 +1,259 @@
+//! The messages between a relay and its members, on streams of their connection (docs/wire.md, sec. 4.2).
+
+use std::net::{IpAddr, SocketAddr};
+
+use bytes::Bytes;
+
+use crate::key::PublicKey;
+
+/// A message of a member.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// It speaks this version.
+    Present { version: u8 },
+    /// It wants a route to the member with this key. The number is its own.
+    Call { number: u32, key: PublicKey, candidates: Vec<SocketAddr> },
+    /// It knows of a route to it.
+    Ready { route: u64, candidates: Vec<SocketAddr> },
+}
+
+/// A message of a relay.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// It is a member, and is seen at this address.
+    Member { seen: SocketAddr },
+    /// There is a route for its call.
+    Route { number: u32, route: u64, token: u64, candidates: Vec<SocketAddr> },
+    /// There is none.
+    Refused { number: u32, why: Refusal },
+    /// There is a route from the member with this key to it.
+    Called { route: u64, token: u64, key: PublicKey, candidates: Vec<SocketAddr> },
+}
+
+/// Why a relay makes no route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// No member has this key.
+    NotThere,
+    /// The caller has called too often of late.
+    TooOften,
+    /// A reason that this version does not know.
+    Other,
+}
+
+impl Asked {
+    pub(crate) fn write(&self) -> Bytes {
+        match self {
+            Self::Present { version } => Bytes::copy_from_slice(&[1, *version]),
+            Self::Call { number, key, candidates } => {
+                let mut bytes = [&[2][..], &number.to_be_bytes(), key.bytes()].concat();
+                write_addresses(candidates, &mut bytes);
+                bytes.into()
+            }
+            Self::Ready { route, candidates } => {
+                let mut bytes = [&[3][..], &route.to_be_bytes()].concat();
+                write_addresses(candidates, &mut bytes);
+                bytes.into()
+            }
+        }
+    }
+
+    /// `None` if the message is malformed, or of a later version.
+    pub(crate) fn read(mut bytes: &[u8]) -> Option<Self> {
+        let rest = &mut bytes;
+        Some(match take::<1>(rest)? {
+            [1] => Self::Present { version: take::<1>(rest)?[0] },
+            [2] => Self::Call {
+                number: u32::from_be_bytes(take(rest)?),
+                key: PublicKey::new(take(rest)?),
+                candidates: read_addresses(rest)?,
+            },
+            [3] => Self::Ready { route: u64::from_be_bytes(take(rest)?), candidates: read_addresses(rest)? },
+            _ => return None,
+        })
+    }
+}
+
+impl Told {
+    pub(crate) fn write(&self) -> Bytes {
+        let mut bytes;
+        match self {
+            Self::Member { seen } => {
+                bytes = vec![0x81];
+                write_addresses(std::slice::from_ref(seen), &mut bytes);
+            }
+            Self::Route { number, route, token, candidates } => {
+                bytes = [&[0x82][..], &number.to_be_bytes(), &route.to_be_bytes(), &token.to_be_bytes()].concat();
+                write_addresses(candidates, &mut bytes);
+            }
+            Self::Refused { number, why } => {
+                let why = match why {
+                    Refusal::NotThere => 1,
+                    Refusal::TooOften => 2,
+                    Refusal::Other => 0,
+                };
+                bytes = [&[0x83][..], &number.to_be_bytes(), &[why]].concat();
+            }
+            Self::Called { route, token, key, candidates } => {
+                bytes = [&[0x84][..], &route.to_be_bytes(), &token.to_be_bytes(), key.bytes()].concat();
+                write_addresses(candidates, &mut bytes);
+            }
+        }
+        bytes.into()
+    }
+
+    /// `None` if the message is malformed, or of a later version.
+    pub(crate) fn read(mut bytes: &[u8]) -> Option<Self> {
+        let rest = &mut bytes;
+        Some(match take::<1>(rest)? {
+            [0x81] => Self::Member { seen: *read_addresses(rest)?.first()? },
+            [0x82] => Self::Route {
+                number: u32::from_be_bytes(take(rest)?),
+                route: u64::from_be_bytes(take(rest)?),
+                token: u64::from_be_bytes(take(rest)?),
+                candidates: read_addresses(rest)?,
+            },
+            [0x83] => Self::Refused {
+                number: u32::from_be_bytes(take(rest)?),
+                why: match take::<1>(rest)? {
+                    [1] => Refusal::NotThere,
+                    [2] => Refusal::TooOften,
+                    _ => Refusal::Other,
+                },
+            },
+            [0x84] => Self::Called {
+                route: u64::from_be_bytes(take(rest)?),
+                token: u64::from_be_bytes(take(rest)?),
+                key: PublicKey::new(take(rest)?),
+                candidates: read_addresses(rest)?,
+            },
+            _ => return None,
+        })
+    }
+}
+
+/// The version of the messages and frames.
+pub(crate) const VERSION: u8 = 1;
+
+/// The largest message: a route with all candidates has 182 bytes.
+pub(crate) const MESSAGE_MAX: usize = 512;
+
+/// Addresses at which a member may be reached. A probe goes to each.
+pub(crate) const CANDIDATES_MAX: usize = 8;
+
+fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
+    let (taken, rest) = bytes.split_first_chunk::<N>()?;
+    *bytes = rest;
+    Some(*taken)
+}
+
+/// A count, then family, host and port of each.
+fn write_addresses(addresses: &[SocketAddr], bytes: &mut Vec<u8>) {
+    let addresses = &addresses[..addresses.len().min(CANDIDATES_MAX)];
+    bytes.push(addresses.len() as u8);
+    for address in addresses {
+        match address.ip().to_canonical() {
+            IpAddr::V4(ip) => {
+                bytes.push(4);
+                bytes.extend(ip.octets());
+            }
+            IpAddr::V6(ip) => {
+                bytes.push(6);
+                bytes.extend(ip.octets());
+            }
+        }
+        bytes.extend(address.port().to_be_bytes());
+    }
+}
+
+/// Addresses to which nobody sends a probe are left out.
+fn read_addresses(bytes: &mut &[u8]) -> Option<Vec<SocketAddr>> {
+    let count = usize::from(take::<1>(bytes)?[0]);
+    if count > CANDIDATES_MAX {
+        return None;
+    }
+    let mut addresses = vec![];
+    for _ in 0..count {
+        let ip = match take::<1>(bytes)? {
+            [4] => IpAddr::from(take::<4>(bytes)?),
+            [6] => IpAddr::from(take::<16>(bytes)?).to_canonical(),
+            _ => return None,
+        };
+        let port = u16::from_be_bytes(take(bytes)?);
+        let is_broadcast = matches!(ip, IpAddr::V4(ip) if ip.is_broadcast());
+        if !ip.is_unspecified() && !ip.is_multicast() && !is_broadcast && port != 0 {
+            addresses.push(SocketAddr::new(ip, port));
+        }
+    }
+    Some(addresses)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn candidates(count: usize) -> Vec<SocketAddr> {
+        let of = |place: usize| match place % 2 {
+            0 => SocketAddr::from(([192, 0, 2, place as u8 + 1], 7 + place as u16)),
+            _ => SocketAddr::from(([0x2001, 0xdb8, 0, 0, 0, 0, 0, place as u16], 9)),
+        };
+        (0..count).map(of).collect()
+    }
+
+    fn asked() -> [Asked; 3] {
+        let key = PublicKey::new([7; 32]);
+        [
+            Asked::Present { version: VERSION },
+            Asked::Call { number: 0x0102_0304, key, candidates: candidates(8) },
+            Asked::Ready { route: 5, candidates: vec![] },
+        ]
+    }
+
+    fn told() -> [Told; 4] {
+        let key = PublicKey::new([7; 32]);
+        [
+            Told::Member { seen: "203.0.113.9:4433".parse().unwrap() },
+            Told::Route { number: 1, route: 2, token: 3, candidates: candidates(3) },
+            Told::Refused { number: 9, why: Refusal::TooOften },
+            Told::Called { route: u64::MAX, token: 1, key, candidates: candidates(8) },
+        ]
+    }
+
+    #[test]
+    fn messages_come_back_and_cut_ones_are_refused() {
+        for message in asked() {
+            let bytes = message.write();
+            assert!(bytes.len() <= MESSAGE_MAX);
+            assert_eq!(Asked::read(&bytes), Some(message));
+            (0..bytes.len()).for_each(|len| assert_eq!(Asked::read(&bytes[..len]), None));
+        }
+        for message in told() {
+            let bytes = message.write();
+            assert!(bytes.len() <= MESSAGE_MAX);
+            assert_eq!(Told::read(&bytes), Some(message));
+            // A reason that is missing is none; all else is.
+            (0..bytes.len()).for_each(|len| assert_eq!(Told::read(&bytes[..len]), None));
+        }
+    }
+
+    #[test]
+    fn candidates_beyond_the_limit_or_to_everybody_are_refused() {
+        let mut many = Asked::Ready { route: 5, candidates: candidates(8) }.write().to_vec();
+        many[9] = 9;
+        many.extend([4, 192, 0, 2, 1, 0, 7]);
+        assert_eq!(Asked::read(&many), None);
+        let all = ["255.255.255.255:7", "224.0.0.1:7", "[ff02::1]:7", "0.0.0.0:7", "192.0.2.1:0", "192.0.2.1:7"];
+        let all = all.map(|text| text.parse().unwrap()).to_vec();
+        let bytes = Asked::Ready { route: 5, candidates: all }.write();
+        let left = vec!["192.0.2.1:7".parse().unwrap()];
+        assert_eq!(Asked::read(&bytes), Some(Asked::Ready { route: 5, candidates: left }));
+    }
+
+    #[test]
+    fn a_reason_of_a_later_version_is_another_one() {
+        let mut bytes = Told::Refused { number: 9, why: Refusal::NotThere }.write().to_vec();
+        bytes[5] = 77;
+        assert_eq!(Told::read(&bytes), Some(Told::Refused { number: 9, why: Refusal::Other }));
+        assert_eq!((Told::read(&[1, 1]), Asked::read(&[0x81, 0]), Asked::read(&[])), (None, None, None));
+    }
+}

@@ -1,0 +1,372 @@
+//! The relay: a server where ends meet that cannot reach each other.
+//!
+//! ```text
+//! a member ── connection ──> Relay <── connection ── another member      who is there, routes, addresses: messages
+//!          ── frames ──────> Forwarder ── frames ──>                     datagrams of the members' own connection
+//! ```
+//!
+//! Members join by a connection of this protocol. So a member has proved its key and its address before it gets anything, and all limits
+//! of a server hold. Between members, the relay forwards sealed datagrams, which it cannot read. It decides nothing about them: each
+//! member's peers prove who they are to the member itself.
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use anabranch_proto::FourTuple;
+use anabranch_units::Rate;
+use bytes::Bytes;
+use tokio::sync::{Notify, mpsc};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use crate::address;
+use crate::config::{Admission, Config};
+use crate::connection::Connection;
+use crate::endpoint::Endpoint;
+use crate::error::{BindError, RelayError};
+use crate::forward::{Ends, Forwarded, Forwarder, MemberId};
+use crate::frame::{self, HEADER, Kind};
+use crate::key::{PublicKey, SecretKey, random};
+use crate::message::{Asked, CANDIDATES_MAX, Refusal, Told, VERSION};
+use crate::post::Post;
+use crate::ticket::Ticket;
+
+/// A relay, where ends behind NATs meet.
+#[derive(Debug)]
+pub struct Relay {
+    endpoint: Endpoint,
+    hall: Arc<Hall>,
+}
+
+/// The settings of a relay.
+#[derive(Clone, Debug)]
+pub struct RelayConfig {
+    /// Which keys may join.
+    pub admission: Admission,
+    /// The largest number of members.
+    pub members_max: usize,
+    /// The same for one IPv4 address, or the first 64 bits of an IPv6 address.
+    pub members_per_address: usize,
+    /// Routes of a member at a time. A further one ends its oldest.
+    pub routes_max: usize,
+    /// The rate at which a member may send through the relay, in bytes of UDP payload.
+    pub rate: Rate,
+}
+
+/// What a relay has and has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RelayStats {
+    /// Members at present.
+    pub members: usize,
+    /// What was forwarded since the start.
+    pub forwarded: Forwarded,
+}
+
+impl Default for RelayConfig {
+    fn default() -> Self {
+        Self {
+            admission: Admission::Ticket,
+            members_max: 1024,
+            // A large company behind one address.
+            members_per_address: 64,
+            routes_max: 64,
+            rate: Rate::from_bits_per_second(100_000_000),
+        }
+    }
+}
+
+/// Who is there.
+#[derive(Debug)]
+struct Hall {
+    forwarder: Arc<Forwarder>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    members: BTreeMap<PublicKey, Member>,
+    /// Routes of which the called end does not know yet, by its number of each.
+    waiting: BTreeMap<u64, Waiting>,
+}
+
+#[derive(Clone, Debug)]
+struct Member {
+    id: MemberId,
+    seen: SocketAddr,
+    letters: mpsc::Sender<Bytes>,
+    /// Tells it that the same key has joined again.
+    replaced: Arc<Notify>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    caller: PublicKey,
+    /// The caller's number of its call.
+    number: u32,
+    route: u64,
+    token: u64,
+    called: MemberId,
+    until: Instant,
+}
+
+impl Relay {
+    /// A relay at this address with this key.
+    ///
+    /// # Errors
+    /// If no socket can be bound, or the settings are invalid.
+    pub fn bind(address: SocketAddr, key: &SecretKey, config: RelayConfig) -> Result<Self, BindError> {
+        let RelayConfig { admission, members_max, members_per_address, routes_max, rate } = config;
+        let forwarder = Arc::new(Forwarder::new(*key.public().bytes(), rate, routes_max));
+        let config = Config {
+            admission: Some(admission),
+            connections_max: members_max,
+            // A program that was started again joins before its last connection has ended.
+            connections_per_key: 4,
+            connections_per_address: members_per_address,
+            // One more while a member moves.
+            paths: 2,
+            streams: 16,
+            // All that a member can make the relay hold: some messages, each a stream of its own.
+            receive_buffer: BUFFER,
+            receive_buffer_max: BUFFER,
+            send_buffer: BUFFER,
+            send_buffer_max: BUFFER,
+            send_memory: 2 * BUFFER,
+            datagram_send_buffer: 0,
+            datagram_receive_buffer: 0,
+            ..Config::default()
+        };
+        let endpoint = Endpoint::bind(address, key, config)?;
+        _ = endpoint.shared_lobby().forwarder.set(Arc::clone(&forwarder));
+        let hall = Arc::new(Hall { forwarder, state: Mutex::default() });
+        Ok(Self { endpoint, hall })
+    }
+
+    /// Asks who is the relay at one of these addresses, and returns its ticket for [`Endpoint::with_relay`]. The answer is not proved: who
+    /// can answer in a relay's place can be the relay, and so see who talks to whom, and stop it, but nothing of what they say.
+    ///
+    /// # Errors
+    /// If no relay answers.
+    pub async fn find(addresses: &[SocketAddr]) -> Result<Ticket, RelayError> {
+        let no_answer = || RelayError::NoAnswer(addresses.to_vec());
+        let mut asked = JoinSet::new();
+        addresses.iter().take(Ticket::ADDRESSES_MAX).for_each(|address| _ = asked.spawn(ask(*address)));
+        while let Some(answer) = asked.join_next().await {
+            if let Ok(Some(key)) = answer {
+                return Ticket::new(key, addresses.to_vec()).map_err(|_| no_answer());
+            }
+        }
+        Err(no_answer())
+    }
+
+    /// The ticket of the relay, for [`Endpoint::with_relay`].
+    pub fn ticket(&self) -> Ticket {
+        self.endpoint.ticket()
+    }
+
+    /// The endpoint to which members connect, for its address, its metrics and its end.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// Serves members until the socket is gone.
+    pub async fn serve(&self) {
+        while let Some(connection) = self.endpoint.accept().await {
+            tokio::spawn(attend(Arc::clone(&self.hall), self.endpoint.uncounted(), connection));
+        }
+    }
+
+    /// The present counts.
+    pub fn stats(&self) -> RelayStats {
+        RelayStats { members: self.hall.lock().members.len(), forwarded: self.hall.forwarder.forwarded() }
+    }
+}
+
+/// Asks for the key of a relay.
+async fn ask(address: SocketAddr) -> Option<PublicKey> {
+    let any: SocketAddr =
+        if address.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
+    let socket = tokio::net::UdpSocket::bind(any).await.ok()?;
+    // Only what comes from there is read.
+    socket.connect(address).await.ok()?;
+    let number = random().ok()?.first_chunk().copied().map(u64::from_be_bytes)?;
+    let mut answer = [0; 2 * frame::ANSWER];
+    for _ in 0..ASKED {
+        _ = socket.send(&frame::question(number)).await;
+        let patience = Instant::now() + ASKED_EACH;
+        while let Ok(read) = tokio::time::timeout_at(patience, socket.recv(&mut answer)).await {
+            match read.ok().and_then(|len| frame::read(&answer[..len])) {
+                Some((Kind::Answer, same)) if same == number => {
+                    return answer[HEADER..].first_chunk().map(|key| PublicKey::new(*key));
+                }
+                // An error of the network is about an earlier question.
+                None => tokio::time::sleep(ERROR_PAUSE).await,
+                Some(_) => {}
+            }
+        }
+    }
+    None
+}
+
+/// Serves a member as long as its connection lasts.
+async fn attend(hall: Arc<Hall>, endpoint: Endpoint, connection: Connection) {
+    let mut post = Post::new(&connection);
+    let present = tokio::time::timeout(PRESENT_WITHIN, post.next()).await.ok().flatten();
+    let is_good = present.and_then(|first| Asked::read(&first)) == Some(Asked::Present { version: VERSION });
+    let Some(mut tuple) = connection.live_tuple(None).filter(|_| is_good) else { return connection.abort() };
+    let (key, replaced) = (connection.remote_key(), Arc::new(Notify::new()));
+    let id = hall.forwarder.add_member(endpoint.now(), tuple);
+    let seen = address::plain(tuple.remote);
+    let member = Member { id, seen, letters: post.sender(), replaced: Arc::clone(&replaced) };
+    if let Some(former) = hall.lock().members.insert(key, member) {
+        former.replaced.notify_one();
+    }
+    post.send(Told::Member { seen }.write());
+    let mut patience = Patience::new();
+    loop {
+        tokio::select! {
+            letter = post.next() => match letter.map(|letter| Asked::read(&letter)) {
+                Some(Some(Asked::Call { number, key: called, candidates })) => {
+                    let why = if patience.bears() { hall.call(key, number, called, candidates) } else { Some(Refusal::TooOften) };
+                    why.into_iter().for_each(|why| post.send(Told::Refused { number, why }.write()));
+                }
+                Some(Some(Asked::Ready { route, candidates })) => hall.ready(id, route, candidates),
+                // A later version may say more.
+                Some(Some(Asked::Present { .. }) | None) => {}
+                None => break,
+            },
+            moved = connection.moved(tuple) => {
+                let Some(to) = moved else { break };
+                tuple = to;
+                hall.on_moved(key, id, tuple);
+                post.send(Told::Member { seen: address::plain(tuple.remote) }.write());
+            }
+            () = replaced.notified() => {
+                connection.abort();
+                break;
+            }
+        }
+    }
+    hall.leave(key, id);
+    connection.begin_close();
+}
+
+impl Hall {
+    /// A member calls another one. Returns why it cannot.
+    fn call(&self, caller: PublicKey, number: u32, called: PublicKey, candidates: Vec<SocketAddr>) -> Option<Refusal> {
+        let (route, other, token) = match random() {
+            Ok(bytes) => {
+                let mut numbers =
+                    bytes.chunks_exact(8).map(|chunk| chunk.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte)));
+                (numbers.next()?, numbers.next()?, numbers.next()?)
+            }
+            Err(_) => return Some(Refusal::Other),
+        };
+        let mut state = self.lock();
+        let (Some(here), Some(there)) = (state.members.get(&caller).cloned(), state.members.get(&called).cloned())
+        else {
+            return Some(Refusal::NotThere);
+        };
+        let now = Instant::now();
+        state.waiting.retain(|_, waiting| waiting.until > now);
+        if state.waiting.len() >= WAITING_MAX {
+            return Some(Refusal::TooOften);
+        }
+        if !self.forwarder.add_route(here.id, there.id, Ends { caller: route, called: other }) {
+            return Some(Refusal::Other);
+        }
+        let until = now + READY_WITHIN;
+        state.waiting.insert(other, Waiting { caller, number, route, token, called: there.id, until });
+        let candidates = with_seen(here.seen, candidates);
+        _ = there.letters.try_send(Told::Called { route: other, token, key: caller, candidates }.write());
+        None
+    }
+
+    /// The called end knows of its route.
+    fn ready(&self, called: MemberId, route: u64, candidates: Vec<SocketAddr>) {
+        let mut state = self.lock();
+        if state.waiting.get(&route).is_none_or(|waiting| waiting.called != called) {
+            return;
+        }
+        let Some(Waiting { caller, number, route, token, .. }) = state.waiting.remove(&route) else { return };
+        let seen = state.members.values().find(|member| member.id == called).map(|member| member.seen);
+        let (Some(caller), Some(seen)) = (state.members.get(&caller), seen) else { return };
+        let candidates = with_seen(seen, candidates);
+        _ = caller.letters.try_send(Told::Route { number, route, token, candidates }.write());
+    }
+
+    fn on_moved(&self, key: PublicKey, id: MemberId, tuple: FourTuple) {
+        self.forwarder.move_member(id, tuple);
+        if let Some(member) = self.lock().members.get_mut(&key).filter(|member| member.id == id) {
+            member.seen = address::plain(tuple.remote);
+        }
+    }
+
+    fn leave(&self, key: PublicKey, id: MemberId) {
+        self.forwarder.remove_member(id);
+        let mut state = self.lock();
+        // By now the key may have joined again.
+        if state.members.get(&key).is_some_and(|member| member.id == id) {
+            state.members.remove(&key);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing panics while it is locked.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The address that the relay sees, and then those that the member tells.
+fn with_seen(seen: SocketAddr, mut candidates: Vec<SocketAddr>) -> Vec<SocketAddr> {
+    candidates.retain(|candidate| *candidate != seen);
+    candidates.insert(0, seen);
+    candidates.truncate(CANDIDATES_MAX);
+    candidates
+}
+
+/// How many calls are borne: some at once, then one a second.
+#[derive(Debug)]
+struct Patience {
+    calls: f64,
+    since: Instant,
+}
+
+impl Patience {
+    fn new() -> Self {
+        Self { calls: CALLS_AT_ONCE, since: Instant::now() }
+    }
+
+    fn bears(&mut self) -> bool {
+        let now = Instant::now();
+        self.calls = (self.calls + (now - self.since).as_secs_f64()).min(CALLS_AT_ONCE);
+        self.since = now;
+        let is_borne = self.calls >= 1.0;
+        if is_borne {
+            self.calls -= 1.0;
+        }
+        is_borne
+    }
+}
+
+/// Who connects and does not say what for is no member.
+const PRESENT_WITHIN: Duration = Duration::from_secs(5);
+
+/// A called member that does not answer has lost its connection.
+const READY_WITHIN: Duration = Duration::from_secs(10);
+
+/// Calls without an answer yet, of all members.
+const WAITING_MAX: usize = 4096;
+
+/// A program that opens its connections at once.
+const CALLS_AT_ONCE: f64 = 32.0;
+
+/// Questions for a key, as datagrams may be lost, and the time for an answer to each.
+const ASKED: u32 = 5;
+const ASKED_EACH: Duration = Duration::from_secs(1);
+const ERROR_PAUSE: Duration = Duration::from_millis(100);
+
+/// Buffers of a connection with a member.
+const BUFFER: u64 = 64 << 10;
