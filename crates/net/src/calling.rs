@@ -1,14 +1,16 @@
 //! Connecting to a ticket: at its addresses, and through its relay.
 
 use std::pin::pin;
+use std::sync::Arc;
 
+use crate::code::{self, Code, CodeOffer};
 use crate::connection::Connection;
 use crate::endpoint::Endpoint;
-use crate::error::{ConnectError, RelayError};
+use crate::error::{CodeError, ConnectError, RelayError};
 use crate::frame;
 use crate::key::PublicKey;
 use crate::member;
-use crate::membership::Membership;
+use crate::membership::{Mail, Membership};
 use crate::ticket::Ticket;
 
 impl Endpoint {
@@ -58,6 +60,36 @@ impl Endpoint {
         let membership = member::membership(&self, relay).map_err(relayed)?;
         self.joined(&membership).await.map_err(relayed)?;
         Ok(self)
+    }
+
+    /// Offers a short code at a relay, by which somebody gives this end a ticket.
+    ///
+    /// # Errors
+    /// If the relay does not answer.
+    pub async fn offer_code(&self, relay: &Ticket) -> Result<CodeOffer, CodeError> {
+        let membership = self.member(relay).await?;
+        let mut mail = membership.offer().await.ok_or(CodeError::RelayGone)?;
+        match tokio::time::timeout(self.connect_timeout(), mail.recv()).await {
+            Ok(Some(Mail::Offered(number))) => Ok(CodeOffer::new(Code::new(number)?, membership, mail)),
+            _ => Err(CodeError::RelayGone),
+        }
+    }
+
+    /// Gives the ticket of this endpoint to the end that offers this code at the relay. That end may then connect.
+    ///
+    /// # Errors
+    /// If there is no such code, or it is wrong.
+    pub async fn redeem_code(&self, relay: &Ticket, code: &Code) -> Result<(), CodeError> {
+        let membership = self.member(relay).await?;
+        code::redeem(&membership, code, &self.ticket()).await
+    }
+
+    /// The membership in a relay that has been joined.
+    async fn member(&self, relay: &Ticket) -> Result<Arc<Membership>, CodeError> {
+        let relayed = |error| CodeError::Relay(ConnectError::Relay(relay.addresses().to_vec(), error));
+        let membership = member::membership(self, relay).map_err(relayed)?;
+        self.joined(&membership).await.map_err(relayed)?;
+        Ok(membership)
     }
 
     /// Waits until this end is a member. Whoever takes the connection and says nothing is no relay.

@@ -75,6 +75,25 @@ pub enum RelayError {
     Gone,
 }
 
+/// Why a code does not lead to a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CodeError {
+    /// The relay cannot be joined.
+    Relay(ConnectError),
+    /// The connection with the relay has ended.
+    RelayGone,
+    /// The relay has no such code.
+    NotThere,
+    /// The end that offers the code does not answer.
+    Silent,
+    /// The code is wrong.
+    Wrong,
+    /// Three attempts with wrong codes were made, or were not finished.
+    Guessed,
+    /// The system's random source is not available.
+    Randomness(String),
+}
+
 /// The limit of connections that a new one would exceed, and the number of connections that there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Full {
@@ -336,6 +355,24 @@ impl fmt::Display for RelayError {
     }
 }
 
+impl fmt::Display for CodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Relay(error) => error.fmt(f),
+            Self::RelayGone => f.write_str("the relay has ended its connection with this end"),
+            Self::NotThere => f.write_str(
+                "the relay has no such code: is it still shown at the other end, and is this the same relay? A code is for one use",
+            ),
+            Self::Silent => f.write_str("the end with that code does not answer: is it still running?"),
+            Self::Wrong => f.write_str("the code is wrong: look at it again; three wrong ones end it"),
+            Self::Guessed => f.write_str(
+                "three attempts with this code have failed, so it is over, as somebody may have guessed: start again for a new code",
+            ),
+            Self::Randomness(error) => write!(f, "the system has no random numbers: {error}"),
+        }
+    }
+}
+
 impl fmt::Display for Full {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -448,6 +485,7 @@ impl std::error::Error for DatagramError {}
 impl std::error::Error for MessageError {}
 impl std::error::Error for ConnectError {}
 impl std::error::Error for RelayError {}
+impl std::error::Error for CodeError {}
 impl std::error::Error for Lost {}
 impl std::error::Error for StreamError {}
 impl std::error::Error for WriteError {}

@@ -270,3 +270,6 @@ const BURST_MIN: f64 = 65_536.0;
 
 /// Answers to questions in a second, to all together: each question is of a program that has just been started.
 const ANSWERS_MAX: u32 = 1_000;
+
+#[cfg(test)]
+mod tests;

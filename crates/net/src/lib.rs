@@ -76,6 +76,7 @@ pub mod blocking;
 mod call;
 mod calling;
 mod clock;
+mod code;
 mod config;
 mod connection;
 mod datagrams;
@@ -120,13 +121,14 @@ pub use anabranch_proto::{
 };
 pub use anabranch_units as units;
 
+pub use code::{Code, CodeOffer, ParseCodeError};
 pub use config::{Admission, Config, has_fast_aes};
 pub use connection::{Connection, Path, Stats};
 pub use diagnosis::Diagnosis;
 pub use endpoint::Endpoint;
 pub use error::{
-    AddPathError, BindError, ConnectError, DatagramError, Full, Lost, MessageError, ReadError, RelayError, StreamError,
-    WriteError,
+    AddPathError, BindError, CodeError, ConnectError, DatagramError, Full, Lost, MessageError, ReadError, RelayError,
+    StreamError, WriteError,
 };
 pub use forward::Forwarded;
 pub use key::{KeyFileError, ParseKeyError, PublicKey, SecretKey};

@@ -16,7 +16,7 @@ use crate::endpoint::Endpoint;
 use crate::error::{ConnectError, RelayError};
 use crate::frame::{self, Kind};
 use crate::key::PublicKey;
-use crate::membership::{Membership, Order, Standing};
+use crate::membership::{Mail, Membership, Order, Standing};
 use crate::message::{Asked, CANDIDATES_MAX, Told, VERSION};
 use crate::post::Post;
 use crate::punch::{self, Punch};
@@ -35,7 +35,13 @@ pub(crate) fn membership(endpoint: &Endpoint, relay: &Ticket) -> Result<Arc<Memb
     let membership = Arc::new(membership);
     lobby.memberships.push(Arc::clone(&membership));
     drop(lobby);
-    let task = Member { endpoint: endpoint.uncounted(), relay: relay.clone(), id, peers: BTreeMap::new() };
+    let task = Member {
+        endpoint: endpoint.uncounted(),
+        relay: relay.clone(),
+        id,
+        peers: BTreeMap::new(),
+        codes: Codes::default(),
+    };
     tokio::spawn(task.run(orders, standing));
     Ok(membership)
 }
@@ -47,6 +53,14 @@ struct Member {
     id: RelayId,
     /// Those with a route, by number.
     peers: BTreeMap<u32, Peer>,
+    codes: Codes,
+}
+
+/// Who waits for what comes for codes. Nobody does when the membership ends.
+#[derive(Default)]
+struct Codes {
+    offer: Option<mpsc::Sender<Mail>>,
+    claims: BTreeMap<u64, mpsc::Sender<Mail>>,
 }
 
 /// A peer behind the relay.
@@ -81,6 +95,7 @@ impl Member {
                 }
                 Err(error) => RelayError::of(error),
             };
+            self.codes = Codes::default();
             self.endpoint.shared_lobby().relayed.reach(self.id, None);
             standing.send_replace(Standing::Lost(error.clone()));
             let again = Instant::now() + pause;
@@ -89,7 +104,8 @@ impl Member {
                 match tokio::time::timeout(LOOK.min(again - Instant::now()), orders.recv()).await {
                     Ok(Some(Order::Call(_, answer))) => _ = answer.send(Err(error.clone())),
                     Ok(None) => break,
-                    Err(_) => {}
+                    // Who offers or claims a code learns of it when its mailbox is dropped.
+                    Ok(Some(_)) | Err(_) => {}
                 }
             }
             if !self.is_wanted() {
@@ -148,9 +164,14 @@ impl Member {
                     }
                 }
                 order = orders.recv() => {
-                    let Some(Order::Call(key, answer)) = order else { return RelayError::Gone };
-                    let call = Pending { key, known: None, answer: Some(answer) };
-                    self.call(call, &mut pending, &mut calls, &post);
+                    match order {
+                        Some(Order::Call(key, answer)) => {
+                            let call = Pending { key, known: None, answer: Some(answer) };
+                            self.call(call, &mut pending, &mut calls, &post);
+                        }
+                        Some(order) => self.codes.order(order, &post),
+                        None => return RelayError::Gone,
+                    }
                 }
                 note = self.endpoint.shared_lobby().relayed.note(self.id) => self.hear(note, &sockets),
                 () = tokio::time::sleep_until(deadline) => {
@@ -227,6 +248,7 @@ impl Member {
                 self.add_peer(number, Peer::new(key, false, token, candidates));
                 post.send(Asked::Ready { route, candidates: self.candidates() }.write());
             }
+            Some(told) => self.codes.read(told),
             // Of a later version.
             None => {}
         }
@@ -297,6 +319,43 @@ impl Member {
             if punch.is_over(now) && peer.trial.is_none() {
                 peer.punch = None;
             }
+        }
+    }
+}
+
+impl Codes {
+    fn order(&mut self, order: Order, post: &Post) {
+        let asked = match order {
+            Order::Call(..) => return,
+            Order::Offer(mail) => {
+                self.offer = Some(mail);
+                Asked::Offer
+            }
+            Order::Claim { claim, number, bytes, mail } => {
+                self.claims.retain(|_, mail| !mail.is_closed());
+                self.claims.insert(claim, mail);
+                Asked::Claim { claim, number, bytes }
+            }
+            Order::Pass { claim, bytes } => Asked::Pass { claim, bytes },
+            Order::Withdraw => {
+                self.offer = None;
+                Asked::Withdraw
+            }
+        };
+        post.send(asked.write());
+    }
+
+    fn read(&mut self, told: Told) {
+        let offer = self.offer.as_ref();
+        let (mailbox, mail) = match told {
+            Told::Offered { number } => (offer, Mail::Offered(number)),
+            Told::Claimed { claim, bytes } => (offer, Mail::Claimed { claim, bytes }),
+            Told::Passed { claim, bytes } => (self.claims.get(&claim).or(offer), Mail::Passed { claim, bytes }),
+            Told::NoCode { claim } => (self.claims.get(&claim), Mail::NotThere),
+            Told::Member { .. } | Told::Route { .. } | Told::Refused { .. } | Told::Called { .. } => return,
+        };
+        if let Some(mailbox) = mailbox {
+            _ = mailbox.try_send(mail);
         }
     }
 }

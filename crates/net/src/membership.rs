@@ -33,6 +33,27 @@ pub(crate) enum Standing {
 pub(crate) enum Order {
     /// A route to the member with this key.
     Call(PublicKey, oneshot::Sender<Result<u32, RelayError>>),
+    /// A number for a code, and what comes for it.
+    Offer(mpsc::Sender<Mail>),
+    /// A claim of the code with this number, and what comes back.
+    Claim { claim: u64, number: u32, bytes: Vec<u8>, mail: mpsc::Sender<Mail> },
+    /// Something for the other end of a claim.
+    Pass { claim: u64, bytes: Vec<u8> },
+    /// The code is not offered any more.
+    Withdraw,
+}
+
+/// What comes for a code.
+#[derive(Debug)]
+pub(crate) enum Mail {
+    /// It has this number.
+    Offered(u32),
+    /// Somebody claims it.
+    Claimed { claim: u64, bytes: Vec<u8> },
+    /// The other end of the claim says this.
+    Passed { claim: u64, bytes: Vec<u8> },
+    /// There is no code of that number.
+    NotThere,
 }
 
 impl Membership {
@@ -67,6 +88,31 @@ impl Membership {
         answered.await.unwrap_or(Err(RelayError::Gone))
     }
 }
+
+impl Membership {
+    /// Offers a code. Its number is the first that comes.
+    pub(crate) async fn offer(&self) -> Option<mpsc::Receiver<Mail>> {
+        let (sender, mail) = mpsc::channel(MAIL_MAX);
+        self.orders.send(Order::Offer(sender)).await.ok().map(|()| mail)
+    }
+
+    pub(crate) async fn claim(&self, claim: u64, number: u32, bytes: Vec<u8>) -> Option<mpsc::Receiver<Mail>> {
+        let (sender, mail) = mpsc::channel(MAIL_MAX);
+        self.orders.send(Order::Claim { claim, number, bytes, mail: sender }).await.ok().map(|()| mail)
+    }
+
+    pub(crate) async fn pass(&self, claim: u64, bytes: Vec<u8>) {
+        // If the relay is lost, no answer comes, which the caller sees.
+        _ = self.orders.send(Order::Pass { claim, bytes }).await;
+    }
+
+    pub(crate) async fn withdraw(&self) {
+        _ = self.orders.send(Order::Withdraw).await;
+    }
+}
+
+/// Letters for a code that wait to be read.
+const MAIL_MAX: usize = 16;
 
 /// Calls that wait for their turn.
 const ORDERS_MAX: usize = 16;

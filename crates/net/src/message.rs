@@ -15,6 +15,14 @@ pub(crate) enum Asked {
     Call { number: u32, key: PublicKey, candidates: Vec<SocketAddr> },
     /// It knows of a route to it.
     Ready { route: u64, candidates: Vec<SocketAddr> },
+    /// It offers a code.
+    Offer,
+    /// It claims the code with this number. The number of the claim is 64 random bits of its own.
+    Claim { claim: u64, number: u32, bytes: Vec<u8> },
+    /// For the other end of a claim.
+    Pass { claim: u64, bytes: Vec<u8> },
+    /// It offers no code any more.
+    Withdraw,
 }
 
 /// A message of a relay.
@@ -28,6 +36,14 @@ pub(crate) enum Told {
     Refused { number: u32, why: Refusal },
     /// There is a route from the member with this key to it.
     Called { route: u64, token: u64, key: PublicKey, candidates: Vec<SocketAddr> },
+    /// The code that it offers has this number.
+    Offered { number: u32 },
+    /// A member claims its code.
+    Claimed { claim: u64, bytes: Vec<u8> },
+    /// From the other end of a claim.
+    Passed { claim: u64, bytes: Vec<u8> },
+    /// There is no such code, or it has been claimed too often.
+    NoCode { claim: u64 },
 }
 
 /// Why a relay makes no route.
@@ -55,6 +71,12 @@ impl Asked {
                 write_addresses(candidates, &mut bytes);
                 bytes.into()
             }
+            Self::Offer => Bytes::from_static(&[4]),
+            Self::Claim { claim, number, bytes } => {
+                [&[5][..], &claim.to_be_bytes(), &number.to_be_bytes(), bytes].concat().into()
+            }
+            Self::Pass { claim, bytes } => [&[6][..], &claim.to_be_bytes(), bytes].concat().into(),
+            Self::Withdraw => Bytes::from_static(&[7]),
         }
     }
 
@@ -69,6 +91,14 @@ impl Asked {
                 candidates: read_addresses(rest)?,
             },
             [3] => Self::Ready { route: u64::from_be_bytes(take(rest)?), candidates: read_addresses(rest)? },
+            [4] => Self::Offer,
+            [5] => Self::Claim {
+                claim: u64::from_be_bytes(take(rest)?),
+                number: u32::from_be_bytes(take(rest)?),
+                bytes: rest.to_vec(),
+            },
+            [6] => Self::Pass { claim: u64::from_be_bytes(take(rest)?), bytes: rest.to_vec() },
+            [7] => Self::Withdraw,
             _ => return None,
         })
     }
@@ -98,6 +128,10 @@ impl Told {
                 bytes = [&[0x84][..], &route.to_be_bytes(), &token.to_be_bytes(), key.bytes()].concat();
                 write_addresses(candidates, &mut bytes);
             }
+            Self::Offered { number } => bytes = [&[0x85][..], &number.to_be_bytes()].concat(),
+            Self::Claimed { claim, bytes: passed } => bytes = [&[0x86][..], &claim.to_be_bytes(), passed].concat(),
+            Self::Passed { claim, bytes: passed } => bytes = [&[0x87][..], &claim.to_be_bytes(), passed].concat(),
+            Self::NoCode { claim } => bytes = [&[0x88][..], &claim.to_be_bytes()].concat(),
         }
         bytes.into()
     }
@@ -127,6 +161,10 @@ impl Told {
                 key: PublicKey::new(take(rest)?),
                 candidates: read_addresses(rest)?,
             },
+            [0x85] => Self::Offered { number: u32::from_be_bytes(take(rest)?) },
+            [0x86] => Self::Claimed { claim: u64::from_be_bytes(take(rest)?), bytes: rest.to_vec() },
+            [0x87] => Self::Passed { claim: u64::from_be_bytes(take(rest)?), bytes: rest.to_vec() },
+            [0x88] => Self::NoCode { claim: u64::from_be_bytes(take(rest)?) },
             _ => return None,
         })
     }
@@ -135,8 +173,8 @@ impl Told {
 /// The version of the messages and frames.
 pub(crate) const VERSION: u8 = 1;
 
-/// The largest message: a route with all candidates has 182 bytes.
-pub(crate) const MESSAGE_MAX: usize = 512;
+/// The largest message: a sealed ticket with all addresses of IPv6 has some 800 bytes.
+pub(crate) const MESSAGE_MAX: usize = 1024;
 
 /// Addresses at which a member may be reached. A probe goes to each.
 pub(crate) const CANDIDATES_MAX: usize = 8;
@@ -200,22 +238,26 @@ mod tests {
         (0..count).map(of).collect()
     }
 
-    fn asked() -> [Asked; 3] {
+    fn asked() -> [Asked; 5] {
         let key = PublicKey::new([7; 32]);
         [
             Asked::Present { version: VERSION },
             Asked::Call { number: 0x0102_0304, key, candidates: candidates(8) },
             Asked::Ready { route: 5, candidates: vec![] },
+            Asked::Offer,
+            Asked::Withdraw,
         ]
     }
 
-    fn told() -> [Told; 4] {
+    fn told() -> [Told; 6] {
         let key = PublicKey::new([7; 32]);
         [
             Told::Member { seen: "203.0.113.9:4433".parse().unwrap() },
             Told::Route { number: 1, route: 2, token: 3, candidates: candidates(3) },
             Told::Refused { number: 9, why: Refusal::TooOften },
             Told::Called { route: u64::MAX, token: 1, key, candidates: candidates(8) },
+            Told::Offered { number: 7 },
+            Told::NoCode { claim: 5 },
         ]
     }
 
@@ -234,6 +276,21 @@ mod tests {
             // A reason that is missing is none; all else is.
             (0..bytes.len()).for_each(|len| assert_eq!(Told::read(&bytes[..len]), None));
         }
+    }
+
+    /// What members pass to each other is as long as the message is.
+    #[test]
+    fn passed_bytes_come_back() {
+        let bytes = vec![5; 700];
+        for asked in
+            [Asked::Claim { claim: 7, number: 9, bytes: bytes.clone() }, Asked::Pass { claim: 7, bytes: vec![] }]
+        {
+            assert_eq!(Asked::read(&asked.write()), Some(asked));
+        }
+        for told in [Told::Claimed { claim: 7, bytes: vec![] }, Told::Passed { claim: 7, bytes }] {
+            assert_eq!(Told::read(&told.write()), Some(told));
+        }
+        assert_eq!((Asked::read(&[5; 12]), Told::read(&[0x86; 8])), (None, None));
     }
 
     #[test]

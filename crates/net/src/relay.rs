@@ -89,6 +89,24 @@ struct State {
     members: BTreeMap<PublicKey, Member>,
     /// Routes of which the called end does not know yet, by its number of each.
     waiting: BTreeMap<u64, Waiting>,
+    /// Offered codes, by number.
+    offers: BTreeMap<u32, Offer>,
+    claims: BTreeMap<u64, Claim>,
+}
+
+/// A code that a member offers. The relay does not know its words.
+#[derive(Debug)]
+struct Offer {
+    by: MemberId,
+    letters: mpsc::Sender<Bytes>,
+    claims: u32,
+}
+
+/// An attempt at a code.
+#[derive(Debug)]
+struct Claim {
+    /// Who types the code, and who offers it.
+    ends: [(MemberId, mpsc::Sender<Bytes>); 2],
 }
 
 #[derive(Clone, Debug)]
@@ -233,6 +251,18 @@ async fn attend(hall: Arc<Hall>, endpoint: Endpoint, connection: Connection) {
                     why.into_iter().for_each(|why| post.send(Told::Refused { number, why }.write()));
                 }
                 Some(Some(Asked::Ready { route, candidates })) => hall.ready(id, route, candidates),
+                Some(Some(Asked::Offer)) => {
+                    let number = hall.offer(id, post.sender());
+                    number.into_iter().for_each(|number| post.send(Told::Offered { number }.write()));
+                }
+                Some(Some(Asked::Claim { claim, number, bytes })) => {
+                    let is_claimed = patience.bears() && hall.claim(claim, (id, post.sender()), number, bytes);
+                    if !is_claimed {
+                        post.send(Told::NoCode { claim }.write());
+                    }
+                }
+                Some(Some(Asked::Pass { claim, bytes })) => hall.pass(id, claim, bytes),
+                Some(Some(Asked::Withdraw)) => hall.withdraw(id),
                 // A later version may say more.
                 Some(Some(Asked::Present { .. }) | None) => {}
                 None => break,
@@ -304,8 +334,54 @@ impl Hall {
         }
     }
 
+    /// A number for a code of this member: the least that is free, as people type it. A member has one.
+    fn offer(&self, by: MemberId, letters: mpsc::Sender<Bytes>) -> Option<u32> {
+        self.withdraw(by);
+        let mut state = self.lock();
+        let number = (1..).find(|number| !state.offers.contains_key(number))?;
+        state.offers.insert(number, Offer { by, letters, claims: 0 });
+        Some(number)
+    }
+
+    /// A member claims a code. Returns whether it may.
+    fn claim(&self, claim: u64, (by, letters): (MemberId, mpsc::Sender<Bytes>), number: u32, bytes: Vec<u8>) -> bool {
+        let mut state = self.lock();
+        let State { offers, claims, .. } = &mut *state;
+        let Some(offer) = offers.get_mut(&number).filter(|offer| offer.claims < CLAIMS_MAX && offer.by != by) else {
+            return false;
+        };
+        if claims.contains_key(&claim) {
+            return false;
+        }
+        offer.claims += 1;
+        _ = offer.letters.try_send(Told::Claimed { claim, bytes }.write());
+        claims.insert(claim, Claim { ends: [(by, letters), (offer.by, offer.letters.clone())] });
+        true
+    }
+
+    /// One end of a claim says something to the other.
+    fn pass(&self, from: MemberId, claim: u64, bytes: Vec<u8>) {
+        let state = self.lock();
+        let Some(Claim { ends: [one, two] }) = state.claims.get(&claim) else { return };
+        let to = match from {
+            _ if from == one.0 => two,
+            _ if from == two.0 => one,
+            _ => return,
+        };
+        _ = to.1.try_send(Told::Passed { claim, bytes }.write());
+    }
+
+    /// A member offers no code any more. What was said last still arrives.
+    fn withdraw(&self, by: MemberId) {
+        let mut state = self.lock();
+        state.offers.retain(|_, offer| offer.by != by);
+        state.claims.retain(|_, claim| claim.ends[1].0 != by);
+    }
+
     fn leave(&self, key: PublicKey, id: MemberId) {
         self.forwarder.remove_member(id);
+        self.withdraw(id);
+        self.lock().claims.retain(|_, claim| claim.ends[0].0 != id);
         let mut state = self.lock();
         // By now the key may have joined again.
         if state.members.get(&key).is_some_and(|member| member.id == id) {
@@ -359,6 +435,9 @@ const READY_WITHIN: Duration = Duration::from_secs(10);
 
 /// Calls without an answer yet, of all members.
 const WAITING_MAX: usize = 4096;
+
+/// Attempts at a code, as the end that offers it ends it after as many. So claims are bounded, too.
+const CLAIMS_MAX: u32 = 3;
 
 /// A program that opens its connections at once.
 const CALLS_AT_ONCE: f64 = 32.0;

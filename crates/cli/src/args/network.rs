@@ -1,10 +1,11 @@
 //! Arguments of the commands that use a network.
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use anabranch::units::{ParseError, Rate};
-use anabranch::{Config, PublicKey, Ticket};
+use anabranch::{Code, Config, PublicKey, Ticket};
 use anabranch_tunnel::{ListenAt, PortForward, Target};
 use clap::{Args, Subcommand, ValueEnum};
 
@@ -14,12 +15,14 @@ use super::ticket;
 #[derive(Debug, Args)]
 #[command(after_help = "Exit codes: 0 every file arrived, 1 a file did not, 2 wrong usage.")]
 pub(crate) struct Send {
-    /// Files and folders. A folder is sent with its content; for symbolic links see --links.
-    #[arg(value_name = "PATH", required = true, num_args = 1..)]
-    pub(crate) paths: Vec<PathBuf>,
-    /// The ticket that `anabranch recv` has printed; or where it is: @FILE, env:VARIABLE, or - for standard input.
-    #[arg(value_name = "TICKET", value_parser = ticket::read)]
-    pub(crate) ticket: Ticket,
+    /// Files and folders, and behind them the ticket that `anabranch recv` has printed; or where it is: @FILE, env:VARIABLE, or - for
+    /// standard input. With --relay there is no ticket. A folder is sent with its content; for symbolic links see --links.
+    #[arg(value_name = "PATH... TICKET", required = true, num_args = 1..)]
+    pub(crate) items: Vec<OsString>,
+    /// Print a short code, and wait at this relay until it is typed at the other end: `anabranch recv CODE`. The relay is HOST[:PORT] or
+    /// KEY@HOST[:PORT]; the variable ANABRANCH_RELAY of the environment names one, too.
+    #[arg(long, value_name = "RELAY")]
+    pub(crate) relay: Option<RelayName>,
     /// A key file of `anabranch key new`; the default is a new key.
     #[arg(long, value_name = "FILE")]
     pub(crate) key: Option<PathBuf>,
@@ -46,6 +49,9 @@ pub(crate) struct Send {
 #[derive(Debug, Args)]
 #[command(after_help = "Exit codes: 0 with --once, every file arrived; 1 a file did not; 2 wrong usage.")]
 pub(crate) struct Recv {
+    /// The code that `anabranch send` has printed, such as 7-guitar-ocean. It needs a relay, and one transfer is received.
+    #[arg(value_name = "CODE")]
+    pub(crate) code: Option<Code>,
     /// The folder to write into; created if necessary.
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) to: PathBuf,

@@ -1,5 +1,6 @@
 //! Arguments of the relay, and the name of a relay in other commands.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -53,6 +54,29 @@ pub(crate) enum RelayName {
     Ticket(Ticket),
 }
 
+impl RelayName {
+    /// The relay that an option names, or else the environment.
+    ///
+    /// # Errors
+    /// If the variable holds no name of a relay.
+    pub(crate) fn or_of_environment(named: Option<&Self>) -> Result<Option<Self>, String> {
+        let text = if named.is_some() { None } else { std::env::var(VARIABLE).ok().filter(|text| !text.is_empty()) };
+        let read = text
+            .map(|text| text.parse().map_err(|error| format!("the variable {VARIABLE} of the environment: {error}")));
+        Ok(named.cloned().or(read.transpose()?))
+    }
+}
+
+impl fmt::Display for RelayName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Host(host, Some(key)) => write!(f, "{key}@{host}"),
+            Self::Host(host, None) => f.write_str(host),
+            Self::Ticket(ticket) => ticket.fmt(f),
+        }
+    }
+}
+
 impl FromStr for RelayName {
     type Err = String;
 
@@ -87,6 +111,9 @@ impl FromStr for RelayName {
 
 /// The port of a relay that names none. It is in no list of registered ports.
 pub(crate) const PORT: u16 = 4477;
+
+/// Names a relay for codes.
+const VARIABLE: &str = "ANABRANCH_RELAY";
 
 #[cfg(test)]
 mod tests {

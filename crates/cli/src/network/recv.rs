@@ -15,6 +15,7 @@ use super::offer::{Offer, Showing};
 use super::relay::Way;
 use super::send::{Side, draw};
 use crate::args::network::Recv;
+use crate::args::relay::RelayName;
 use crate::failure::{Failure, Outcome};
 use crate::terminal;
 
@@ -43,10 +44,21 @@ pub(crate) fn recv(args: &Recv) -> Outcome {
 async fn wait(args: &Recv) -> Outcome {
     let admission =
         if args.allow.is_empty() { Admission::Ticket } else { Admission::Keys(args.allow.iter().copied().collect()) };
+    let named = args.listen.relay.as_ref();
+    let code = match &args.code {
+        None => None,
+        Some(code) => match RelayName::or_of_environment(named).map_err(Failure::usage)? {
+            Some(relay) => Some((code, super::relay::find(&relay).await?)),
+            None => return Err(Failure::usage("a code needs the relay that the other end uses: --relay HOST")),
+        },
+    };
+    let is_once = args.once || code.is_some();
     let config = super::logged(Config::default().admit(admission), &args.log);
     let endpoint = super::server(&args.listen, config).await?;
     let ticket = endpoint.ticket().to_string();
-    if args.json {
+    if let Some((code, relay)) = code {
+        endpoint.redeem_code(&relay, code).await.map_err(|error| Failure::failed(error.to_string()))?;
+    } else if args.json {
         super::print_line(&Told::Listening { ticket: &ticket })?;
     } else {
         let mut out = anstream::stdout();
@@ -69,7 +81,7 @@ async fn wait(args: &Recv) -> Outcome {
             },
             Some(ended) = transfers.join_next() => {
                 let Ok((from, ended)) = ended else { continue };
-                if let Some(outcome) = tell(args, from, ended)? && args.once {
+                if let Some(outcome) = tell(args, is_once, from, ended)? && is_once {
                     super::end_logs(&endpoint, &args.log).await;
                     return outcome;
                 }
@@ -98,7 +110,12 @@ async fn receive(
 
 /// Reports the result of a transfer. Returns the command's result if this was its only transfer; `None` if it was no complete
 /// transfer.
-fn tell(args: &Recv, from: String, ended: Result<Ended, ReceiveError>) -> Result<Option<Outcome>, Failure> {
+fn tell(
+    args: &Recv,
+    is_once: bool,
+    from: String,
+    ended: Result<Ended, ReceiveError>,
+) -> Result<Option<Outcome>, Failure> {
     match ended {
         Ok(ended) => {
             if args.json {
@@ -107,7 +124,7 @@ fn tell(args: &Recv, from: String, ended: Result<Ended, ReceiveError>) -> Result
                 writeln!(anstream::stdout(), "received {}", ended.line())?;
                 ended.remark()?;
             }
-            Ok(Some(ended.failure().map_or(Ok(()), |failure| once_or_said(args, failure))))
+            Ok(Some(ended.failure().map_or(Ok(()), |failure| once_or_said(is_once, failure))))
         }
         Err(error) => {
             // A caller that said nothing was no sender; an interrupted one will resume.
@@ -116,15 +133,15 @@ fn tell(args: &Recv, from: String, ended: Result<Ended, ReceiveError>) -> Result
             if args.json {
                 super::print_line(&Told::Broken { from, reason: error.to_string() })?;
             }
-            let outcome = once_or_said(args, failure);
+            let outcome = once_or_said(is_once, failure);
             Ok(is_last.then_some(outcome))
         }
     }
 }
 
 /// Prints a failure at once if the command continues.
-fn once_or_said(args: &Recv, failure: Failure) -> Outcome {
-    if !args.once {
+fn once_or_said(is_once: bool, failure: Failure) -> Outcome {
+    if !is_once {
         terminal::complain(&failure.message);
     }
     Err(failure)

@@ -1,18 +1,23 @@
 //! `anabranch send`.
 
 use std::collections::VecDeque;
+use std::ffi::OsString;
 use std::io::Write as _;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anabranch::units::shown;
-use anabranch::{Config, Connection, Limit, Limits};
+use anabranch::{CodeError, Config, Connection, Endpoint, Limit, Limits, Ticket};
 use anabranch_transfer::{Compare, Links, Options, Progress, SendError};
+use serde::Serialize;
 
 use super::offer::Offer;
 use super::relay::Way;
 use super::{Ended, observe};
 use crate::args::network::Send;
+use crate::args::relay::RelayName;
+use crate::args::ticket;
 use crate::failure::{Failure, Outcome};
 use crate::terminal;
 
@@ -34,7 +39,8 @@ pub(crate) fn send(args: &Send) -> Outcome {
 
 async fn transfer(args: &Send) -> Result<Ended, Failure> {
     let begin = Instant::now();
-    for path in &args.paths {
+    let (paths, to) = destination(args)?;
+    for path in &paths {
         // Before connecting.
         std::fs::metadata(path).map_err(|error| Failure::usage(format!("{}: {error}", shown(path))))?;
     }
@@ -42,9 +48,13 @@ async fn transfer(args: &Send) -> Result<Ended, Failure> {
         args.key.as_deref(),
         super::logged(Config { rate_max: args.rate, ..Config::default() }, &args.log),
     )?;
-    let connection = endpoint.connect(&args.ticket).await.map_err(|error| Failure::failed(error.to_string()))?;
+    let ticket = match to {
+        To::Ticket(ticket) => *ticket,
+        To::Code(relay) => offered(args, &endpoint, &relay).await?,
+    };
+    let connection = endpoint.connect(&ticket).await.map_err(|error| Failure::failed(error.to_string()))?;
     if args.multipath {
-        connection.add_paths(&args.ticket).await;
+        connection.add_paths(&ticket).await;
     }
     let offer = Offer::new("send");
     let showing = offer.show(&connection);
@@ -55,7 +65,7 @@ async fn transfer(args: &Send) -> Result<Ended, Failure> {
             links: if args.links { Links::Copy } else { Links::Report },
             compare: if args.checksum { Compare::Content } else { Compare::SizeAndTime },
         };
-        let send = anabranch_transfer::send(&connection, args.paths.clone(), options, Arc::clone(&progress));
+        let send = anabranch_transfer::send(&connection, paths, options, Arc::clone(&progress));
         tokio::select! {
             sent = send => sent,
             () = draw(&bar, &progress, &connection, &way, Side::Sends) => unreachable!("it goes on and on"),
@@ -69,6 +79,63 @@ async fn transfer(args: &Send) -> Result<Ended, Failure> {
     })?;
     let is_compared = args.checksum;
     Ok(Ended { is_compared, ..Ended::new(summary, begin.elapsed().as_secs_f64(), way.went()) })
+}
+
+/// Where the files go.
+enum To {
+    Ticket(Box<Ticket>),
+    /// To whoever types the code that this relay offers.
+    Code(RelayName),
+}
+
+/// Tells the files from the ticket. Without a relay the last item is the ticket; one that only the environment names is used if the last item is none.
+fn destination(args: &Send) -> Result<(Vec<PathBuf>, To), Failure> {
+    let paths = |items: &[OsString]| items.iter().map(PathBuf::from).collect();
+    let relay = RelayName::or_of_environment(args.relay.as_ref()).map_err(Failure::usage)?;
+    let (last, others) = args.items.split_last().expect("one is required");
+    let text = last.to_str().unwrap_or_default();
+    let is_named =
+        text == "-" || ["@", "env:"].iter().any(|begin| text.starts_with(begin)) || text.parse::<Ticket>().is_ok();
+    match relay {
+        Some(relay) if args.relay.is_some() || !is_named => Ok((paths(&args.items), To::Code(relay))),
+        _ => {
+            let wrong = |why| {
+                Failure::usage(format!(
+                    "{}: {why}\nThe last word is the ticket that `anabranch recv` has printed; or use --relay for a code in its place",
+                    shown(Path::new(last))
+                ))
+            };
+            let ticket = ticket::read(text).map_err(wrong)?;
+            if others.is_empty() {
+                return Err(Failure::usage("required arguments are missing: files or folders, in front of the ticket"));
+            }
+            Ok((paths(others), To::Ticket(Box::new(ticket))))
+        }
+    }
+}
+
+/// Shows a code, and waits until it is typed at the other end.
+async fn offered(args: &Send, endpoint: &Endpoint, relay: &RelayName) -> Result<Ticket, Failure> {
+    let failed = |error: CodeError| Failure::failed(error.to_string());
+    let relay_ticket = super::relay::find(relay).await?;
+    let offer = endpoint.offer_code(&relay_ticket).await.map_err(failed)?;
+    let code = offer.code();
+    if args.json {
+        super::print_line(&Told::Offered { code: code.to_string() })?;
+    } else {
+        let mut out = anstream::stdout();
+        let option = args.relay.as_ref().map_or_else(String::new, |relay| format!(" --relay {relay}"));
+        writeln!(out, "On the other computer:\n\n  anabranch recv{option} {code}\n")?;
+        out.flush()?;
+    }
+    offer.ticket().await.map_err(failed)
+}
+
+/// The line of JSON before the document.
+#[derive(Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+enum Told {
+    Offered { code: String },
 }
 
 /// The role of an end of a transfer.

@@ -1,9 +1,11 @@
 //! Connections through a relay, on the loopback interface. Behind NATs they are tested in `crates/cli/tests/nat`.
 
+use std::future::Future;
 use std::time::Duration;
 
 use anabranch::{
-    Admission, Config, ConnectError, Endpoint, Refusal, Relay, RelayConfig, RelayError, SecretKey, Ticket,
+    Admission, Code, CodeError, Config, ConnectError, Connection, Endpoint, PathState, PathStatus, Refusal, Relay,
+    RelayConfig, RelayError, SecretKey, Ticket,
 };
 
 use crate::support::{pattern, soon};
@@ -73,4 +75,156 @@ async fn relay_says_who_is_not_there() {
     let (closed, _task) = served(RelayConfig { admission, ..RelayConfig::default() });
     let refused = soon(bound(quick).with_relay(&closed)).await.unwrap_err();
     assert!(matches!(&refused, ConnectError::Relay(_, RelayError::NoAnswer(_))), "{refused:?}");
+}
+
+fn ends(relay: &Ticket) -> impl Future<Output = (Endpoint, Endpoint)> {
+    async {
+        let server = soon(bound(Config::default()).with_relay(relay)).await.unwrap();
+        (server, bound(Config::default()))
+    }
+}
+
+/// Both ends have the same address here, so a way around the relay is found at once, and the relay is not needed any more.
+#[tokio::test]
+async fn direct_path_takes_over_and_relay_is_a_backup() {
+    let (relay, task) = served(RelayConfig::default());
+    let (server, client) = ends(&relay).await;
+    let ticket = only_through(&server.ticket());
+    let (there, here) = soon(async { tokio::join!(client.connect(&ticket), server.accept()) }).await;
+    let (there, here) = (there.unwrap(), here.unwrap());
+    let is_direct = |connection: &Connection| {
+        let direct = connection.paths().into_iter().any(|path| path.state == PathState::Live && !path.is_relayed());
+        let backups = connection.paths().into_iter().filter(|path| path.is_relayed());
+        direct && backups.map(|path| path.report.status).eq([PathStatus::Standby])
+    };
+    soon(async {
+        while !(is_direct(&there) && is_direct(&here)) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+    task.abort();
+    let before: Vec<_> =
+        there.paths().iter().filter(|path| path.is_relayed()).map(|path| path.report.tally.sent).collect();
+    let len = 2_000_000;
+    let sending = async {
+        let mut stream = there.open_stream().await.unwrap();
+        stream.write_all_bytes(pattern(1, 0, len)).await.unwrap();
+        stream.finish().unwrap();
+        assert_eq!(stream.stopped().await, Ok(None));
+    };
+    let receiving = async {
+        let mut stream = here.accept_stream().await.unwrap();
+        assert_eq!(stream.read_to_end(len).await.unwrap(), pattern(1, 0, len));
+    };
+    soon(async { tokio::join!(sending, receiving) }).await;
+    let after: Vec<_> =
+        there.paths().iter().filter(|path| path.is_relayed()).map(|path| path.report.tally.sent).collect();
+    assert_eq!(before, after, "nothing went through the relay");
+}
+
+/// A flood of members from one address: the relay takes so many, and those that are there go on.
+#[tokio::test]
+async fn flood_of_members_leaves_others_alone() {
+    let (relay, _task) = served(RelayConfig { members_per_address: 6, ..RelayConfig::default() });
+    let (server, client) = ends(&relay).await;
+    let quick = Config { connect_timeout: Duration::from_secs(1), ..Config::default() };
+    let mut joined = vec![];
+    for _ in 0..12 {
+        if let Ok(member) = soon(bound(quick.clone()).with_relay(&relay)).await {
+            joined.push(member);
+        }
+    }
+    assert_eq!(joined.len(), 5, "one is the server");
+    joined.pop();
+    let ticket = only_through(&server.ticket());
+    // The place of the last one is free as soon as its connection has ended.
+    soon(async {
+        while client.connect(&ticket).await.is_err() {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    })
+    .await;
+}
+
+/// A member says things that no member says: it is cut off or ignored, and the relay serves others.
+#[tokio::test]
+async fn hostile_member_ends_nobody_else() {
+    let (relay, _task) = served(RelayConfig::default());
+    let (server, client) = ends(&relay).await;
+    let hostile = bound(Config { paths: 1, ..Config::default() });
+    for message in [vec![9; 100_000], vec![], vec![1, 99], vec![2; 10]] {
+        let connection = soon(hostile.connect(&relay)).await.unwrap();
+        _ = soon(connection.send_message(message.into())).await;
+        assert!(soon(connection.closed()).await.is_err(), "it did not present itself");
+    }
+    let connection = soon(hostile.connect(&relay)).await.unwrap();
+    connection.send_message(vec![1, 1].into()).await.unwrap();
+    for message in [vec![99; 50], vec![3; 9], vec![6; 700], vec![5; 40], [&[2][..], &[0; 36], &[200]].concat()] {
+        connection.send_message(message.into()).await.unwrap();
+    }
+    let ticket = only_through(&server.ticket());
+    assert!(soon(client.connect(&ticket)).await.is_ok());
+}
+
+/// The same key joins again, as after a restart: the newer one is the member.
+#[tokio::test]
+async fn newer_member_of_a_key_replaces_the_older() {
+    let (relay, _task) = served(RelayConfig::default());
+    let key = SecretKey::generate().unwrap();
+    let server = || Endpoint::server("127.0.0.1:0".parse().unwrap(), &key, Config::default()).unwrap();
+    let _older = soon(server().with_relay(&relay)).await.unwrap();
+    let newer = soon(server().with_relay(&relay)).await.unwrap();
+    let ticket = only_through(&newer.ticket());
+    let client = bound(Config::default());
+    let (there, here) = soon(async { tokio::join!(client.connect(&ticket), newer.accept()) }).await;
+    assert!(there.is_ok() && here.is_some());
+}
+
+#[tokio::test]
+async fn relay_is_found_by_its_address() {
+    let (relay, _task) = served(RelayConfig::default());
+    assert_eq!(soon(Relay::find(relay.addresses())).await, Ok(relay));
+    let nobody = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    assert_eq!(soon(Relay::find(&[nobody])).await, Err(RelayError::NoAnswer(vec![nobody])));
+}
+
+/// Two ends that never met, and a code that one shows and the other types.
+#[tokio::test]
+async fn code_stands_for_a_ticket_once() {
+    let (relay, _task) = served(RelayConfig::default());
+    let (server, client) = (bound(Config::default()), bound(Config::default()));
+    let offer = soon(client.offer_code(&relay)).await.unwrap();
+    let code = offer.code().clone();
+    assert!(code.to_string().starts_with("1-"), "the least number");
+    let (ticket, redeemed) = soon(async { tokio::join!(offer.ticket(), server.redeem_code(&relay, &code)) }).await;
+    let ticket = ticket.unwrap();
+    assert_eq!((redeemed, ticket.key(), ticket.relay()), (Ok(()), server.public_key(), Some(&relay)));
+    assert_eq!(soon(server.redeem_code(&relay, &code)).await, Err(CodeError::NotThere));
+    let (there, here) = soon(async { tokio::join!(client.connect(&ticket), server.accept()) }).await;
+    assert!(there.is_ok() && here.is_some());
+}
+
+/// Three wrong guesses end a code; two do not.
+#[tokio::test]
+async fn three_wrong_guesses_end_a_code() {
+    let (relay, _task) = served(RelayConfig::default());
+    let (offerer, guesser) = (bound(Config::default()), bound(Config::default()));
+    for (guesses, ends) in [(2, false), (3, true)] {
+        let offer = soon(offerer.offer_code(&relay)).await.unwrap();
+        let code = offer.code().clone();
+        let wrong: Code =
+            if code.to_string().ends_with("-acorn-album") { "1-acorn-alley" } else { "1-acorn-album" }.parse().unwrap();
+        let waiting = tokio::spawn(offer.ticket());
+        for _ in 0..guesses {
+            assert_eq!(soon(guesser.redeem_code(&relay, &wrong)).await, Err(CodeError::Wrong));
+        }
+        if ends {
+            assert_eq!(soon(waiting).await.unwrap(), Err(CodeError::Guessed));
+            assert_eq!(soon(guesser.redeem_code(&relay, &code)).await, Err(CodeError::NotThere));
+        } else {
+            assert_eq!(soon(guesser.redeem_code(&relay, &code)).await, Ok(()));
+            assert_eq!(soon(waiting).await.unwrap().unwrap().key(), guesser.public_key());
+        }
+    }
 }

@@ -1,0 +1,117 @@
+//! Transfers between two computers behind NATs, in network namespaces of the test's own. Without root, iproute2 or nftables the tests say so and
+//! pass.
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot set its stage shall stop there")]
+
+mod stage;
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::stage::{Nat, Stage, is_inside, noise};
+
+/// The way of a transfer, and when it became a direct one.
+fn way(sent: &Value) -> (&str, Option<f64>) {
+    (sent["way"].as_str().unwrap(), sent["direct_after_seconds"].as_f64())
+}
+
+/// A folder goes from one end to the other; returns what the sender says.
+fn transfer(stage: &Stage, rate: &str, len: usize) -> Value {
+    fs::create_dir_all(stage.folder.join("pictures/old")).unwrap();
+    for (name, len) in [("a", 1_000), ("old/b", len)] {
+        fs::write(stage.folder.join("pictures").join(name), noise(len)).unwrap();
+    }
+    let mut receiver = stage.start("b", &["recv", "--relay", "203.0.113.1", "--to", "there", "--once", "--json"]);
+    let ticket = receiver.line()["ticket"].as_str().unwrap().to_owned();
+    let sent = stage.run("a", &["send", "pictures", &ticket, "--rate", rate, "--json"]);
+    assert_eq!(receiver.line()["event"], "received");
+    receiver.ends_with(0);
+    for (name, len) in [("a", 1_000), ("old/b", len)] {
+        assert!(fs::read(stage.folder.join("there/pictures").join(name)).unwrap() == noise(len), "{name}");
+    }
+    sent
+}
+
+/// Neither NAT shows one address to all: the relay remains the only way, and carries everything.
+#[test]
+fn two_symmetric_nats_transfer_through_the_relay() {
+    let test = "two_symmetric_nats_transfer_through_the_relay";
+    if is_inside(test) {
+        let stage = Stage::new(test, Nat::Symmetric, Nat::Symmetric);
+        let _relay = stage.relay();
+        let sent = transfer(&stage, "40Mbit/s", 5_000_000);
+        assert_eq!(way(&sent), ("relay", None));
+    }
+}
+
+/// Pairs of NATs through which a hole can be punched: it is, in less than two seconds.
+#[test]
+fn nats_that_allow_it_get_a_direct_way() {
+    let test = "nats_that_allow_it_get_a_direct_way";
+    if !is_inside(test) {
+        return;
+    }
+    let pairs = [
+        (Nat::PortDependent, Nat::PortDependent),
+        (Nat::EndpointIndependent, Nat::Symmetric),
+        (Nat::Symmetric, Nat::EndpointIndependent),
+        (Nat::AddressDependent, Nat::Symmetric),
+        (Nat::Symmetric, Nat::AddressDependent),
+    ];
+    for (place, (a, b)) in pairs.into_iter().enumerate() {
+        let stage = Stage::new(&format!("{test}-{place}"), a, b);
+        let _relay = stage.relay();
+        // 2.4 s.
+        let sent = transfer(&stage, "20Mbit/s", 6_000_000);
+        let (way, after) = way(&sent);
+        assert!(way == "direct" && after.is_some_and(|after| after < 2.0), "{a:?} {b:?}: {way} {after:?}");
+    }
+}
+
+/// A relay is killed in the middle. With a direct way the transfer does not notice.
+#[test]
+fn relay_killed_after_a_direct_way_costs_nothing() {
+    let test = "relay_killed_after_a_direct_way_costs_nothing";
+    if !is_inside(test) {
+        return;
+    }
+    let stage = Stage::new(test, Nat::PortDependent, Nat::PortDependent);
+    let relay = stage.relay();
+    let killer = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(2_500));
+        drop(relay);
+    });
+    // 4.8 s at the rate.
+    let begin = Instant::now();
+    let sent = transfer(&stage, "20Mbit/s", 12_000_000);
+    let took = begin.elapsed();
+    killer.join().unwrap();
+    assert_eq!(way(&sent).0, "direct");
+    assert!(took < Duration::from_secs(8), "{took:?}");
+}
+
+/// Without a direct way the transfer ends soon, and the message names the relay.
+#[test]
+fn relay_killed_without_a_direct_way_is_reported() {
+    let test = "relay_killed_without_a_direct_way_is_reported";
+    if !is_inside(test) {
+        return;
+    }
+    let stage = Stage::new(test, Nat::Symmetric, Nat::Symmetric);
+    let relay = stage.relay();
+    fs::write(stage.folder.join("large"), noise(20_000_000)).unwrap();
+    let mut receiver = stage.start("b", &["recv", "--relay", "203.0.113.1", "--to", "there", "--json"]);
+    let ticket = receiver.line()["ticket"].as_str().unwrap().to_owned();
+    let killer = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(2_500));
+        drop(relay);
+        Instant::now()
+    });
+    let (code, said) = stage.fails("a", &["send", "large", &ticket, "--rate", "20Mbit/s"]);
+    let took = killer.join().unwrap().elapsed();
+    assert_eq!(code, Some(1));
+    assert!(said.contains("through its relay alone"), "{said}");
+    assert!(took < Duration::from_secs(15), "{took:?}");
+}

@@ -1,0 +1,207 @@
+//! Two computers behind NATs, and a relay between them.
+//!
+//! ```text
+//! a 192.168.1.2 ── na 198.51.100.2 ──┐                     each in a namespace of its own; the relay is in that of the test
+//!                                    ├── 203.0.113.1
+//! b 192.168.1.2 ── nb 198.51.100.6 ──┘
+//! ```
+//!
+//! Both have the same private address, as in homes with the same kind of router.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+
+use serde_json::Value;
+
+/// How a NAT maps and filters ([rfc-4787]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Nat {
+    /// One port for all, to which everybody may send.
+    EndpointIndependent,
+    /// One port for all, to which those addresses may send that were sent to.
+    AddressDependent,
+    /// One port for all, to which those addresses and ports may send that were sent to.
+    PortDependent,
+    /// Another port for each address and port that is sent to.
+    Symmetric,
+}
+
+impl Nat {
+    fn rules(self) -> String {
+        let masquerade = if self == Self::Symmetric { "masquerade fully-random" } else { "masquerade" };
+        let open = match self {
+            Self::EndpointIndependent => "iifname wan udp dport 1024-65535 dnat to 192.168.1.2;",
+            Self::AddressDependent => "iifname wan ip saddr @contacted udp dport 1024-65535 dnat to 192.168.1.2;",
+            Self::PortDependent | Self::Symmetric => "",
+        };
+        format!(
+            "table ip n {{
+                set contacted {{ type ipv4_addr; flags dynamic,timeout; timeout 2m; }}
+                chain post {{ type nat hook postrouting priority 100; oifname wan {masquerade}; }}
+                chain pre {{ type nat hook prerouting priority -100; {open} }}
+                chain input {{ type filter hook input priority 0; iifname wan drop; }}
+                chain forward {{
+                    type filter hook forward priority 0;
+                    iifname lan oifname wan update @contacted {{ ip daddr }}
+                    iifname wan ct state new ct status dnat accept
+                    iifname wan ct state new drop
+                }}
+            }}"
+        )
+    }
+}
+
+/// The namespaces, which vanish with the test's own.
+pub(crate) struct Stage {
+    pub(crate) folder: PathBuf,
+}
+
+impl Stage {
+    pub(crate) fn new(name: &str, a: Nat, b: Nat) -> Self {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        for (end, nat, place) in [("a", a, 0), ("b", b, 1)] {
+            let (outer, inner) = (4 * place + 1, 4 * place + 2);
+            let script = format!(
+                "ip netns del {end} 2>/dev/null; ip netns del n{end} 2>/dev/null; ip link del w{end} 2>/dev/null; set -e
+                echo 1 > /proc/sys/net/ipv4/ip_forward
+                ip addr replace 203.0.113.1/32 dev lo
+                ip netns add {end}; ip netns add n{end}
+                ip link add w{end} type veth peer name wan netns n{end}
+                ip addr add 198.51.100.{outer}/30 dev w{end}; ip link set w{end} up
+                ip -n n{end} link set lo up; ip -n {end} link set lo up
+                ip -n n{end} addr add 198.51.100.{inner}/30 dev wan; ip -n n{end} link set wan up
+                ip -n n{end} route add default via 198.51.100.{outer}
+                ip -n n{end} link add lan type veth peer name eth netns {end}
+                ip -n n{end} addr add 192.168.1.1/24 dev lan; ip -n n{end} link set lan up
+                ip -n {end} addr add 192.168.1.2/24 dev eth; ip -n {end} link set eth up
+                ip -n {end} route add default via 192.168.1.1
+                ip netns exec n{end} sh -c 'echo 1 > /proc/sys/net/ipv4/ip_forward'
+                ip netns exec n{end} nft -f -"
+            );
+            let mut shell = Command::new("sh");
+            let mut shell = shell.args(["-c", &script]).stdin(Stdio::piped()).spawn().unwrap();
+            shell.stdin.take().unwrap().write_all(nat.rules().as_bytes()).unwrap();
+            assert!(shell.wait().unwrap().success(), "{nat:?}");
+        }
+        Self { folder }
+    }
+
+    /// A relay at 203.0.113.1.
+    pub(crate) fn relay(&self) -> Running {
+        let mut command = Command::new("timeout");
+        command.args(["-k", "5", LIMIT, env!("CARGO_BIN_EXE_anabranch"), "relay", "serve"]);
+        let mut relay = Running::start(command.args(["--listen", "203.0.113.1:4477", "--json"]));
+        assert_eq!(relay.line()["event"], "listening");
+        relay
+    }
+
+    /// A command of one of the ends.
+    fn command(&self, end: &str, args: &[&str]) -> Command {
+        let mut command = Command::new("timeout");
+        command.args(["-k", "5", LIMIT, "ip", "netns", "exec", end, env!("CARGO_BIN_EXE_anabranch")]);
+        command.args(args).current_dir(&self.folder).stdin(Stdio::null());
+        command
+    }
+
+    pub(crate) fn start(&self, end: &str, args: &[&str]) -> Running {
+        Running::start(&mut self.command(end, args))
+    }
+
+    /// Runs a command that succeeds, and returns its document.
+    #[track_caller]
+    pub(crate) fn run(&self, end: &str, args: &[&str]) -> Value {
+        let output = self.command(end, args).output().unwrap();
+        assert!(output.status.success(), "{}", text(&output));
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    /// Runs a command that fails. Returns its exit code, and what it says.
+    pub(crate) fn fails(&self, end: &str, args: &[&str]) -> (Option<i32>, String) {
+        let output = self.command(end, args).output().unwrap();
+        (output.status.code(), text(&output))
+    }
+}
+
+/// A process that prints lines of JSON, and is stopped at the end.
+pub(crate) struct Running {
+    child: Child,
+    lines: BufReader<ChildStdout>,
+}
+
+impl Running {
+    fn start(command: &mut Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap());
+        Self { child, lines }
+    }
+
+    pub(crate) fn line(&mut self) -> Value {
+        let mut line = String::new();
+        self.lines.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{line:?}: {error}"))
+    }
+
+    #[track_caller]
+    pub(crate) fn ends_with(mut self, code: i32) {
+        assert_eq!(self.child.wait().unwrap().code(), Some(code));
+    }
+}
+
+impl Drop for Running {
+    /// `timeout` passes SIGKILL on to nobody, so what it runs is killed before.
+    fn drop(&mut self) {
+        let children = format!("/proc/{0}/task/{0}/children", self.child.id());
+        let children = fs::read_to_string(children).unwrap_or_default();
+        for child in children.split_whitespace() {
+            _ = Command::new("kill").args(["-9", child]).status();
+        }
+        _ = self.child.wait();
+    }
+}
+
+/// Whether this process has namespaces of its own; if not, runs the test in such.
+#[expect(clippy::print_stdout, reason = "whoever runs the tests shall know what was not tested")]
+pub(crate) fn is_inside(test: &str) -> bool {
+    if std::env::var_os(INSIDE).is_some() {
+        return true;
+    }
+    let probe = "ip netns add x && nft add table ip n && nft 'add chain ip n p { type nat hook postrouting priority 100; }' && nft add rule ip \
+                 n p masquerade fully-random";
+    let set = format!("mount -t tmpfs tmpfs /run && ip link set lo up && {probe}");
+    let can = Command::new("unshare").args(["-n", "-m", "sh", "-c", &set]).output();
+    if !can.is_ok_and(|output| output.status.success()) {
+        println!("skipped: NATs between network namespaces need root, iproute2 and nftables");
+        return false;
+    }
+    let mut inner = Command::new("timeout");
+    inner.args(["-k", "5", "160", "unshare", "-n", "-m", "--kill-child", "sh", "-c"]);
+    inner.args(["mount -t tmpfs tmpfs /run && ip link set lo up && exec \"$@\"", "sh"]);
+    let status =
+        inner.arg(std::env::current_exe().unwrap()).args([test, "--exact", "--nocapture"]).env(INSIDE, "1").status();
+    assert!(status.unwrap().success(), "{test} failed in its namespaces");
+    false
+}
+
+/// Bytes that differ from each other.
+pub(crate) fn noise(len: usize) -> Vec<u8> {
+    let mut state = len as u64;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 56) as u8
+    };
+    (0..len).map(|_| next()).collect()
+}
+
+fn text(output: &Output) -> String {
+    format!("{}\n{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+/// Set for the run inside of the namespaces.
+const INSIDE: &str = "ANABRANCH_INSIDE";
+
+/// The seconds that a command may take.
+const LIMIT: &str = "60";
