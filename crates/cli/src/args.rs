@@ -3,6 +3,7 @@
 pub(crate) mod kernel;
 pub(crate) mod link;
 pub(crate) mod network;
+mod rate;
 pub(crate) mod relay;
 pub(crate) mod tcp;
 pub(crate) mod ticket;

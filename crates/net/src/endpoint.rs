@@ -262,7 +262,7 @@ impl Endpoint {
             // Before looking, so that no end is missed.
             self.lobby().idling.add(cx);
             // Those with relays last as long as the endpoint.
-            let lasting = self.lobby().memberships.len();
+            let lasting = self.lobby().memberships.iter().filter(|of| of.seen().is_some()).count();
             if self.connections() <= lasting { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;

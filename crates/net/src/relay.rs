@@ -336,8 +336,8 @@ impl Hall {
 
     /// A number for a code of this member: the least that is free, as people type it. A member has one.
     fn offer(&self, by: MemberId, letters: mpsc::Sender<Bytes>) -> Option<u32> {
-        self.withdraw(by);
         let mut state = self.lock();
+        state.forget_codes(by);
         let number = (1..).find(|number| !state.offers.contains_key(number))?;
         state.offers.insert(number, Offer { by, letters, claims: 0 });
         Some(number)
@@ -371,18 +371,16 @@ impl Hall {
         _ = to.1.try_send(Told::Passed { claim, bytes }.write());
     }
 
-    /// A member offers no code any more. What was said last still arrives.
+    /// A member offers no code any more. Its last word may come after this one, and still passes.
     fn withdraw(&self, by: MemberId) {
-        let mut state = self.lock();
-        state.offers.retain(|_, offer| offer.by != by);
-        state.claims.retain(|_, claim| claim.ends[1].0 != by);
+        self.lock().offers.retain(|_, offer| offer.by != by);
     }
 
     fn leave(&self, key: PublicKey, id: MemberId) {
         self.forwarder.remove_member(id);
-        self.withdraw(id);
-        self.lock().claims.retain(|_, claim| claim.ends[0].0 != id);
         let mut state = self.lock();
+        state.forget_codes(id);
+        state.claims.retain(|_, claim| claim.ends[0].0 != id);
         // By now the key may have joined again.
         if state.members.get(&key).is_some_and(|member| member.id == id) {
             state.members.remove(&key);
@@ -392,6 +390,14 @@ impl Hall {
     fn lock(&self) -> MutexGuard<'_, State> {
         // Nothing panics while it is locked.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Nothing is left of the codes that a member has offered.
+    fn forget_codes(&mut self, by: MemberId) {
+        self.offers.retain(|_, offer| offer.by != by);
+        self.claims.retain(|_, claim| claim.ends[1].0 != by);
     }
 }
 

@@ -5,12 +5,12 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use anabranch::units::{ParseError, Rate};
-use anabranch::{Code, Config, PublicKey, Ticket};
+use anabranch::{Code, PublicKey, Ticket};
 use anabranch_tunnel::{ListenAt, PortForward, Target};
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::relay::RelayName;
-use super::ticket;
+use super::{rate, ticket};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Exit codes: 0 every file arrived, 1 a file did not, 2 wrong usage.")]
@@ -34,7 +34,7 @@ pub(crate) struct Send {
     #[arg(long)]
     pub(crate) links: bool,
     /// The largest rate at which this end sends, such as 20Mbit/s, in bytes of IP packets: on a connection, all its paths together.
-    #[arg(long, value_name = "RATE", value_parser = limit)]
+    #[arg(long, value_name = "RATE", value_parser = rate::limit)]
     pub(crate) rate: Option<Rate>,
     /// Use all interfaces of this computer at once, with a path for each.
     #[arg(long)]
@@ -173,13 +173,6 @@ fn capped(text: &str) -> Result<Rate, String> {
     Ok(rate)
 }
 
-/// A rate limit of a connection.
-pub(super) fn limit(text: &str) -> Result<Rate, String> {
-    let rate: Rate = text.parse().map_err(|error: ParseError| error.to_string())?;
-    let least = Config::RATE_MIN;
-    if rate < least { Err(format!("the rate is below {least}, at which a packet takes a second")) } else { Ok(rate) }
-}
-
 #[derive(Debug, Subcommand)]
 pub(crate) enum BenchServer {
     /// Wait for other computers to measure with.
@@ -226,7 +219,7 @@ pub(crate) struct Tunnel {
     #[arg(long, value_name = "FILE")]
     pub(crate) key: Option<PathBuf>,
     /// The largest rate at which this end sends, such as 20Mbit/s, in bytes of IP packets: on a connection, all its paths together.
-    #[arg(long, value_name = "RATE", value_parser = limit)]
+    #[arg(long, value_name = "RATE", value_parser = rate::limit)]
     pub(crate) rate: Option<Rate>,
     /// Use all interfaces of this computer at once, with a path for each.
     #[arg(long)]
@@ -277,7 +270,7 @@ pub(crate) struct TunnelServe {
     #[arg(long, value_name = "COUNT", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) connections_per_address: u32,
     /// The largest rate at which this end sends, such as 20Mbit/s, in bytes of IP packets: on a connection, all its paths together.
-    #[arg(long, value_name = "RATE", value_parser = limit)]
+    #[arg(long, value_name = "RATE", value_parser = rate::limit)]
     pub(crate) rate: Option<Rate>,
     /// The congestion law for this end's sending, one of `anabranch cc list`.
     #[arg(long = "cc", value_name = "NAME", default_value = "anabranch")]

@@ -29,7 +29,7 @@ pub(crate) struct RelayServe {
     #[arg(long = "allow", value_name = "KEY")]
     pub(crate) allow: Vec<PublicKey>,
     /// The rate at which each member may send through the relay, such as 20Mbit/s.
-    #[arg(long, value_name = "RATE", default_value = "100Mbit/s", value_parser = super::network::limit)]
+    #[arg(long, value_name = "RATE", default_value = "100Mbit/s", value_parser = super::rate::limit)]
     pub(crate) rate: Rate,
     /// The most members. At the limit, the address that has most gives up its idlest one.
     #[arg(long, value_name = "COUNT", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(2..=100_000))]

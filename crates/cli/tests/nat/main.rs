@@ -46,6 +46,47 @@ fn two_symmetric_nats_transfer_through_the_relay() {
     }
 }
 
+/// The arguments of a command as docs/commands.md has it, for this stage.
+fn documented(command: &str) -> Vec<String> {
+    let page = include_str!("../../../../docs/commands.md");
+    assert!(page.lines().any(|line| line == command), "the page has `{command}`");
+    let arguments = command.strip_prefix("anabranch ").unwrap().replace("relay.example", "203.0.113.1");
+    arguments.split(' ').map(str::to_owned).collect()
+}
+
+/// The commands of docs/commands.md: one end prints a code of three words, the other types it.
+#[test]
+fn code_sends_a_folder_between_two_symmetric_nats() {
+    let test = "code_sends_a_folder_between_two_symmetric_nats";
+    if !is_inside(test) {
+        return;
+    }
+    let stage = Stage::new(test, Nat::Symmetric, Nat::Symmetric);
+    assert_eq!(documented("anabranch relay serve"), ["relay", "serve"]);
+    let _relay = stage.relay();
+    fs::create_dir_all(stage.folder.join("pictures")).unwrap();
+    fs::create_dir_all(stage.folder.join("there")).unwrap();
+    fs::write(stage.folder.join("pictures/a"), noise(300_000)).unwrap();
+    let mut send = documented("anabranch send --relay relay.example pictures");
+    send.push("--json".to_owned());
+    let mut sender = stage.start("a", &send);
+    let code = sender.line()["code"].as_str().unwrap().to_owned();
+    assert_eq!(code.split('-').count(), 3, "{code}");
+    let recv = documented("anabranch recv --relay relay.example 7-guitar-ocean");
+    let with = |code: &str| {
+        let mut arguments: Vec<_> = recv.iter().map(|argument| argument.replace("7-guitar-ocean", code)).collect();
+        arguments.extend(["--to", "there", "--json"].map(str::to_owned));
+        arguments
+    };
+    let (status, said) = stage.fails("b", &with("1-acorn-acorn"));
+    assert!(status == Some(1) && said.contains("the code is wrong"), "{said}");
+    let received = stage.run("b", &with(&code));
+    assert_eq!((&received["event"], &received["way"]), (&"received".into(), &"relay".into()));
+    assert_eq!(sender.line()["files"], 1);
+    sender.ends_with(0);
+    assert!(fs::read(stage.folder.join("there/pictures/a")).unwrap() == noise(300_000));
+}
+
 /// Pairs of NATs through which a hole can be punched: it is, in less than two seconds.
 #[test]
 fn nats_that_allow_it_get_a_direct_way() {

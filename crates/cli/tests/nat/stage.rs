@@ -8,6 +8,7 @@
 //!
 //! Both have the same private address, as in homes with the same kind of router.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -100,27 +101,27 @@ impl Stage {
     }
 
     /// A command of one of the ends.
-    fn command(&self, end: &str, args: &[&str]) -> Command {
+    fn command(&self, end: &str, args: &[impl AsRef<OsStr>]) -> Command {
         let mut command = Command::new("timeout");
         command.args(["-k", "5", LIMIT, "ip", "netns", "exec", end, env!("CARGO_BIN_EXE_anabranch")]);
         command.args(args).current_dir(&self.folder).stdin(Stdio::null());
         command
     }
 
-    pub(crate) fn start(&self, end: &str, args: &[&str]) -> Running {
+    pub(crate) fn start(&self, end: &str, args: &[impl AsRef<OsStr>]) -> Running {
         Running::start(&mut self.command(end, args))
     }
 
     /// Runs a command that succeeds, and returns its document.
     #[track_caller]
-    pub(crate) fn run(&self, end: &str, args: &[&str]) -> Value {
+    pub(crate) fn run(&self, end: &str, args: &[impl AsRef<OsStr>]) -> Value {
         let output = self.command(end, args).output().unwrap();
         assert!(output.status.success(), "{}", text(&output));
         serde_json::from_slice(&output.stdout).unwrap()
     }
 
     /// Runs a command that fails. Returns its exit code, and what it says.
-    pub(crate) fn fails(&self, end: &str, args: &[&str]) -> (Option<i32>, String) {
+    pub(crate) fn fails(&self, end: &str, args: &[impl AsRef<OsStr>]) -> (Option<i32>, String) {
         let output = self.command(end, args).output().unwrap();
         (output.status.code(), text(&output))
     }
