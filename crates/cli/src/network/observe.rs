@@ -18,6 +18,8 @@ pub(super) struct PathSeen {
     /// Whether it carries data.
     pub(super) is_live: bool,
     pub(super) is_standby: bool,
+    #[serde(default)]
+    pub(super) is_relayed: bool,
     pub(super) segments_sent: u64,
     pub(super) segments_lost: u64,
     /// Of these, segments lost without an acknowledgement that said so.
@@ -87,6 +89,7 @@ impl PathSeen {
             remote: path.remote,
             is_live: path.state == PathState::Live,
             is_standby: report.status == PathStatus::Standby,
+            is_relayed: path.is_relayed(),
             segments_sent: report.tally.sent,
             segments_lost: report.tally.lost,
             segments_lost_by_timeout: report.tally.lost_by_timeout,

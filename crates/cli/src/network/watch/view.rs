@@ -157,6 +157,9 @@ fn heading(path: &PathSeen) -> String {
         (true, true) => ", standby",
         (true, false) => "",
     };
+    if path.is_relayed {
+        return format!("path {}: through the relay{state}", path.id);
+    }
     format!("path {}: {} to {}{state}", path.id, path.local, path.remote)
 }
 

@@ -12,6 +12,7 @@ fn path(tenths: u64) -> PathSeen {
         remote: "192.0.2.2:9".parse().unwrap(),
         is_live: true,
         is_standby: false,
+        is_relayed: false,
         segments_sent: 10,
         segments_lost: 3,
         segments_lost_by_timeout: 1,
