@@ -36,6 +36,13 @@ enum Told<'a> {
     },
 }
 
+/// A transfer that has failed.
+struct Broken {
+    reason: String,
+    /// Whether another one would fail, too.
+    is_last: bool,
+}
+
 /// Prints a ticket, and receives until it is stopped, or once.
 pub(crate) fn recv(args: &Recv) -> Outcome {
     super::block_on(wait(args))
@@ -90,11 +97,7 @@ async fn wait(args: &Recv) -> Outcome {
     }
 }
 
-async fn receive(
-    receiver: Arc<Receiver>,
-    connection: Connection,
-    showing: Showing,
-) -> (String, Result<Ended, ReceiveError>) {
+async fn receive(receiver: Arc<Receiver>, connection: Connection, showing: Showing) -> (String, Result<Ended, Broken>) {
     let (begin, progress, way) = (Instant::now(), Arc::new(Progress::default()), Way::new());
     let from = connection.remote_key().to_string();
     let received = {
@@ -105,17 +108,17 @@ async fn receive(
         }
     };
     drop(showing);
-    (from, received.map(|summary| Ended::new(summary, begin.elapsed().as_secs_f64(), way.went())))
+    let broken = |error: ReceiveError| Broken {
+        // A caller that said nothing was no sender; an interrupted one will resume.
+        is_last: matches!(error, ReceiveError::Folder(..)),
+        reason: way.explain(&error.to_string()),
+    };
+    (from, received.map(|summary| Ended::new(summary, begin.elapsed().as_secs_f64(), way.went())).map_err(broken))
 }
 
 /// Reports the result of a transfer. Returns the command's result if this was its only transfer; `None` if it was no complete
 /// transfer.
-fn tell(
-    args: &Recv,
-    is_once: bool,
-    from: String,
-    ended: Result<Ended, ReceiveError>,
-) -> Result<Option<Outcome>, Failure> {
+fn tell(args: &Recv, is_once: bool, from: String, ended: Result<Ended, Broken>) -> Result<Option<Outcome>, Failure> {
     match ended {
         Ok(ended) => {
             if args.json {
@@ -126,12 +129,10 @@ fn tell(
             }
             Ok(Some(ended.failure().map_or(Ok(()), |failure| once_or_said(is_once, failure))))
         }
-        Err(error) => {
-            // A caller that said nothing was no sender; an interrupted one will resume.
-            let is_last = matches!(error, ReceiveError::Folder(..));
-            let failure = Failure::failed(error.to_string());
+        Err(Broken { is_last, reason }) => {
+            let failure = Failure::failed(reason.clone());
             if args.json {
-                super::print_line(&Told::Broken { from, reason: error.to_string() })?;
+                super::print_line(&Told::Broken { from, reason })?;
             }
             let outcome = once_or_said(is_once, failure);
             Ok(is_last.then_some(outcome))

@@ -138,7 +138,8 @@ async fn serve(
     }
     let _showing = offer.show(&connection);
     let paths = connection.paths();
-    let to = paths.first().map(|path| path.remote.to_string()).unwrap_or_default();
+    let to = paths.first().map(|path| if path.is_relayed() { "its relay".to_owned() } else { path.remote.to_string() });
+    let to = to.unwrap_or_default();
     if args.json {
         super::print_line(&Told::Connected { to, paths: paths.len() })?;
     } else {

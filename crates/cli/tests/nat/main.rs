@@ -154,5 +154,6 @@ fn relay_killed_without_a_direct_way_is_reported() {
     let took = killer.join().unwrap().elapsed();
     assert_eq!(code, Some(1));
     assert!(said.contains("through its relay alone"), "{said}");
-    assert!(took < Duration::from_secs(15), "{took:?}");
+    // The system answers a closed port once a second, and data has used that up; the idle timeout of 30 s is the last resort.
+    assert!(took < Duration::from_secs(35), "{took:?}");
 }
