@@ -1,6 +1,5 @@
 //! Connections through a relay, on the loopback interface. Behind NATs they are tested in `crates/cli/tests/nat`.
 
-use std::future::Future;
 use std::time::Duration;
 
 use anabranch::{
@@ -77,11 +76,9 @@ async fn relay_says_who_is_not_there() {
     assert!(matches!(&refused, ConnectError::Relay(_, RelayError::NoAnswer(_))), "{refused:?}");
 }
 
-fn ends(relay: &Ticket) -> impl Future<Output = (Endpoint, Endpoint)> {
-    async {
-        let server = soon(bound(Config::default()).with_relay(relay)).await.unwrap();
-        (server, bound(Config::default()))
-    }
+async fn ends(relay: &Ticket) -> (Endpoint, Endpoint) {
+    let server = soon(bound(Config::default()).with_relay(relay)).await.unwrap();
+    (server, bound(Config::default()))
 }
 
 /// Both ends have the same address here, so a way around the relay is found at once, and the relay is not needed any more.
