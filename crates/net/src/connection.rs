@@ -423,6 +423,16 @@ impl Connection {
         })
     }
 
+    /// Asks the peer for a sign of life.
+    pub(crate) fn ask(&self) {
+        self.handle.shared().with(|state| {
+            if let Some(connection) = state.engine.connection(self.handle.id()) {
+                connection.ask();
+            }
+            state.rouse();
+        });
+    }
+
     /// The four-tuple of a path that carries data: `before` as long as that is one.
     pub(crate) fn live_tuple(&self, before: Option<FourTuple>) -> Option<FourTuple> {
         let state = self.handle.shared().lock();

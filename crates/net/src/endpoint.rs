@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anabranch_proto::endpoint::{self as engine, ConnectionId, SHARDS_MAX};
 use anabranch_proto::{FourTuple, PathId, PathState};
-use anabranch_units::Time;
+use anabranch_units::{Span, Time};
 use tokio::runtime::RuntimeFlavor;
 
 use crate::aborter::Aborter;
@@ -312,6 +312,12 @@ impl Endpoint {
     /// Whether a connection has this path.
     pub(crate) fn has_path(&self, tuple: FourTuple) -> bool {
         self.shards.iter().any(|shared| shared.lock().has_path(tuple))
+    }
+
+    /// Whether a connection has this path alone, and has heard nothing for so long.
+    pub(crate) fn is_silent_on(&self, tuple: FourTuple, long: Span) -> bool {
+        let since = Time::from_ticks(self.now().ticks().saturating_sub(long.ticks()));
+        self.shards.iter().any(|shared| shared.lock().is_silent_on(tuple, since))
     }
 
     /// Sets up a path of a connection of this shard; `None` if that is not possible.

@@ -11,6 +11,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
 use crate::address;
+use crate::clock::span;
 use crate::connection::Connection;
 use crate::endpoint::Endpoint;
 use crate::error::{ConnectError, RelayError};
@@ -70,6 +71,8 @@ struct Peer {
     token: u64,
     candidates: Vec<SocketAddr>,
     punch: Option<Punch>,
+    /// When to call again, if the relay was restarted and the peer has not joined it again yet.
+    again: Option<Instant>,
     /// The path that was chosen, until it is validated or given up.
     trial: Option<(PathId, FourTuple, Instant)>,
 }
@@ -96,7 +99,7 @@ impl Member {
                 Err(error) => RelayError::of(error),
             };
             self.codes = Codes::default();
-            self.endpoint.shared_lobby().relayed.reach(self.id, None);
+            // How the relay is reached remains known, so that connections over it notice that its port is closed.
             standing.send_replace(Standing::Lost(error.clone()));
             let again = Instant::now() + pause;
             pause = (2 * pause).min(PAUSE_MAX);
@@ -141,10 +144,22 @@ impl Member {
         let mut post = Post::new(connection);
         post.send(Asked::Present { version: VERSION }.write());
         let (mut pending, mut calls) = (BTreeMap::new(), 0_u32);
-        let mut bound = None;
+        let (mut bound, mut ask_at) = (None, Instant::now() + SILENT);
         loop {
             let now = Instant::now();
             self.punch(now, &sockets);
+            // If the relay was restarted, it says so when it is asked, and connections go on when both ends have joined again.
+            if ask_at <= now {
+                ask_at = now + SILENT;
+                let long = span(SILENT);
+                if self.peers.keys().any(|number| self.endpoint.is_silent_on(frame::tuple(*number), long)) {
+                    connection.ask();
+                }
+            }
+            let due = self.peers.values().any(|peer| peer.again.is_some_and(|again| again <= now));
+            if due {
+                self.call_again(now, &mut pending, &mut calls, &post);
+            }
             let Some(local) = connection.paths().first().map(|path| address::of(path.local)) else {
                 return RelayError::Gone;
             };
@@ -160,7 +175,8 @@ impl Member {
                     self.read(&letter, &mut pending, &post, standing);
                     // From before the relay was lost.
                     if matches!(Told::read(&letter), Some(Told::Member { .. })) {
-                        self.call_again(&mut pending, &mut calls, &post);
+                        self.peers.values_mut().for_each(|peer| peer.again = peer.is_caller.then_some(now));
+                        self.call_again(now, &mut pending, &mut calls, &post);
                     }
                 }
                 order = orders.recv() => {
@@ -200,10 +216,14 @@ impl Member {
     }
 
     /// The relay was restarted: its routes are gone, and connections over it need new ones. The end that called asks for them.
-    fn call_again(&mut self, pending: &mut BTreeMap<u32, Pending>, calls: &mut u32, post: &Post) {
-        let known: Vec<_> =
-            self.peers.iter().filter(|(_, peer)| peer.is_caller).map(|(number, peer)| (*number, peer.key)).collect();
-        for (number, key) in known {
+    fn call_again(&mut self, now: Instant, pending: &mut BTreeMap<u32, Pending>, calls: &mut u32, post: &Post) {
+        let is_due = |peer: &Peer| peer.again.is_some_and(|again| again <= now);
+        let due: Vec<_> =
+            self.peers.iter().filter(|(_, peer)| is_due(peer)).map(|(number, peer)| (*number, peer.key)).collect();
+        for (number, key) in due {
+            if let Some(peer) = self.peers.get_mut(&number) {
+                peer.again = None;
+            }
             if self.endpoint.has_path(frame::tuple(number)) {
                 self.call(Pending { key, known: Some(number), answer: None }, pending, calls, post);
             } else {
@@ -240,7 +260,10 @@ impl Member {
                 answer.into_iter().for_each(|answer| _ = answer.send(Ok(number)));
             }
             Some(Told::Refused { number, why }) => {
-                let Some(Pending { answer, .. }) = pending.remove(&number) else { return };
+                let Some(Pending { known, answer, .. }) = pending.remove(&number) else { return };
+                if let Some(peer) = known.and_then(|known| self.peers.get_mut(&known)) {
+                    peer.again = Some(Instant::now() + AGAIN);
+                }
                 answer.into_iter().for_each(|answer| _ = answer.send(Err(RelayError::Refused(why))));
             }
             Some(Told::Called { route, token, key, candidates }) => {
@@ -362,7 +385,7 @@ impl Codes {
 
 impl Peer {
     fn new(key: PublicKey, is_caller: bool, token: u64, candidates: Vec<SocketAddr>) -> Self {
-        Self { key, is_caller, token, candidates, punch: None, trial: None }
+        Self { key, is_caller, token, candidates, punch: None, again: None, trial: None }
     }
 
     fn deadline(&self) -> Option<Instant> {
@@ -388,6 +411,12 @@ fn send_probe(sockets: &Sockets, tuple: &FourTuple, token: u64) {
 /// The pause before a relay that was lost is called again.
 const PAUSE_MIN: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(30);
+
+/// How long a connection that has only the relay may hear nothing before the relay is asked.
+const SILENT: Duration = Duration::from_secs(2);
+
+/// The pause between two calls of a peer that has not joined a restarted relay yet.
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// How often it is looked whether the relay is still needed.
 const LOOK: Duration = Duration::from_secs(1);

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 use anabranch_proto::endpoint::{ConnectionId, Endpoint as Engine, EndpointEvent};
-use anabranch_proto::{CloseReason, Event, FourTuple, PathId, PathStatus, State as Life};
+use anabranch_proto::{CloseReason, Event, FourTuple, PathId, PathState, PathStatus, State as Life};
 use anabranch_units::{Span, Time};
 
 use crate::call::{Call, Ended, Stage};
@@ -337,6 +337,17 @@ impl State {
     pub(crate) fn has_path(&self, tuple: FourTuple) -> bool {
         let views = self.calls.keys().filter_map(|id| self.engine.view(*id));
         { views }.any(|connection| connection.path_reports().any(|(_, path)| path.tuple == tuple))
+    }
+
+    /// Whether a connection has this path alone, and has heard nothing since then.
+    pub(crate) fn is_silent_on(&self, tuple: FourTuple, since: Time) -> bool {
+        let views = self.calls.keys().filter_map(|id| self.engine.view(*id));
+        { views }.any(|connection| {
+            let mut live = connection.path_reports().filter(|(_, path)| path.state == PathState::Live);
+            connection.heard_at() < since
+                && live.next().is_some_and(|(_, path)| path.tuple == tuple)
+                && live.next().is_none()
+        })
     }
 
     /// A path through a relay is a backup: it carries data only while no other path does. Whoever is connected by one looks for another.

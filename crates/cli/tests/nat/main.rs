@@ -155,5 +155,25 @@ fn relay_killed_without_a_direct_way_is_reported() {
     assert_eq!(code, Some(1));
     assert!(said.contains("through its relay alone"), "{said}");
     // The system answers a closed port once a second, and data has used that up; the idle timeout of 30 s is the last resort.
-    assert!(took < Duration::from_secs(35), "{took:?}");
+    assert!(took < Duration::from_secs(40), "{took:?}");
+}
+
+/// A relay is restarted with the same key: both ends join it again, and the transfer goes on through it.
+#[test]
+fn restarted_relay_carries_the_transfer_on() {
+    let test = "restarted_relay_carries_the_transfer_on";
+    if !is_inside(test) {
+        return;
+    }
+    let stage = Stage::new(test, Nat::Symmetric, Nat::Symmetric);
+    let relay = stage.relay();
+    let folder = stage.folder.clone();
+    let restarter = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(1_500));
+        drop(relay);
+        Stage { folder }.relay()
+    });
+    let sent = transfer(&stage, "20Mbit/s", 8_000_000);
+    assert_eq!(way(&sent), ("relay", None));
+    drop(restarter.join().unwrap());
 }

@@ -93,8 +93,13 @@ impl Stage {
 
     /// A relay at 203.0.113.1.
     pub(crate) fn relay(&self) -> Running {
+        let key = self.folder.join("key");
+        if !key.exists() {
+            let made = Command::new(env!("CARGO_BIN_EXE_anabranch")).args(["key", "new"]).arg(&key).output().unwrap();
+            assert!(made.status.success(), "{}", text(&made));
+        }
         let mut command = Command::new("timeout");
-        command.args(["-k", "5", LIMIT, env!("CARGO_BIN_EXE_anabranch"), "relay", "serve"]);
+        command.args(["-k", "5", LIMIT, env!("CARGO_BIN_EXE_anabranch"), "relay", "serve", "--key"]).arg(&key);
         let mut relay = Running::start(command.args(["--listen", "203.0.113.1:4477", "--json"]));
         assert_eq!(relay.line()["event"], "listening");
         relay
