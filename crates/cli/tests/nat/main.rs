@@ -154,8 +154,8 @@ fn relay_killed_without_a_direct_way_is_reported() {
     let took = killer.join().unwrap().elapsed();
     assert_eq!(code, Some(1));
     assert!(said.contains("through its relay alone"), "{said}");
-    // The system answers a closed port once a second, and data has used that up; the idle timeout of 30 s is the last resort.
-    assert!(took < Duration::from_secs(40), "{took:?}");
+    // The system answers a closed port once a second, and data has used that up; the idle timeout of 30 s is the last resort, and machines are busy.
+    assert!(took < Duration::from_secs(60), "{took:?}");
 }
 
 /// A relay is restarted with the same key: both ends join it again, and the transfer goes on through it.

@@ -210,4 +210,4 @@ fn text(output: &Output) -> String {
 const INSIDE: &str = "ANABRANCH_INSIDE";
 
 /// The seconds that a command may take.
-const LIMIT: &str = "60";
+const LIMIT: &str = "100";
