@@ -89,14 +89,19 @@ impl RttEstimator {
     }
 
     /// A retransmission was acknowledged. By Karn's rule it gives no sample, but the path works. [rfc-6298] sec. 5.7 leaves open
-    /// when the backoff ends. Here one doubling remains until there is a sample, in case the RTT has grown beyond the timeout.
+    /// when the backoff ends. Here one doubling remains until there is a sample, in case the RTT has grown beyond the timeout. Before
+    /// the first sample all remain: the RTT may be anything.
     pub(crate) fn on_progress(&mut self) {
-        self.set_backoff(self.backoff.min(1));
+        if self.smoothed.is_some() {
+            self.set_backoff(self.backoff.min(1));
+        }
     }
 
-    /// The latest timeout was spurious.
+    /// The latest timeout was spurious. Before the first sample this says only that the RTT is longer than the timeout was.
     pub(crate) fn forgive(&mut self) {
-        self.set_backoff(0);
+        if self.smoothed.is_some() {
+            self.set_backoff(0);
+        }
     }
 
     /// Whether the timeout has doubled more than once.
@@ -121,10 +126,11 @@ impl RttEstimator {
         let (smoothed, swings) = (self.smoothed, self.variation.saturating_mul(4));
         let after =
             |least: Span| smoothed.map_or(TIMEOUT_INITIAL, |smoothed| smoothed.saturating_add(least.max(swings)));
-        self.probe_timeout = after(PROBE_MARGIN_MIN);
         // [rfc-6298] sec. 2.1: "SHOULD set RTO <- 1 second" before there is a sample.
         let base = after(self.margin);
         self.timeout = base.saturating_mul(1 << self.backoff).min(TIMEOUT_MAX.max(base));
+        // A probe is a retransmission: one that always came before the ACK would never let a sample be taken.
+        self.probe_timeout = if smoothed.is_some() { after(PROBE_MARGIN_MIN) } else { self.timeout };
     }
 
     pub(crate) fn smoothed(&self) -> Option<Span> {
@@ -219,6 +225,17 @@ mod tests {
         (0..5).for_each(|_| rtt.back_off());
         rtt.on_progress();
         assert_eq!(rtt.timeout(), ms(2400));
+    }
+
+    /// Without any sample the RTT may be longer than each timeout so far, and a probe before the ACK would prevent a sample.
+    #[test]
+    fn back_off_remains_until_first_sample() {
+        let mut rtt = RttEstimator::new(ms(200));
+        (0..3).for_each(|_| rtt.back_off());
+        rtt.on_progress();
+        assert_eq!((rtt.timeout(), rtt.probe_timeout()), (ms(8000), ms(8000)));
+        rtt.on_sample(ms(5000));
+        assert_eq!((rtt.timeout(), rtt.probe_timeout()), (ms(15_000), ms(15_000)));
     }
 
     /// [rfc-6298] sec. 5, the last note: SRTT and RTTVAR are 400 ms and 200 ms. A sample of 400 ms makes RTTVAR 150 ms.

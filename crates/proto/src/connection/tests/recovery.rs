@@ -317,3 +317,18 @@ fn a_window_is_paced_by_default() {
     assert_eq!(times.len(), 60);
     assert!((10..=14).contains(&first) && (ms(60)..=ms(67)).contains(&took), "{first} at once, the last after {took}");
 }
+
+/// The first timeout of 1 s is shorter than the RTT, so the handshake and the first data are sent twice and give no sample. The
+/// timeout doubles until data gives one. Before, a probe came before each ACK, and no window grew.
+#[test]
+fn rtt_above_the_first_timeout_is_found() {
+    for delay in [510, 600, 1200, 2500] {
+        let mut pair = Pair::with(steady(), config());
+        (pair.up.delay, pair.down.delay) = (ms(delay), ms(delay));
+        pair.run_until(|pair| pair.states() == (State::Established, State::Established));
+        let sid = pair.send(996 * 60);
+        let took = pair.run_until_received(sid, 996 * 60);
+        assert!(pair.client.path().rtt_smoothed.is_some_and(|rtt| rtt >= ms(2 * delay)), "{delay} ms");
+        assert!(took < ms(2 * delay) * 8, "{delay} ms: {took}");
+    }
+}
