@@ -71,7 +71,7 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "anabranch-web",
-        ours: &["anabranch-lab", "anabranch-sim", "anabranch-cc", "anabranch-units"],
+        ours: &["anabranch-lab", "anabranch-plugin", "anabranch-sim", "anabranch-cc", "anabranch-units"],
         others: None,
     },
     Layer {

@@ -9,8 +9,9 @@ use anabranch_cc::{
 };
 use anabranch_units::Rate;
 
+use crate::engine::{Compiled, Instance};
 use crate::fault::Faults;
-use crate::instance::{HOOKS, HookIndex, Instance};
+use crate::hook::{HOOKS, HookIndex};
 use crate::layout::{self, Table, at, read_f64, read_u32};
 use crate::module::Module;
 use crate::tables::{Gauge, WINDOW};
@@ -35,13 +36,7 @@ pub(crate) struct Plugin {
 }
 
 impl Plugin {
-    pub(crate) fn new(
-        compiled: &wasmi::Module,
-        module: &Module,
-        values: &[f64],
-        about: String,
-        faults: Faults,
-    ) -> Self {
+    pub(crate) fn new(compiled: &Compiled, module: &Module, values: &[f64], about: String, faults: Faults) -> Self {
         let mut plugin = Self {
             instance: None,
             gauges: module.gauges().to_vec(),
@@ -60,7 +55,7 @@ impl Plugin {
         plugin
     }
 
-    fn begin(&mut self, compiled: &wasmi::Module, module: &Module, values: &[f64]) -> Result<(), String> {
+    fn begin(&mut self, compiled: &Compiled, module: &Module, values: &[f64]) -> Result<(), String> {
         let mut instance = Instance::new(compiled)?;
         for (setting, value) in module.settings().iter().zip(values) {
             instance.write_at(setting.place, &value.to_le_bytes());
@@ -215,7 +210,7 @@ impl Controller for Plugin {
         gauges.show(WINDOW, self.window);
         let Some(instance) = self.instance.as_ref().filter(|_| !self.faults.is_any()) else { return };
         for gauge in &self.gauges {
-            match read_f64(instance.memory(), gauge.place).filter(|value| !value.is_nan()) {
+            match instance.number(gauge.place).filter(|value| !value.is_nan()) {
                 Some(value) => gauges.show(gauge.name, value),
                 None => self.faults.add(format!("{}: the gauge `{}` is NaN", self.about, gauge.name)),
             }

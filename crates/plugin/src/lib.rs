@@ -13,41 +13,40 @@
 //!
 //! [`template`] has the small projects that `anabranch cc new` writes.
 //!
-//! Without the feature `interpreter` no module can be run: then [`Module::new`] refuses every file, and the rest of the interface stays.
+//! Without the feature `interpreter` a module runs on a `Machine` of the calling program: the playground, which is a WASM module itself, lets the
+//! browser run it. All the rest is the same.
 
-#[cfg(not(feature = "interpreter"))]
-mod absent;
-#[cfg(feature = "interpreter")]
 mod controller;
+mod exports;
 mod fault;
+mod hook;
+#[cfg(not(feature = "interpreter"))]
+mod hosted;
 #[cfg(feature = "interpreter")]
-mod instance;
-#[cfg(feature = "interpreter")]
+mod interpreted;
 mod law;
-#[cfg(feature = "interpreter")]
 mod layout;
 #[cfg(feature = "interpreter")]
 mod limits;
-#[cfg(feature = "interpreter")]
 mod module;
 mod refusal;
-#[cfg(feature = "interpreter")]
 mod tables;
 pub mod template;
 
 #[cfg(not(feature = "interpreter"))]
-pub use absent::{Law, Module};
+use hosted as engine;
+#[cfg(feature = "interpreter")]
+use interpreted as engine;
+
+pub use exports::{Export, Kind};
 pub use fault::Faults;
-#[cfg(feature = "interpreter")]
-pub use instance::{FUEL_CALL, HOOKS, MEMORY_MAX};
-#[cfg(feature = "interpreter")]
+pub use hook::{FUEL_CALL, Failure, HOOKS, MEMORY_MAX};
+#[cfg(not(feature = "interpreter"))]
+pub use hosted::{Machine, Started, TABLE_SIZE};
 pub use law::Law;
-#[cfg(feature = "interpreter")]
 pub use layout::VERSION;
-#[cfg(feature = "interpreter")]
 pub use module::Module;
 pub use refusal::{ModuleError, SettingFault};
-#[cfg(feature = "interpreter")]
 pub use tables::Setting;
 
 /// The limit of a file in bytes. The templates have some thousand bytes, a law in Rust without optimisation two million.

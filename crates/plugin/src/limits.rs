@@ -1,9 +1,11 @@
 //! The limits of a module's parts, checked on its bytes before anything is compiled. Without them a file of some megabytes could take minutes: each
 //! path of each run has an instance, and an instance takes time for each export and each entry of a table.
 //!
-//! More limits are wasmi's own ([`wasmi::EnforcedLimits::strict`]), and those of memory and instructions in `instance.rs`.
+//! More limits are wasmi's own ([`wasmi::EnforcedLimits::strict`]), and those of memory and instructions in `interpreted.rs`.
 
 use wasmparser::{ElementItems, FunctionBody, Parser, Payload};
+
+use crate::exports::shown;
 
 /// The limit of exports. A module needs a dozen; a linker that exports everything makes some hundred.
 pub(crate) const EXPORTS_MAX: u32 = 1000;
@@ -19,9 +21,6 @@ const LOCALS_MAX: u32 = 1000;
 
 /// The limit of bytes of a name.
 const NAME_MAX: usize = 256;
-
-/// The number of letters of a name that a message has.
-const NAME_SHOWN: usize = 60;
 
 /// Checks the parts of a module. What is no module at all is left to the compiler, which says so.
 pub(crate) fn check(bytes: &[u8]) -> Result<(), String> {
@@ -77,10 +76,4 @@ fn within(what: &str, count: u32, most: u32) -> Result<(), String> {
 fn locals(body: &FunctionBody<'_>) -> u32 {
     let groups = body.get_locals_reader().into_iter().flatten();
     groups.map_while(Result::ok).fold(0, |sum, (count, _)| sum.saturating_add(count))
-}
-
-/// A name of a module, as messages show it: short, and without characters that a terminal would obey.
-pub(crate) fn shown(name: &str) -> String {
-    let escaped: String = name.chars().take(NAME_SHOWN).flat_map(char::escape_debug).collect();
-    if name.chars().nth(NAME_SHOWN).is_some() { escaped + "…" } else { escaped }
 }

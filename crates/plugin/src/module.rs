@@ -1,15 +1,12 @@
 //! Checks the file of a module: its exports, its imports and its limits.
 
-use std::fmt;
-
-use sha2::{Digest, Sha256};
-use wasmi::ExternType;
-use wasmparser::{Validator, WasmFeatures};
-
 use crate::FILE_MAX;
-use crate::instance::{HOOKS, Instance, MEMORY, MEMORY_MAX, TABLE, engine, no_table};
+#[cfg(not(feature = "interpreter"))]
+use crate::engine::Machine;
+use crate::engine::{self, Compiled, Instance};
+use crate::exports;
+use crate::hook::HOOKS;
 use crate::layout::{VERSION, at, read_u32};
-use crate::limits;
 use crate::refusal::ModuleError;
 use crate::tables::{self, Gauge, Setting};
 
@@ -22,6 +19,8 @@ pub struct Module {
     hooks: Vec<&'static str>,
     settings: Vec<Setting>,
     gauges: Vec<Gauge>,
+    #[cfg(not(feature = "interpreter"))]
+    compiled: Compiled,
 }
 
 impl Module {
@@ -29,7 +28,36 @@ impl Module {
     ///
     /// # Errors
     /// If it is no module, is too large, has imports or features that are not supported, or does not follow the interface.
+    #[cfg(feature = "interpreter")]
     pub fn new(name: &str, bytes: Vec<u8>) -> Result<Self, ModuleError> {
+        Self::checked(name, bytes, engine::compile_checked)
+    }
+
+    /// Refuses every file: there is no interpreter, and nobody said which [`Machine`] is to run it.
+    ///
+    /// # Errors
+    /// Always.
+    #[cfg(not(feature = "interpreter"))]
+    pub fn new(name: &str, _bytes: Vec<u8>) -> Result<Self, ModuleError> {
+        Err(ModuleError(format!(
+            "{name} cannot be run here: this program was built without the interpreter of modules"
+        )))
+    }
+
+    /// Checks the bytes of a file, which messages and reports call `name`, and lets `machine` run it.
+    ///
+    /// # Errors
+    /// If it is no module, is too large, the machine refuses it, or it does not follow the interface.
+    #[cfg(not(feature = "interpreter"))]
+    pub fn on(machine: &'static dyn Machine, name: &str, bytes: Vec<u8>) -> Result<Self, ModuleError> {
+        Self::checked(name, bytes, |bytes| Compiled::new(machine, bytes))
+    }
+
+    fn checked(
+        name: &str,
+        bytes: Vec<u8>,
+        compile: impl FnOnce(&[u8]) -> Result<Compiled, String>,
+    ) -> Result<Self, ModuleError> {
         let error = |fault: String| ModuleError(format!("{name} {fault}"));
         if bytes.len() as u64 > FILE_MAX {
             return Err(error(format!(
@@ -43,12 +71,9 @@ impl Module {
                     .to_owned(),
             ));
         }
-        limits::check(&bytes).map_err(error)?;
-        // The compiler validates as it goes, and may have panicked before it finds a mistake.
-        let mut validator = Validator::new_with_features(FEATURES);
-        validator.validate_all(&bytes).map_err(|refusal| error(not_run(&refusal)))?;
         let compiled = compile(&bytes).map_err(error)?;
-        check_exports(&compiled).map_err(error)?;
+        let exports = engine::exports(&compiled);
+        exports::check(&exports).map_err(error)?;
         let instance = Instance::new(&compiled).map_err(error)?;
         let (memory, base) = (instance.memory(), instance.base());
         let version = read_u32(instance.table(), 0).unwrap_or(0);
@@ -59,11 +84,21 @@ impl Module {
             )));
         }
         check_codes(instance.table()).map_err(error)?;
-        let settings = tables::settings(memory, base).map_err(error)?;
-        let gauges = tables::gauges(memory, base).map_err(error)?;
-        let hooks = HOOKS.into_iter().filter(|hook| compiled.get_export(hook).is_some()).collect();
-        let digest = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok(Self { name: name.to_owned(), digest, bytes, hooks, settings, gauges })
+        let settings = tables::settings(&memory, base).map_err(error)?;
+        let gauges = tables::gauges(&memory, base).map_err(error)?;
+        let is_exported = |hook: &&str| exports.iter().any(|export| export.name == *hook);
+        let hooks = HOOKS.into_iter().filter(is_exported).collect();
+        let digest = engine::digest(&compiled, &bytes);
+        Ok(Self {
+            name: name.to_owned(),
+            digest,
+            bytes,
+            hooks,
+            settings,
+            gauges,
+            #[cfg(not(feature = "interpreter"))]
+            compiled,
+        })
     }
 
     /// Its name in messages and reports.
@@ -100,72 +135,18 @@ impl Module {
         &self.gauges
     }
 
-    /// Compiles the module for its own engine. Engines lend stacks to calls, so threads would wait for the stacks of a shared engine.
-    pub(crate) fn compiled(&self) -> wasmi::Module {
-        compile(&self.bytes).expect("it was compiled when it was checked")
+    /// The module as instances are made of it.
+    #[cfg(feature = "interpreter")]
+    pub(crate) fn compiled(&self) -> Compiled {
+        engine::compile(&self.bytes).expect("it was compiled when it was checked")
+    }
+
+    /// The module as instances are made of it.
+    #[cfg(not(feature = "interpreter"))]
+    pub(crate) fn compiled(&self) -> Compiled {
+        self.compiled.clone()
     }
 }
-
-fn compile(bytes: &[u8]) -> Result<wasmi::Module, String> {
-    wasmi::Module::new(&engine(), bytes).map_err(|error| not_run(&error))
-}
-
-/// The part of WASM that the compiler knows; it refuses what it has not.
-const FEATURES: WasmFeatures = WasmFeatures::WASM2
-    .difference(WasmFeatures::SIMD)
-    .union(WasmFeatures::EXTENDED_CONST)
-    .union(WasmFeatures::TAIL_CALL);
-
-fn not_run(error: &dyn fmt::Display) -> String {
-    format!(
-        "is not a module that can be run: {error}; allowed is WASM 2.0 without vector instructions, threads, 64-bit memories and a start \
-         function"
-    )
-}
-
-/// Checks the names and types of exports. There are no imports.
-fn check_exports(module: &wasmi::Module) -> Result<(), String> {
-    match module.get_export(MEMORY) {
-        Some(ExternType::Memory(memory)) => {
-            let least = memory.minimum().saturating_mul(PAGE);
-            if least > MEMORY_MAX as u64 {
-                return Err(format!(
-                    "wants {least} bytes of memory at once; at most {MEMORY_MAX} are possible: make its stack or its tables smaller"
-                ));
-            }
-        }
-        _ => return Err(format!("exports no memory `{MEMORY}`; linkers export it unless they are told to import one")),
-    }
-    match module.get_export(TABLE) {
-        Some(ExternType::Func(function))
-            if function.params().is_empty() && function.results() == [wasmi::ValType::I32] => {}
-        _ => return Err(no_table()),
-    }
-    for export in module.exports() {
-        let (name, is_hook) = (export.name(), HOOKS.contains(&export.name()));
-        let is_plain = matches!(export.ty(), ExternType::Func(function) if function.params().is_empty() && function.results().is_empty());
-        if is_hook && !is_plain {
-            return Err(format!(
-                "exports `{name}` with parameters or results; a hook has none, and finds the facts in the table"
-            ));
-        }
-        if name.starts_with("on_") && !is_hook {
-            return Err(format!(
-                "exports `{}`, which is no hook and would never be called; there are {}",
-                limits::shown(name),
-                HOOKS.join(", ")
-            ));
-        }
-    }
-    let grows = ["on_ack", "on_round", "on_group"];
-    match grows.iter().any(|hook| module.get_export(hook).is_some()) {
-        true => Ok(()),
-        false => Err(format!("exports no hook in which a window could grow; define one of {}", grows.join(", "))),
-    }
-}
-
-/// Bytes of a page of memory.
-const PAGE: u64 = 1 << 16;
 
 /// Checks the constant codes.
 fn check_codes(table: &[u8]) -> Result<(), String> {

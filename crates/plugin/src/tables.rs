@@ -1,6 +1,5 @@
 //! The settings and gauges that a module declares, read from its memory.
 
-use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use anabranch_cc::GAUGES_MAX;
@@ -54,11 +53,10 @@ const TAKEN: [&str; 2] = ["name", "plugin"];
 /// The settings of a module whose table is at `base`.
 pub(crate) fn settings(memory: &[u8], base: usize) -> Result<Vec<Setting>, String> {
     let entries = entries(memory, base + at::SETTINGS, SETTING, SETTINGS_MAX, "settings")?;
-    let mut taken = BTreeSet::from(TAKEN.map(str::to_owned));
-    let mut settings = Vec::with_capacity(entries.len());
+    let mut settings: Vec<Setting> = Vec::with_capacity(entries.len());
     for entry in entries {
         let name = name(memory, entry).map_err(|fault| format!("setting {} {fault}", settings.len()))?;
-        if !taken.insert(name.clone()) {
+        if TAKEN.contains(&name.as_str()) || settings.iter().any(|setting| setting.name == name) {
             return Err(format!("has two settings `{name}`, or one that `cc` has anyway"));
         }
         let text_at =
@@ -77,11 +75,10 @@ pub(crate) fn settings(memory: &[u8], base: usize) -> Result<Vec<Setting>, Strin
 /// The gauges of a module whose table is at `base`.
 pub(crate) fn gauges(memory: &[u8], base: usize) -> Result<Vec<Gauge>, String> {
     let entries = entries(memory, base + at::GAUGES, GAUGE, GAUGES_OWN, "gauges")?;
-    let mut taken = BTreeSet::from([WINDOW.to_owned()]);
-    let mut gauges = Vec::with_capacity(entries.len());
+    let mut gauges: Vec<Gauge> = Vec::with_capacity(entries.len());
     for entry in entries {
         let name = name(memory, entry).map_err(|fault| format!("gauge {} {fault}", gauges.len()))?;
-        if !taken.insert(name.clone()) {
+        if name == WINDOW || gauges.iter().any(|gauge| gauge.name == name) {
             return Err(format!("has two gauges `{name}`; the window is shown as `{WINDOW}` anyway"));
         }
         gauges.push(Gauge { name: kept(name)?, place: entry + 8 });
@@ -132,14 +129,14 @@ fn text(memory: &[u8], place: usize, most: usize) -> Result<String, String> {
 }
 
 /// The names of the gauges of all modules; gauges take `'static` names.
-static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+static NAMES: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
 
 /// The limit of names in a process.
 const NAMES_MAX: usize = 1000;
 
 fn kept(name: String) -> Result<&'static str, String> {
     let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(&known) = names.get(name.as_str()) {
+    if let Some(&known) = names.iter().find(|known| **known == name) {
         return Ok(known);
     }
     if names.len() == NAMES_MAX {
@@ -148,6 +145,6 @@ fn kept(name: String) -> Result<&'static str, String> {
         ));
     }
     let kept: &'static str = Box::leak(name.into_boxed_str());
-    names.insert(kept);
+    names.push(kept);
     Ok(kept)
 }

@@ -18,6 +18,10 @@ const compiled = new Promise((resolve, reject) => {
   worker.postMessage(bytes, [bytes.buffer]);
 });
 
+// The laws that somebody gave to the page: the files by their names.
+const ownFiles = new Map();
+const baseOf = (name) => name.split(/[/\\]/).pop();
+
 // The longest time of a run in milliseconds. A link is anybody's, and what it brings may take hours, whatever a simulator counts.
 const RUN_MS_MAX = 180_000;
 
@@ -42,7 +46,8 @@ class Engine {
     this.isBusy = true;
     return new Promise((resolve) => {
       const watchdog = setTimeout(() => {
-        take({ kind: "error", message: `the run was ended after ${this.patience / 1000} s; make it shorter or slower, or use \`anabranch sim run\`` });
+        const [what, remedy] = request.ask === "law" ? ["the look at the module", "build it optimised"] : ["the run", "make it shorter or slower, or use `anabranch sim run`"];
+        take({ kind: "error", message: `${what} was ended after ${this.patience / 1000} s; ${remedy}` });
         resolve(true);
         this.end();
       }, this.patience);
@@ -67,7 +72,9 @@ class Engine {
         resolve(true);
         this.end();
       };
-      this.worker.postMessage(JSON.stringify(request));
+      const names = request.ask === "law" ? [request.name] : request.file?.laws ?? [];
+      const laws = names.filter((name) => ownFiles.has(baseOf(name))).map((name) => [name, ownFiles.get(baseOf(name))]);
+      this.worker.postMessage({ request: JSON.stringify(request), laws });
     });
   }
 

@@ -32,8 +32,11 @@ const checked = (one, value) => {
 const quoted = (text) => JSON.stringify(text);
 const rounded = (value) => String(+value.toPrecision(6));
 
+// A law of one's own is a module, and is called what its file is called.
+const isOwn = (name) => name.endsWith(".wasm");
+
 // A law and its settings as they are written into a table.
-const tomlOf = ({ name, settings = {} }) => Object.entries({ name, ...settings })
+const tomlOf = ({ name, settings = {} }) => Object.entries({ [isOwn(name) ? "plugin" : "name"]: name, ...settings })
   .map(([key, value]) => `${key.includes(".") ? quoted(key) : key} = ${typeof value === "string" ? quoted(value) : value}`).join(", ");
 
 // The scenario in TOML. `law` is { name, settings } of the flows.

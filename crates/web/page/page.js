@@ -29,6 +29,8 @@ const told = {
   fail,
   look: (time) => showPackets(time),
   charts: () => sides.map(({ charts }) => charts),
+  change: (key, value) => changeScene(key, value),
+  fit: ({ picture, handles }) => handles.fit(picture.svg, shownText() === null),
   progress: (side, part, { events }) => {
     const at = sides.indexOf(side);
     if (at < 0) return;
@@ -70,7 +72,7 @@ const shownText = () => state.text ?? (state.file === null ? null : files.get(st
 // It as a file of a request.
 const fileOf = (law, name = state.file ?? "scenario.toml", shown = shownText()) => {
   const text = shown.replaceAll('name = "$LAW"', tomlOf(law)).replaceAll("$LAW", law.name).replaceAll("$RIVAL", "cubic");
-  return { name, text, bases: basesOf(name, text) };
+  return { name, text, bases: basesOf(name, text), laws: lawsIn(text) };
 };
 
 // The sides that are wanted: a title and a request each.
@@ -78,7 +80,12 @@ const wanted = () => {
   const side = (title, file, variant = []) => ({ title, request: { ask: "run", file, variant, ...(view ? { view } : {}) } });
   const laws = state.laws.filter(Boolean);
   const text = shownText();
-  if (text === null) return laws.map((law) => side(law.name, { name: "scenario.toml", text: sceneToml(state.scene, law) }));
+  if (text === null) {
+    return laws.map((law) => {
+      const toml = sceneToml(state.scene, law);
+      return side(law.name, { name: "scenario.toml", text: toml, laws: lawsIn(toml) });
+    });
+  }
   // Two laws on one variant, or two variants.
   if (takesLaw(text) && laws.length > 1) return laws.map((law) => side([law.name, ...state.variants[0]].join(", "), fileOf(law), state.variants[0]));
   const file = fileOf(laws[0]);
@@ -99,8 +106,11 @@ const run = async () => {
     byId("sides").append(side.place);
     byId("networks").append(side.stage);
     byId("numbers").append(side.numbers);
+    side.handles.show(state.scene);
     sides.push(side);
   }
+  const missing = [...new Set(all.flatMap(({ request }) => missingIn(request.file.text)))];
+  if (missing.length > 0) return stayEmpty(all, missingLaw(missing));
   byId("stop").hidden = false;
   sides.forEach((side) => { side.part = 0; });
   byId("toml").value = all[0].request.file.text;
@@ -124,6 +134,16 @@ const run = async () => {
   byId("at-shown").textContent = shownTime(at());
   // For tests: when the first picture was there, since the page was opened.
   firstPicture ??= performance.now();
+};
+
+// Shows that a scene cannot be run.
+const stayEmpty = (all, message) => {
+  byId("toml").value = all[0].request.file.text;
+  byId("stop").hidden = true;
+  showMode();
+  all.forEach(({ title, request }, index) => sides[index].refuse(title, request, message));
+  say("");
+  fail(message);
 };
 
 // Runs soon: a slider that is moved asks many times.
@@ -213,19 +233,23 @@ const option = (value, text) => {
   return element;
 };
 
-// A slider moves over the logarithm where a quantity spans decades.
-const toSlider = (one, value) => (one.scale === "log" ? Math.log10(value) : value);
-const fromSlider = (one, value) => checked(one, one.scale === "log" ? +(10 ** value).toPrecision(2) : value);
-
 const showScene = () => {
   for (const one of CONTROLS) {
     const element = byId(`scene-${one.key}`);
     element.value = one.options ? state.scene[one.key] : toSlider(one, state.scene[one.key]);
     const output = byId(`shown-${one.key}`);
     if (!output) continue;
-    output.textContent = `${rounded(state.scene[one.key])} ${one.unit ?? ""}`.trim();
+    output.textContent = shownValue(one, state.scene[one.key]);
     element.setAttribute("aria-valuetext", output.textContent);
   }
+  sides.forEach(({ handles }) => handles.show(state.scene));
+};
+
+// A slider or a handle was moved.
+const changeScene = (key, value) => {
+  state.scene[key] = value;
+  showScene();
+  touched();
 };
 
 // Sliders describe a network of their own: while another one is shown, they are not.
@@ -271,11 +295,16 @@ const makeControls = () => {
     }
     label.append(element);
     byId("sliders").append(label);
-    element.addEventListener("input", () => {
-      state.scene[one.key] = one.options ? checked(one, element.value) : fromSlider(one, Number(element.value));
-      showScene();
-      touched();
-    });
+    element.addEventListener("input", () => changeScene(one.key, one.options ? checked(one, element.value) : fromSlider(one, Number(element.value))));
+    // A step over the logarithm may be less than the next value that is shown, and then the key would do nothing.
+    if (one.scale === "log") {
+      element.addEventListener("keydown", (event) => {
+        const value = event.ctrlKey || event.altKey || event.metaKey ? null : moved(one, state.scene[one.key], event.key);
+        if (value === null) return;
+        event.preventDefault();
+        changeScene(one.key, value);
+      });
+    }
   }
 };
 
@@ -307,6 +336,54 @@ const changedLaw = () => {
   if (text === null || !takesLaw(text)) return touched();
   run();
   writeAddress();
+};
+
+// The laws in the lists: those of the registry, and those of one's own behind them.
+const listLaws = () => {
+  const options = () => about.laws.map(({ name, summary, isMissing }) => Object.assign(option(name, isMissing ? `${name} (not here)` : name), { title: summary }));
+  byId("law-a").replaceChildren(...options());
+  byId("law-b").replaceChildren(option("", "nothing"), ...options());
+  control("rival").options = ["none", ...about.laws.map(({ name }) => name)];
+  byId("scene-rival")?.replaceChildren(option("none"), ...options());
+};
+
+// Puts a law of one's own among the others, in the place of one of the same name.
+const addLaw = (row) => {
+  about.laws = [...about.laws.filter(({ name }) => name !== row.name), row];
+  listLaws();
+};
+
+// Settings that a law has; those of a law that is not here are not known yet.
+const knownSettings = (row, settings) => {
+  const isPlain = (value) => ["string", "number", "boolean"].includes(typeof value);
+  const isKnown = (key) => (row.isMissing ? /^[a-z][a-z0-9_]{0,63}$/.test(key) : row.settings.some(({ name }) => name === key));
+  return Object.fromEntries(Object.entries(settings ?? {}).filter(([key, value]) => isKnown(key) && isPlain(value)));
+};
+
+// Files that were dropped or chosen. The last good one becomes the law of the scene, unless what is shown names it already.
+const takeFiles = async (given) => {
+  for (const file of given.slice(0, OWN_MAX)) {
+    let row;
+    say(`looking at ${file.name}`);
+    try {
+      row = await readOwn(file);
+    } catch (error) {
+      say("");
+      fail(error.message);
+      continue;
+    }
+    addLaw(row);
+    const isNamed = lawsIn(shownText() ?? "").map(baseOf).includes(row.name);
+    const isChosen = state.laws.some((law) => law?.name === row.name) || (shownText() === null && state.scene.rival === row.name);
+    if (!isNamed && !isChosen) state.laws[0] = { name: row.name, settings: {} };
+    state.laws.forEach((law) => { if (law?.name === row.name) law.settings = knownSettings(row, law.settings); });
+    showScene();
+    showLaws();
+    // A text that names it is run again; its variants may not have been known.
+    if (isNamed) await openFile(state.file, state.variants.some((labels) => labels.length > 0) ? state.variants : undefined, state.text);
+    else changedLaw();
+    say(`${row.name} is here, ${row.summary}`);
+  }
 };
 
 const showLaws = () => {
@@ -430,12 +507,19 @@ const writeAddress = async () => {
 // A law of an address, if it is one of ours, with settings that it has.
 const readLaw = (text) => {
   const [name, settings] = JSON.parse(text);
+  expectLaw(name);
   const row = about.laws.find((one) => one.name === name);
   if (!row) throw new Error(`there is no law ${String(name)}`);
-  const isPlain = (value) => ["string", "number", "boolean"].includes(typeof value);
-  const known = Object.entries(settings ?? {}).filter(([key, value]) => row.settings.some((one) => one.name === key) && isPlain(value));
-  return { name, settings: Object.fromEntries(known) };
+  return { name, settings: knownSettings(row, settings) };
 };
+
+// An address may name a law of one's own, which has to be dropped again.
+const expectLaw = (name) => {
+  if (typeof name === "string" && isOwnName(name) && !about.laws.some((one) => one.name === name) && about.laws.length < LAWS_MAX) {
+    addLaw({ name, summary: "a law of yours that is not here", settings: [], isMissing: true });
+  }
+};
+const LAWS_MAX = 100;
 
 const readAddress = async () => {
   const parameters = new URLSearchParams(location.hash.slice(1));
@@ -444,6 +528,7 @@ const readAddress = async () => {
   Object.assign(state, { text: null, file: null, variants: [[]] });
   byId("files").value = "";
   byId("variant-label").hidden = true;
+  expectLaw(parameters.get("rival"));
   for (const one of CONTROLS) state.scene[one.key] = checked(one, parameters.get(one.key) ?? one.value);
   state.laws = [{ name: "anabranch", settings: {} }, null];
   if (parameters.has("a")) state.laws[0] = readLaw(parameters.get("a"));
@@ -470,8 +555,11 @@ const exporting = (id, make) => byId(id).addEventListener("click", async () => {
 // The scenario of a side as a file that `anabranch sim run` takes: that of the sliders as it is, another one without what it extends and without the other variants.
 const exportToml = (side) => {
   const text = shownText() === null ? side.request.file.text : side.begin?.toml;
-  if (text) save("scenario.toml", new Blob([text], { type: "application/toml" }));
-  else fail("There is no scenario to export: the run did not begin, or it is too large to be written out.");
+  if (text) {
+    save("scenario.toml", new Blob([text], { type: "application/toml" }));
+    const laws = lawsIn(text);
+    if (laws.length > 0) say(`scenario.toml names ${laws.join(" and ")}: put the file beside it`);
+  } else fail("There is no scenario to export: the run did not begin, or it is too large to be written out.");
 };
 exporting("export-toml", () => exportToml(sides[0]));
 exporting("export-toml-beside", () => exportToml(sides[1]));
@@ -481,7 +569,9 @@ exporting("export-svg", () => save("curves.svg", new Blob([svgOf(sides)], { type
 exporting("export-link", async () => {
   await writeAddress();
   const isDone = await navigator.clipboard.writeText(location.href).then(() => true, () => false);
-  say(isDone ? "the link is copied" : "the link is the page's address");
+  const laws = [...new Set(sides.flatMap(({ request }) => request.file.laws))];
+  const more = laws.length > 0 ? `; ${laws.join(" and ")} is not in it, and has to be dropped onto the page again` : "";
+  say((isDone ? "the link is copied" : "the link is the page's address") + more);
 });
 
 // The beginning.
@@ -491,10 +581,9 @@ const begin = async () => {
   const first = new Engine();
   await first.ask({ ask: "about" }, (answer) => { about = answer; });
   first.end();
-  const rivals = ["none", ...about.laws.map(({ name }) => name)];
-  control("rival").options = rivals;
+  listLaws();
   makeControls();
-  for (const id of ["law-a", "law-b"]) byId(id).append(...about.laws.map(({ name, summary }) => Object.assign(option(name), { title: summary })));
+  listenForFiles(takeFiles);
   files = new Map(Object.entries(await unpacked("scenarios").json()));
   const groups = new Map();
   for (const name of files.keys()) {

@@ -12,7 +12,9 @@ class Side {
     place.className = "charts";
     this.charts = new Charts(place, (time) => this.told.look(time), () => this.told.charts());
     this.stage = document.createElement("div");
-    this.picture = new Picture(this.stage);
+    this.stage.className = "view";
+    this.picture = new Picture(this.stage.appendChild(document.createElement("div")));
+    this.handles = new Handles(this.stage, (key, value) => this.told.change(key, value));
     this.numbers = document.createElement("div");
   }
 
@@ -32,6 +34,7 @@ class Side {
         this.begin = answer;
         this.charts.begin(answer, request.view);
         this.picture.show(answer);
+        this.told.fit(this);
       } else if (answer.kind === "part") {
         this.charts.add(answer.points);
         this.first ??= performance.now() - begun;
@@ -51,6 +54,14 @@ class Side {
     this.seconds = (performance.now() - begun) / 1000;
     if (isDone) this.answer = last;
     return isDone ? last : null;
+  }
+
+  // A run that cannot begin.
+  refuse(title, request, message) {
+    this.engine.stop();
+    Object.assign(this, { title, request, begin: null, loaded: null, answer: { kind: "error", message } });
+    this.head.textContent = title;
+    this.empty();
   }
 
   // The packets around a time: the run is the same again to the bit, so they can be recorded later. Returns whether they are there.
@@ -94,6 +105,7 @@ class Side {
   empty() {
     this.charts.clear();
     this.picture.clear();
+    this.handles.fit(null);
     this.numbers.replaceChildren();
   }
 

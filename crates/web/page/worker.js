@@ -1,9 +1,10 @@
 // The worker: it has the simulator, answers one request at a time, and is ended when nobody wants its answer any more.
-"use strict";
 
 let memory;
 // Whether an answer was an error: a module that panics says why, and then traps.
 let isTold = false;
+// The laws that the page was given, by the names of their files.
+const files = new Map();
 const MEMORY = "the simulator stopped; most likely the run needs more memory than a page may have, so make it shorter or slower, or use `anabranch sim run`: ";
 const tell = (message) => postMessage({ text: JSON.stringify({ kind: "error", message }) });
 const exports = new Promise((resolve, reject) => {
@@ -15,6 +16,7 @@ const exports = new Promise((resolve, reject) => {
         isTold = isTold || text.includes('"kind":"error"');
         postMessage({ text });
       },
+      ...machine(() => memory, files),
     };
     WebAssembly.instantiate(data, { page }).then((instance) => {
       memory = instance.exports.memory;
@@ -24,12 +26,14 @@ const exports = new Promise((resolve, reject) => {
 });
 
 addEventListener("message", async ({ data }) => {
-  if (typeof data !== "string") return;
+  if (typeof data.request !== "string") return;
   isTold = false;
   let isBroken = false;
   try {
     const { reserve, answer } = await exports;
-    const request = new TextEncoder().encode(data);
+    files.clear();
+    data.laws.forEach(([name, bytes]) => files.set(name, bytes));
+    const request = new TextEncoder().encode(data.request);
     const at = reserve(request.length);
     new Uint8Array(memory.buffer, at, request.length).set(request);
     answer();

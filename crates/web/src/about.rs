@@ -2,6 +2,7 @@
 
 use anabranch_cc::registry::rows;
 use anabranch_cc::settings::{Kind, Parameter, Part as _};
+use anabranch_lab::own::Module;
 use anabranch_sim::QueueSpec;
 use serde_json::{Value, json};
 
@@ -17,6 +18,22 @@ pub(crate) fn about() -> Value {
     let queues: Vec<Value> =
         QueueSpec::kinds().iter().map(|kind| json!({ "name": kind.word, "summary": kind.help })).collect();
     json!({ "kind": "about", "version": env!("CARGO_PKG_VERSION"), "laws": laws, "queues": queues })
+}
+
+/// A law that is a module, in the form of the others.
+pub(crate) fn law(module: &Module) -> Value {
+    let settings = module.settings().iter().map(|setting| {
+        json!({
+            "name": setting.name, "help": setting.help, "unit": setting.unit,
+            "allowed": format!("{} to {} {}", setting.least, setting.most, setting.unit).trim_end(),
+            "value": setting.default.to_string(), "least": setting.least, "most": setting.most, "options": [],
+        })
+    });
+    let gauges: Vec<&str> = module.gauge_names().collect();
+    json!({
+        "kind": "law", "name": module.name(), "digest": module.digest(), "hooks": module.hooks(), "gauges": gauges,
+        "settings": settings.collect::<Vec<_>>(),
+    })
 }
 
 fn setting(parameter: &Parameter) -> Value {

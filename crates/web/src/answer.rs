@@ -1,26 +1,34 @@
 //! Answers requests: opens files, and runs scenarios in slices.
 
+use std::sync::Arc;
+
 use anabranch_lab::document::Document;
 use anabranch_lab::experiment::{Experiment, Variant};
 use anabranch_lab::live::{self, Curve, Hop, Live, PANELS};
+use anabranch_lab::own::{Given, Module, Own};
 use anabranch_lab::scenario::Scenario;
 use anabranch_units::{SimSpan, SimTime};
 use serde_json::{Value, json};
 
-use crate::about::about;
+use crate::about::{about, law};
 use crate::limits::{self, EVENTS_MAX, TEXT_MAX};
 use crate::request::{File, Request};
 
-/// Answers a request, a JSON text, by one or several JSON texts. A run gives a beginning, parts, and an end; what fails gives an error last.
-pub fn answer(request: &str, emit: &mut dyn FnMut(&Value)) {
+/// Gives the law that is the module of this name, or says why it is none.
+pub type Modules<'a> = dyn FnMut(&str) -> Result<Module, String> + 'a;
+
+/// Answers a request, a JSON text, by one or several JSON texts. A run gives a beginning, parts, and an end; what fails gives an error last. `modules`
+/// gives the laws that a request names and the registry has not.
+pub fn answer(request: &str, modules: &mut Modules<'_>, emit: &mut dyn FnMut(&Value)) {
     let answered = parse(request).and_then(|request| match request {
         Request::About => {
             emit(&about());
             Ok(())
         }
-        Request::Open { file } => picked(file, &[]).map(|(experiment, ..)| emit(&axes(&experiment))),
+        Request::Law { name } => modules(&name).map(|module| emit(&law(&module))),
+        Request::Open { file } => picked(file, &[], modules).map(|(experiment, ..)| emit(&axes(&experiment))),
         Request::Run { file, variant, seed, packets, view } => {
-            let (experiment, variant, mut scenario) = picked(file, &variant)?;
+            let (experiment, variant, mut scenario) = picked(file, &variant, modules)?;
             scenario.seed = seed.unwrap_or(scenario.seed);
             let toml = experiment.written(&variant, scenario.seed).map_err(|error| error.to_string())?;
             run(&experiment, &scenario, &toml, Parts { packets, view }, emit)
@@ -39,12 +47,24 @@ fn parse(request: &str) -> Result<Request, String> {
 }
 
 /// The experiment of a file, and the scenario of a variant: of the first one without labels.
-fn picked(File { name, text, bases, set }: File, labels: &[String]) -> Result<(Experiment, Variant, Scenario), String> {
+fn picked(
+    File { name, text, bases, set, laws }: File,
+    labels: &[String],
+    modules: &mut Modules<'_>,
+) -> Result<(Experiment, Variant, Scenario), String> {
+    if laws.len() > LAWS_MAX {
+        return Err(format!("{name} names {} laws of its own; here are at most {LAWS_MAX}", laws.len()));
+    }
     if text.len() > TEXT_MAX {
         return Err(format!("{name} has more than {} MiB", TEXT_MAX >> 20));
     }
     let mut base = |wanted: &str| bases.get(wanted).cloned().ok_or_else(|| "it is not there".to_owned());
-    let mut document = Document::parse_with(&name, &text, &mut base).map_err(|error| error.to_string())?;
+    let mut given = Given::new();
+    for law in laws {
+        let module = modules(&law)?;
+        given.insert(law, Own::Module(Arc::new(module)));
+    }
+    let mut document = Document::parse_given(&name, &text, &mut base, &given).map_err(|error| error.to_string())?;
     set.iter().try_for_each(|set| document.set(set)).map_err(|error| error.to_string())?;
     let experiment = Experiment::parse(document).map_err(|error| error.to_string())?;
     let variants = experiment.variants();
@@ -172,6 +192,9 @@ fn time(seconds: f64) -> SimTime {
 
 /// A file with all that it may extend.
 const REQUEST_MAX: usize = 8 << 20;
+
+/// The limit of laws of a file that the registry has not.
+const LAWS_MAX: usize = 16;
 
 /// The limit of variants that a list shows.
 const VARIANTS_MAX: usize = 500;

@@ -1,10 +1,14 @@
-//! The exports of the WASM module, and its import.
+//! The exports of the WASM module, and what it imports of the page.
 //!
-//! The page calls `reserve(len)`, writes a request of that length there, and calls `answer()`, which calls the page's `emit` with each answer.
+//! The page calls `reserve(len)`, writes a request of that length there, and calls `answer()`, which calls the page's `emit` with each answer. `machine` has
+//! the imports by which the browser runs laws that are modules.
 
 use std::sync::{Mutex, PoisonError};
 
+use anabranch_lab::own::Module;
 use serde_json::{Value, json};
+
+use crate::machine::{Browser, law_bytes};
 
 /// The request.
 static REQUEST: Mutex<Vec<u8>> = Mutex::new(Vec::new());
@@ -33,7 +37,11 @@ pub(crate) extern "C" fn answer() {
         send(&json!({ "kind": "error", "message": format!("a defect of anabranch: {panic}") }))
     }));
     let request = std::mem::take(&mut *REQUEST.lock().unwrap_or_else(PoisonError::into_inner));
-    crate::answer(&String::from_utf8_lossy(&request), &mut send);
+    let mut modules = |name: &str| {
+        let bytes = law_bytes(name).ok_or_else(|| format!("{name} is not here: drop the file onto the page"))?;
+        Module::on(&Browser, name, bytes).map_err(|error| error.to_string())
+    };
+    crate::answer(&String::from_utf8_lossy(&request), &mut modules, &mut send);
 }
 
 fn send(answer: &Value) {

@@ -18,18 +18,25 @@ const SCENARIOS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/scenarios.jso
 const FRAME: &str = include_str!("../page/index.html");
 const OWN_STYLE: &str = include_str!("../page/playground.css");
 const UNPACKER: &str = concat!(include_str!("../page/lzma.js"), include_str!("../page/unpack.js"));
-const WORKER: &str = include_str!("../page/worker.js");
+const WORKER: &str = concat!(
+    "\"use strict\";\n",
+    include_str!("../page/law.js"),
+    include_str!("../page/machine.js"),
+    include_str!("../page/worker.js")
+);
 
 /// The script's files, in an order in which each uses only what is before it.
-const SCRIPTS: [&str; 10] = [
+const SCRIPTS: [&str; 12] = [
     THEME,
     include_str!("../page/model.js"),
     include_str!("../page/engine.js"),
     include_str!("../page/charts.js"),
     include_str!("../page/network.js"),
+    include_str!("../page/handles.js"),
     include_str!("../page/export.js"),
     include_str!("../page/tours.js"),
     include_str!("../page/side.js"),
+    include_str!("../page/own.js"),
     include_str!("../page/page.js"),
     "})();\n",
 ];

@@ -10,6 +10,11 @@ use serde::Deserialize;
 pub(crate) enum Request {
     /// The laws and queues that there are.
     About,
+    /// A law that is a module of its own.
+    Law {
+        /// The name of its file.
+        name: String,
+    },
     /// The axes of a file.
     Open {
         /// The file.
@@ -45,4 +50,7 @@ pub(crate) struct File {
     /// `key=value`, as after `--set`.
     #[serde(default)]
     pub(crate) set: Vec<String>,
+    /// The laws that it may name and the registry has not, by the names of their modules.
+    #[serde(default)]
+    pub(crate) laws: Vec<String>,
 }

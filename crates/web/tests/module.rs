@@ -2,45 +2,22 @@
 //! package `nodejs`) the test says so and passes, unless `ANABRANCH_REQUIRE_BROWSER` is 1.
 #![expect(clippy::unwrap_used, reason = "a test that cannot set its stage shall stop there")]
 
+mod node;
 mod scenarios;
 
 use std::fs;
-use std::io::Write as _;
-use std::path::Path;
-use std::process::{Command, Stdio};
 
 use anabranch_lab::document::Document;
 use anabranch_lab::experiment::Experiment;
-use anabranch_web::answer;
 use serde_json::{Value, json};
 
-/// The last answer of the stored module to each request; `None` without Node.
-#[expect(clippy::print_stdout, reason = "whoever runs the tests shall know what was not tested")]
-fn in_node(requests: &[Value]) -> Option<Vec<Value>> {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut node = Command::new("node");
-    node.arg(here.join("tests/module.mjs")).arg(here.join("object/anabranch.wasm.lzma"));
-    let Ok(mut node) = node.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn() else {
-        let is_required = std::env::var("ANABRANCH_REQUIRE_BROWSER").is_ok_and(|value| value == "1");
-        assert!(!is_required, "no node is installed: apt-get install nodejs");
-        println!("skipped: no node is installed");
-        return None;
-    };
-    let text: String = requests.iter().map(|request| format!("{request}\n")).collect();
-    let mut input = node.stdin.take().unwrap();
-    let writer = std::thread::spawn(move || input.write_all(text.as_bytes()));
-    let told = node.wait_with_output().unwrap();
-    writer.join().unwrap().unwrap();
-    assert!(told.status.success());
-    Some(String::from_utf8(told.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect())
-}
-
-const REMEDY: &str = "the stored module is not of these sources any more; run `cargo xtask playground`";
+use crate::node::{REMEDY, in_node};
+use crate::scenarios::answer;
 
 #[test]
 fn module_gives_the_hashes_of_the_sources() {
     let (requests, hashes): (Vec<Value>, Vec<String>) = scenarios::with_hashes().into_iter().unzip();
-    let Some(answers) = in_node(&requests) else { return };
+    let Some(answers) = in_node(&requests, &[]) else { return };
     for ((request, hash), answer) in requests.iter().zip(&hashes).zip(answers) {
         let (name, labels) = (&request["file"]["name"], &request["variant"]);
         assert_eq!(answer["kind"], "end", "{name} {labels}: {}", answer["message"]);
@@ -51,7 +28,7 @@ fn module_gives_the_hashes_of_the_sources() {
 #[test]
 fn module_has_the_laws_and_queues_of_the_sources() {
     let request = json!({ "ask": "about" });
-    let Some(answers) = in_node(std::slice::from_ref(&request)) else { return };
+    let Some(answers) = in_node(std::slice::from_ref(&request), &[]) else { return };
     answer(&request.to_string(), &mut |about| assert_eq!(*about, answers[0], "{REMEDY}"));
 }
 

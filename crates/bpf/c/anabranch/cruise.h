@@ -166,17 +166,17 @@ AB_INLINE ab_segments ab_cruise_on_loss(const struct ab_core *c, const struct ab
 {
 	const struct ab_model *m = &c->model;
 	ab_span explained = ab_time_of(m->alpha_full, ab_max(m->rate, AB_RATE_ONE));
-	int is_congested;
+	int is_long, are_many;
 
 	explained = ab_most(explained, m->tolerance);
-	is_congested = ab_queue_most(m) > (ab_span)ab_times(explained, AB_PART(1.75)) ||
-		       ab_loses_more(m, AB_CRUISE_LOSSES_MOST) ||
-		       ab_loses_more_long(m, AB_CRUISE_LOSSES_LONG);
-	if (!is_congested || ab_since(m->now, r->reduced_at) <= 3 * m->mean)
+	is_long = ab_queue_most(m) > (ab_span)ab_times(explained, AB_PART(1.75));
+	are_many = ab_loses_more(m, AB_CRUISE_LOSSES_MOST) || ab_loses_more_long(m, AB_CRUISE_LOSSES_LONG);
+	if (!(is_long || are_many) || ab_since(m->now, r->reduced_at) <= 3 * m->mean)
 		return 0;
 	r->reduced_at = m->now;
 	r->step = AB_ONE;
-	r->slow_until = m->now + p->drain_interval;
+	if (are_many)
+		r->slow_until = m->now + p->drain_interval;
 	/* What was carried is known to fit. */
 	window = ab_min(window, ab_max(m->carried, AB_ONE));
 	return ab_max(ab_times(window, AB_CRUISE_AFTER_LOSS), AB_ONE);

@@ -4,7 +4,8 @@
 //! window    w ← w + (old base/mean + alpha − w)/4 each round trip
 //! room      while the path is empty the window grows by 1, 2, 4 .. segments each 50 ms: after a common drain, which leaves 0.85 to each, all flows take
 //!           equal steps. So drains are what losses are for Reno, and the shares become equal
-//! losses    reduce alpha; they reduce the window, too, if the queue is longer than alpha explains or too many are lost, and then it grows by single segments
+//! losses    reduce alpha; they reduce the window, too, if the queue is longer than alpha explains or too many are lost; after too many it grows by single
+//!           segments, as there may be no queue that would tell where to stop
 //! join      the base falls without a drain of ours: others have drained a queue that we had taken for a part of the path. We drain with them, late
 //! drain     on time, or if the queue is more than twice as long as expected
 //! doubt     a drain found that the queue is not ours: the window is held, as only then does the next drain show anything
@@ -28,7 +29,7 @@ pub(super) struct Cruise {
     joined: Joined,
     /// The next step into free room, in segments.
     step: f64,
-    /// The latest loss that reduced the window, and the end of growth by single segments; in seconds.
+    /// The latest loss that reduced the window, and the end of growth by single segments after too many; in seconds.
     reduced_at: f64,
     slow_until: f64,
 }
@@ -159,15 +160,16 @@ impl Cruise {
     pub(super) fn on_loss(&mut self, core: &Core, window: f64) -> Option<f64> {
         let model = &core.model;
         let explained = (model.alpha_full() / model.rate.max(1.0)).max(model.tolerance);
-        let is_congested = model.queue_most() > 1.75 * explained
-            || model.loss_share() > LOSSES_MOST
-            || model.loss_share_long() > LOSSES_MOST_LONG;
-        if !is_congested || model.now - self.reduced_at <= 3.0 * model.mean {
+        let is_long = model.queue_most() > 1.75 * explained;
+        let are_many = model.loss_share() > LOSSES_MOST || model.loss_share_long() > LOSSES_MOST_LONG;
+        if !(is_long || are_many) || model.now - self.reduced_at <= 3.0 * model.mean {
             return None;
         }
         self.reduced_at = model.now;
         self.step = 1.0;
-        self.slow_until = model.now + core.clock.interval();
+        if are_many {
+            self.slow_until = model.now + core.clock.interval();
+        }
         // What was carried is known to fit.
         Some((AFTER_LOSS * window.min(model.carried.max(1.0))).max(1.0))
     }
@@ -250,6 +252,20 @@ mod tests {
             core.clock.set(core.model.now + 0.5);
             assert_eq!(cruise.on_ack(&mut core, &ack), None);
             assert_eq!(core.clock.is_due(core.model.now + 0.5), is_due, "{doubts} doubts");
+        }
+    }
+
+    /// A loss at a queue of 20 ms leaves 0.8 of the window, which then takes free room as before; 20 of 100 segments without a queue leave as much, and
+    /// growth by single segments for 5 s.
+    #[test]
+    fn growth_is_slow_after_many_losses_only() {
+        for (peak, lost, slow_until) in [(0.07, 1.0, f64::NEG_INFINITY), (0.05, 20.0, 15.0)] {
+            let (mut core, mut ack) = steady();
+            (core.model.peak, core.model.carried) = (peak, 312.0);
+            (ack.newly_lost, ack.newly_acked) = (lost, 100.0 - lost);
+            core.model.count(&ack, 300.0);
+            let mut cruise = Cruise::enter(&mut core, 300.0);
+            assert_eq!((cruise.on_loss(&core, 300.0), cruise.slow_until), (Some(240.0), slow_until), "{lost} lost");
         }
     }
 
