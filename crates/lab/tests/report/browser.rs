@@ -79,6 +79,12 @@ impl Browser {
     /// Sends a command and returns what it answers.
     #[track_caller]
     pub(crate) fn call(&mut self, method: &str, parameters: Value) -> Value {
+        self.ask(method, parameters).unwrap_or_else(|error| panic!("{method}: {error}"))
+    }
+
+    /// Sends a command and returns what it answers, or its error.
+    #[track_caller]
+    fn ask(&mut self, method: &str, parameters: Value) -> Result<Value, Value> {
         self.next += 1;
         let mut message = json!({ "id": self.next, "method": method, "params": parameters });
         if let Some(session) = &self.session {
@@ -92,8 +98,8 @@ impl Browser {
             let left = deadline.saturating_duration_since(Instant::now());
             let mut message = self.messages.recv_timeout(left).unwrap_or_else(|error| panic!("{method}: {error}"));
             if message["id"] == self.next {
-                assert!(message["error"].is_null(), "{method}: {}", message["error"]);
-                return message["result"].take();
+                let error = message["error"].take();
+                return if error.is_null() { Ok(message["result"].take()) } else { Err(error) };
             }
             self.events.push(message);
         }
@@ -109,17 +115,28 @@ impl Browser {
     /// The value of an expression in the page.
     #[track_caller]
     pub(crate) fn evaluate(&mut self, expression: &str) -> Value {
-        let parameters = json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
-        let mut answer = self.call("Runtime.evaluate", parameters);
-        assert!(answer["exceptionDetails"].is_null(), "{expression}: {:#}", answer["exceptionDetails"]);
-        answer["result"]["value"].take()
+        self.try_evaluate(expression).unwrap_or_else(|error| panic!("{expression}: {error}"))
     }
 
-    /// Waits until an expression holds.
+    #[track_caller]
+    fn try_evaluate(&mut self, expression: &str) -> Result<Value, Value> {
+        let parameters = json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
+        let mut answer = self.ask("Runtime.evaluate", parameters)?;
+        assert!(answer["exceptionDetails"].is_null(), "{expression}: {:#}", answer["exceptionDetails"]);
+        Ok(answer["result"]["value"].take())
+    }
+
+    /// Waits until an expression holds. A page that goes to another one in the middle of an answer gives an error: the next has the value.
     #[track_caller]
     pub(crate) fn wait(&mut self, expression: &str) {
         let deadline = Instant::now() + PATIENCE;
-        while self.evaluate(expression) != json!(true) {
+        let leaves = |error: &Value| error["message"].as_str().is_some_and(|text| text.contains("navigated"));
+        loop {
+            match self.try_evaluate(expression) {
+                Ok(value) if value == json!(true) => return,
+                Ok(_) => {}
+                Err(error) => assert!(leaves(&error), "{expression}: {error}"),
+            }
             assert!(Instant::now() < deadline, "in vain: {expression}; {:#?}", self.complaints());
             std::thread::sleep(Duration::from_millis(50));
         }
