@@ -63,6 +63,13 @@ fn hashes(browser: &mut Browser) -> Value {
     browser.evaluate("playground.sides.map((side) => side.answer.hash ?? side.answer.message)")
 }
 
+/// Waits until the runs that are shown have these hashes: a run that is ended late may show its end before the next begins.
+#[track_caller]
+fn wait_for_hashes(browser: &mut Browser, hashes: &Value) {
+    let shown = "JSON.stringify(playground.sides.map((side) => side.answer?.hash))";
+    browser.wait(&format!("{shown} === JSON.stringify({hashes})"));
+}
+
 #[track_caller]
 fn assert_quiet(browser: &Browser) {
     assert!(browser.complaints().is_empty(), "{:#?}", browser.complaints());

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::browser::Browser;
 use crate::guest::{GROWS, module};
-use crate::{assert_quiet, go, hashes, open, wait_for_run};
+use crate::{assert_quiet, go, hashes, open, wait_for_hashes, wait_for_run};
 
 /// Drops a file onto the page.
 fn drop_file(browser: &mut Browser, name: &str, bytes: &[u8]) {
@@ -185,6 +185,6 @@ fn hostile_file_gets_a_message() {
     wait_for_run(&mut browser);
     wait_for_error(&mut browser, "no room for so many flows with a law from a file");
     go(&mut browser, "time=5");
-    assert_eq!(hashes(&mut browser), first);
+    wait_for_hashes(&mut browser, &first);
     assert_quiet(&browser);
 }
