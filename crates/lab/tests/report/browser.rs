@@ -133,7 +133,7 @@ impl Browser {
         let leaves = |error: &Value| error["message"].as_str().is_some_and(|text| text.contains("navigated"));
         loop {
             match self.try_evaluate(expression) {
-                Ok(value) if value == json!(true) => return,
+                Ok(Value::Bool(true)) => return,
                 Ok(_) => {}
                 Err(error) => assert!(leaves(&error), "{expression}: {error}"),
             }
