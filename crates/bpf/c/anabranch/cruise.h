@@ -33,7 +33,7 @@ struct ab_cruise {
 	ab_segments joined_window;	/* the window and the RTT before it */
 	ab_span joined_rtt;
 	ab_segments step;		/* the next one into free room */
-	ab_time since;			/* the window, which a loss reduced or which began */
+	ab_time reduced_at;		/* by a loss; 0: never */
 	ab_time slow_until;		/* growth by single segments */
 	u32 doubts;
 	u32 is_share_shown;
@@ -51,7 +51,6 @@ AB_INLINE void ab_cruise_enter(struct ab_core *c, struct ab_cruise *r, ab_segmen
 {
 	AB_CLEAR(*r);
 	r->step = AB_ONE;
-	r->since = c->model.now;
 	ab_cruise_resume(c, r, window);
 }
 
@@ -148,13 +147,13 @@ AB_INLINE u64 ab_cruise_on_ack(struct ab_core *c, const struct ab_settings *p,
 		return 0;
 	is_early = is_suspicious && clock->is_in_phase && now - clock->ended > again;
 	if (!ack->is_limited &&
-	    (ab_is_due(clock, now) || (is_early && ab_since(now, r->since) > 3 * m->mean))) {
+	    (ab_is_due(clock, now) || (is_early && ab_since(now, r->reduced_at) > 3 * m->mean))) {
 		u64 part = ab_mul_div(p->drain_part, m->base, m->standing);
 
 		r->passes = 0;
 		return ab_min(ab_max(part, AB_PART(0.35)), AB_PART(0.75));
 	}
-	if (ack->in_recovery && ab_since(now, r->since) < 2 * m->mean)
+	if (ack->in_recovery && ab_since(now, r->reduced_at) < 2 * m->mean)
 		return 0;
 	step = ab_cruise_step(c, r, ack);
 	is_above = c->window > ab_times(m->carried, AB_ABOVE_CARRIED) + ab_max(alpha, 4 * AB_ONE);
@@ -170,7 +169,7 @@ AB_INLINE ab_segments ab_cruise_on_loss(const struct ab_core *c, const struct ab
 {
 	const struct ab_model *m = &c->model;
 	ab_span explained = ab_time_of(m->alpha_full, ab_max(m->rate, AB_RATE_ONE));
-	ab_span passed = ab_since(m->now, r->since);
+	ab_span passed = ab_since(m->now, r->reduced_at);
 	int is_long, are_many;
 
 	explained = ab_most(explained, m->tolerance);
@@ -179,7 +178,7 @@ AB_INLINE ab_segments ab_cruise_on_loss(const struct ab_core *c, const struct ab
 	if (!((is_long && passed > AB_CRUISE_ROUNDS_OF_QUEUE * m->mean) ||
 	      (are_many && passed > AB_CRUISE_ROUNDS_OF_LOSSES * m->mean)))
 		return 0;
-	r->since = m->now;
+	r->reduced_at = m->now;
 	r->step = AB_ONE;
 	if (are_many)
 		r->slow_until = m->now + p->drain_interval;

@@ -29,8 +29,8 @@ pub(super) struct Cruise {
     joined: Joined,
     /// The next step into free room, in segments.
     step: f64,
-    /// When the window began, or was last reduced by a loss, and the end of growth by single segments after too many; in seconds.
-    since: f64,
+    /// When a loss last reduced the window, and the end of growth by single segments after too many; in seconds.
+    reduced_at: f64,
     slow_until: f64,
 }
 
@@ -57,7 +57,7 @@ impl Cruise {
             base: core.model.base,
             joined: Joined::NONE,
             step: 1.0,
-            since: core.model.now,
+            reduced_at: f64::NEG_INFINITY,
             slow_until: f64::NEG_INFINITY,
         }
     }
@@ -94,12 +94,12 @@ impl Cruise {
             return None;
         }
         let is_early = is_suspicious && clock.is_in_phase() && clock.since_end(now) > again;
-        if !is_limited && (clock.is_due(now) || (is_early && now - self.since > 3.0 * mean)) {
+        if !is_limited && (clock.is_due(now) || (is_early && now - self.reduced_at > 3.0 * mean)) {
             let part = (core.settings.drain_part * model.base / model.standing).clamp(0.35, 0.75);
             self.passes = 0;
             return Some(part);
         }
-        if ack.phase == Phase::Recovery && now - self.since < 2.0 * mean {
+        if ack.phase == Phase::Recovery && now - self.reduced_at < 2.0 * mean {
             return None;
         }
         let step = self.step(core, ack);
@@ -162,11 +162,11 @@ impl Cruise {
         let explained = (model.alpha_full() / model.rate.max(1.0)).max(model.tolerance);
         let is_long = model.queue_most() > 1.75 * explained;
         let are_many = model.loss_share() > LOSSES_MOST || model.loss_share_long() > LOSSES_MOST_LONG;
-        let rounds = (model.now - self.since) / model.mean;
+        let rounds = (model.now - self.reduced_at) / model.mean;
         if !(is_long && rounds > ROUNDS_OF_QUEUE || are_many && rounds > ROUNDS_OF_LOSSES) {
             return None;
         }
-        self.since = model.now;
+        self.reduced_at = model.now;
         self.step = 1.0;
         if are_many {
             self.slow_until = model.now + core.clock.interval();
@@ -265,19 +265,18 @@ mod tests {
     /// growth by single segments for 5 s.
     #[test]
     fn growth_is_slow_after_many_losses_only() {
-        for (peak, lost, slow_until) in [(0.07, 1.0, f64::NEG_INFINITY), (0.05, 20.0, 16.0)] {
+        for (peak, lost, slow_until) in [(0.07, 1.0, f64::NEG_INFINITY), (0.05, 20.0, 15.0)] {
             let (mut core, mut ack) = steady();
             (core.model.peak, core.model.carried) = (peak, 312.0);
             (ack.newly_lost, ack.newly_acked) = (lost, 100.0 - lost);
             core.model.count(&ack, 300.0);
             let mut cruise = Cruise::enter(&mut core, 300.0);
-            core.model.now += 1.0;
             assert_eq!((cruise.on_loss(&core, 300.0), cruise.slow_until), (Some(240.0), slow_until), "{lost} lost");
         }
     }
 
-    /// The longest queue of four round trips is that of the window before for five of them: at the start, and after each reduction. Losses without a queue
-    /// are known a round trip after they left.
+    /// For five round trips after a reduction the longest queue of four is that of the window before. Losses without a queue are known a round trip after
+    /// they left.
     #[test]
     fn window_is_reduced_again_by_its_own_queue_only() {
         for (peak, lost, rounds) in [(0.07, 1.0, 6), (0.05, 20.0, 3)] {
@@ -293,7 +292,7 @@ mod tests {
                     reduced.push(round);
                 }
             }
-            assert_eq!(reduced, (1..=20).filter(|round| round % rounds == 0).collect::<Vec<_>>(), "{lost} lost");
+            assert_eq!(reduced, (1..=20).step_by(rounds).collect::<Vec<_>>(), "{lost} lost");
         }
     }
 
