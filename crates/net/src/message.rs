@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use bytes::Bytes;
 
 use crate::key::PublicKey;
+use crate::ticket::{read_address, write_address};
 
 /// A message of a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -190,17 +191,7 @@ fn write_addresses(addresses: &[SocketAddr], bytes: &mut Vec<u8>) {
     let addresses = &addresses[..addresses.len().min(CANDIDATES_MAX)];
     bytes.push(addresses.len() as u8);
     for address in addresses {
-        match address.ip().to_canonical() {
-            IpAddr::V4(ip) => {
-                bytes.push(4);
-                bytes.extend(ip.octets());
-            }
-            IpAddr::V6(ip) => {
-                bytes.push(6);
-                bytes.extend(ip.octets());
-            }
-        }
-        bytes.extend(address.port().to_be_bytes());
+        write_address(&SocketAddr::new(address.ip().to_canonical(), address.port()), bytes);
     }
 }
 
@@ -212,12 +203,9 @@ fn read_addresses(bytes: &mut &[u8]) -> Option<Vec<SocketAddr>> {
     }
     let mut addresses = vec![];
     for _ in 0..count {
-        let ip = match take::<1>(bytes)? {
-            [4] => IpAddr::from(take::<4>(bytes)?),
-            [6] => IpAddr::from(take::<16>(bytes)?).to_canonical(),
-            _ => return None,
-        };
-        let port = u16::from_be_bytes(take(bytes)?);
+        let (address, rest) = read_address(bytes)?;
+        *bytes = rest;
+        let (ip, port) = (address.ip().to_canonical(), address.port());
         let is_broadcast = matches!(ip, IpAddr::V4(ip) if ip.is_broadcast());
         if !ip.is_unspecified() && !ip.is_multicast() && !is_broadcast && port != 0 {
             addresses.push(SocketAddr::new(ip, port));

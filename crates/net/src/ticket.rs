@@ -144,7 +144,8 @@ impl FromStr for Ticket {
     }
 }
 
-fn write_address(address: &SocketAddr, bytes: &mut Vec<u8>) {
+/// Family (4 or 6), address, port.
+pub(crate) fn write_address(address: &SocketAddr, bytes: &mut Vec<u8>) {
     match address.ip() {
         IpAddr::V4(ip) => {
             bytes.push(4);
@@ -158,7 +159,8 @@ fn write_address(address: &SocketAddr, bytes: &mut Vec<u8>) {
     bytes.extend(address.port().to_be_bytes());
 }
 
-fn read_address(bytes: &[u8]) -> Option<(SocketAddr, &[u8])> {
+/// The address that [`write_address`] wrote, and what follows it.
+pub(crate) fn read_address(bytes: &[u8]) -> Option<(SocketAddr, &[u8])> {
     let (family, rest) = bytes.split_first()?;
     let (ip, rest) = match family {
         4 => rest.split_first_chunk::<4>().map(|(ip, rest)| (IpAddr::from(*ip), rest))?,
