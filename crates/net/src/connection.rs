@@ -9,13 +9,14 @@ use anabranch_proto::{
     Connection as EngineConnection, DatagramStats, FourTuple, Limits, OpenError, PathId, PathReport, PathState,
     PathStatus, RemovePathError,
 };
-use anabranch_units::Time;
+use anabranch_units::{Rate, Time};
 use bytes::Bytes;
 use tokio::task::JoinSet;
 
 use crate::address;
 use crate::call::Stage;
-use crate::error::{AddPathError, Lost, MessageError, StreamError, WriteError};
+use crate::config::Config;
+use crate::error::{AddPathError, Lost, MessageError, RateTooLow, StreamError, WriteError};
 use crate::frame;
 use crate::handle::Handle;
 use crate::interfaces::{self, Interface};
@@ -470,6 +471,29 @@ impl Connection {
             }
             state.rouse();
         });
+    }
+
+    /// The limit of the rate at which this end sends on this connection: [`Config::rate_max`](crate::Config::rate_max) until
+    /// [`Connection::set_rate_max`] replaces it. `None`, too, if the connection is over.
+    pub fn rate_max(&self) -> Option<Rate> {
+        self.handle.shared().lock().engine.view(self.handle.id()).and_then(EngineConnection::rate_max)
+    }
+
+    /// Replaces the limit of the rate at which this end sends on this connection, from now on.
+    ///
+    /// # Errors
+    /// If the rate is below [`Config::RATE_MIN`](crate::Config::RATE_MIN). The former limit then stays.
+    pub fn set_rate_max(&self, rate: Option<Rate>) -> Result<(), RateTooLow> {
+        if let Some(rate) = rate.filter(|&rate| rate < Config::RATE_MIN) {
+            return Err(RateTooLow(rate));
+        }
+        self.handle.shared().with(|state| {
+            if let Some(connection) = state.engine.connection(self.handle.id()) {
+                connection.set_rate_max(rate).expect("it is not below the least");
+            }
+            state.rouse();
+        });
+        Ok(())
     }
 
     /// Sends a message as a stream of its own, so that it does not wait for others. Returns when all of the message is in the

@@ -33,6 +33,10 @@ pub enum BindError {
     Qlog(PathBuf, io::Error),
 }
 
+/// A limit of the rate that is below [`Config::RATE_MIN`](crate::Config::RATE_MIN).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateTooLow(pub Rate);
+
 /// Why a connection cannot be opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConnectError {
@@ -284,6 +288,16 @@ impl From<ReadError> for io::Error {
     }
 }
 
+impl fmt::Display for RateTooLow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self(rate), least) = (self, crate::Config::RATE_MIN);
+        write!(
+            f,
+            "a rate limit of {rate} is too low: the least is {least}, as a packet must leave before timers expire"
+        )
+    }
+}
+
 impl fmt::Display for BindError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -296,13 +310,7 @@ impl fmt::Display for BindError {
                 "packets of up to {bytes} bytes cannot be looked for: the largest is from {} to {PACKET_MAX}",
                 PathMtu::PACKET_MIN
             ),
-            Self::RateMax(rate) => {
-                let least = crate::Config::RATE_MIN;
-                write!(
-                    f,
-                    "a rate limit of {rate} is too low: the least is {least}, as a packet must leave before timers expire"
-                )
-            }
+            Self::RateMax(rate) => RateTooLow(*rate).fmt(f),
             Self::Thread(error) => write!(f, "cannot start a thread: {error}"),
             Self::Qlog(folder, error) => write!(f, "no logs can be written into {}: {error}", folder.display()),
         }
@@ -480,6 +488,7 @@ impl fmt::Display for ReadError {
 }
 
 impl std::error::Error for BindError {}
+impl std::error::Error for RateTooLow {}
 impl std::error::Error for AddPathError {}
 impl std::error::Error for DatagramError {}
 impl std::error::Error for MessageError {}

@@ -127,8 +127,8 @@ pub use connection::{Connection, Path, Stats};
 pub use diagnosis::Diagnosis;
 pub use endpoint::Endpoint;
 pub use error::{
-    AddPathError, BindError, CodeError, ConnectError, DatagramError, Full, Lost, MessageError, ReadError, RelayError,
-    StreamError, WriteError,
+    AddPathError, BindError, CodeError, ConnectError, DatagramError, Full, Lost, MessageError, RateTooLow, ReadError,
+    RelayError, StreamError, WriteError,
 };
 pub use forward::Forwarded;
 pub use key::{KeyFileError, ParseKeyError, PublicKey, SecretKey};

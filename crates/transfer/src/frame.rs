@@ -10,7 +10,8 @@
 //!          5 | count 4                               so many next chunks are zeros
 //!          6                                         the end: the file that is there has the same content
 //!          7                                         the end: the file that is there has other content, and shall stay
-//! reply    step, one per entry | result …
+//! reply    rate 8 | step, one per entry | result …
+//! rate     bits per second, above which the sender shall not send; 0: no limit of the receiver's
 //! step     0  send the whole file      1  send nothing: it is present, or no file
 //!          2 | count 4 | value 32, each              the hashes of the first chunks of an incomplete file
 //!          3 | length 2 | text                       the entry is refused; the reason
@@ -25,11 +26,11 @@
 //!          9 | length 2 | text                       the transfer has failed; the reason; nothing follows
 //! ```
 
+use anabranch::units::{Rate, shown_bytes};
 use anabranch::{ReadError, RecvStream, SendStream, WriteError};
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 
 use crate::hash::{CHUNK, Value, chunks};
-use anabranch::units::shown_bytes;
 
 /// A stream that is parsed incrementally.
 #[derive(Debug)]
@@ -145,6 +146,12 @@ impl Incoming {
         })
     }
 
+    /// The limit of the rate that the receiver asks for.
+    pub(crate) async fn rate(&mut self) -> Result<Option<Rate>, ReadError> {
+        let bits = u64::from_le_bytes(self.array().await?);
+        Ok((bits > 0).then(|| Rate::from_bits_per_second(bits)))
+    }
+
     /// The decision on an entry of this size; `None` if it is invalid.
     pub(crate) async fn step(&mut self, size: Option<u64>) -> Result<Option<Step>, ReadError> {
         let [kind] = self.array().await?;
@@ -240,6 +247,11 @@ impl Outcome {
             Self::Fatal(reason) => put_fatal(reason, out),
         }
     }
+}
+
+/// Begins the reply.
+pub(crate) fn put_rate(rate: Option<Rate>, out: &mut BytesMut) {
+    out.put_u64_le(rate.map_or(0, Rate::bits_per_second));
 }
 
 /// Ends the reply with a fatal error, instead of a plan or a result.

@@ -3,7 +3,7 @@
 //! ```text
 //! sender                                                                receiver
 //!   manifest   version | entries ────────────────────────────────────────>   checks names, and what is present
-//!   <────────────────────────────── plan   per entry: send all, compare with this hash, or send nothing
+//!   <────────────────────── rate | plan   the highest rate; per entry: send all, compare with this hash, or send nothing
 //!   data 1..N  index | chunk | kept | zeros | … | hash | index | … ──────>   writes to a part file, checks it, renames it
 //!   <────────────────────────────── results   index | done, or the reason
 //! ```

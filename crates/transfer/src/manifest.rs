@@ -386,8 +386,8 @@ impl std::error::Error for ManifestError {}
 
 const MAGIC: &[u8; 7] = b"ab-list";
 
-/// The version of the list, and of all streams of a transfer. The first version had the digit 1 here.
-const VERSION: u8 = b'2';
+/// The version of the list, and of all streams of a transfer. The first version had the digit 1 here; in the second one, no reply began with a rate.
+const VERSION: u8 = b'3';
 
 const FOLDER: u8 = 0;
 const FILE: u8 = 1;

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use anabranch::{Connection, RecvStream, SendStream, StreamError};
+use anabranch::units::Rate;
+use anabranch::{Config, Connection, RecvStream, SendStream, StreamError};
 use bytes::{Bytes, BytesMut};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::task::{JoinSet, spawn_blocking};
@@ -13,7 +14,7 @@ use tokio::time::timeout;
 
 use crate::error::ReceiveError;
 use crate::folder::Occupied;
-use crate::frame::{Outcome, Step, put_fatal};
+use crate::frame::{Outcome, Step, put_fatal, put_rate};
 use crate::incoming::receive_files;
 use crate::manifest::{Kind, MANIFEST_MAX, Manifest, ManifestError};
 use crate::plan::{Planner, Want};
@@ -28,6 +29,7 @@ use crate::{FAREWELL, Summary};
 pub struct Receiver {
     folder: PathBuf,
     existing: Existing,
+    rate_max: Option<Rate>,
     active: Mutex<Vec<Active>>,
     /// Kilobytes that lists of files may still take.
     room: Arc<Semaphore>,
@@ -49,7 +51,14 @@ impl Receiver {
         // The first use determines it, before other threads make files.
         crate::folder::mode_allowed();
         let room = Arc::new(Semaphore::new(LISTS_MAX / KILO));
-        Self { folder: folder.into(), existing, active: Mutex::new(vec![]), room }
+        Self { folder: folder.into(), existing, rate_max: None, active: Mutex::new(vec![]), room }
+    }
+
+    /// The same receiver, which asks each sender to send at most at this rate, in bytes of IP packets. It is the sender that keeps it: [`send`](fn@crate::send)
+    /// does, after its list of files. The rate is at least [`RATE_MIN`](anabranch::Config::RATE_MIN).
+    #[must_use]
+    pub fn ask_rate(self, rate: Rate) -> Self {
+        Self { rate_max: Some(rate.max(Config::RATE_MIN)), ..self }
     }
 
     /// Receives a transfer until the result of every file was reported. It ends any other transfer into the folder that has names
@@ -60,6 +69,9 @@ impl Receiver {
     pub async fn receive(&self, connection: &Connection, progress: Arc<Progress>) -> Result<Summary, ReceiveError> {
         let list = self.list(connection.accept_stream().await?).await;
         let mut reply = connection.open_stream().await?;
+        let mut head = BytesMut::new();
+        put_rate(self.rate_max, &mut head);
+        reply.write_all_bytes(head.freeze()).await?;
         let (manifest, _room) = match list {
             Ok(list) => list,
             Err(error @ (ReceiveError::Manifest(_) | ReceiveError::Busy)) => {

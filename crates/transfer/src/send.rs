@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use anabranch::units::Rate;
 use anabranch::{Connection, SendStream, WriteError};
 use bytes::BytesMut;
 use tokio::task::{JoinSet, spawn_blocking};
@@ -42,7 +43,8 @@ pub enum Compare {
     Content,
 }
 
-/// Sends files and folders to a [`crate::Receiver`], and waits for the result of each. Afterwards it closes the connection, and
+/// Sends files and folders to a [`crate::Receiver`], and waits for the result of each. If the receiver asks for a rate, it becomes the
+/// connection's limit, unless that is lower. Afterwards it closes the connection, and
 /// waits at most two seconds for the receiver's close.
 ///
 /// # Errors
@@ -86,6 +88,7 @@ async fn send_all(
         return Err(SendError::Lost(lost));
     }
     let mut reply = Incoming::new(connection.accept_stream().await?);
+    keep_rate(connection, reply.rate().await?)?;
     let files = plan(&found, &mut reply, &mut summary, &progress).await?;
     let todo = Arc::new(Todo {
         found,
@@ -127,6 +130,13 @@ async fn send_all(
     summary.files_there += todo.files_there.load(Ordering::Relaxed);
     summary.bytes_there += todo.bytes_there.load(Ordering::Relaxed);
     Ok(summary)
+}
+
+/// Sends no faster than the receiver asks, nor than this end's own limit.
+fn keep_rate(connection: &Connection, asked: Option<Rate>) -> Result<(), SendError> {
+    let Some(asked) = asked else { return Ok(()) };
+    let least = connection.rate_max().map_or(asked, |own| own.min(asked));
+    connection.set_rate_max(Some(least)).map_err(|_| SendError::Protocol)
 }
 
 /// The files to send.

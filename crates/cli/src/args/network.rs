@@ -60,6 +60,9 @@ pub(crate) struct Recv {
     /// Admit only this key; repeatable. The default admits everyone with the ticket.
     #[arg(long = "allow", value_name = "KEY")]
     pub(crate) allow: Vec<PublicKey>,
+    /// The largest rate at which each sender sends to this end, such as 20Mbit/s, in bytes of IP packets. The sender is asked, and keeps it.
+    #[arg(long, value_name = "RATE", value_parser = rate::limit)]
+    pub(crate) rate: Option<Rate>,
     /// Replace existing files that differ. By default they stay, and the new ones are refused.
     #[arg(long)]
     pub(crate) overwrite: bool,

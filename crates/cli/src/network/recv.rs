@@ -74,7 +74,11 @@ async fn wait(args: &Recv) -> Outcome {
         out.flush()?;
     }
     let existing = if args.overwrite { Existing::Overwrite } else { Existing::Keep };
-    let receiver = Arc::new(Receiver::new(&args.to, existing));
+    let receiver = Receiver::new(&args.to, existing);
+    let receiver = Arc::new(match args.rate {
+        Some(rate) => receiver.ask_rate(rate),
+        None => receiver,
+    });
     let offer = Offer::new("recv");
     let mut transfers = JoinSet::new();
     loop {

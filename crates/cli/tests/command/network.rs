@@ -423,6 +423,36 @@ fn sending_keeps_its_rate() {
     refused(&anabranch(&here, &["tunnel", &ticket, "--socks", "0", "--rate", "fast"]), 2, "--rate <RATE>");
 }
 
+/// The arguments of a command in docs/commands.md.
+fn documented(begin: &str) -> Vec<String> {
+    let blocks = crate::pages::blocks("docs/commands.md", "console");
+    let mut lines = blocks.iter().flat_map(|block| block.lines());
+    let line = lines.find(|line| line.starts_with(begin)).unwrap_or_else(|| panic!("the page has `{begin}`"));
+    let command = line.split(" #").next().unwrap().strip_prefix("anabranch ").unwrap();
+    command.split_whitespace().map(str::to_owned).collect()
+}
+
+/// The rates of the page, 20 Mbit/s asked for by the receiving end and 10 Mbit/s of the sending one: 2,500,000 bytes take a second at the one, and two at the other.
+#[test]
+fn sender_keeps_the_rate_that_the_receiver_asks_for() {
+    let here = folder("network-rate-asked");
+    fs::write(here.join("pictures"), noise(6, 2_500_000)).unwrap();
+    let recv = documented("anabranch recv --rate");
+    assert_eq!(recv[1..], ["--rate", "20Mbit/s"]);
+    let recv: Vec<&str> = recv.iter().map(String::as_str).collect();
+    let send = documented("anabranch send pictures ab1... --rate");
+    assert_eq!(send[3..], ["--rate", "10Mbit/s"]);
+    for (to, options, least) in [("one", &send[..3], 1.0), ("two", &send[..], 2.0)] {
+        let server = Server::start(&here, &[&recv[..], &["--to", to, "--once"]].concat());
+        let send: Vec<_> = options.iter().map(|word| word.replace("ab1...", &server.ticket)).collect();
+        let send: Vec<&str> = send.iter().map(String::as_str).chain(["--json"]).collect();
+        let seconds = document(&anabranch(&here, &send))["wall_seconds"].as_f64().unwrap();
+        assert!((least..least + 20.0).contains(&seconds), "{least}: {seconds}");
+        server.ends_with(0);
+    }
+    refused(&anabranch(&here, &["recv", "--rate", "9kbit/s"]), 2, "the rate is below 10kbit/s");
+}
+
 /// Both ends write a log of a transfer. If the log cannot be written, nothing is sent.
 #[test]
 fn transfers_are_logged() {

@@ -5,10 +5,31 @@
 
 use anabranch_units::{Bytes, Rate, Time};
 
-use super::mtu;
-use crate::config::{Config, Form};
+use super::{Connection, mtu};
+use crate::config::{Config, ConfigError, Form};
+use crate::payload::Payload;
 use crate::recovery::pacer::Pacer;
 use crate::segment::HEADERS;
+
+impl<P: Payload> Connection<P> {
+    /// The limit of the rate at which this end sends data: that of the application, or [`Config::rate_max`].
+    pub fn rate_max(&self) -> Option<Rate> {
+        self.rate_limit.rate
+    }
+
+    /// Replaces the limit. A segment that has left keeps the time that it has of the former one.
+    ///
+    /// # Errors
+    /// If the rate is below [`Config::RATE_MIN`]. The former limit then stays.
+    pub fn set_rate_max(&mut self, rate: Option<Rate>) -> Result<(), ConfigError> {
+        if rate.is_some_and(|rate| rate < Config::RATE_MIN) {
+            return Err(ConfigError::RateTooSmall);
+        }
+        self.rate_limit.rate = rate;
+        self.resting_until = None;
+        Ok(())
+    }
+}
 
 /// The limit, if there is one.
 #[derive(Clone, Copy, Debug)]

@@ -21,10 +21,10 @@ async fn a_receiver_that_does_not_close_is_not_waited_for() {
     let Pair { sender, receiver, _ends } = pair().await;
     tokio::spawn(async move {
         let list = receiver.accept_stream().await.unwrap().read_to_end(1000).await.unwrap();
-        assert!(list.starts_with(b"ab-list2\0"));
+        assert!(list.starts_with(b"ab-list3\0"));
         let mut reply = receiver.open_stream().await.unwrap();
-        // A folder, of which nothing is requested; then the end of the transfer.
-        reply.write_all(&[1, 3]).await.unwrap();
+        // No rate; a folder, of which nothing is requested; then the end of the transfer.
+        reply.write_all(&[0, 0, 0, 0, 0, 0, 0, 0, 1, 3]).await.unwrap();
         reply.finish().unwrap();
         tokio::time::sleep(STAYS).await;
     });
@@ -42,10 +42,10 @@ async fn a_sender_that_does_not_close_is_not_waited_for() {
     let Pair { sender, receiver, _ends } = pair().await;
     tokio::spawn(async move {
         let mut list = sender.open_stream().await.unwrap();
-        list.write_all(b"ab-list2\0").await.unwrap();
+        list.write_all(b"ab-list3\0").await.unwrap();
         list.finish().unwrap();
         let said = sender.accept_stream().await.unwrap().read_to_end(1000).await.unwrap();
-        assert_eq!(&said[..], [3]);
+        assert_eq!(&said[..], [0, 0, 0, 0, 0, 0, 0, 0, 3]);
         tokio::time::sleep(STAYS).await;
     });
     let begin = Instant::now();

@@ -28,7 +28,7 @@ fn entry(kind: u8, size: u64, name: &[u8]) -> Vec<u8> {
 }
 
 fn list(entries: &[Vec<u8>]) -> Vec<u8> {
-    [&b"ab-list2\0"[..], &entries.concat()].concat()
+    [&b"ab-list3\0"[..], &entries.concat()].concat()
 }
 
 async fn say(connection: &Connection, bytes: &[u8]) {
@@ -44,6 +44,7 @@ async fn receive(folder: &Folder, list: &[u8], data: Option<&[u8]>) -> (Result<(
     let hostile = async {
         say(&pair.sender, list).await;
         let mut reply = pair.sender.accept_stream().await.unwrap();
+        reply.read_exact(&mut [0; 8]).await.unwrap();
         if let Some(data) = data {
             // The receiver sends its plan first.
             let mut step = [0];

@@ -10,5 +10,6 @@ mod foreign;
 mod hostile;
 mod names;
 mod path;
+mod rate;
 mod resume;
 mod support;

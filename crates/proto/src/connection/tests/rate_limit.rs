@@ -38,6 +38,36 @@ fn retransmission_takes_its_time_of_the_limit() {
     assert_eq!(pair.run_until_received(sid, segments(50)), ms(50 * 20 - 1 + 50));
 }
 
+/// Twenty segments at 416 kbit/s, and those after them at twice the rate: 10 ms each. The one that has just left keeps its 20 ms.
+#[test]
+fn limit_set_later_counts_from_then_on() {
+    let mut pair = Pair::established(limited(), config());
+    pair.run_for(ms(1000));
+    let begin = pair.now;
+    let sid = pair.send(segments(50));
+    pair.run_for(ms(20 * 20 - 2));
+    let faster = Rate::from_bits_per_second(832_000);
+    assert_eq!(pair.client.connection.set_rate_max(Some(faster)), Ok(()));
+    assert_eq!(pair.client.connection.rate_max(), Some(faster));
+    pair.run_until_received(sid, segments(50));
+    // The 21st leaves after 20 × 20 − 1 ms, the 50th 29 × 10 ms later.
+    assert_eq!(pair.now.since(begin), ms(20 * 20 - 1 + 29 * 10 + 50));
+}
+
+/// A limit that is taken away holds nothing back, and one that is too low changes nothing.
+#[test]
+fn limit_is_taken_away_or_stays() {
+    let mut pair = Pair::established(limited(), config());
+    pair.run_for(ms(1000));
+    let before = pair.client.connection.rate_max();
+    let low = Rate::from_bits_per_second(9_999);
+    assert_eq!(pair.client.connection.set_rate_max(Some(low)), Err(ConfigError::RateTooSmall));
+    assert_eq!(pair.client.connection.rate_max(), before);
+    pair.client.connection.set_rate_max(None).unwrap();
+    let sid = pair.send(segments(10));
+    assert_eq!(pair.run_until_received(sid, segments(10)), ms(50), "the initial window leaves at once");
+}
+
 #[test]
 fn limit_is_of_all_paths_together() {
     let several = |config| Config { paths_max: 2, scheduling: Scheduling::Weighted, ..config };
