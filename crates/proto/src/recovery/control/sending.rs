@@ -1,6 +1,6 @@
 //! Sending on a path: room in the window, release by the pacer, and the record of what was sent.
 //!
-//! Citation: rfc-5681 sec. 4.1, rfc-6298 sec. 5.1, rfc-8985 sec. 7.
+//! Citation: rfc-5681 sec. 4.1, rfc-6298 sec. 5.1, rfc-7661 sec. 4.2, rfc-8985 sec. 7.
 
 use anabranch_cc::{Departure, Restart, Sent, Transmission};
 use anabranch_units::{Bytes, Rate, Span, Time};
@@ -58,11 +58,17 @@ impl PathControl {
     fn wait_for_pace(&mut self, now: Time) -> Time {
         let rate = self.rate();
         let release = self.pacer.release(now, rate);
-        if release > now && self.law.pacing_rate().is_none() {
+        if release > now && self.law.pacing_rate().is_none() && self.is_half_used() {
             // The window determines this rate, so a larger window would be used.
             self.rounds.on_window_full();
         }
         release
+    }
+
+    /// Whether the flight is at least half of the window. Below that the pacer only spreads bursts, and something else is the limit
+    /// ([rfc-7661] sec. 4.2): a window that grew with each of them would have no bound.
+    fn is_half_used(&self) -> bool {
+        2.0 * self.segments(self.flight) >= self.law.window()
     }
 
     /// The pacing rate; `None` if the window alone releases segments.

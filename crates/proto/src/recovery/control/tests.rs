@@ -224,6 +224,20 @@ fn the_window_is_the_limit_if_it_held_something_back() {
     assert!(matches!(bench.heard()[0], Heard::Ack(Ack { limit: Limit::Window, .. }, _)));
 }
 
+/// [rfc-7661] sec. 4.2: the pacer spreads the 49 segments that the peer's credit allows, of a window of 100. It is the limit from half of the
+/// window on.
+#[test]
+fn pacer_is_no_limit_below_half_of_the_window() {
+    let mut bench = Bench::under("reno", "100");
+    bench.control.pacing = Pacing::Always;
+    bench.send(49);
+    assert!(bench.control.release(bench.now) > bench.now);
+    assert_eq!(bench.control.rounds.limit(), Limit::Application);
+    bench.send(1);
+    assert!(bench.control.release(bench.now) > bench.now);
+    assert_eq!(bench.control.rounds.limit(), Limit::Window);
+}
+
 /// Design: loss detection and classification come before `on_loss`, then `on_ack`, then `on_round`.
 #[test]
 fn inside_one_ack_loss_comes_before_ack_and_round_last() {
