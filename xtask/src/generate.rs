@@ -4,7 +4,7 @@ use std::fs;
 
 use anabranch_lab::reference;
 
-use crate::{field, module, object, run, site};
+use crate::{field, module, object, run, screenshot, site};
 
 pub(crate) fn run(check: bool) -> Result<(), String> {
     let mut stale: Vec<String> = vec![];
@@ -23,6 +23,9 @@ pub(crate) fn run(check: bool) -> Result<(), String> {
     }
     if check && !module::check() {
         return Err("crates/web/object is not what its record says; run `cargo xtask playground`".to_owned());
+    }
+    if check && !screenshot::check()? {
+        return Err(format!("{} is of another page; run `cargo xtask screenshot`", screenshot::PICTURE));
     }
     if !field::table(check)? {
         stale.push(field::DOCUMENT.to_owned());

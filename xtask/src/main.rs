@@ -20,6 +20,7 @@ mod proofs;
 mod python;
 mod reality;
 mod run;
+mod screenshot;
 mod sensitivity;
 mod site;
 mod soak;
@@ -59,6 +60,8 @@ enum Task {
     Site(site::Options),
     /// Compiles the simulator to the playground's WASM module, if a source of it has changed; 2 minutes.
     Playground,
+    /// Takes the picture of the playground that README.md shows, in Chromium.
+    Screenshot,
     /// Compares every packet of random small topologies with ns-2 (Debian's package `ns2`).
     Oracle(oracle::Options),
     /// Runs laws of ns-3 and ours of the same names on the same networks, side by side (Debian's packages `libns3-dev`, `g++`); 3 minutes.
@@ -109,6 +112,7 @@ fn main() -> ExitCode {
         Task::Generate { check } => generate::run(check),
         Task::Site(options) => site::run(&options),
         Task::Playground => module::make(),
+        Task::Screenshot => screenshot::run(),
         Task::Oracle(options) => oracle::run(&options),
         Task::Ns3(options) => ns3::run(&options),
         Task::Sensitivity(options) => sensitivity::run(&options),

@@ -89,14 +89,19 @@ fn compiler() -> Result<String, String> {
     Ok(String::from_utf8_lossy(&told.stdout).trim().to_owned())
 }
 
-/// The hash of the sources by their names, and of what they are built with.
+/// The hash of the sources, and of what they are built with.
 fn source_hash() -> Result<String, String> {
     let root = run::root();
-    let mut all_files = vec![root.join("Cargo.toml"), root.join("Cargo.lock")];
-    for name in CRATES {
-        all_files.push(root.join(format!("crates/{name}/Cargo.toml")));
-        files(&root.join(format!("crates/{name}/src")), &mut all_files)?;
-    }
+    let mut files = vec![root.join("Cargo.toml"), root.join("Cargo.lock")];
+    files.extend(CRATES.map(|name| root.join(format!("crates/{name}/Cargo.toml"))));
+    let folders = CRATES.map(|name| format!("crates/{name}/src"));
+    hash_of(files, &folders.each_ref().map(String::as_str))
+}
+
+/// The hash of files and of those in folders, by their names from the root on.
+pub(crate) fn hash_of(mut all_files: Vec<PathBuf>, folders: &[&str]) -> Result<String, String> {
+    let root = run::root();
+    folders.iter().try_for_each(|folder| files(&root.join(folder), &mut all_files))?;
     all_files.sort();
     let mut all = Vec::new();
     for path in all_files {

@@ -28,6 +28,25 @@ fn page_fits_in_dark_and_light_on_desk_and_phone() {
     assert_quiet(&browser);
 }
 
+/// The picture that README shows, which `cargo xtask screenshot` takes: two laws on one path, all of it in the window.
+#[test]
+fn picture_of_readme_shows_two_laws() {
+    let Some(mut browser) = Browser::start("readme") else { return };
+    browser.resize(1280, 800, false);
+    browser.prefer("light");
+    open(&mut browser, "");
+    go(&mut browser, "a=%5B%22anabranch%22%2C%7B%7D%5D&b=%5B%22cubic%22%2C%7B%7D%5D&loss=1");
+    let titles = browser.evaluate("[...document.querySelectorAll('.side > h2')].map((title) => title.textContent)");
+    assert_eq!(titles, json!(["anabranch", "cubic"]));
+    // The two curves that README names are above the lower edge.
+    let lower = browser.evaluate("playground.sides.flatMap((side) => side.charts.panels.slice(0, 2)).map(({ box }) => Math.round(box.getBoundingClientRect().bottom))");
+    assert!(lower.as_array().unwrap().iter().all(|edge| edge.as_u64().unwrap() <= 800), "{lower}");
+    let time = "getComputedStyle(document.querySelector('.side .u-legend .u-series')).visibility";
+    assert_eq!(browser.evaluate(time), "hidden", "no time is under the cursor");
+    browser.screenshot("playground.png");
+    assert_quiet(&browser);
+}
+
 /// Two sides are read beside each other: the same quantity has the same scale and the same height.
 #[test]
 fn sides_have_the_same_scales_in_the_same_rows() {
