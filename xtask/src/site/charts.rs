@@ -42,7 +42,7 @@ fn goodput(page: &str) -> Result<String, String> {
             Ok((label.to_owned(), values))
         })
         .collect();
-    let about = "Goodput over 100 Mbit/s and 100 ms at four rates of random loss: anabranch falls from 79 to 68 Mbit/s, BBR further, CUBIC to a few.";
+    let about = "Goodput over 100 Mbit/s and 100 ms at four rates of random loss: anabranch has 87 to 90 Mbit/s at all of them, BBR falls to less than 60, CUBIC to a few.";
     Ok(drawing::bars(about, "Goodput over 100 Mbit/s and 100 ms, Mbit/s", &names, &groups?))
 }
 
