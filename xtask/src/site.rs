@@ -130,7 +130,7 @@ fn api(target: &Path, html: &Path) -> Result<(), String> {
 fn report(anabranch: &str, target: &Path, lab: &Path) -> Result<(), String> {
     let folder = target.join("reproduction");
     if !folder.join(REPORT).is_file() {
-        run::run(anabranch, &["reproduce", "--out", &folder.to_string_lossy()], &[])?;
+        run::run(anabranch, &["reproduce", "--all", "--out", &folder.to_string_lossy()], &[])?;
     }
     [REPORT, PLAYGROUND].iter().try_for_each(|page| files::copy(&folder.join(page), &lab.join(page)))
 }

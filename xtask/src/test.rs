@@ -73,7 +73,7 @@ fn reproduce() -> Result<String, String> {
     // The outcome of an earlier run must not be taken for this one.
     run::remove_in_target(REPRODUCTION)?;
     let folder = run::target()?.join(REPRODUCTION).to_string_lossy().into_owned();
-    run::run(&run::anabranch()?, &["reproduce", "--out", &folder], &[])?;
+    run::run(&run::anabranch()?, &["reproduce", "--all", "--out", &folder], &[])?;
     Ok(folder)
 }
 

@@ -99,9 +99,12 @@ pub(crate) struct Reproduce {
 /// The selection of experiments.
 #[derive(Debug, Args)]
 pub(crate) struct Selection {
-    /// Keys of papers, such as ctcp-2019; the default is all.
+    /// Keys of papers, such as ctcp-2019, or of what is checked besides, such as law; the default is all papers.
     #[arg(value_name = "KEY")]
     pub(crate) keys: Vec<String>,
+    /// Also what is checked besides the papers: rivals, the default law, derivations, real links.
+    #[arg(long, conflicts_with = "keys")]
+    pub(crate) all: bool,
     /// Seeds of each variant that involves chance; the default is each experiment's own number. With fewer than ten, intervals are
     /// so wide that few claims can fail.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=10_000))]

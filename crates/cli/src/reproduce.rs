@@ -9,7 +9,7 @@ use std::path::Path;
 
 use anabranch_lab::experiment::Experiment;
 use anabranch_lab::html;
-use anabranch_lab::reproduce::{self, Options, Paper, Watch};
+use anabranch_lab::reproduce::{self, Options, Paper, Watch, Which};
 use anabranch_web::page::page_with;
 
 use crate::args::{Experiments, Format, Reproduce, Selection};
@@ -109,10 +109,15 @@ const JSON: &str = "outcome.json";
 const CSV: &str = "outcome.csv";
 const MARKDOWN: &str = "outcome.md";
 
-/// The experiments of some papers, or of all, sorted by key and file name.
+/// The experiments that are asked for, sorted by key and file name.
 pub(crate) fn load(
-    Selection { keys, experiments: Experiments { folder }, .. }: &Selection,
+    Selection { keys, all, experiments: Experiments { folder }, .. }: &Selection,
     inputs: &mut Inputs,
 ) -> Result<Vec<Experiment>, Failure> {
-    reproduce::load(folder, keys, |file| inputs.read_plain(file))
+    let which = match (keys.as_slice(), all) {
+        (_, true) => Which::All,
+        ([], false) => Which::Papers,
+        (named, false) => Which::Named(named),
+    };
+    reproduce::load(folder, which, |file| inputs.read_plain(file))
 }

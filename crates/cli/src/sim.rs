@@ -5,11 +5,12 @@ mod text;
 
 use std::io::Write as _;
 use std::ops::ControlFlow;
+use std::slice;
 
 use anabranch_lab::experiment::Experiment;
 use anabranch_lab::expression::{Assertion, ExpressionError};
 use anabranch_lab::report::MeasureReport;
-use anabranch_lab::reproduce;
+use anabranch_lab::reproduce::{self, Which};
 use anabranch_lab::run::{self, OpenTable, Records, Trace};
 use anabranch_lab::scenario::Scenario;
 use anabranch_lab::{html, picture};
@@ -129,7 +130,8 @@ fn left_out(experiment: &Experiment, args: &args::Run) -> Vec<String> {
     let counts = counts.iter().filter(|(_, count)| *count > 0);
     let asked: Vec<String> = counts.map(|(what, count)| format!("{what} ({count})")).collect();
     if !asked.is_empty() {
-        let command = reproduce::command(Some(experiment.file()), &experiment.paper, None);
+        let command =
+            reproduce::command(Some(experiment.file()), Which::Named(slice::from_ref(&experiment.paper)), None);
         notes.push(format!("its {} are not looked at here: `{command}` does", asked.join(" and ")));
     }
     notes

@@ -23,7 +23,7 @@ use std::time::Instant;
 
 pub use command::command;
 use figures::Drawings;
-pub use folder::load;
+pub use folder::{Which, load};
 pub use outcome::{
     BesideEngine, EngineCount, ExperimentOutcome, Figure, JudgedBand, JudgedClaim, JudgedNote, Measured, Measurement,
     Outcome, Panel, Paper, PublishedValue, SCHEMA, Series, Style, Topology, TopologyFlow, TopologyLink, VariedAxis,
@@ -117,6 +117,9 @@ pub fn reproduce_until(
     for (index, outcome) in outcomes.enumerate() {
         outcome.figures = figures::figures(&plan, index, &drawings);
     }
+    let of_papers = plan.experiments.iter().filter(|experiment| papers::is_paper(&experiment.paper)).count();
+    // Where there are only papers, or none, all is the default.
+    let which = if (1..plan.experiments.len()).contains(&of_papers) { Which::All } else { Which::Papers };
     Ok(Some(Outcome {
         schema: SCHEMA,
         version: env!("CARGO_PKG_VERSION"),
@@ -124,7 +127,7 @@ pub fn reproduce_until(
         hash,
         runs,
         seeds: options.seeds,
-        command: command(plan.experiments.first().map(|experiment| experiment.file()), "", options.seeds),
+        command: command(plan.experiments.first().map(|experiment| experiment.file()), which, options.seeds),
         papers,
     }))
 }

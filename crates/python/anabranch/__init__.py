@@ -115,7 +115,7 @@ def reproduce(
     experiments: _Path | None = None,
     progress: _Watch = None,
 ) -> Reproduction:
-    """Runs the experiments of some papers, or of all, and judges their claims."""
+    """Runs the experiments of some papers, or of all papers, and judges their claims."""
     with _Progress(progress, "of the runs") as watch:
         return _native.reproduce(list(papers), seeds=seeds, jobs=jobs, experiments=experiments, progress=watch)
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anabranch_lab::document::Document;
 use anabranch_lab::html;
 use anabranch_lab::parallel;
-use anabranch_lab::reproduce::{self, JudgedClaim, Measurement, Options, Outcome, PublishedValue, Watch};
+use anabranch_lab::reproduce::{self, JudgedClaim, Measurement, Options, Outcome, PublishedValue, Watch, Which};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -35,7 +35,8 @@ pub(crate) fn reproduce_papers(
     }
     let jobs = threads(jobs)?;
     let folder = experiments.unwrap_or_else(|| PathBuf::from("experiments"));
-    let experiments = reproduce::load(&folder, &papers, Document::read).map_err(of_scenario)?;
+    let which = if papers.is_empty() { Which::Papers } else { Which::Named(&papers) };
+    let experiments = reproduce::load(&folder, which, Document::read).map_err(of_scenario)?;
     let mut looks = Looks::new(progress);
     let told = Told(&mut looks);
     let outcome = py.detach(move || reproduce::reproduce_until(&experiments, Options { jobs, seeds }, told));

@@ -39,6 +39,31 @@ fn a_wrong_number_deviates_and_is_missed_unless_explained() {
     assert_eq!(verdict(&given_up), "not reproducible");
 }
 
+/// Without a key the papers run, with `--all` the groups of our own questions, too. Where there is no paper the groups run. The outcome names the command.
+#[test]
+fn default_selection_is_papers() {
+    let folder = folder("selection");
+    let write = |key: &str| {
+        fs::create_dir_all(folder.join("experiments").join(key)).unwrap();
+        let text = experiment(1, "").replace("test-2000", key);
+        fs::write(folder.join(format!("experiments/{key}/table1.toml")), text).unwrap();
+    };
+    let ran = |arguments: &[&str]| {
+        let outcome = document(&anabranch(&folder, &[&["reproduce", "--json"], arguments].concat()));
+        let papers: Vec<String> =
+            outcome["papers"].as_array().unwrap().iter().map(|paper| paper["key"].as_str().unwrap().into()).collect();
+        (papers.join(" "), outcome["command"].as_str().unwrap().to_owned())
+    };
+    let of = |papers: &str, command: &str| (papers.to_owned(), command.to_owned());
+    write("law");
+    assert_eq!(ran(&[]), of("law", "anabranch reproduce"));
+    write("test-2000");
+    assert_eq!(ran(&[]), of("test-2000", "anabranch reproduce"));
+    assert_eq!(ran(&["--all"]), of("test-2000 law", "anabranch reproduce --all"));
+    assert_eq!(ran(&["law"]).0, "law");
+    assert_exit(&anabranch(&folder, &["reproduce", "law", "--all"]), 2);
+}
+
 /// A regression, and a claim that a simulation cannot fail, is no result.
 #[test]
 fn totals_tell_results_from_what_is_none() {

@@ -2,11 +2,15 @@
 
 use std::path::Path;
 
-/// The command that reproduces a paper, or everything without a key, from the folder of the file.
-pub fn command(file: Option<&str>, paper: &str, seeds: Option<u32>) -> String {
+use super::folder::Which;
+
+/// The command that reproduces these experiments, from the folder of the file.
+pub fn command(file: Option<&str>, which: Which<'_>, seeds: Option<u32>) -> String {
     let mut command = "anabranch reproduce".to_owned();
-    if !paper.is_empty() {
-        command += &format!(" {}", quoted(paper));
+    match which {
+        Which::Papers => {}
+        Which::All => command += " --all",
+        Which::Named(papers) => papers.iter().for_each(|paper| command += &format!(" {}", quoted(paper))),
     }
     if let Some(seeds) = seeds {
         command += &format!(" --seeds {seeds}");

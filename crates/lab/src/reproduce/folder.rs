@@ -6,16 +6,27 @@ use std::path::{Path, PathBuf};
 use crate::diagnostic::{Diagnostic, Fault, suggestion};
 use crate::document::Document;
 use crate::experiment::{COMMON, Experiment};
+use crate::papers;
 use crate::sensitivity::{self, Sensitivity};
 
-/// The experiments of some papers, or of all if none are named, in the order of their keys and of their files' names. `read` reads each file,
-/// as [`Document::read`] does.
+/// Which experiments of a folder are loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which<'a> {
+    /// Those of papers, without the groups of our own questions; all if there is no paper among them.
+    Papers,
+    /// Every experiment of the folder.
+    All,
+    /// Those of these papers or groups.
+    Named(&'a [String]),
+}
+
+/// The experiments that are asked for, in the order of their keys and of their files' names. `read` reads each file, as [`Document::read`] does.
 ///
 /// # Errors
 /// If the folder or a file in it cannot be read, a file is invalid, there is no such paper, or there is no experiment.
 pub fn load<E: From<Diagnostic>>(
     folder: &Path,
-    papers: &[String],
+    which: Which<'_>,
     mut read: impl FnMut(&Path) -> Result<Document, E>,
 ) -> Result<Vec<Experiment>, E> {
     let name = folder.display().to_string();
@@ -32,12 +43,18 @@ pub fn load<E: From<Diagnostic>>(
         }
     }
     let known: Vec<String> = experiments.iter().map(|experiment| experiment.paper.clone()).collect();
-    if let Some(unknown) = papers.iter().find(|paper| !known.contains(paper)) {
+    let named = if let Which::Named(papers) = which { papers } else { &[] };
+    if let Some(unknown) = named.iter().find(|paper| !known.contains(paper)) {
         let mut known: Vec<&str> = known.iter().map(String::as_str).collect();
         known.dedup();
         return Err(fail(Fault::new(format!("there is no paper `{unknown}`")).remedy(suggestion(unknown, known))));
     }
-    experiments.retain(|experiment| papers.is_empty() || papers.contains(&experiment.paper));
+    let has_papers = known.iter().any(|key| papers::is_paper(key));
+    experiments.retain(|Experiment { paper, .. }| match which {
+        Which::Papers => !has_papers || papers::is_paper(paper),
+        Which::All => true,
+        Which::Named(named) => named.contains(paper),
+    });
     let sensitivity = folder.join(sensitivity::FILE);
     if sensitivity.exists() {
         Sensitivity::parse(read(&sensitivity)?)?.mark(&mut experiments)?;

@@ -1,6 +1,9 @@
 //! Collects the runs, and judges each experiment when its last run is done.
 
+use std::slice;
+
 use super::command::command;
+use super::folder::Which;
 use super::judge::Results;
 use super::plan::Plan;
 use super::{Paper, Watch};
@@ -41,7 +44,8 @@ impl<'a> Judged<'a> {
         while let Some(experiment) =
             experiments.get(self.experiments).filter(|_| ends[self.experiments] <= self.runs_done)
         {
-            let command = command(Some(experiment.file()), &experiment.paper, self.seeds);
+            let command =
+                command(Some(experiment.file()), Which::Named(slice::from_ref(&experiment.paper)), self.seeds);
             if self.papers.last().is_none_or(|paper| paper.key != experiment.paper) {
                 let key = experiment.paper.clone();
                 let (title, question) = (papers::title(&key).to_owned(), papers::question(&key).to_owned());
