@@ -49,6 +49,8 @@ if TYPE_CHECKING:
         send_buffer: int
         send_buffer_max: int
         send_memory: int
+        datagram_send_buffer: int
+        datagram_receive_buffer: int
         rate_max: str | None
         socket_buffer: int
         qlog: str | os.PathLike[str] | None
@@ -58,6 +60,7 @@ __all__ = [
     "ClosedError",
     "ConnectError",
     "Connection",
+    "DatagramError",
     "IncompleteReadError",
     "InvalidKeyError",
     "Key",
@@ -144,6 +147,17 @@ class StoppedError(_CodeError):
 
 class ResetError(_CodeError):
     """The peer has reset a stream, with a code of its application: the received data is incomplete."""
+
+
+class DatagramError(NetError):
+    """A datagram cannot be sent: it has more than `max_size` bytes, or that is 0, as an end takes no datagrams."""
+
+    def __init__(self, message: str, max_size: int) -> None:
+        super().__init__(message, max_size)
+        self.max_size = max_size
+
+    def __str__(self) -> str:
+        return self.args[0]
 
 
 class IncompleteReadError(NetError, EOFError):
@@ -387,6 +401,24 @@ class Connection:
         except asyncio.CancelledError:
             self._begun.append(stream)
             raise
+
+    def send_datagram(self, data: _Bytes, *, within: float | None = None) -> None:
+        """Sends a datagram of at most `max_datagram_size` bytes without waiting. It arrives once or not at all; with `within`, it is dropped if it has not
+        left in so many seconds. Without room in the send buffer, the oldest that wait are dropped."""
+        self._inner.send_datagram(_immutable(data), within)
+
+    async def read_datagram(self) -> bytes:
+        """Waits for the next datagram, in the order of arrival. Of datagrams that nobody reads, the oldest are dropped."""
+        return await _finish(self._inner.read_datagram)
+
+    @property
+    def max_datagram_size(self) -> int:
+        """The bytes of the largest datagram that can be sent now. It grows when the paths are found to carry larger packets, and may shrink again."""
+        return self._inner.max_datagram_size
+
+    def set_rate_max(self, rate: str | None) -> None:
+        """Limits the rate at which this end sends from now on, such as "20Mbit/s", or takes the limit away."""
+        self._inner.set_rate_max(rate)
 
     async def close(self) -> None:
         """Finishes all streams and waits until the peer has received everything. The peer may still send."""

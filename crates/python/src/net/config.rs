@@ -37,7 +37,9 @@ fn set(config: &mut Config, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()
         "send_buffer" => config.send_buffer = take(name, value)?,
         "send_buffer_max" => config.send_buffer_max = take(name, value)?,
         "send_memory" => config.send_memory = take(name, value)?,
-        "rate_max" => config.rate_max = if value.is_none() { None } else { Some(rate(name, value)?) },
+        "datagram_send_buffer" => config.datagram_send_buffer = take(name, value)?,
+        "datagram_receive_buffer" => config.datagram_receive_buffer = take(name, value)?,
+        "rate_max" => config.rate_max = rate_max(name, value)?,
         "socket_buffer" => config.socket_buffer = take(name, value)?,
         "qlog" => config.qlog = take(name, value)?,
         _ => {
@@ -58,7 +60,7 @@ fn take<'py, T: FromPyObjectOwned<'py>>(name: &str, value: &Bound<'py, PyAny>) -
 }
 
 /// A time, given in seconds.
-fn seconds(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Duration> {
+pub(crate) fn seconds(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Duration> {
     let seconds: f64 = take(name, value)?;
     Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero() && *time <= TIME_MAX).ok_or_else(|| {
         let most = TIME_MAX.as_secs();
@@ -66,10 +68,13 @@ fn seconds(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Duration> {
     })
 }
 
-/// A rate, as "20Mbit/s".
-fn rate(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Rate> {
+/// A limit of the rate, as "20Mbit/s", or `None`.
+pub(crate) fn rate_max(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Option<Rate>> {
+    if value.is_none() {
+        return Ok(None);
+    }
     let text: String = take(name, value)?;
-    text.parse().map_err(|error| PyValueError::new_err(format!("`{name}`: {error}")))
+    text.parse().map(Some).map_err(|error| PyValueError::new_err(format!("`{name}`: {error}")))
 }
 
 /// A law of the registry: its name, or a mapping with its name and settings. A part is a mapping with its kind.
@@ -116,7 +121,7 @@ fn text(value: &Bound<'_, PyAny>) -> PyResult<String> {
 }
 
 /// Every setting.
-const NAMES: [&str; 16] = [
+const NAMES: [&str; 18] = [
     "timeout",
     "idle_timeout",
     "keep_alive",
@@ -130,6 +135,8 @@ const NAMES: [&str; 16] = [
     "send_buffer",
     "send_buffer_max",
     "send_memory",
+    "datagram_send_buffer",
+    "datagram_receive_buffer",
     "rate_max",
     "socket_buffer",
     "qlog",

@@ -1,23 +1,25 @@
-//! Connections: streams, pairs of streams, paths and statistics.
+//! Connections: streams, pairs of streams, datagrams, paths and statistics.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anabranch::pairs::{Pairs, Side};
-use anabranch::units::Span;
+use anabranch::units::{Rate, Span};
 use anabranch::{DatagramStats, Limit, Limits, Path, PathId, PathState, PathStatus, RemovePathError, Stats};
+use bytes::Bytes;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyBytes, PyDict, PyList};
 
 use crate::net::bell::Bell;
-use crate::net::error;
 use crate::net::identity::{self, PublicKey};
 use crate::net::operation::{Operation, done};
 use crate::net::receiving::ReceiveStream;
 use crate::net::runtime::Runtime;
 use crate::net::sending::SendStream;
 use crate::net::waiters::{Waiter, Waiters};
+use crate::net::{config, error};
 
 /// A connection.
 #[pyclass(frozen, module = "anabranch.net")]
@@ -133,6 +135,43 @@ impl Connection {
             let accepted = waiter.run(connection.accept_stream()).await;
             done(move |_| Ok(ReceiveStream::new(accepted.map_err(error::stream)?, runtime)))
         }))
+    }
+
+    /// Sends a datagram without waiting, and drops it if it has not left within so many seconds.
+    fn send_datagram(&self, py: Python<'_>, data: PyBackedBytes, within: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        self.runtime.handle()?;
+        let within = within.map(|within| config::seconds("within", within)).transpose()?;
+        let datagram = Bytes::from_owner(data);
+        let sent = py.detach(|| match within {
+            Some(within) => self.connection.send_datagram_within(datagram, within),
+            None => self.connection.send_datagram(datagram),
+        });
+        sent.map_err(error::datagram)
+    }
+
+    /// Waits for a datagram.
+    fn read_datagram(&self, bell: Bound<'_, Bell>) -> PyResult<Operation> {
+        self.runtime.handle()?;
+        let connection = self.connection.clone();
+        let waiter = Waiter::new(&self.waiters);
+        Ok(Operation::new(bell, &self.runtime, async move {
+            let read = waiter.run(connection.read_datagram()).await;
+            done(move |py| Ok(PyBytes::new(py, &read.map_err(error::datagram)?).unbind()))
+        }))
+    }
+
+    /// The bytes of the largest datagram that can be sent now.
+    #[getter]
+    fn max_datagram_size(&self, py: Python<'_>) -> PyResult<usize> {
+        self.runtime.handle()?;
+        py.detach(|| self.connection.max_datagram_size()).map_err(error::datagram)
+    }
+
+    /// Limits the rate at which this end sends.
+    fn set_rate_max(&self, py: Python<'_>, rate: &Bound<'_, PyAny>) -> PyResult<()> {
+        let rate: Option<Rate> = config::rate_max("rate", rate)?;
+        let set = py.detach(|| self.connection.set_rate_max(rate));
+        set.map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
     /// Finishes all streams and waits until the peer has received everything.

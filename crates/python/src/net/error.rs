@@ -1,6 +1,6 @@
 //! The library's errors as the exceptions of `anabranch.net`, with its messages.
 
-use anabranch::{AddPathError, BindError, ConnectError, Lost, ReadError, StreamError, WriteError};
+use anabranch::{AddPathError, BindError, ConnectError, DatagramError, Lost, ReadError, StreamError, WriteError};
 use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
 
@@ -63,6 +63,16 @@ pub(crate) fn read(error: ReadError) -> PyErr {
         ReadError::TooLong => plain("TooLongError", &error),
         ReadError::Lost(it) => lost(it),
     }
+}
+
+pub(crate) fn datagram(error: DatagramError) -> PyErr {
+    let max = match error {
+        DatagramError::Closed => return plain("ClosedError", &error),
+        DatagramError::Lost(it) => return lost(it),
+        DatagramError::Unsupported | DatagramError::Disabled => 0,
+        DatagramError::TooLarge { max, .. } => max,
+    };
+    Python::attach(|py| new(py, "DatagramError", (error.to_string(), max)))
 }
 
 /// The error for a handle that is used after its end.
