@@ -1,4 +1,4 @@
-//! Measures a network: one end or both send at full rate, and received data is discarded.
+//! Measures a network: one end or both send at full rate, and received data is discarded; or datagrams, or round trips, are measured.
 //!
 //! One stream of the measuring end is the request. It is recognised by the eight bytes that it begins with, since a stream of data
 //! may arrive before it:
@@ -8,10 +8,16 @@
 //! 8 bytes   1          1        4                     direction 0: the measuring end sends, 1: the other end
 //! ab-bench  direction  streams  milliseconds  rate    direction 2: both ends; rate: bits per second of each sender, 0 without a limit
 //! 8 bytes   1          1        4             8
+//! ab-bench  direction  streams  milliseconds  rate  traffic  size
+//! 8 bytes   1          1        4             8     1        4         traffic 1: datagrams of so many bytes, 2: round trips
 //! ```
 //!
-//! When the time is over, each sender resets its streams: what has not arrived is not waited for. Numbers are little endian. The longer form is sent only if the shorter one cannot express the request. An end that knows only
-//! the shorter form then closes, which is [`MeasureError::Older`].
+//! The third form is answered by a stream with `ab-ready`; `datagrams` and `ping_pong` say what follows. Of streams, when the time is over, each sender resets its streams: what has not arrived is not waited for. Numbers are little endian. A longer form is sent only if the shorter one cannot express the
+//! request. An end that knows only the shorter form then closes, which is [`MeasureError::Older`].
+
+mod datagrams;
+mod ping_pong;
+mod samples;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,8 +28,11 @@ use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
+pub use self::datagrams::{DatagramReport, DatagramReports, measure_datagrams};
+pub use self::ping_pong::{SIZE_MAX, measure_round_trips};
+pub use self::samples::Quantiles;
 use crate::connection::Connection;
-use crate::error::{Lost, ReadError, StreamError, WriteError};
+use crate::error::{DatagramError, Lost, ReadError, StreamError, WriteError};
 use crate::stream::RecvStream;
 
 /// The parameters of a measurement.
@@ -56,8 +65,12 @@ pub enum Direction {
 pub enum MeasureError {
     /// The other end does not speak the measurement protocol.
     Protocol,
-    /// The other end has an older version, without both directions at once and without a rate limit.
+    /// The other end has an older version, which does not measure this: both directions at once, with a rate limit, datagrams or round trips.
     Older,
+    /// No datagrams can be sent or read, or none of this size.
+    Datagram(DatagramError),
+    /// The other end did not tell its results in time.
+    NoReport,
     /// The connection is lost.
     Lost(Lost),
 }
@@ -123,8 +136,18 @@ pub async fn serve(connection: &Connection) -> Result<(), MeasureError> {
         }
         () = tokio::time::sleep(REQUEST_WITHIN) => None,
     };
-    let plan = request.and_then(|request| Plan::read(&request)).ok_or(MeasureError::Protocol)?;
+    let Request { plan, traffic } =
+        request.and_then(|request| Request::read(&request)).ok_or(MeasureError::Protocol)?;
     let plan = Plan { time: plan.time.min(TIME_MAX), ..plan };
+    if traffic != Traffic::Streams {
+        // From now on streams are accepted by those who know their meaning. So the other end opens none before it reads this.
+        drop(receiving);
+        say(connection, READY).await?;
+        return match traffic {
+            Traffic::Datagrams { size } => datagrams::serve(connection, plan, size).await,
+            Traffic::Streams | Traffic::RoundTrips => ping_pong::serve(connection, plan).await,
+        };
+    }
     let begin = Instant::now();
     let work = async {
         match plan.direction {
@@ -254,6 +277,88 @@ impl Plan {
     }
 }
 
+/// What the measuring end asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Request {
+    plan: Plan,
+    traffic: Traffic,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Traffic {
+    Streams,
+    /// Datagrams of so many bytes.
+    Datagrams {
+        size: u16,
+    },
+    RoundTrips,
+}
+
+impl Request {
+    fn write(&self) -> Vec<u8> {
+        let (kind, size) = match self.traffic {
+            Traffic::Streams => return self.plan.request(),
+            Traffic::Datagrams { size } => (1, size.into()),
+            Traffic::RoundTrips => (2, 0_u32),
+        };
+        let mut request = self.plan.request();
+        if !self.plan.is_extended() {
+            request.extend([0; 8]);
+        }
+        request.push(kind);
+        request.extend(size.to_le_bytes());
+        request
+    }
+
+    fn read(request: &[u8]) -> Option<Self> {
+        if request.len() <= PLAN_MAX {
+            return Some(Self { plan: Plan::read(request)?, traffic: Traffic::Streams });
+        }
+        let (plan, traffic) = request.split_at(PLAN_MAX);
+        let (&kind, size) = traffic.split_first()?;
+        let size = u32::from_le_bytes(size.try_into().ok()?);
+        let traffic = match kind {
+            1 => Traffic::Datagrams { size: size.try_into().ok()? },
+            2 => Traffic::RoundTrips,
+            _ => return None,
+        };
+        Some(Self { plan: Plan::read(plan)?, traffic })
+    }
+}
+
+/// Sends a request of the third form, and waits until the other end is ready.
+async fn begin(connection: &Connection, request: Request) -> Result<(), MeasureError> {
+    say(connection, &request.write()).await?;
+    let ready = async { Ok::<_, MeasureError>(connection.accept_stream().await?.read_to_end(READY.len()).await?) };
+    let refused = match tokio::time::timeout(2 * REQUEST_WITHIN, ready).await {
+        Ok(Ok(bytes)) if bytes == READY => return Ok(()),
+        Ok(Err(MeasureError::Lost(lost))) => MeasureError::Lost(lost),
+        _ => MeasureError::Older,
+    };
+    connection.abort();
+    Err(refused)
+}
+
+/// Sends a stream with these bytes.
+async fn say(connection: &Connection, bytes: &[u8]) -> Result<(), MeasureError> {
+    let mut stream = connection.open_stream().await?;
+    stream.write_all(bytes).await?;
+    Ok(stream.finish()?)
+}
+
+/// Closes, and waits for the other end's close; or ends the connection at once.
+async fn end(connection: &Connection, is_done: bool) {
+    if is_done {
+        let closed = async {
+            connection.close().await?;
+            connection.closed().await
+        };
+        _ = tokio::time::timeout(LATE_MAX, closed).await;
+    } else {
+        connection.abort();
+    }
+}
+
 /// Limits writers to a rate.
 #[derive(Debug)]
 struct Throttle {
@@ -329,6 +434,22 @@ impl From<WriteError> for MeasureError {
     }
 }
 
+impl From<ReadError> for MeasureError {
+    fn from(error: ReadError) -> Self {
+        if let ReadError::Lost(lost) = error { Self::Lost(lost) } else { Self::Protocol }
+    }
+}
+
+impl From<DatagramError> for MeasureError {
+    fn from(error: DatagramError) -> Self {
+        match error {
+            DatagramError::Lost(lost) => Self::Lost(lost),
+            DatagramError::Closed => Self::Protocol,
+            error => Self::Datagram(error),
+        }
+    }
+}
+
 impl From<Lost> for MeasureError {
     fn from(lost: Lost) -> Self {
         Self::Lost(lost)
@@ -340,8 +461,10 @@ impl std::fmt::Display for MeasureError {
         match self {
             Self::Protocol => f.write_str("the other end does not measure: is it `anabranch bench serve`?"),
             Self::Older => f.write_str(
-                "the other end does not measure like that: an older `anabranch bench serve` knows neither both directions at once nor a rate",
+                "the other end does not measure like that: an older `anabranch bench serve` does not know both directions at once, a rate, datagrams or round trips",
             ),
+            Self::Datagram(error) => error.fmt(f),
+            Self::NoReport => f.write_str("the other end has not told its results in time"),
             Self::Lost(lost) => lost.fmt(f),
         }
     }
@@ -351,8 +474,14 @@ impl std::error::Error for MeasureError {}
 
 const MAGIC: &[u8] = b"ab-bench";
 
+/// The answer to a request of the third form.
+const READY: &[u8] = b"ab-ready";
+
 /// The length of a request.
-const REQUEST_MAX: usize = MAGIC.len() + 6 + 8;
+const REQUEST_MAX: usize = PLAN_MAX + 1 + 4;
+
+/// The length of the second form.
+const PLAN_MAX: usize = MAGIC.len() + 6 + 8;
 
 /// The longest time that a peer can request.
 const TIME_MAX: Duration = Duration::from_secs(86_400);
@@ -404,6 +533,29 @@ mod tests {
             assert_eq!(Plan::read(wrong), None, "{wrong:?}");
         }
         assert_eq!(Plan::read(&[&both.request()[..], b"x"].concat()), None);
+    }
+
+    /// An end that knows the second form reads 22 bytes, and rejects a longer request.
+    #[test]
+    fn request_of_datagrams_or_round_trips_is_the_longest() {
+        let request = Request { plan: PLAIN, traffic: Traffic::Datagrams { size: 0x0b0a } };
+        assert_eq!(request.write(), b"ab-bench\x00\x03\x04\x03\x02\x01\0\0\0\0\0\0\0\0\x01\x0a\x0b\0\0");
+        let rate = Some(Rate::from_bits_per_second(7));
+        for traffic in [Traffic::Datagrams { size: 1 }, Traffic::RoundTrips, Traffic::Streams] {
+            for plan in [PLAIN, Plan { rate, direction: Direction::Both, ..PLAIN }] {
+                let request = Request { plan, traffic };
+                let bytes = request.write();
+                assert!(bytes.len() <= REQUEST_MAX);
+                assert_eq!(Request::read(&bytes), Some(request));
+            }
+        }
+        let bytes = request.write();
+        (PLAN_MAX + 1..bytes.len()).for_each(|len| assert_eq!(Request::read(&bytes[..len]), None));
+        let mut other = bytes.clone();
+        other[PLAN_MAX] = 3;
+        assert_eq!(Request::read(&other), None);
+        other[PLAN_MAX..].copy_from_slice(&[1, 0, 0, 1, 0]);
+        assert_eq!(Request::read(&other), None, "no datagram has 65,536 bytes");
     }
 
     /// 8 Mbit/s are a byte per microsecond. After a delay of a second, the throttle makes up for a tenth of it.

@@ -7,6 +7,7 @@ mod datagrams;
 mod faults;
 mod limits;
 mod logging;
+mod measured_datagrams;
 mod measuring;
 #[cfg(feature = "prometheus")]
 mod metrics;
@@ -14,6 +15,7 @@ mod pairs;
 mod paths;
 mod relay;
 mod relayed;
+mod round_trips;
 mod shards;
 mod spans;
 mod stats;
