@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use anabranch::measure::SIZE_MAX;
 use anabranch::units::{ParseError, Rate};
 use anabranch::{Code, PublicKey, Ticket};
 use anabranch_tunnel::{ListenAt, PortForward, Target};
@@ -139,6 +140,16 @@ pub(crate) struct Bench {
     /// Concurrent streams of each connection.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..))]
     pub(crate) streams: u8,
+    /// Measure unreliable datagrams in the place of streams: how many arrive, and how evenly. Without --rate, as many are sent as congestion control
+    /// lets through.
+    #[arg(long, group = "sized", conflicts_with_all = ["connections", "streams"])]
+    pub(crate) datagrams: bool,
+    /// Measure round trips in the place of a rate: on each stream a request, its answer of the same size, and then the next request.
+    #[arg(long, group = "sized", conflicts_with_all = ["connections", "rate", "reverse", "bidir"])]
+    pub(crate) ping_pong: bool,
+    /// The size in bytes of a datagram, 16 to 8900 (the default is 1000), or of a request, 1 to 1048576 (the default is 64).
+    #[arg(long, value_name = "BYTES", requires = "sized", value_parser = clap::value_parser!(u32).range(1..=i64::from(SIZE_MAX)))]
+    pub(crate) size: Option<u32>,
     /// Let the other end send.
     #[arg(long)]
     pub(crate) reverse: bool,

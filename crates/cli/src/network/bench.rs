@@ -1,14 +1,19 @@
 //! `anabranch bench`: measures a network path.
 
+mod datagrams;
+mod round_trips;
+
 use std::io::Write as _;
 use std::time::{Duration, Instant};
 
-use anabranch::measure::{self, Direction, Plan};
+use anabranch::measure::{self, Direction, MeasureError, Plan};
 use anabranch::units::Rate;
 use anabranch::{Config, Connection, Limit, Path, Stats};
 use serde::Serialize;
 use tokio::task::JoinSet;
 
+use self::datagrams::Datagrams;
+use self::round_trips::RoundTrips;
 use super::observe::{self, PathSeen, Shares, rate};
 use super::offer::Offer;
 use crate::args::network::{Bench, BenchServer, Listen, Log};
@@ -47,6 +52,10 @@ struct Measured {
     rtt_ms_p99: Option<f64>,
     /// What limited this end on the first connection, as shares of the time in which it had data to send; `None` if it did not send.
     limits: Option<Shares>,
+    /// With `--datagrams`: what became of them.
+    datagrams: Option<Datagrams>,
+    /// With `--ping-pong`: how long they took.
+    round_trips: Option<RoundTrips>,
     /// The paths of all connections at the end.
     paths: Vec<PathSeen>,
     intervals: Vec<Interval>,
@@ -145,7 +154,63 @@ async fn serve(listen: &Listen, config: Config, log: &Log, json: bool) -> Outcom
     Err(Failure::failed("the socket is gone"))
 }
 
+/// What is measured.
+#[derive(Clone, Copy)]
+enum Traffic {
+    Streams,
+    /// Datagrams of so many bytes.
+    Datagrams(u16),
+    /// Requests of so many bytes.
+    RoundTrips(u32),
+}
+
+impl Traffic {
+    fn of(args: &Bench) -> Result<Self, Failure> {
+        match (args.datagrams, args.ping_pong) {
+            (true, _) => datagrams::size(args.size).map(Self::Datagrams),
+            (false, true) => Ok(Self::RoundTrips(args.size.unwrap_or(round_trips::SIZE))),
+            (false, false) => Ok(Self::Streams),
+        }
+    }
+}
+
+/// What only some measurements have.
+#[derive(Default)]
+struct Special {
+    datagrams: Option<Datagrams>,
+    round_trips: Option<RoundTrips>,
+}
+
+/// Measures on all connections.
+async fn measure_all(connections: &[Connection], plan: Plan, traffic: Traffic) -> Result<Special, Failure> {
+    let failed = |error: MeasureError| Failure::failed(error.to_string());
+    // The other measurements have one connection.
+    let [first, ..] = connections else { return Ok(Special::default()) };
+    match traffic {
+        Traffic::Datagrams(size) => {
+            let reports = measure::measure_datagrams(first, plan, size).await.map_err(failed)?;
+            Ok(Special { datagrams: Some(Datagrams::new(&reports, plan.time)), ..Special::default() })
+        }
+        Traffic::RoundTrips(size) => {
+            let times = measure::measure_round_trips(first, plan, size).await.map_err(failed)?;
+            Ok(Special { round_trips: Some(RoundTrips::new(&times, size, plan.time)), ..Special::default() })
+        }
+        Traffic::Streams => {
+            let mut measurements = JoinSet::new();
+            for connection in connections {
+                let connection = connection.clone();
+                measurements.spawn(async move { measure::measure(&connection, plan).await });
+            }
+            while let Some(ended) = measurements.join_next().await {
+                ended.map_err(|error| Failure::failed(error.to_string()))?.map_err(failed)?;
+            }
+            Ok(Special::default())
+        }
+    }
+}
+
 async fn run(args: &Bench) -> Result<Measured, Failure> {
+    let traffic = Traffic::of(args)?;
     let failed = |error: &dyn std::error::Error| Failure::failed(error.to_string());
     let config = Config { packet_max: args.packet_max, ..super::config(&args.law)? };
     let endpoint = super::client(None, super::logged(config, &args.log))?;
@@ -160,7 +225,7 @@ async fn run(args: &Bench) -> Result<Measured, Failure> {
     }
     let offer = Offer::new("bench");
     let showing: Vec<_> = connections.iter().map(|connection| offer.show(connection)).collect();
-    let direction = match (args.reverse, args.bidir) {
+    let direction = match (args.reverse, args.bidir || args.ping_pong) {
         (true, _) => Direction::Down,
         (false, true) => Direction::Both,
         (false, false) => Direction::Up,
@@ -168,26 +233,18 @@ async fn run(args: &Bench) -> Result<Measured, Failure> {
     let time = Duration::from_secs(args.time.into());
     let share = |rate: Rate| Rate::from_bits_per_second(rate.bits_per_second() / u64::from(args.connections));
     let plan = Plan { direction, streams: args.streams, time, rate: args.rate.map(share) };
-    let mut measurements = JoinSet::new();
-    for connection in &connections {
-        let connection = connection.clone();
-        measurements.spawn(async move { measure::measure(&connection, plan).await });
-    }
-    let all = async {
-        while let Some(ended) = measurements.join_next().await {
-            ended.map_err(|error| failed(&error))?.map_err(|error| failed(&error))?;
-        }
-        Ok::<(), Failure>(())
-    };
     let mut watch = Watch::new(&connections, direction, time, Print::of(args));
-    tokio::select! {
-        ended = all => ended?,
+    let special = tokio::select! {
+        special = measure_all(&connections, plan, traffic) => special?,
         error = watch.run() => return Err(error),
         // The result so far is a result.
-        _ = tokio::signal::ctrl_c() => connections.iter().for_each(Connection::abort),
-    }
+        _ = tokio::signal::ctrl_c() => {
+            connections.iter().for_each(Connection::abort);
+            Special::default()
+        }
+    };
     watch.end_interval()?;
-    let measured = watch.end(args);
+    let measured = watch.end(args, special);
     drop(showing);
     super::end_logs(&endpoint, &args.log).await;
     Ok(measured)
@@ -338,7 +395,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    fn end(mut self, args: &Bench) -> Measured {
+    fn end(mut self, args: &Bench, special: Special) -> Measured {
         let (seconds, stats) = (self.last, self.sum());
         let rate = |stats: &Stats| if seconds > 0.0 { 8.0 * self.bytes(stats) as f64 / seconds } else { 0.0 };
         let (bits_per_second, each) = (rate(&stats), self.seen.iter().map(|seen| rate(&seen.stats)).collect());
@@ -361,6 +418,8 @@ impl<'a> Watch<'a> {
             segments_lost_by_timeout: stats.segments_lost_by_timeout,
             segments_doubled: stats.segments_doubled,
             limits: self.sends().then(|| observe::shares(&stats.limits)),
+            datagrams: special.datagrams,
+            round_trips: special.round_trips,
             connections: args.connections,
             streams: args.streams,
             cc: args.law.clone(),
@@ -414,6 +473,10 @@ fn print(measured: &Measured) -> Outcome {
         ("RTT p99", ms(measured.rtt_ms_p99)),
     ] {
         table.row(vec![(name.to_owned(), DIM), (value, PLAIN)]);
+    }
+    let datagrams = measured.datagrams.iter().flat_map(Datagrams::rows);
+    for (name, value) in datagrams.chain(measured.round_trips.iter().flat_map(RoundTrips::rows)) {
+        table.row(vec![(name, DIM), (value, PLAIN)]);
     }
     let mut out = anstream::stdout();
     write!(out, "{}", table.render(""))?;

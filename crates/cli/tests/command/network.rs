@@ -331,6 +331,56 @@ fn a_network_is_measured() {
     assert!(stdout(&measured).contains("\nlimited by: "), "{}", stdout(&measured));
 }
 
+/// The commands of docs/commands.md. The names are those of iperf3's report of UDP.
+#[test]
+fn datagrams_and_round_trips_of_a_network_are_measured() {
+    let here = folder("network-bench-datagrams");
+    let server = Server::start(&here, &["bench", "serve"]);
+    let run = |begin: &str, options: &[&str]| {
+        let words = documented(begin).into_iter().map(|word| word.replace("ab1...", &server.ticket));
+        let words: Vec<String> = words.chain(options.iter().map(|&word| word.to_owned())).collect();
+        anabranch(&here, &words.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    let measured = document(&run("anabranch bench --datagrams", &["--time", "2", "--bidir", "--json"]));
+    for way in ["up", "down"] {
+        let way = &measured["datagrams"][way];
+        let number = |name: &str| way[name].as_f64().unwrap_or_else(|| panic!("{name}: {way}"));
+        // 160 bytes at 64 kbit/s are 50 a second. A busy machine makes up for a tenth of a second.
+        assert!((60.0..=101.0).contains(&number("packets")), "{way}");
+        assert_eq!((&way["lost_packets"], &way["unsent_packets"]), (&0.into(), &0.into()), "{way}");
+        assert!(number("lost_percent") <= 0.0, "{way}");
+        assert_eq!(way["bytes"].as_u64(), way["packets"].as_u64().map(|packets| 160 * packets), "{way}");
+        assert!((number("bits_per_second") - 4.0 * number("bytes")).abs() < 1e-6, "of two seconds: {way}");
+        assert!((0.0..500.0).contains(&number("jitter_ms")), "{way}");
+        assert!(number("delay_variation_ms_p50") <= number("delay_variation_ms_p99"), "{way}");
+    }
+    let shown = run("anabranch bench --datagrams", &["--time", "1"]);
+    let text = stdout(&shown);
+    assert!(text.contains("up: lost") && text.contains("0 (0.00 %)") && !text.contains("down: "), "{text}");
+    let measured = document(&run("anabranch bench --ping-pong", &["--time", "1", "--streams", "3", "--json"]));
+    let trips = &measured["round_trips"];
+    assert!(trips["count"].as_f64().unwrap() > 3.0 && trips["size_bytes"] == 64, "{trips}");
+    assert!(trips["ms_min"].as_f64().unwrap() <= trips["ms_p99"].as_f64().unwrap(), "{trips}");
+    assert_eq!(measured["datagrams"], Value::Null);
+    let shown = run("anabranch bench --ping-pong", &["--time", "1"]);
+    let text = stdout(&shown);
+    assert!(text.contains("round trip p99"), "{text}");
+    let wrong: [(&[&str], &str); 6] = [
+        (&["--datagrams", "--ping-pong"], "cannot be used with"),
+        (&["--datagrams", "--connections", "2"], "cannot be used with"),
+        (&["--ping-pong", "--rate", "1Mbit/s"], "cannot be used with"),
+        (&["--size", "100"], "required arguments"),
+        (&["--datagrams", "--size", "15"], "a datagram has 16 to 8900 bytes"),
+        (&["--ping-pong", "--size", "0"], "--size <BYTES>"),
+    ];
+    for (options, says) in wrong {
+        refused(&anabranch(&here, &[&["bench", &server.ticket], options].concat()), 2, says);
+    }
+    // More than a packet carries.
+    let large = anabranch(&here, &["bench", &server.ticket, "--datagrams", "--size", "2000", "--time", "1"]);
+    refused(&large, 1, "a datagram of 2000 bytes is too large");
+}
+
 /// Ctrl-C after one and a half seconds: the result so far is printed, and the part of the second interval is in it.
 #[cfg(unix)]
 #[test]

@@ -180,8 +180,8 @@ async fn send(connection: &Connection, plan: Plan, size: u16) -> Result<(u64, u6
     let begin = Instant::now();
     let until = begin + plan.time;
     let throttle = plan.rate.map(|rate| Throttle::new(rate, begin));
-    let before = gone(&connection.stats().datagrams);
-    let gone = || gone(&connection.stats().datagrams).saturating_sub(before);
+    let before = connection.stats().datagrams;
+    let gone = || gone(&connection.stats().datagrams).saturating_sub(gone(&before));
     let (mut offered, mut gone_last, mut room) = (0_u64, 0, ROOM_LEAST);
     loop {
         if let Some(throttle) = &throttle {
@@ -216,7 +216,7 @@ async fn send(connection: &Connection, plan: Plan, size: u16) -> Result<(u64, u6
         }
     };
     _ = tokio::time::timeout(2 * WITHIN, drained).await;
-    let sent = connection.stats().datagrams.sent;
+    let sent = connection.stats().datagrams.sent.saturating_sub(before.sent);
     Ok((sent, offered.saturating_sub(sent)))
 }
 
