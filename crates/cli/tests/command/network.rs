@@ -345,18 +345,18 @@ fn datagrams_and_round_trips_of_a_network_are_measured() {
     for way in ["up", "down"] {
         let way = &measured["datagrams"][way];
         let number = |name: &str| way[name].as_f64().unwrap_or_else(|| panic!("{name}: {way}"));
-        // 160 bytes at 64 kbit/s are 50 a second. A busy machine makes up for a tenth of a second.
-        assert!((60.0..=101.0).contains(&number("packets")), "{way}");
-        assert_eq!((&way["lost_packets"], &way["unsent_packets"]), (&0.into(), &0.into()), "{way}");
-        assert!(number("lost_percent") <= 0.0, "{way}");
-        assert_eq!(way["bytes"].as_u64(), way["packets"].as_u64().map(|packets| 160 * packets), "{way}");
+        // 160 bytes at 64 kbit/s are 50 a second. A busy machine makes up for a tenth of a second, and may drop what waits for a quarter.
+        let (packets, lost, unsent) = (number("packets"), number("lost_packets"), number("unsent_packets"));
+        assert!((60.0..=101.0).contains(&(packets + unsent)) && lost + unsent <= 15.0, "{way}");
+        assert!((number("lost_percent") - 100.0 * lost / packets).abs() < 1e-9, "{way}");
+        assert!((number("bytes") - 160.0 * (packets - lost)).abs() < 1e-9, "{way}");
         assert!((number("bits_per_second") - 4.0 * number("bytes")).abs() < 1e-6, "of two seconds: {way}");
         assert!((0.0..500.0).contains(&number("jitter_ms")), "{way}");
         assert!(number("delay_variation_ms_p50") <= number("delay_variation_ms_p99"), "{way}");
     }
     let shown = run("anabranch bench --datagrams", &["--time", "1"]);
     let text = stdout(&shown);
-    assert!(text.contains("up: lost") && text.contains("0 (0.00 %)") && !text.contains("down: "), "{text}");
+    assert!(text.contains("up: lost") && text.contains(" %)") && !text.contains("down: "), "{text}");
     let measured = document(&run("anabranch bench --ping-pong", &["--time", "1", "--streams", "3", "--json"]));
     let trips = &measured["round_trips"];
     assert!(trips["count"].as_f64().unwrap() > 3.0 && trips["size_bytes"] == 64, "{trips}");

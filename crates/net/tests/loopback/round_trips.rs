@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anabranch::measure::{self, Direction, MeasureError, Plan};
-use anabranch::{Config, Connection, Ticket};
+use anabranch::{Config, Ticket};
 use tokio::net::UdpSocket;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::support::{Pair, client, server, soon};
+use crate::support::{Pair, client, say, server, soon};
 
 fn plan(streams: u8, ms: u64) -> Plan {
     Plan { direction: Direction::Both, streams, time: Duration::from_millis(ms), rate: None }
@@ -93,14 +93,6 @@ async fn older_end_is_named() {
     let (measured, ()) = soon(async { tokio::join!(measuring, older) }).await;
     assert_eq!(measured, Err(MeasureError::Older));
     drop((there, client));
-}
-
-/// Says this, and waits until it has arrived: streams may overtake each other.
-async fn say(connection: &Connection, bytes: &[u8]) {
-    let mut stream = connection.open_stream().await.unwrap();
-    stream.write_all(bytes).await.unwrap();
-    stream.finish().unwrap();
-    _ = stream.stopped().await;
 }
 
 /// Answers on a stream that was not asked, twice on one, or with fewer bytes than the request.

@@ -41,6 +41,14 @@ pub(crate) async fn soon<T>(what: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(20), what).await.expect("it takes no longer than 20 s")
 }
 
+/// Says this, and waits until it has arrived: streams may overtake each other.
+pub(crate) async fn say(connection: &Connection, bytes: &[u8]) {
+    let mut stream = connection.open_stream().await.unwrap();
+    stream.write_all(bytes).await.unwrap();
+    stream.finish().unwrap();
+    _ = stream.stopped().await;
+}
+
 /// Bytes that encode their stream and position.
 pub(crate) fn pattern(stream: u64, from: u64, len: usize) -> Bytes {
     let word = |at: u64| (at / 8).wrapping_add(stream << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes();
