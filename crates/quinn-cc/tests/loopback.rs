@@ -69,15 +69,21 @@ impl Pair {
     }
 }
 
-/// The window that quinn reports is the law's, in units of the first MTU, 1,200 bytes.
+/// The window that quinn reports is the law's, in units of the first MTU, 1,200 bytes, or two datagrams. It grows; a machine that pauses may end the transfer
+/// with a timeout, so the largest one counts.
 #[tokio::test]
 async fn bytes_move_under_the_default_law() -> Result<(), Failed> {
     let pair = Pair::new(LawConfig::default()).await?;
-    pair.carry(20 << 20).await?;
-    let stats = pair.here.stats();
+    let mut largest = 0;
+    for _ in 0..20 {
+        pair.carry(1 << 20).await?;
+        let path = pair.here.stats().path;
+        largest = largest.max(path.cwnd);
+        let least = 2 * u64::from(path.current_mtu);
+        assert_eq!(path.cwnd, ((pair.gauge("window") * 1200.0) as u64).max(least));
+    }
     assert_eq!(pair.law().settings().row().name, "anabranch");
-    assert_eq!(stats.path.cwnd, (pair.gauge("window").max(1.0) * 1200.0) as u64);
-    assert!(stats.path.cwnd > 12_000, "it has grown: {}", stats.path.cwnd);
+    assert!(largest > 12_000, "it has grown: {largest}");
     // Loopback has no propagation delay to speak of.
     let base = pair.gauge("rtt_base_s");
     assert!(base > 0.0 && base < 0.1, "{base}");
