@@ -1,8 +1,11 @@
 //! Runs a program of tests, and ends it when one of its tests takes too long, by name. Cargo starts it as the runner of `cargo xtask test`.
+//!
+//! Some tests measure time on the machine that runs them, which may pause. One that fails runs once more, alone; that it passed only then is
+//! printed. A fault that does not depend on time fails twice.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,6 +18,9 @@ const LIMIT: Duration = Duration::from_secs(180);
 /// libtest tells after this time that a test still runs (its `TEST_WARN_TIMEOUT_S`).
 const TOLD_AFTER: Duration = Duration::from_secs(60);
 
+/// So many tests of a program run again: more of them do not fail by chance.
+const AGAIN_MAX: usize = 3;
+
 /// Cargo's setting that runs each program of tests by this one.
 pub(crate) fn setting() -> Result<String, String> {
     let own = std::env::current_exe().map_err(|error| format!("where is this program? {error}"))?;
@@ -24,15 +30,34 @@ pub(crate) fn setting() -> Result<String, String> {
 /// Runs a program of tests with its arguments.
 ///
 /// # Errors
-/// If it fails, or if a test takes longer than [`LIMIT`].
+/// If a test fails twice, more than [`AGAIN_MAX`] fail, or one takes longer than [`LIMIT`].
 pub(crate) fn run(command: &[String]) -> Result<(), String> {
     let (program, arguments) = command.split_first().ok_or("no program of tests is given")?;
     // A quiet libtest prints dots, without names.
     let arguments = arguments.iter().map(String::as_str).filter(|argument| *argument != "--quiet");
-    watch(program, &arguments.collect::<Vec<_>>(), LIMIT)
+    run_twice(program, &arguments.collect::<Vec<_>>())
 }
 
-fn watch(program: &str, arguments: &[&str], limit: Duration) -> Result<(), String> {
+fn run_twice(program: &str, arguments: &[&str]) -> Result<(), String> {
+    let (status, failed) = watch(program, arguments, LIMIT)?;
+    if status.success() {
+        return Ok(());
+    }
+    if failed.is_empty() || failed.len() > AGAIN_MAX {
+        return Err(format!("tests of `{program}` failed: {status}"));
+    }
+    for name in &failed {
+        let alone = [arguments, &["--exact", name]].concat();
+        if !watch(program, &alone, LIMIT)?.0.success() {
+            return Err(format!("`{name}` of `{program}` failed twice"));
+        }
+        run::say(&format!("warning: `{name}` of `{program}` passed only when it ran again, alone"));
+    }
+    Ok(())
+}
+
+/// Runs a program of tests to its end; returns how it ended, and the tests that failed.
+fn watch(program: &str, arguments: &[&str], limit: Duration) -> Result<(ExitStatus, Vec<String>), String> {
     let failed = |error| format!("cannot run `{program}`: {error}");
     let mut child = Command::new(program).args(arguments).stdout(Stdio::piped()).spawn().map_err(failed)?;
     let output = BufReader::new(child.stdout.take().expect("its output is piped"));
@@ -59,25 +84,26 @@ fn watch(program: &str, arguments: &[&str], limit: Duration) -> Result<(), Strin
         }
     }
     let status = child.wait().map_err(failed)?;
-    if status.success() { Ok(()) } else { Err(format!("tests of `{program}` failed: {status}")) }
+    Ok((status, running.failed))
 }
 
 /// The tests that run for long, by what libtest prints.
 struct Running {
-    /// Names, and when each must have ended. The first is the program, until it begins to print as libtest does.
+    /// Names, and when each must have ended. The first is the program, until it has begun to run tests; if it has but one, until that ends.
     late: Vec<(String, Instant)>,
+    failed: Vec<String>,
     limit: Duration,
 }
 
 impl Running {
     fn new(program: &str, now: Instant, limit: Duration) -> Self {
         let name = Path::new(program).file_name().map_or(program.into(), |name| name.to_string_lossy());
-        Self { late: vec![(name.into_owned(), now + limit)], limit }
+        Self { late: vec![(name.into_owned(), now + limit)], failed: Vec::new(), limit }
     }
 
     /// Reads a line. Returns whether it is worth printing: a test that passes is not.
     fn read(&mut self, line: &str, now: Instant) -> bool {
-        if line.starts_with("running ") {
+        if line.starts_with("running ") && line != "running 1 test" {
             self.late.clear();
         }
         let Some(test) = line.strip_prefix("test ") else { return !line.is_empty() };
@@ -87,8 +113,11 @@ impl Running {
         }
         let Some((test, result)) = test.rsplit_once(" ... ") else { return true };
         // A test that must panic has that behind its name.
-        let is_it = |name: &str| test.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(" - "));
-        self.late.retain(|(name, _)| !is_it(name));
+        let test = test.split_once(" - ").map_or(test, |(name, _)| name);
+        self.late.retain(|(name, _)| name != test);
+        if result == "FAILED" {
+            self.failed.push(test.to_owned());
+        }
         result != "ok"
     }
 
@@ -147,7 +176,23 @@ mod tests {
 
     #[test]
     fn program_fails_as_its_tests_do() {
-        assert_eq!(watch("sh", &["-c", "echo running 1 test; echo test a ... ok"], LIMIT), Ok(()));
-        assert!(watch("sh", &["-c", "exit 101"], LIMIT).unwrap_err().contains("101"));
+        assert_eq!(run_twice("sh", &["-c", "echo running 1 test; echo test a ... ok"]), Ok(()));
+        assert!(run_twice("sh", &["-c", "exit 101"]).unwrap_err().contains("101"));
+    }
+
+    /// The first run has no names behind the script; `$2` of the second is the test that failed.
+    #[test]
+    fn test_that_fails_runs_once_more_alone() {
+        let first = "[ $# = 0 ] && { echo running 9 tests; echo test a - should panic ... FAILED; exit 101; };";
+        let passes = format!("{first} [ \"$1 $2 $#\" = '--exact a 2' ]");
+        assert_eq!(run_twice("sh", &["-c", &passes, "sh"]), Ok(()));
+        let error = run_twice("sh", &["-c", &format!("{first} exit 101"), "sh"]).unwrap_err();
+        assert_eq!(error, "`a` of `sh` failed twice");
+    }
+
+    #[test]
+    fn many_tests_that_fail_do_not_run_again() {
+        let four = "[ $# = 0 ] && { for test in a b c d; do echo test $test ... FAILED; done; exit 101; }; exit 0";
+        assert!(run_twice("sh", &["-c", four, "sh"]).unwrap_err().contains("101"));
     }
 }

@@ -56,7 +56,8 @@ fn check(steps: &mut Steps) -> Result<(), String> {
             // With one thread libtest does not tell that a test takes long.
             ("RUST_TEST_THREADS", threads.as_str()),
         ];
-        run::run("cargo", &["test", "--workspace", "--locked", "--quiet", "--config", &limited], &environment)
+        let test = ["test", "--workspace", "--locked", "--quiet", "--no-fail-fast", "--config", &limited];
+        run::run("cargo", &test, &environment)
     })?;
     steps.run("demo", demo::check)?;
     steps.run("ns-2", || oracle::run(&oracle::Options::quick()))?;
