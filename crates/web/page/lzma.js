@@ -14,39 +14,43 @@ const lzma = (packed) => {
   // Probabilities that a bit is 0, of 2048.
   const chances = (count) => new Uint16Array(count).fill(1024);
   let at = 18;
-  let range = 0xffffffff;
-  let code = view.getUint32(14);
+  // In an array, because a variable that closures share would be a new object for each number of more than 30 bits.
+  const coder = Uint32Array.of(0xffffffff, view.getUint32(14));
   const bit = (model, index) => {
     const chance = model[index];
-    const bound = (range >>> 11) * chance;
+    const range = coder[0];
+    const bound = Math.imul(range >>> 11, chance) >>> 0;
+    const code = coder[1];
     let value;
+    let width;
     if (code < bound) {
-      range = bound;
+      width = bound;
       model[index] = chance + ((2048 - chance) >>> 5);
       value = 0;
     } else {
-      range -= bound;
-      code -= bound;
+      width = range - bound;
+      coder[1] = code - bound;
       model[index] = chance - (chance >>> 5);
       value = 1;
     }
-    if (range < 0x1000000) {
-      range = (range << 8) >>> 0;
-      code = ((code << 8) | packed[at]) >>> 0;
+    if (width < 0x1000000) {
+      width <<= 8;
+      coder[1] = (coder[1] << 8) | packed[at];
       at += 1;
     }
+    coder[0] = width;
     return value;
   };
   const direct = (count) => {
     let value = 0;
     for (let left = count; left > 0; left -= 1) {
-      range >>>= 1;
-      const isOne = code >= range;
-      if (isOne) code -= range;
+      coder[0] >>>= 1;
+      const isOne = coder[1] >= coder[0];
+      if (isOne) coder[1] -= coder[0];
       value = value * 2 + (isOne ? 1 : 0);
-      if (range < 0x1000000) {
-        range = (range << 8) >>> 0;
-        code = ((code << 8) | packed[at]) >>> 0;
+      if (coder[0] < 0x1000000) {
+        coder[0] <<= 8;
+        coder[1] = (coder[1] << 8) | packed[at];
         at += 1;
       }
     }

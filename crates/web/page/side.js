@@ -111,6 +111,7 @@ class Side {
 
   leave() {
     this.engine.stop();
+    this.engine.end();
     this.charts.clear();
     [this.place, this.stage, this.numbers].forEach((element) => element.remove());
   }
