@@ -314,8 +314,10 @@ impl<P: Payload> Connection<P> {
         // An end that only receives data has nothing to update here.
         let mut is_fin_acked = false;
         if ack > acked || report.is_some() {
+            let is_answer = segment.space() == 0 && report.as_ref().is_none_or(|report| !report.is_twice);
+            let control = &self.paths[via].control;
             let context =
-                AckContext { echo: self.echo(now, segment), ..self.paths[via].control.ack_context(now - self.late) };
+                AckContext { echo: self.echo(now, segment), is_answer, ..control.ack_context(now - self.late) };
             let Self { sender, flow_control, events, .. } = self;
             is_fin_acked = sender.on_cumulative(ack, &context, flow_control, events);
             if let Some(report) = &report {
@@ -356,6 +358,12 @@ impl<P: Payload> Connection<P> {
                 let (is_news, is_over) = self.tell_path(now, id, has_counts && id == via, source);
                 has_news |= is_news;
                 is_round_over |= is_over;
+                let Self { paths, sender: Sender { board, .. }, .. } = self;
+                if board.has_overtaken_copies(id)
+                    && let Some(path) = paths.get_mut(id)
+                {
+                    path.control.on_overtaken_copies(now, board);
+                }
             }
         } else {
             (has_news, is_round_over) = self.tell_path(now, via, has_counts, own);
