@@ -50,12 +50,14 @@ async fn two_paths_carry_one_stream() {
     let port = server.local_address().port();
     let ticket = Ticket::new(server.public_key(), vec![([127, 0, 0, 1], port).into()]).unwrap();
     let (there, here) = between(&client, &server, &ticket).await;
-    let added = soon(there.add_path("127.0.0.2".parse().unwrap(), ([127, 0, 0, 3], port).into())).await.unwrap();
+    soon(there.add_path("127.0.0.2".parse().unwrap(), ([127, 0, 0, 3], port).into())).await.unwrap();
     assert_eq!(there.paths().len(), 2);
 
     until_all_carry(&there, &here).await;
 
-    there.remove_path(added).unwrap();
+    // On a machine that pauses both paths were silent, and the second may have moved to the address that the system chooses.
+    let second = there.paths().last().unwrap().id;
+    there.remove_path(second).unwrap();
     transfer(&there, &here, 1_000_000, |_| {}).await;
     assert_eq!((there.paths().len(), here.paths().len()), (1, 1));
     let only = there.paths()[0].id;
