@@ -163,15 +163,19 @@ def test_a_stream_of_a_lower_level_goes_first():
         soon.set_priority(0, weight=2)
         with pytest.raises(ValueError, match="0 to 7"):
             soon.set_priority(8)
-        for out, size in [(late, 30_000_000), (soon, 500_000)]:
-            await out.write(bytes(size))
-            await out.finish()
         ends = []
 
-        async def drain(stream):
-            ends.append(len(await stream.read()))
+        async def fill(stream, size):
+            await stream.write(bytes(size))
+            await stream.finish()
 
-        await asyncio.gather(*[drain(await here.accept_stream()) for _ in range(2)])
+        # Beyond its first credit a stream waits for its reader.
+        async def drain(filling):
+            ends.append(len(await (await here.accept_stream()).read()))
+            await filling
+
+        fillings = [asyncio.create_task(fill(late, 30_000_000)), asyncio.create_task(fill(soon, 500_000))]
+        await asyncio.gather(*map(drain, fillings))
         assert ends == [500_000, 30_000_000]
 
     run(main())
