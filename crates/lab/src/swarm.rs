@@ -14,7 +14,6 @@ use std::fmt::Write as _;
 use std::num::NonZeroUsize;
 
 use anabranch_cc::registry;
-use anabranch_proto::Scheduling;
 use anabranch_sim::{Stream, Substreams};
 use anabranch_units::{SimSpan, SimTime};
 
@@ -276,7 +275,7 @@ fn flow(draw: &mut Draw, text: &mut String, id: &str, (from, to): (&str, &str), 
     if streams > 0 && !paths.is_empty() {
         let each: Vec<String> =
             paths.iter().map(|path| format!("{{ first = \"{path}-in\", last = \"{path}-out\" }}")).collect();
-        let scheduler = Scheduling::ALL[draw.below(Scheduling::ALL.len() as u64) as usize].name();
+        let scheduler = ["window", "min_rtt", "weighted", "backup"][draw.below(4) as usize];
         let _ = writeln!(text, "paths = [{}]\nscheduler = \"{scheduler}\"", each.join(", "));
     }
     if streams > 0 && draw.happens(0.5) {

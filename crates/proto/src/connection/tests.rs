@@ -13,7 +13,6 @@ mod closing;
 mod corrupt;
 mod credit;
 mod datagrams;
-mod doubled;
 mod dup_acks;
 mod ecn;
 mod failover;

@@ -103,25 +103,6 @@ impl PathControl {
         (found, spared.map(|departure| departure.saturating_add(verdict.rtt_plus_reo_wnd)))
     }
 
-    /// Copies of doubled segments may be lost: three that left later have arrived.
-    pub(crate) fn on_overtaken_copies<T>(&mut self, now: Time, board: &mut Scoreboard<T>) {
-        let (found, was_urgent) = (board.lose_copies(self.id), self.is_urgent);
-        self.on_lost(board, &found);
-        // Once in a round trip, as for marks: what left before the last answer is no new signal.
-        let Some(departure) =
-            found.departure.filter(|departure| self.copy_lost_at.is_none_or(|at| departure.time > at))
-        else {
-            return;
-        };
-        self.copy_lost_at = Some(now);
-        let found = Found { departure: Some(departure), ..found };
-        let path_una = board.path_una(self.id);
-        self.repair(now, board, &found, path_una);
-        // There is nothing to send again.
-        self.is_urgent = was_urgent;
-        self.arm(now, board);
-    }
-
     /// Lost segments are no longer in flight.
     pub(super) fn on_lost<T>(&mut self, board: &Scoreboard<T>, found: &Found) {
         self.tally.lost += found.count as u64;
@@ -129,9 +110,6 @@ impl PathControl {
         self.account.on_lost(self.segments(found.bytes));
         self.is_doubtful |= found.transmissions >= STUBBORN;
         self.flight -= found.bytes;
-        if found.is_doubled {
-            self.suspicion = None;
-        }
         if found.departure.is_some_and(|departure| !self.ecn.is_blamed(departure.time)) {
             // The law is not told of each loss of an episode.
             self.blame = Blame::Unblamed;

@@ -8,8 +8,7 @@ use crate::seq::Offset;
 impl<T> Scoreboard<T> {
     /// The nonce of a segment.
     pub(crate) fn nonce(&self, index: Index) -> u16 {
-        let original = self.original(index);
-        self.entry(index).nonces.wrapping_sub(self.nonces_before(original))
+        self.entry(index).nonces.wrapping_sub(self.nonces_before(index))
     }
 
     /// The sum of the nonces of all segments below `place`; `None` if that is below the cumulative acknowledgement.
