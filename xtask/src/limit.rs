@@ -21,6 +21,9 @@ const TOLD_AFTER: Duration = Duration::from_secs(60);
 /// So many tests of a program run again: more of them do not fail by chance.
 const AGAIN_MAX: usize = 3;
 
+/// The exit code of libtest when all tests have run and some have failed.
+const TESTS_FAILED: i32 = 101;
+
 /// Cargo's setting that runs each program of tests by this one.
 pub(crate) fn setting() -> Result<String, String> {
     let own = std::env::current_exe().map_err(|error| format!("where is this program? {error}"))?;
@@ -39,16 +42,17 @@ pub(crate) fn run(command: &[String]) -> Result<(), String> {
 }
 
 fn run_twice(program: &str, arguments: &[&str]) -> Result<(), String> {
-    let (status, failed) = watch(program, arguments, LIMIT)?;
-    if status.success() {
+    let first = watch(program, arguments, LIMIT)?;
+    if first.status.success() {
         return Ok(());
     }
-    if failed.is_empty() || failed.len() > AGAIN_MAX {
-        return Err(format!("tests of `{program}` failed: {status}"));
+    // A program that was ended by a signal has not run all of its tests.
+    if first.status.code() != Some(TESTS_FAILED) || !(1..=AGAIN_MAX).contains(&first.failed.len()) {
+        return Err(format!("tests of `{program}` failed: {}", first.status));
     }
-    for name in &failed {
-        let alone = [arguments, &["--exact", name]].concat();
-        if !watch(program, &alone, LIMIT)?.0.success() {
+    for name in &first.failed {
+        let alone = watch(program, &[arguments, &["--exact", name]].concat(), LIMIT)?;
+        if !alone.status.success() || alone.passed != 1 {
             return Err(format!("`{name}` of `{program}` failed twice"));
         }
         run::say(&format!("warning: `{name}` of `{program}` passed only when it ran again, alone"));
@@ -56,8 +60,17 @@ fn run_twice(program: &str, arguments: &[&str]) -> Result<(), String> {
     Ok(())
 }
 
-/// Runs a program of tests to its end; returns how it ended, and the tests that failed.
-fn watch(program: &str, arguments: &[&str], limit: Duration) -> Result<(ExitStatus, Vec<String>), String> {
+/// How a program of tests ended.
+#[derive(Debug)]
+struct Outcome {
+    status: ExitStatus,
+    passed: usize,
+    /// The tests that failed, by name.
+    failed: Vec<String>,
+}
+
+/// Runs a program of tests to its end.
+fn watch(program: &str, arguments: &[&str], limit: Duration) -> Result<Outcome, String> {
     let failed = |error| format!("cannot run `{program}`: {error}");
     let mut child = Command::new(program).args(arguments).stdout(Stdio::piped()).spawn().map_err(failed)?;
     let output = BufReader::new(child.stdout.take().expect("its output is piped"));
@@ -84,13 +97,16 @@ fn watch(program: &str, arguments: &[&str], limit: Duration) -> Result<(ExitStat
         }
     }
     let status = child.wait().map_err(failed)?;
-    Ok((status, running.failed))
+    Ok(Outcome { status, passed: running.passed, failed: running.failed })
 }
 
 /// The tests that run for long, by what libtest prints.
 struct Running {
-    /// Names, and when each must have ended. The first is the program, until it has begun to run tests; if it has but one, until that ends.
+    /// When the program must have begun to run its tests; if it has but one, when that must have ended, until libtest tells that it runs.
+    program: Option<(String, Instant)>,
+    /// Names of tests, and when each must have ended.
     late: Vec<(String, Instant)>,
+    passed: usize,
     failed: Vec<String>,
     limit: Duration,
 }
@@ -98,16 +114,17 @@ struct Running {
 impl Running {
     fn new(program: &str, now: Instant, limit: Duration) -> Self {
         let name = Path::new(program).file_name().map_or(program.into(), |name| name.to_string_lossy());
-        Self { late: vec![(name.into_owned(), now + limit)], failed: Vec::new(), limit }
+        Self { program: Some((name.into_owned(), now + limit)), late: Vec::new(), passed: 0, failed: Vec::new(), limit }
     }
 
     /// Reads a line. Returns whether it is worth printing: a test that passes is not.
     fn read(&mut self, line: &str, now: Instant) -> bool {
         if line.starts_with("running ") && line != "running 1 test" {
-            self.late.clear();
+            self.program = None;
         }
         let Some(test) = line.strip_prefix("test ") else { return !line.is_empty() };
         if let Some((name, _)) = test.split_once(" has been running for over ") {
+            self.program = None;
             self.late.push((name.to_owned(), now + self.limit.saturating_sub(TOLD_AFTER)));
             return false;
         }
@@ -115,20 +132,22 @@ impl Running {
         // A test that must panic has that behind its name.
         let test = test.split_once(" - ").map_or(test, |(name, _)| name);
         self.late.retain(|(name, _)| name != test);
-        if result == "FAILED" {
-            self.failed.push(test.to_owned());
+        match result {
+            "ok" => self.passed += 1,
+            "FAILED" => self.failed.push(test.to_owned()),
+            _ => {}
         }
         result != "ok"
     }
 
     /// When the next test must have ended.
     fn deadline(&self) -> Option<Instant> {
-        self.late.iter().map(|(_, until)| *until).min()
+        self.program.iter().chain(&self.late).map(|(_, until)| *until).min()
     }
 
     /// A test that should have ended.
     fn overdue(&self, now: Instant) -> Option<&str> {
-        self.late.iter().find(|(_, until)| *until <= now).map(|(name, _)| name.as_str())
+        self.program.iter().chain(&self.late).find(|(_, until)| *until <= now).map(|(name, _)| name.as_str())
     }
 }
 
@@ -180,19 +199,43 @@ mod tests {
         assert!(run_twice("sh", &["-c", "exit 101"]).unwrap_err().contains("101"));
     }
 
-    /// The first run has no names behind the script; `$2` of the second is the test that failed.
-    #[test]
-    fn test_that_fails_runs_once_more_alone() {
-        let first = "[ $# = 0 ] && { echo running 9 tests; echo test a - should panic ... FAILED; exit 101; };";
-        let passes = format!("{first} [ \"$1 $2 $#\" = '--exact a 2' ]");
-        assert_eq!(run_twice("sh", &["-c", &passes, "sh"]), Ok(()));
-        let error = run_twice("sh", &["-c", &format!("{first} exit 101"), "sh"]).unwrap_err();
-        assert_eq!(error, "`a` of `sh` failed twice");
+    /// Runs a script in place of a program of tests: `first` without arguments, `second` with those of one test.
+    fn scripted(first: &str, second: &str) -> Result<(), String> {
+        let script = format!("if [ $# = 0 ]; then {first}; fi; [ \"$*\" = '--exact a' ] || exit 2; {second}");
+        run_twice("sh", &["-c", &script, "sh"])
     }
 
+    const FAILS: &str = "echo running 9 tests; echo test a - should panic ... FAILED; exit 101";
+
     #[test]
-    fn many_tests_that_fail_do_not_run_again() {
-        let four = "[ $# = 0 ] && { for test in a b c d; do echo test $test ... FAILED; done; exit 101; }; exit 0";
-        assert!(run_twice("sh", &["-c", four, "sh"]).unwrap_err().contains("101"));
+    fn test_that_fails_runs_once_more_alone() {
+        assert_eq!(scripted(FAILS, "echo running 1 test; echo test a - should panic ... ok"), Ok(()));
+        let error =
+            scripted(FAILS, "echo running 1 test; echo test a - should panic ... FAILED; exit 101").unwrap_err();
+        assert_eq!(error, "`a` of `sh` failed twice");
+        let error = scripted(FAILS, "echo running 0 tests").unwrap_err();
+        assert_eq!(error, "`a` of `sh` failed twice", "it did not run");
+    }
+
+    /// Four are too many; a signal ends the program before all have run.
+    #[test]
+    fn other_failures_do_not_run_again() {
+        let passes = "echo running 1 test; echo test a ... ok";
+        let four = "for test in a b c d; do echo test $test ... FAILED; done; exit 101";
+        assert!(scripted(four, passes).unwrap_err().contains("101"));
+        let killed = "echo test a ... FAILED; kill -ABRT $$";
+        assert!(scripted(killed, passes).unwrap_err().contains("signal: 6"));
+    }
+
+    /// The only test of a program is named once libtest has told that it runs.
+    #[test]
+    fn only_test_of_a_program_is_overdue_by_its_name() {
+        let begin = Instant::now();
+        let mut running = Running::new("target/debug/deps/tests-1", begin, LIMIT);
+        running.read("running 1 test", begin);
+        assert_eq!(running.overdue(begin + LIMIT), Some("tests-1"));
+        let told = begin + TOLD_AFTER;
+        running.read("test a has been running for over 60 seconds", told);
+        assert_eq!(running.overdue(begin + LIMIT), Some("a"));
     }
 }
