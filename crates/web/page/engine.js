@@ -31,11 +31,16 @@ const baseOf = (name) => name.split(/[/\\]/).pop();
 // The longest time of a run in milliseconds. A link is anybody's, and what it brings may take hours, whatever a simulator counts.
 const RUN_MS_MAX = 180_000;
 
+// A worker that gets the module as soon as it is compiled, before any request.
+const startedWorker = () => {
+  const worker = new Worker(workerSource);
+  compiled.then((module) => worker.postMessage(module), () => {});
+  return worker;
+};
+
 class Engine {
   constructor() {
     this.worker = null;
-    // The worker that has got the module.
-    this.told = null;
     this.number = 0;
     this.patience = RUN_MS_MAX;
   }
@@ -43,15 +48,11 @@ class Engine {
   // Sends a request. `take` receives each answer. Returns whether it came to its end: a later request ends an earlier one.
   async ask(request, take) {
     const number = ++this.number;
-    // It starts while the module is unpacked.
-    this.worker ??= new Worker(workerSource);
-    const module = await compiled;
-    if (number !== this.number) return false;
     // A simulation cannot be interrupted, but its worker can be ended; a new one starts within milliseconds.
     if (this.isBusy) this.end();
-    this.worker ??= new Worker(workerSource);
-    if (this.told !== this.worker) this.worker.postMessage(module);
-    this.told = this.worker;
+    this.worker ??= startedWorker();
+    await compiled;
+    if (number !== this.number) return false;
     this.isBusy = true;
     return new Promise((resolve) => {
       const watchdog = setTimeout(() => {
