@@ -397,9 +397,16 @@ impl Connection {
     /// Sets up a path for each interface of this computer that has none, to an address of the ticket, and waits until each is
     /// validated or has failed. Returns the number of new paths.
     pub async fn add_paths(&self, ticket: &Ticket) -> usize {
+        self.add_paths_over(ticket, |_| true).await
+    }
+
+    /// As [`Connection::add_paths`], over the interfaces that `may_use` approves by their names. A program that carries traffic of this computer through the
+    /// connection keeps out its own interface.
+    pub async fn add_paths_over(&self, ticket: &Ticket, may_use: impl Fn(&str) -> bool) -> usize {
         let mut attempts = JoinSet::new();
         let paths: Vec<_> = self.paths().iter().map(|path| (path.local.ip(), path.remote)).collect();
-        for (local, remote) in interfaces::pairs(&Interface::all(), ticket.addresses(), &paths) {
+        let interfaces: Vec<_> = Interface::all().into_iter().filter(|interface| may_use(&interface.name)).collect();
+        for (local, remote) in interfaces::pairs(&interfaces, ticket.addresses(), &paths) {
             let connection = self.clone();
             attempts.spawn(async move { connection.add_path(local, remote).await });
         }
