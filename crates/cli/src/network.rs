@@ -2,6 +2,7 @@
 
 mod bench;
 mod code;
+mod keep;
 mod observe;
 mod offer;
 mod place;
@@ -11,6 +12,7 @@ mod resources;
 mod send;
 mod stop;
 mod tunnel;
+mod vpn;
 mod watch;
 
 use std::future::Future;

@@ -68,6 +68,11 @@ impl FlowNumber {
         Self(self.0 ^ EXIT)
     }
 
+    /// The number as a datagram bears it.
+    pub(crate) fn bits(self) -> u32 {
+        self.0
+    }
+
     /// Takes the number from the front of a datagram.
     pub(crate) fn take(datagram: &mut Bytes) -> Option<Self> {
         let number = datagram.first_chunk::<NUMBER_LEN>().map(|bytes| Self(u32::from_le_bytes(*bytes)))?;

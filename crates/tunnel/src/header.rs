@@ -5,10 +5,11 @@
 //! listen   02 | number 4 | port 2 | length 1 | address to listen on
 //! arrival  03 | number 4 | number of the listen request 4
 //! flow     04 | number 4 | port 2 | length 1 | host
+//! vpn      05 | number 4
 //! answer   10 | number of the request 4 | 00 done, or the reason | port 2
 //! ```
 //!
-//! Numbers are little-endian. The end that sends an open, listen, arrival or flow header chooses its number.
+//! Numbers are little-endian. The end that sends an open, listen, arrival, flow or vpn header chooses its number.
 
 use anabranch::{ReadError, RecvStream};
 
@@ -47,6 +48,11 @@ pub enum Header {
         /// The target of the packets.
         target: Target,
     },
+    /// Give addresses in the virtual network, and answer.
+    Vpn {
+        /// The client's number, which its datagrams bear.
+        number: u32,
+    },
     /// The answer to the request with this number. For a TCP connection, its data in the opposite direction follows.
     Answer {
         /// The number of the request.
@@ -75,7 +81,7 @@ pub enum Answer {
     TimedOut,
     /// Another error at the other end.
     Failed,
-    /// The other end has no room for another TCP connection or UDP flow of this client.
+    /// The other end has no room for another TCP connection or UDP flow of this client, or for another client of its virtual network.
     Full,
 }
 
@@ -113,6 +119,7 @@ impl Header {
                 word(FLOW, *number);
                 push_host(&mut bytes, target.host(), target.port());
             }
+            Self::Vpn { number } => word(VPN, *number),
             Self::Answer { number, answer, port } => {
                 word(ANSWER, *number);
                 bytes.push(answer.code());
@@ -132,6 +139,7 @@ impl Header {
         match kind {
             OPEN => Ok(Self::Open { number, target: read_target(stream).await? }),
             FLOW => Ok(Self::Flow { number, target: read_target(stream).await? }),
+            VPN => Ok(Self::Vpn { number }),
             LISTEN => {
                 let (address, port) = read_host(stream).await?;
                 Ok(Self::Listen { number, address, port })
@@ -179,7 +187,7 @@ impl std::fmt::Display for Answer {
             Self::TimedOut => "the target does not answer",
             Self::Failed => "the other end failed",
             Self::Full => {
-                "the other end has no room for another TCP connection or UDP flow of this client, so that others get some, too"
+                "the other end has no room for another TCP connection, UDP flow or virtual network's client, so that others get some, too"
             }
         })
     }
@@ -235,4 +243,5 @@ const OPEN: u8 = 1;
 const LISTEN: u8 = 2;
 const ARRIVAL: u8 = 3;
 const FLOW: u8 = 4;
+const VPN: u8 = 5;
 const ANSWER: u8 = 16;

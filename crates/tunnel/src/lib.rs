@@ -39,6 +39,7 @@ mod specification;
 mod target;
 mod tunnel;
 pub mod udp;
+pub mod vpn;
 
 pub use header::{Answer, Header, HeaderError};
 pub use ports::{Ports, bind};

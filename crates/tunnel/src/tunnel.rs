@@ -22,6 +22,7 @@ use crate::pipe;
 use crate::ports::Ports;
 use crate::shares::{Client, Share, Shares};
 use crate::target::Target;
+use crate::vpn::{self, Hub, Lease, Seat};
 
 /// An end of a tunnel. Clones are handles of the same end.
 #[derive(Clone, Debug)]
@@ -56,6 +57,8 @@ pub struct Common {
     pub ports: Ports,
     /// The TCP connections that each client may hold.
     pub shares: Shares,
+    /// The virtual network, if clients may join one.
+    pub hub: Option<Hub>,
 }
 
 /// A TCP connection opened at the other end.
@@ -137,6 +140,9 @@ impl Drop for Listens<'_> {
         self.0.lock().listeners -= 1;
     }
 }
+
+/// A queue of datagrams.
+type Queue = (mpsc::Sender<Bytes>, mpsc::Receiver<Bytes>);
 
 /// The queue of a flow's datagrams. It is removed when this is dropped.
 struct Inbox<'a> {
@@ -233,11 +239,30 @@ impl Tunnel {
     ) -> Result<(), OpenError> {
         let waits = self.shared.wait();
         let number = FlowNumber::of_opener(waits.number);
-        let Some((_inbox, inbox)) = self.shared.inbox(number.back()) else { return Err(OpenError::NoAnswer) };
+        let Some((_inbox, inbox)) = self.shared.inbox(number.back(), flow::queue()) else {
+            return Err(OpenError::NoAnswer);
+        };
         let out = self.send(&Header::Flow { number: waits.number, target: target.clone() }).await?;
         let back = async { waits.answer().await.map(|(_, back)| back) };
         let carrier = Carrier { connection: &self.shared.connection, number, out, inbox };
         carrier.carry(Source::Queue(packets), sink, back).await
+    }
+
+    /// Joins the other end's virtual network, and leaves it when `act` returns.
+    ///
+    /// # Errors
+    /// If the other end refuses, or its answer is invalid.
+    pub async fn join<T>(&self, act: impl AsyncFnOnce(Seat<'_>) -> T) -> Result<T, OpenError> {
+        let waits = self.shared.wait();
+        let number = FlowNumber::of_opener(waits.number);
+        let inbox = self.shared.inbox(number.back(), vpn::datagrams());
+        let Some((_inbox, inbox)) = inbox else { return Err(OpenError::NoAnswer) };
+        let out = self.send(&Header::Vpn { number: waits.number }).await?;
+        let (_, mut back) = waits.answer().await?;
+        let lease = timeout(HEADER_WITHIN, Lease::receive(&mut back)).await;
+        let Ok(Some(lease)) = lease else { return Err(OpenError::NoAnswer) };
+        let streams = vpn::Streams { connection: &self.shared.connection, number, inbox, out, back };
+        Ok(act(Seat::new(streams, lease)).await)
     }
 
     async fn carry_as(&self, tcp: TcpStream, header: &Header, waits: Waits<'_>) -> Result<(), OpenError> {
@@ -298,6 +323,7 @@ impl Tunnel {
                 let target = self.shared.permissions.udp.check(target);
                 self.exchange(number, target, stream).await;
             }
+            Header::Vpn { number } => self.seat(number, stream).await,
             Header::Arrival { number, listen } => {
                 let target = self.shared.lock().arrivals.get(&listen).cloned().ok_or(Answer::Forbidden);
                 self.connect(number, target, stream).await;
@@ -342,7 +368,8 @@ impl Tunnel {
         };
         let there = FlowNumber::of_opener(number);
         // The other end sends datagrams as soon as it has the answer.
-        let opened = connected.and_then(|socket| Ok((socket, self.shared.inbox(there).ok_or(Answer::Failed)?)));
+        let opened =
+            connected.and_then(|socket| Ok((socket, self.shared.inbox(there, flow::queue()).ok_or(Answer::Failed)?)));
         match opened {
             Ok((socket, (_inbox, inbox))) => {
                 let Some(out) = self.answer(number, Answer::Done, 0).await else { return };
@@ -351,6 +378,30 @@ impl Tunnel {
                 _ = carrier
                     .carry(Source::target(socket.clone()), Sink::Target(socket), async { Ok::<_, OpenError>(back) })
                     .await;
+            }
+            Err(answer) => {
+                if let Some(mut out) = self.answer(number, answer, 0).await {
+                    _ = out.finish();
+                }
+            }
+        }
+    }
+
+    /// Lets the other end join the virtual network.
+    async fn seat(&self, number: u32, back: RecvStream) {
+        let there = FlowNumber::of_opener(number);
+        let join = || {
+            let hub = self.shared.common.hub.as_ref().ok_or(Answer::Forbidden)?;
+            let member = hub.join(self.shared.client.key).ok_or(Answer::Full)?;
+            Ok((member, self.shared.inbox(there, vpn::datagrams()).ok_or(Answer::Failed)?))
+        };
+        match join() {
+            Ok((member, (_inbox, inbox))) => {
+                let Some(mut out) = self.answer(number, Answer::Done, 0).await else { return };
+                if out.write_all(&member.lease.to_bytes()).await.is_ok() {
+                    let connection = &self.shared.connection;
+                    member.carry(vpn::Streams { connection, number: there.back(), inbox, out, back }).await;
+                }
             }
             Err(answer) => {
                 if let Some(mut out) = self.answer(number, answer, 0).await {
@@ -443,8 +494,7 @@ impl Shared {
     }
 
     /// A queue for the datagrams of this number; `None` if a flow has it.
-    fn inbox(&self, number: FlowNumber) -> Option<(Inbox<'_>, mpsc::Receiver<Bytes>)> {
-        let (sender, receiver) = flow::queue();
+    fn inbox(&self, number: FlowNumber, (sender, receiver): Queue) -> Option<(Inbox<'_>, mpsc::Receiver<Bytes>)> {
         match self.lock().flows.entry(number) {
             Entry::Occupied(_) => None,
             Entry::Vacant(entry) => {

@@ -1,12 +1,14 @@
 //! Arguments of the commands that use a network.
 
 use std::ffi::OsString;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use anabranch::measure::SIZE_MAX;
 use anabranch::units::{ParseError, Rate};
 use anabranch::{Code, PublicKey, Ticket};
+use anabranch_tunnel::vpn::Network;
 use anabranch_tunnel::{ListenAt, PortForward, Target};
 use clap::{Args, Subcommand, ValueEnum};
 
@@ -252,6 +254,84 @@ pub(crate) struct Tunnel {
 pub(crate) enum TunnelServer {
     /// Wait for the other end, and connect to targets for it.
     Serve(TunnelServe),
+    /// Carry IP packets of this computer to the other end's network, for all programs (Linux, root).
+    Vpn(TunnelVpn),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Everything that the command adds to the system goes away at its end; it changes no file.\n\n\
+    Exit codes: 0 stopped by Ctrl-C, 1 failure, 2 wrong usage, or the system lacks what is needed.")]
+pub(crate) struct TunnelVpn {
+    /// The ticket that `anabranch tunnel serve --vpn` has printed; or where it is: @FILE, env:VARIABLE, or - for standard input.
+    #[arg(value_name = "TICKET", value_parser = ticket::read)]
+    pub(crate) ticket: Ticket,
+    /// A network that is reached through the tunnel, besides that of the VPN itself, such as 10.0.0.0/8; or `default`, for everything that this computer
+    /// has no other route for; repeatable.
+    #[arg(long = "route", value_name = "NETWORK")]
+    pub(crate) routes: Vec<VpnRoute>,
+    /// Let systemd-resolved ask this name server for all names, as long as the command runs; repeatable. Without this, names are resolved as before.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) dns: Vec<IpAddr>,
+    /// The name of the TUN device; the default is anabranch0, or the next number that is free.
+    #[arg(long, value_name = "NAME", default_value = VPN_DEVICE, hide_default_value = true, value_parser = device)]
+    pub(crate) device: String,
+    /// A key file of `anabranch key new`, by which the server knows this end and gives it the same address again; the default is a new key.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key: Option<PathBuf>,
+    /// The largest rate at which this end sends, such as 20Mbit/s, in bytes of IP packets: on a connection, all its paths together.
+    #[arg(long, value_name = "RATE", value_parser = rate::limit)]
+    pub(crate) rate: Option<Rate>,
+    /// Use all interfaces of this computer at once, with a path for each.
+    #[arg(long)]
+    pub(crate) multipath: bool,
+    /// The congestion law, one of `anabranch cc list`.
+    #[arg(long = "cc", value_name = "NAME", default_value = "anabranch")]
+    pub(crate) law: String,
+    #[command(flatten)]
+    pub(crate) log: Log,
+    /// Print JSON, one document a line: each connection with its addresses, each loss of the connection.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What is reached through a VPN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum VpnRoute {
+    Default,
+    To(Network),
+}
+
+impl FromStr for VpnRoute {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "default" => Ok(Self::Default),
+            _ => {
+                let network: Network = text.parse().map_err(|error| format!("{error}; or it is `default`"))?;
+                let first = network.first();
+                match network.len {
+                    0 => Err("for all addresses, write `default`".to_owned()),
+                    _ if first != network => Err(format!("the network of that address is {first}")),
+                    _ => Ok(Self::To(network)),
+                }
+            }
+        }
+    }
+}
+
+/// The name of a device, which the system gives if there is a `%d`.
+pub(crate) const VPN_DEVICE: &str = "anabranch%d";
+
+/// A name that Linux takes for a device.
+fn device(text: &str) -> Result<String, String> {
+    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    let is_good = (1..=15).contains(&text.len()) && text.bytes().all(is_letter) && !text.starts_with(['.', '-']);
+    if is_good || text == VPN_DEVICE {
+        Ok(text.to_owned())
+    } else {
+        Err("it has 1 to 15 letters, digits, or any of - _ .".to_owned())
+    }
 }
 
 #[derive(Debug, Args)]
@@ -273,6 +353,13 @@ pub(crate) struct TunnelServe {
     /// Allow the other end to open ports on this computer.
     #[arg(long)]
     pub(crate) listens: bool,
+    /// Allow clients to join a virtual network by `anabranch tunnel vpn`, in which this computer has this private address, such as 10.90.0.1/24; repeatable
+    /// once, for one of IPv6 (Linux, root). They reach this computer's ports, and where the system forwards to.
+    #[arg(long, value_name = "ADDRESS/LENGTH")]
+    pub(crate) vpn: Vec<Network>,
+    /// The name of the TUN device for --vpn; the default is anabranch0, or the next number that is free.
+    #[arg(long, value_name = "NAME", requires = "vpn", default_value = VPN_DEVICE, hide_default_value = true, value_parser = device)]
+    pub(crate) vpn_device: String,
     /// The most connections of clients. At the limit, the address that has most gives up its idlest one for a new client. The default
     /// is one for each 4 MiB of memory that a container or the computer has, 256 to 16384.
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]

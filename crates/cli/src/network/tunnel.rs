@@ -3,7 +3,6 @@
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anabranch::{Admission, Config, Endpoint, Lost, Ticket};
 use anabranch_tunnel::{
@@ -13,6 +12,7 @@ use serde::Serialize;
 use tokio::net::{TcpListener, UdpSocket};
 use tokio::task::JoinSet;
 
+use super::keep;
 use super::offer::Offer;
 use crate::args::network::{Tunnel as Args, TunnelServe, TunnelServer};
 use crate::failure::{Failure, Outcome};
@@ -25,24 +25,26 @@ enum Told {
     Listening { ticket: String },
     Forwarding { listen: String, target: String },
     Connected { to: String, paths: usize },
-    Lost { reason: String },
 }
 
 /// Serves, or connects and listens.
 pub(crate) fn tunnel(args: &Args) -> Outcome {
     match (&args.serve, &args.ticket) {
         (Some(TunnelServer::Serve(serve)), _) => super::block_on(wait(serve)),
+        (Some(TunnelServer::Vpn(vpn)), _) => super::vpn::vpn(vpn),
         (None, Some(ticket)) => super::block_on(call(args, ticket)),
         (None, None) => Err(Failure::usage("a ticket is missing: `anabranch tunnel serve` prints one")),
     }
 }
 
 async fn wait(args: &TunnelServe) -> Outcome {
-    if args.targets.is_empty() && args.udp.is_empty() && !args.anywhere && !args.listens {
+    if args.targets.is_empty() && args.udp.is_empty() && !args.anywhere && !args.listens && args.vpn.is_empty() {
         return Err(Failure::usage(
-            "nothing is allowed: name allowed targets (--to HOST:PORT, --to-udp HOST:PORT, or --anywhere), or allow listeners here (--listens)",
+            "nothing is allowed: name allowed targets (--to HOST:PORT, --to-udp HOST:PORT, or --anywhere), or allow listeners here (--listens) or \
+             a virtual network (--vpn 10.90.0.1/24)",
         ));
     }
+    let vpn = super::vpn::Server::open(args)?;
     let targets = |listed: &[Target]| {
         if args.anywhere { Targets::All } else { Targets::Listed(listed.iter().cloned().collect()) }
     };
@@ -69,8 +71,18 @@ async fn wait(args: &TunnelServe) -> Outcome {
         super::show_code(&mut out, &args.listen, &ticket)?;
         out.flush()?;
     }
+    // The ticket has no address of the virtual network, which the tunnel itself cannot use.
+    let (hub, network) = vpn.map(|vpn| vpn.begin(args.json)).transpose()?.unzip();
     let shares = Shares::new(super::resources::tcp_connections());
-    let (offer, common) = (Offer::new("tunnel serve"), Common { ports: Ports::default(), shares });
+    let (offer, common) = (Offer::new("tunnel serve"), Common { ports: Ports::default(), shares, hub });
+    tokio::select! {
+        () = admit(&endpoint, &permissions, &common, &offer) => Err(Failure::failed("the socket is gone")),
+        failed = async { match network { Some(network) => network.await, None => std::future::pending().await } } => failed,
+    }
+}
+
+/// Serves clients.
+async fn admit(endpoint: &Endpoint, permissions: &Permissions, common: &Common, offer: &Offer) {
     while let Some(connection) = endpoint.accept().await {
         let (permissions, common) = (permissions.clone(), common.clone());
         let showing = offer.show(&connection);
@@ -81,7 +93,6 @@ async fn wait(args: &TunnelServe) -> Outcome {
             drop(showing);
         });
     }
-    Err(Failure::failed("the socket is gone"))
 }
 
 /// A listening port of this computer.
@@ -98,27 +109,11 @@ async fn call(args: &Args, ticket: &Ticket) -> Outcome {
     }
     let doors = doors(args).await?;
     // A server that was restarted is noticed by the next datagram that it gets.
-    let config = Config { keep_alive: Some(ASKED_EACH), rate_max: args.rate, ..super::config(&args.law)? };
+    let config = Config { keep_alive: Some(keep::ASKED_EACH), rate_max: args.rate, ..super::config(&args.law)? };
     let endpoint = super::client(args.key.as_deref(), super::logged(config, &args.log))?;
     let offer = Offer::new("tunnel");
-    let mut again = None;
-    loop {
-        match serve(args, &endpoint, ticket, &doors, &offer).await {
-            Err(failure) if again.is_none() => return Err(failure),
-            Err(failure) => tell_lost(args, &failure.message)?,
-            Ok(Some(lost)) => {
-                tell_lost(args, &lost.to_string())?;
-                again = None;
-            }
-            Ok(None) => return stop(&endpoint, args).await,
-        }
-        let wait = again.map_or(AGAIN_LEAST, |last: Duration| (2 * last).min(AGAIN_MOST));
-        again = Some(wait);
-        tokio::select! {
-            () = tokio::time::sleep(wait) => {}
-            _ = tokio::signal::ctrl_c() => return stop(&endpoint, args).await,
-        }
-    }
+    keep::keep(args.json, async || serve(args, &endpoint, ticket, &doors, &offer).await).await?;
+    keep::stop(&endpoint, &args.log).await
 }
 
 /// Connects, and serves the ports until the connection is lost (returns the loss) or the user stops the command (returns `None`).
@@ -193,14 +188,6 @@ async fn serve(
     }
 }
 
-/// Closes the connection, so that the other end knows.
-async fn stop(endpoint: &Endpoint, args: &Args) -> Outcome {
-    // An other end that misses the close will time out.
-    _ = tokio::time::timeout(FAREWELL_WITHIN, endpoint.wait_idle()).await;
-    super::end_logs(endpoint, &args.log).await;
-    Ok(())
-}
-
 /// Opens the ports of this computer, and prints them.
 async fn doors(args: &Args) -> Result<Vec<Door>, Failure> {
     let mut doors = vec![];
@@ -237,21 +224,3 @@ fn tell_forward(args: &Args, listen: &str, target: &str) -> Outcome {
     writeln!(out, "{listen} forwards to {target}")?;
     Ok(out.flush()?)
 }
-
-fn tell_lost(args: &Args, reason: &str) -> Outcome {
-    if args.json {
-        return super::print_line(&Told::Lost { reason: reason.to_owned() });
-    }
-    Ok(writeln!(anstream::stderr(), "{reason}; reconnecting")?)
-}
-
-/// The delay before reconnecting: after a loss, and after a failed attempt at most.
-const AGAIN_LEAST: Duration = Duration::from_secs(1);
-const AGAIN_MOST: Duration = Duration::from_secs(30);
-
-/// An idle tunnel learns within two seconds that the server has restarted, or that its port is closed, which must be said twice; a probe
-/// and its answer take 100 bytes.
-const ASKED_EACH: Duration = Duration::from_secs(1);
-
-/// A round trip usually suffices.
-const FAREWELL_WITHIN: Duration = Duration::from_secs(1);

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may")]
 
 mod udp;
+mod vpn;
 
 use std::collections::BTreeSet;
 use std::future::Future;

@@ -1,0 +1,251 @@
+//! Which packets go to the tunnel: rules of policy routing, and a table of their own.
+//!
+//! ```text
+//! 5000  to PEER ipproto udp dport PORT    goto 5199                        the tunnel's own datagrams: as if there was no tunnel
+//! 5064  to 10.0.0.0/8                     main, unless the route is as wide  what the system knows more closely stays as it is
+//! 5065  to 10.0.0.0/8                     the table of the tunnel
+//! 5199                                    nothing
+//! ```
+//!
+//! A host route to the peer would do, too, until the network behind it changes, and it would remain after SIGKILL and mislead. These rules follow the system's
+//! own routes, and those that remain after SIGKILL change nothing: the table is empty, as its routes go with the device. The next start removes them.
+//!
+//! The longest prefix wins as in a single table; among equals, the tunnel does, but not for the network that the server names, which might be one of ours.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+
+use anabranch_tunnel::vpn::{Lease, Network};
+
+use super::ip::Ip;
+use crate::failure::{Failure, Outcome};
+
+/// The routes of a tunnel. They are removed when this is dropped.
+#[derive(Debug)]
+pub(super) struct Routes {
+    place: Place,
+    lease: Lease,
+    peers: BTreeSet<SocketAddr>,
+    /// The priorities of the rules that were added, and whether they are of IPv4.
+    added: Vec<(bool, u32)>,
+}
+
+/// The table and the priorities of one tunnel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place(u32);
+
+impl Place {
+    fn table(self) -> u32 {
+        TABLE + self.0
+    }
+
+    fn base(self) -> u32 {
+        BASE + WIDTH * self.0
+    }
+
+    fn end(self) -> u32 {
+        self.base() + WIDTH - 1
+    }
+
+    /// A place that no running tunnel has. Rules that a killed one has left are removed.
+    fn find() -> Result<Self, Failure> {
+        let is_free = |place: &Self| {
+            let routes = |is_ipv4| Ip::of(is_ipv4, &format!("route show table {}", place.table())).text();
+            routes(true).trim().is_empty() && routes(false).trim().is_empty()
+        };
+        let place = (0..PLACES).map(Self).find(is_free);
+        let place = place.ok_or_else(|| Failure::failed(format!("{PLACES} tunnels have routes here already")))?;
+        for is_ipv4 in [true, false] {
+            for left in place.of(&Ip::of(is_ipv4, "rule show").text()) {
+                Ip::of(is_ipv4, &format!("rule del pref {left}")).run()?;
+            }
+        }
+        Ok(place)
+    }
+
+    /// The priorities of this place in the text of `ip rule show`.
+    fn of(self, text: &str) -> Vec<u32> {
+        let priority = |line: &str| line.split_once(':')?.0.trim().parse().ok();
+        text.lines().filter_map(priority).filter(|priority| (self.base()..=self.end()).contains(priority)).collect()
+    }
+}
+
+/// A rule or a route to add.
+#[derive(Debug)]
+struct Step {
+    is_ipv4: bool,
+    /// The priority, if it is a rule.
+    priority: Option<u32>,
+    command: Ip,
+}
+
+impl Routes {
+    /// Routes these networks, and that of the lease, to a device, except for the datagrams to `peers`.
+    pub(super) fn add(
+        device: &str,
+        lease: &Lease,
+        routes: &[Network],
+        peers: &BTreeSet<SocketAddr>,
+    ) -> Result<Self, Failure> {
+        let place = Place::find()?;
+        let mut added = Self { place, lease: lease.clone(), peers: BTreeSet::new(), added: vec![] };
+        let steps = plan(place, device, lease, routes);
+        let (table, rules): (Vec<_>, Vec<_>) = steps.into_iter().partition(|step| step.priority.is_none());
+        // The table first, by which others see that this place is taken; the peers before what would catch them.
+        table.into_iter().try_for_each(|step| added.step(step))?;
+        added.except(peers)?;
+        rules.into_iter().try_for_each(|step| added.step(step))?;
+        Ok(added)
+    }
+
+    /// Keeps the datagrams to further addresses of the peer out of the tunnel.
+    pub(super) fn except(&mut self, peers: &BTreeSet<SocketAddr>) -> Outcome {
+        for peer in peers {
+            let number = self.peers.len() as u32;
+            if number < PEERS_MAX && self.has(peer.is_ipv4()) && !self.peers.contains(peer) {
+                self.peers.insert(*peer);
+                let step = exception(self.place, number, peer);
+                self.step(step)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn has(&self, is_ipv4: bool) -> bool {
+        self.lease.addresses.iter().any(|address| address.own.is_ipv4() == is_ipv4)
+    }
+
+    fn step(&mut self, step: Step) -> Outcome {
+        step.command.run()?;
+        self.added.extend(step.priority.map(|priority| (step.is_ipv4, priority)));
+        Ok(())
+    }
+}
+
+impl Drop for Routes {
+    fn drop(&mut self) {
+        for (is_ipv4, priority) in self.added.drain(..).rev() {
+            // Someone may have removed it.
+            _ = Ip::of(is_ipv4, &format!("rule del pref {priority}")).run();
+        }
+        for address in &self.lease.addresses {
+            _ = Ip::of(address.own.is_ipv4(), &format!("route flush table {}", self.place.table())).run();
+        }
+    }
+}
+
+/// What is added for these routes.
+fn plan(place: Place, device: &str, lease: &Lease, routes: &[Network]) -> Vec<Step> {
+    let mut steps = vec![];
+    for address in &lease.addresses {
+        let is_ipv4 = address.own.is_ipv4();
+        let mut rule = |priority: u32, words: &str| {
+            let command = Ip::of(is_ipv4, &format!("rule add pref {priority} {words}"));
+            steps.push(Step { is_ipv4, priority: Some(priority), command });
+        };
+        rule(place.end(), "nop");
+        let of_lease = address.own.first();
+        let mut networks: Vec<_> =
+            routes.iter().filter(|network| network.is_ipv4() == is_ipv4 && **network != of_lease).collect();
+        networks.push(&of_lease);
+        networks.sort_by_key(|network| (std::cmp::Reverse(network.len), network.address));
+        networks.dedup();
+        for (number, network) in networks.iter().enumerate() {
+            let priority = place.base() + PEERS_MAX + 2 * number as u32;
+            // The network that the server names gives way to an equal one of ours, unless the user has named it.
+            let gives_way = **network == of_lease && !routes.contains(network);
+            let widest = network.len - u8::from(gives_way);
+            rule(priority, &format!("to {network} lookup main suppress_prefixlength {widest}"));
+            rule(priority + 1, &format!("to {network} lookup {}", place.table()));
+        }
+        for network in networks {
+            let words = format!("route add {network} dev {device} src {} table {}", address.own.address, place.table());
+            steps.push(Step { is_ipv4, priority: None, command: Ip::of(is_ipv4, &words) });
+        }
+    }
+    steps
+}
+
+/// The rule for the datagrams to an address of the peer.
+fn exception(place: Place, number: u32, peer: &SocketAddr) -> Step {
+    let (priority, address, port) = (place.base() + number, peer.ip(), peer.port());
+    let words = format!("rule add pref {priority} to {address} ipproto udp dport {port} goto {}", place.end());
+    Step { is_ipv4: peer.is_ipv4(), priority: Some(priority), command: Ip::of(peer.is_ipv4(), &words) }
+}
+
+/// Tables and priorities that others do not use, as far as is known.
+const TABLE: u32 = 5300;
+const BASE: u32 = 5000;
+const WIDTH: u32 = 200;
+
+/// The tunnels of a computer.
+const PLACES: u32 = 16;
+
+/// Addresses of the peer and of its relay: a ticket has a few, and each place where the peer was has one.
+const PEERS_MAX: u32 = 64;
+
+/// The networks that are routed at most: two rules each.
+pub(super) const ROUTES_MAX: usize = 60;
+
+#[cfg(test)]
+mod tests {
+    use anabranch_tunnel::vpn::Address;
+
+    use super::*;
+
+    fn lease() -> Lease {
+        let own = Address { own: "10.90.0.2/24".parse().unwrap(), server: "10.90.0.1".parse().unwrap() };
+        Lease { addresses: vec![own] }
+    }
+
+    fn planned(routes: &[&str]) -> Vec<String> {
+        let routes: Vec<_> = routes.iter().map(|text| text.parse().unwrap()).collect();
+        plan(Place(0), "t", &lease(), &routes).iter().map(|step| step.command.line()).collect()
+    }
+
+    #[test]
+    fn longer_prefixes_are_looked_up_first() {
+        let expected = [
+            "-4 rule add pref 5199 nop",
+            "-4 rule add pref 5064 to 10.90.0.0/24 lookup main suppress_prefixlength 23",
+            "-4 rule add pref 5065 to 10.90.0.0/24 lookup 5300",
+            "-4 rule add pref 5066 to 10.0.0.0/8 lookup main suppress_prefixlength 8",
+            "-4 rule add pref 5067 to 10.0.0.0/8 lookup 5300",
+            "-4 rule add pref 5068 to 0.0.0.0/0 lookup main suppress_prefixlength 0",
+            "-4 rule add pref 5069 to 0.0.0.0/0 lookup 5300",
+            "-4 route add 10.90.0.0/24 dev t src 10.90.0.2 table 5300",
+            "-4 route add 10.0.0.0/8 dev t src 10.90.0.2 table 5300",
+            "-4 route add 0.0.0.0/0 dev t src 10.90.0.2 table 5300",
+        ];
+        assert_eq!(planned(&["0.0.0.0/0", "::/0", "10.0.0.0/8", "10.0.0.0/8"]), expected);
+    }
+
+    /// Who names the VPN's own network wants it to win.
+    #[test]
+    fn named_network_of_the_lease_does_not_give_way() {
+        let planned = planned(&["10.90.0.0/24"]);
+        assert!(planned.iter().any(|line| line.ends_with("suppress_prefixlength 24")), "{planned:?}");
+        assert_eq!(planned.len(), 4);
+    }
+
+    #[test]
+    fn datagrams_to_the_peer_skip_the_rules() {
+        let step = |peer: &str| exception(Place(1), 3, &peer.parse().unwrap()).command.line();
+        assert_eq!(step("192.0.2.1:4433"), "-4 rule add pref 5203 to 192.0.2.1 ipproto udp dport 4433 goto 5399");
+        assert_eq!(step("[2001:db8::1]:1"), "-6 rule add pref 5203 to 2001:db8::1 ipproto udp dport 1 goto 5399");
+    }
+
+    #[test]
+    fn rules_of_a_killed_tunnel_are_recognised() {
+        let text = "0:\tfrom all lookup local\n5000:\tfrom all to 192.0.2.1 goto 5199\n5199:\tfrom all nop\n5200:\tfrom all nop\n32766:\tfrom all lookup main\n";
+        assert_eq!(Place(0).of(text), [5000, 5199]);
+        assert_eq!(Place(1).of(text), [5200]);
+    }
+
+    /// All rules of a place have priorities of their own.
+    #[test]
+    fn places_have_room_for_all_rules() {
+        let last = Place(0).base() + PEERS_MAX + 2 * (ROUTES_MAX as u32 + 1) + 1;
+        assert!(last < Place(0).end() && Place(PLACES - 1).end() < 32_766, "{last}");
+    }
+}

@@ -1,0 +1,220 @@
+//! A server, and two clients.
+//!
+//! ```text
+//! client 198.51.100.2 ──┐
+//!                       ├── 198.51.100.1, 198.51.100.5: the server, which also has 203.0.113.9, as the network behind it
+//! other  198.51.100.6 ──┘
+//! ```
+//!
+//! The clients have namespaces of their own; the server is in that of the test.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+
+use serde_json::Value;
+
+pub(crate) const CLIENT: &str = "client";
+pub(crate) const OTHER: &str = "other";
+pub(crate) const SERVER: &str = "198.51.100.1";
+pub(crate) const INTERNET: &str = "203.0.113.9";
+
+/// The namespaces, which vanish with the test's own.
+pub(crate) struct Stage {
+    folder: PathBuf,
+}
+
+impl Stage {
+    pub(crate) fn new(name: &str) -> Self {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        let mut script = format!("set -e; ip address add {INTERNET}/32 dev lo\n");
+        for (end, place) in [(CLIENT, 0), (OTHER, 1)] {
+            let (outer, inner) = (4 * place + 1, 4 * place + 2);
+            script += &format!(
+                "ip netns add {end}
+                ip link add {end} type veth peer name wan netns {end}
+                ip address add 198.51.100.{outer}/30 dev {end}; ip link set {end} up
+                ip -n {end} link set lo up
+                ip -n {end} address add 198.51.100.{inner}/30 dev wan; ip -n {end} link set wan up
+                ip -n {end} route add default via 198.51.100.{outer}
+                ip netns exec {end} sh -c 'echo 1 > /proc/sys/net/ipv4/conf/all/rp_filter'\n"
+            );
+        }
+        assert!(Command::new("sh").args(["-c", &script]).status().unwrap().success());
+        Self { folder }
+    }
+
+    /// A key file.
+    pub(crate) fn key(&self) -> String {
+        let file = self.folder.join("key");
+        let made = Command::new(PROGRAM).args(["key", "new"]).arg(&file).output().unwrap();
+        assert!(made.status.success(), "{}", text(&made));
+        file.to_str().unwrap().to_owned()
+    }
+
+    /// A server, and its ticket.
+    pub(crate) fn serve(&self, arguments: &[&str]) -> (Running, String) {
+        let listen = format!("{SERVER}:4433");
+        let fixed = ["tunnel", "serve", "--listen", &listen, "--json"];
+        let mut server = Running::start(&mut self.command("", &[&fixed[..], arguments].concat()));
+        let ticket = server.line()["ticket"].as_str().unwrap().to_owned();
+        if arguments.contains(&"--vpn") {
+            assert_eq!(server.line()["event"], "network");
+        }
+        (server, ticket)
+    }
+
+    /// A client, and what it says when it has joined.
+    pub(crate) fn join(&self, end: &str, ticket: &str, arguments: &[&str]) -> (Running, Value) {
+        let mut client =
+            Running::start(&mut self.command(end, &[&["tunnel", "vpn", ticket, "--json"], arguments].concat()));
+        let told = client.line();
+        assert_eq!(told["event"], "connected", "{told}");
+        (client, told)
+    }
+
+    /// A command of one of the ends.
+    fn command(&self, end: &str, arguments: &[impl AsRef<OsStr>]) -> Command {
+        let mut command = if end.is_empty() { Command::new(PROGRAM) } else { Command::new("ip") };
+        if !end.is_empty() {
+            command.args(["netns", "exec", end, PROGRAM]);
+        }
+        command.args(arguments).current_dir(&self.folder).stdin(Stdio::null());
+        command
+    }
+
+    /// Runs a command that fails. Returns its exit code, and what it says.
+    pub(crate) fn fails(&self, end: &str, arguments: &[&str]) -> (Option<i32>, String) {
+        let output = self.command(end, arguments).output().unwrap();
+        (output.status.code(), text(&output))
+    }
+
+    /// The same, by a user without rights.
+    pub(crate) fn fails_as_nobody(&self, arguments: &[&str]) -> (Option<i32>, String) {
+        // The program may lie where only root reads.
+        let program = std::env::temp_dir().join(format!("anabranch-{}", std::process::id()));
+        fs::copy(PROGRAM, &program).unwrap();
+        let output = Command::new(&program).args(arguments).current_dir("/").uid(65_534).gid(65_534).output();
+        fs::remove_file(&program).unwrap();
+        let output = output.unwrap();
+        (output.status.code(), text(&output))
+    }
+
+    pub(crate) fn ip(&self, end: &str, words: &str) {
+        assert!(Command::new("ip").args(["-n", end]).args(words.split(' ')).status().unwrap().success(), "{words}");
+    }
+
+    /// Devices, addresses, rules and routes of an end, without the local addresses of IPv6, which a device has after a while.
+    pub(crate) fn system(&self, end: &str) -> String {
+        let of = if end.is_empty() { String::new() } else { format!("-n {end}") };
+        let script = format!(
+            "for family in -4 -6; do ip {of} $family -o address | sed 's/valid_lft.*//'; ip {of} $family rule; ip {of} $family route show table all; done | grep -v fe80 | grep -v ff00"
+        );
+        let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    }
+}
+
+/// Nothing of ours is left in the system of an end.
+#[track_caller]
+pub(crate) fn host_ends_with(stage: &Stage, end: &str) {
+    let system = stage.system(end);
+    assert!(!system.contains("anabranch") && !system.contains("suppress"), "{system}");
+}
+
+/// Runs this in the namespace of an end, by a thread, and waits for it.
+#[track_caller]
+pub(crate) fn in_namespace(end: &str, act: impl FnOnce() + Send + 'static) {
+    let file = fs::File::open(format!("/run/netns/{end}")).unwrap();
+    let there = std::thread::spawn(move || {
+        rustix::thread::move_into_link_name_space(
+            std::os::fd::AsFd::as_fd(&file),
+            Some(rustix::thread::LinkNameSpaceType::Network),
+        )
+        .unwrap();
+        act();
+    });
+    there.join().unwrap();
+}
+
+/// A process that prints lines of JSON, and is killed at the end.
+pub(crate) struct Running {
+    child: Child,
+    lines: BufReader<ChildStdout>,
+}
+
+impl Running {
+    fn start(command: &mut Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap());
+        Self { child, lines }
+    }
+
+    pub(crate) fn line(&mut self) -> Value {
+        let mut line = String::new();
+        self.lines.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{line:?}: {error}"))
+    }
+
+    /// Ctrl-C.
+    #[track_caller]
+    pub(crate) fn interrupt(mut self) {
+        let status = Command::new("kill").args(["-INT", &self.child.id().to_string()]).status().unwrap();
+        assert!(status.success());
+        let code = self.child.wait().unwrap().code();
+        // A server has no other end than the signal's.
+        assert!(matches!(code, Some(0) | None), "{code:?}");
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        _ = self.child.kill();
+        _ = self.child.wait();
+    }
+}
+
+/// Whether this process has namespaces of its own; if not, runs the test in such.
+#[expect(clippy::print_stdout, reason = "whoever runs the tests shall know what was not tested")]
+pub(crate) fn is_inside(test: &str) -> bool {
+    if std::env::var_os(INSIDE).is_some() {
+        return true;
+    }
+    let set = "mount -t tmpfs tmpfs /run && ip link set lo up && ip netns add x && ip tuntap add x mode tun && ip rule add pref 5199 nop";
+    let can = Command::new("unshare").args(["-n", "-m", "sh", "-c", set]).output();
+    if !can.is_ok_and(|output| output.status.success()) {
+        println!("skipped: a virtual network between network namespaces needs root, iproute2 and /dev/net/tun");
+        return false;
+    }
+    let mut inner = Command::new("timeout");
+    inner.args(["-k", "5", "100", "unshare", "-n", "-m", "--kill-child", "sh", "-c"]);
+    inner.args(["mount -t tmpfs tmpfs /run && ip link set lo up && exec \"$@\"", "sh"]);
+    let status =
+        inner.arg(std::env::current_exe().unwrap()).args([test, "--exact", "--nocapture"]).env(INSIDE, "1").status();
+    assert!(status.unwrap().success(), "{test} failed in its namespaces");
+    false
+}
+
+/// Bytes that differ from each other.
+pub(crate) fn noise(len: usize) -> Vec<u8> {
+    let mut state = len as u64;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 56) as u8
+    };
+    (0..len).map(|_| next()).collect()
+}
+
+fn text(output: &Output) -> String {
+    format!("{}\n{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_anabranch");
+
+/// Set for the run inside of the namespaces.
+const INSIDE: &str = "ANABRANCH_INSIDE";
