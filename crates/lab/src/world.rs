@@ -152,6 +152,11 @@ impl<'a> Simulation<'a> {
         self.world.run_until(until);
     }
 
+    /// As [`Self::run_until`], with at most `most` events. Returns whether they were enough.
+    pub(crate) fn run_within(&mut self, until: SimTime, most: u64) -> bool {
+        self.world.run_within(until, most)
+    }
+
     /// Checks that no packet has appeared or vanished; the error names the place.
     pub(crate) fn conservation(&self) -> Result<(), String> {
         self.world.conservation()

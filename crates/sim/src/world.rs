@@ -75,10 +75,20 @@ struct End {
 impl World {
     /// Runs all events up to and including `until`. Splitting a run into several calls changes nothing.
     pub fn run_until(&mut self, until: SimTime) {
+        self.run_within(until, u64::MAX);
+    }
+
+    /// As [`World::run_until`], but ends after `most` events, so that hosts that send or wake for ever at one instant are found. Returns whether
+    /// all events up to `until` were run.
+    pub fn run_within(&mut self, until: SimTime, most: u64) -> bool {
+        let last = self.events.saturating_add(most);
         loop {
             let Next { key: Key { time, seconds, inserted, .. }, slot } = self.network.queue.next();
             if time > until || time == SimTime::NEVER {
                 break;
+            }
+            if self.events == last {
+                return false;
             }
             debug_assert!(time >= self.network.moment.now, "time does not go back");
             self.network.moment = Moment { now: time, seconds: f64::from_bits(seconds), inserted };
@@ -96,6 +106,7 @@ impl World {
         if until != SimTime::NEVER {
             self.network.moment.now = self.network.moment.now.max(until);
         }
+        true
     }
 
     /// Schedules an action. An action in the past runs at the next call of [`World::run_until`].
