@@ -15,6 +15,7 @@ use std::fmt::Write as _;
 use std::num::NonZeroUsize;
 
 use anabranch_cc::registry;
+use anabranch_proto::Scheduling;
 use anabranch_sim::{Stream, Substreams};
 use anabranch_units::{SimSpan, SimTime};
 
@@ -278,7 +279,7 @@ fn flow(draw: &mut Draw, text: &mut String, id: &str, (from, to): (&str, &str), 
     if streams > 0 && !paths.is_empty() {
         let each: Vec<String> =
             paths.iter().map(|path| format!("{{ first = \"{path}-in\", last = \"{path}-out\" }}")).collect();
-        let scheduler = ["window", "min_rtt", "weighted", "backup"][draw.below(4) as usize];
+        let scheduler = Scheduling::ALL[draw.below(Scheduling::ALL.len() as u64) as usize].name();
         let _ = writeln!(text, "paths = [{}]\nscheduler = \"{scheduler}\"", each.join(", "));
     }
     if streams > 0 && draw.happens(0.5) {
@@ -348,6 +349,15 @@ mod tests {
         let seen: Vec<_> = swarm.failures.iter().map(|fate| (fate.seed, &fate.outcome, &fate.scenario)).collect();
         assert!(seen.is_empty(), "{seen:#?}");
         assert!(swarm.bytes > 0 && swarm.slowest.is_some());
+    }
+
+    /// Seeds that once ran for ever at one instant.
+    #[test]
+    fn seeds_that_once_failed_hold() {
+        for seed in [318, 562, 6930, 7951] {
+            let fate = run(seed);
+            assert!(fate.outcome.is_ok(), "{fate:#?}");
+        }
     }
 
     /// A flow over a link with a permanent outage must be reported.

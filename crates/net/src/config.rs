@@ -7,7 +7,7 @@ use std::time::Duration;
 use anabranch_cc::{Settings, registry};
 use anabranch_proto::endpoint::{self, EndpointConfig, SHARDS_MAX, ServerConfig, Shares};
 use anabranch_proto::seal::{CipherPreference, ListenerConfig, SealConfig};
-use anabranch_proto::{AckPolicy, KeepAlive, PathMtu, Repair};
+use anabranch_proto::{AckPolicy, KeepAlive, PathMtu, Repair, Scheduling};
 use anabranch_units::{Rate, Span};
 
 use crate::clock::span;
@@ -71,6 +71,9 @@ pub struct Config {
     /// The largest rate at which this end sends data on a connection, on all its paths together, in bytes of IP packets; retransmissions count. At least
     /// 10 kbit/s. `None` is no limit. Acknowledgements, handshakes and probes are neither delayed nor counted.
     pub rate_max: Option<Rate>,
+    /// How data is distributed over several paths; [`Scheduling::Redundant`] and [`Scheduling::Latency`] send it twice, for who fears
+    /// delay more than cost. Each end decides for what it sends.
+    pub scheduling: Scheduling,
     /// The number of engines among which connections are divided, at most 64. Each has a lock and a task of its own, so that as many
     /// cores can work for different connections. `None`: as many as the runtime has threads. An endpoint with logs has one.
     pub shards: Option<usize>,
@@ -119,6 +122,7 @@ impl Default for Config {
             // Ethernet's MTU. On most paths a search for more would only cost probes.
             packet_max: 1500,
             rate_max: None,
+            scheduling: Scheduling::default(),
             shards: None,
             qlog: None,
         }
@@ -190,6 +194,7 @@ impl Config {
             user_timeout: Some(idle_timeout),
             keep_alive,
             rate_max: self.rate_max,
+            scheduling: self.scheduling,
             time_wait: TIME_WAIT,
             ..anabranch_proto::Config::new(self.law.clone()).with_packet_max(self.packet_max)
         }

@@ -117,7 +117,8 @@ mod waiting;
 pub use aborter::Aborter;
 pub use anabranch_cc as cc;
 pub use anabranch_proto::{
-    DatagramStats, Limit, Limits, PathId, PathReport, PathState, PathStatus, Priority, RemovePathError, Tally,
+    DatagramStats, Limit, Limits, PathId, PathReport, PathState, PathStatus, Priority, RemovePathError, Scheduling,
+    Tally,
 };
 pub use anabranch_units as units;
 

@@ -5,6 +5,13 @@
 //!
 //! If the peer's buffer is too small for all windows, a slow path delays the others, whatever the scheduler does. The
 //! [guard](crate::guard) in front of it excludes such paths.
+//!
+//! # Copies
+//!
+//! [`Scheduling::Redundant`] and [`Scheduling::Latency`] place new data as [`Scheduling::MinRtt`] does, and also say which segments
+//! are sent twice ([`Copies`]). The copy is another entry of the scoreboard, on another path: see [`crate::recovery::scoreboard`].
+//! It is *owed* from the moment when the original leaves, leaves as soon as its path has room, and is cancelled if the original
+//! is acknowledged before. So the slower path never delays the faster one, and carries what it can.
 
 use std::fmt;
 
@@ -27,11 +34,18 @@ pub enum Scheduling {
     Weighted,
     /// All data goes over the active path with the lowest identifier. The others are used when it fails.
     Backup,
+    /// As [`Self::MinRtt`], and each segment is copied on another path. The first copy counts, so a loss or a stall on one path
+    /// delays nothing. All paths together carry no more than the best one.
+    Redundant,
+    /// As [`Self::MinRtt`], and the last ten segments before the sender has nothing left to send are copied, as are datagrams: short messages are
+    /// as safe as with [`Self::Redundant`], and the inside of a long transfer costs nothing.
+    Latency,
 }
 
 impl Scheduling {
     /// Every scheduler, in order.
-    pub const ALL: [Self; 4] = [Self::Window, Self::MinRtt, Self::Weighted, Self::Backup];
+    pub const ALL: [Self; 6] =
+        [Self::Window, Self::MinRtt, Self::Weighted, Self::Backup, Self::Redundant, Self::Latency];
 
     /// The name of the scheduler in scenarios.
     pub const fn name(self) -> &'static str {
@@ -40,15 +54,24 @@ impl Scheduling {
             Self::MinRtt => "min_rtt",
             Self::Weighted => "weighted",
             Self::Backup => "backup",
+            Self::Redundant => "redundant",
+            Self::Latency => "latency",
         }
+    }
+
+    /// The scheduler with this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|scheduling| scheduling.name() == name)
     }
 
     pub(crate) fn build(self) -> Box<dyn Scheduler> {
         match self {
             Self::Window => Box::new(ByWindow),
-            Self::MinRtt => Box::new(MinRtt),
+            Self::MinRtt => Box::new(MinRtt { copies: Copies::None }),
             Self::Weighted => Box::new(Weighted::default()),
             Self::Backup => Box::new(Backup),
+            Self::Redundant => Box::new(MinRtt { copies: Copies::Each }),
+            Self::Latency => Box::new(MinRtt { copies: Copies::Tail }),
         }
     }
 }
@@ -66,6 +89,11 @@ pub(crate) trait Scheduler: fmt::Debug + Send {
     /// Whether it must be informed of the data sent. The answer is constant.
     fn hears_sent(&self) -> bool {
         false
+    }
+
+    /// Which segments are sent on a second path, too. The answer is constant.
+    fn copies(&self) -> Copies {
+        Copies::None
     }
 
     /// Whether it may use several paths at a time.
@@ -88,6 +116,29 @@ pub(crate) trait Scheduler: fmt::Debug + Send {
         let _ = (left_out, others);
     }
 }
+
+/// The segments that are sent on a second path, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Copies {
+    None,
+    Each,
+    /// Datagrams, and segments behind which less than a tail waits.
+    Tail,
+}
+
+impl Copies {
+    /// Whether a segment is copied, behind which `waiting` bytes wait in segments of `mss` bytes.
+    pub(crate) fn wants(self, is_datagram: bool, waiting: u64, mss: u64) -> bool {
+        match self {
+            Self::None => false,
+            Self::Each => true,
+            Self::Tail => is_datagram || waiting < TAIL * mss,
+        }
+    }
+}
+
+/// The segments of a tail: an initial window ([rfc-6928]), which is what a message can be long without being a transfer.
+const TAIL: u64 = 10;
 
 /// A path that may carry data.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -128,7 +179,9 @@ pub(crate) fn quickest(paths: &[Candidate]) -> Option<PathId> {
 struct ByWindow;
 
 #[derive(Debug)]
-struct MinRtt;
+struct MinRtt {
+    copies: Copies,
+}
 
 #[derive(Debug, Default)]
 struct Weighted {
@@ -160,6 +213,10 @@ impl Scheduler for ByWindow {
 impl Scheduler for MinRtt {
     fn choose(&self, paths: &[Candidate], _demand: &Demand) -> Option<PathId> {
         quickest(paths)
+    }
+
+    fn copies(&self) -> Copies {
+        self.copies
     }
 }
 
@@ -290,6 +347,21 @@ mod tests {
             second += id.index();
         }
         assert!(second.abs_diff(50) <= 1, "{second}");
+    }
+
+    /// The last ten segments of 1000 bytes: behind the first of them nine wait.
+    #[test]
+    fn tail_of_ten_segments_is_copied() {
+        let copies = |scheduling: Scheduling| scheduling.build().copies();
+        let latency = copies(Scheduling::Latency);
+        assert!(
+            !latency.wants(false, 10_000, 1000) && latency.wants(false, 9999, 1000) && latency.wants(false, 0, 1000)
+        );
+        assert!(latency.wants(true, 1 << 40, 1000), "each datagram");
+        assert!(copies(Scheduling::Redundant).wants(false, 1 << 40, 1000));
+        for scheduling in [Scheduling::Window, Scheduling::MinRtt, Scheduling::Weighted, Scheduling::Backup] {
+            assert_eq!(copies(scheduling), Copies::None);
+        }
     }
 
     #[test]

@@ -73,6 +73,8 @@ pub(crate) struct Pair {
     /// Further links between the two ends.
     pub(crate) routes: Vec<Route>,
     order: u64,
+    /// Steps since time last went on.
+    steps: u32,
 }
 
 /// One more link between the two ends.
@@ -99,6 +101,9 @@ pub(crate) fn ms(count: u64) -> Span {
 /// The tag of a datagram's payload.
 const DATAGRAM: u32 = u32::MAX;
 
+/// The steps of one instant: more than a thousand arrivals, with the timers of each.
+const STEPS_MAX: u32 = 10_000;
+
 /// Both sequence numbers begin just below the wrap, so every test covers it.
 const CLIENT: SeqNumber = SeqNumber(u32::MAX - 5000);
 const SERVER: SeqNumber = SeqNumber(u32::MAX - 3);
@@ -122,6 +127,7 @@ impl Pair {
             down: Wire::new(),
             routes: Vec::new(),
             order: 0,
+            steps: 0,
         }
     }
 
@@ -276,8 +282,10 @@ impl Pair {
     }
 
     fn step(&mut self) {
-        self.now = self.now.max(self.next());
-        let now = self.now;
+        let now = self.now.max(self.next());
+        self.steps = if now > self.now { 0 } else { self.steps + 1 };
+        assert!(self.steps < STEPS_MAX, "steps without end at {now}: {}", self.describe());
+        self.now = now;
         for route in &mut self.routes {
             for (wire, end, tuple) in
                 [(&mut route.up, &mut self.server, route.server), (&mut route.down, &mut self.client, route.client)]

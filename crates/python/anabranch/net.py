@@ -52,6 +52,7 @@ if TYPE_CHECKING:
         datagram_send_buffer: int
         datagram_receive_buffer: int
         rate_max: str | None
+        scheduling: str
         socket_buffer: int
         qlog: str | os.PathLike[str] | None
 

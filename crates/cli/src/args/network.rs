@@ -7,9 +7,10 @@ use std::str::FromStr;
 
 use anabranch::measure::SIZE_MAX;
 use anabranch::units::{ParseError, Rate};
-use anabranch::{Code, PublicKey, Ticket};
+use anabranch::{Code, PublicKey, Scheduling, Ticket};
 use anabranch_tunnel::vpn::Network;
 use anabranch_tunnel::{ListenAt, PortForward, Target};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::relay::RelayName;
@@ -170,6 +171,9 @@ pub(crate) struct Bench {
     /// Use all interfaces of this computer at once, with a path for each.
     #[arg(long)]
     pub(crate) multipath: bool,
+    /// How this end distributes its data over several paths; `latency` and `redundant` send some or all of it twice, on two of them.
+    #[arg(long, value_name = "NAME", default_value = "min_rtt", value_parser = scheduling())]
+    pub(crate) scheduling: Scheduling,
     #[command(flatten)]
     pub(crate) log: Log,
     /// Print one JSON document.
@@ -240,6 +244,9 @@ pub(crate) struct Tunnel {
     /// Use all interfaces of this computer at once, with a path for each.
     #[arg(long)]
     pub(crate) multipath: bool,
+    /// How this end distributes its data over several paths; `latency` and `redundant` send some or all of it twice, on two of them.
+    #[arg(long, value_name = "NAME", default_value = "min_rtt", value_parser = scheduling())]
+    pub(crate) scheduling: Scheduling,
     /// The congestion law, one of `anabranch cc list`.
     #[arg(long = "cc", value_name = "NAME", default_value = "anabranch")]
     pub(crate) law: String,
@@ -373,6 +380,9 @@ pub(crate) struct TunnelServe {
     /// The largest rate at which this end sends, such as 20Mbit/s, in bytes of IP packets: on a connection, all its paths together.
     #[arg(long, value_name = "RATE", value_parser = rate::limit)]
     pub(crate) rate: Option<Rate>,
+    /// How this end distributes its data over several paths; `latency` and `redundant` send some or all of it twice, on two of them.
+    #[arg(long, value_name = "NAME", default_value = "min_rtt", value_parser = scheduling())]
+    pub(crate) scheduling: Scheduling,
     /// The congestion law for this end's sending, one of `anabranch cc list`.
     #[arg(long = "cc", value_name = "NAME", default_value = "anabranch")]
     pub(crate) law: String,
@@ -415,4 +425,10 @@ pub(crate) enum Key {
         #[arg(value_name = "FILE")]
         file: PathBuf,
     },
+}
+
+/// A scheduler by its name.
+fn scheduling() -> impl TypedValueParser<Value = Scheduling> {
+    let names = PossibleValuesParser::new(Scheduling::ALL.map(Scheduling::name));
+    names.map(|name| Scheduling::from_name(&name).expect("it is one of these"))
 }

@@ -212,7 +212,8 @@ async fn measure_all(connections: &[Connection], plan: Plan, traffic: Traffic) -
 async fn run(args: &Bench) -> Result<Measured, Failure> {
     let traffic = Traffic::of(args)?;
     let failed = |error: &dyn std::error::Error| Failure::failed(error.to_string());
-    let config = Config { packet_max: args.packet_max, ..super::config(&args.law)? };
+    let (packet_max, scheduling) = (args.packet_max, args.scheduling);
+    let config = Config { packet_max, scheduling, ..super::config(&args.law)? };
     let endpoint = super::client(None, super::logged(config, &args.log))?;
     let ticket = args.ticket.as_ref().ok_or_else(|| Failure::usage("a ticket is missing"))?;
     let mut connections = vec![];

@@ -56,6 +56,7 @@ async fn wait(args: &TunnelServe) -> Outcome {
         connections_per_key: args.connections_per_key as usize,
         connections_per_address: args.connections_per_address as usize,
         rate_max: args.rate,
+        scheduling: args.scheduling,
         ..super::config(&args.law)?.admit(admission)
     };
     let endpoint = super::server(&args.listen, super::logged(config, &args.log)).await?;
@@ -109,7 +110,8 @@ async fn call(args: &Args, ticket: &Ticket) -> Outcome {
     }
     let doors = doors(args).await?;
     // A server that was restarted is noticed by the next datagram that it gets.
-    let config = Config { keep_alive: Some(keep::ASKED_EACH), rate_max: args.rate, ..super::config(&args.law)? };
+    let (rate_max, scheduling) = (args.rate, args.scheduling);
+    let config = Config { keep_alive: Some(keep::ASKED_EACH), rate_max, scheduling, ..super::config(&args.law)? };
     let endpoint = super::client(args.key.as_deref(), super::logged(config, &args.log))?;
     let offer = Offer::new("tunnel");
     keep::keep(args.json, async || serve(args, &endpoint, ticket, &doors, &offer).await).await?;

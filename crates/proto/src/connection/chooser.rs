@@ -10,14 +10,15 @@ use crate::config::Config;
 use crate::guard::{Guard, Outlook};
 use crate::path::{PathId, PathSet};
 use crate::payload::Payload;
-use crate::scheduler::{Candidate, Demand, Scheduler, quickest};
+use crate::scheduler::{Candidate, Copies, Demand, Scheduler, quickest};
 
 /// Chooses paths for new data.
 #[derive(Debug)]
 pub(super) struct Chooser {
     scheduler: Box<dyn Scheduler>,
-    /// Whether the scheduler must be informed of each segment sent.
+    /// Whether the scheduler must be informed of each segment sent, or has some of them copied.
     hears_sent: bool,
+    copies: Copies,
     /// Keeps slow paths from filling the peer's buffer.
     guard: Guard,
     /// The candidates of one choice; rebuilt for each.
@@ -27,7 +28,9 @@ pub(super) struct Chooser {
 impl Chooser {
     pub(super) fn new(config: &Config) -> Self {
         let scheduler = config.scheduling.build();
-        Self { hears_sent: scheduler.hears_sent(), scheduler, guard: Guard::new(), candidates: vec![] }
+        let copies = scheduler.copies();
+        let hears_sent = scheduler.hears_sent() || copies != Copies::None;
+        Self { hears_sent, copies, scheduler, guard: Guard::new(), candidates: vec![] }
     }
 
     /// A path starts to carry data, or does so again.
@@ -35,13 +38,17 @@ impl Chooser {
         self.scheduler.on_path(id);
     }
 
-    /// New data of `space` bytes of sequence space is sent.
+    /// New data of `space` bytes of sequence space is sent. Returns whether [`Self::on_counted`] must be told of it.
     #[inline]
-    pub(super) fn on_sent(&mut self, now: Time, path: PathId, weight: u32, space: u64) {
-        if self.hears_sent {
-            self.scheduler.on_sent(path, weight, space);
-        }
+    pub(super) fn on_sent(&mut self, now: Time, path: PathId, space: u64) -> bool {
         self.guard.on_sent(now, path, space);
+        self.hears_sent
+    }
+
+    /// As [`Self::on_sent`], for a scheduler that counts or copies. Returns which segments are copied.
+    pub(super) fn on_counted(&mut self, path: PathId, weight: u32, space: u64) -> Copies {
+        self.scheduler.on_sent(path, weight, space);
+        self.copies
     }
 
     /// The path for `len` bytes of new data: one of `may_send`, the paths whose pacers release a segment. `segment` is the unit
@@ -121,6 +128,17 @@ impl Chooser {
             candidates if sender.outbound.has_records() && scheduler.spreads() => quickest(candidates),
             candidates => scheduler.choose(candidates, &demand),
         }
+    }
+
+    /// The path for a copy of a segment of `space` bytes of sequence space that leaves on `path`: of the others that carry new
+    /// data and a segment of this size, the one with the least RTT among those with room, or among all.
+    pub(super) fn second(path: PathId, space: u64, paths: &Table) -> Option<PathId> {
+        let carries = |id: &PathId| *id != path && u64::from(paths[*id].mss) >= space;
+        let urgency = |id: &PathId| {
+            let control = &paths[*id].control;
+            (!control.has_room(space), control.rtt_smoothed().unwrap_or(Span::MAX))
+        };
+        paths.usable().iter().filter(carries).min_by_key(urgency)
     }
 
     /// The peer's window is full. Informs the guard if a slow path blocks the window while a faster path of `may_send` has room.

@@ -199,7 +199,10 @@ impl<P: Payload> Connection<P> {
     /// A segment is sent again on this path. If it was a datagram, it is a void from now on.
     pub(super) fn replace_datagram(&mut self, now: Time, path: PathId, index: u64) {
         let sent = self.sender.board.content_mut(index);
-        let Some(header) = sent.stream_header.as_mut().filter(|header| header.sid == Sid::DATAGRAM) else { return };
+        // A copy has its payload, so it is sent again as it is.
+        let is_copy = sent.data.is_some();
+        let is_datagram = |header: &&mut StreamHeader| header.sid == Sid::DATAGRAM && !is_copy;
+        let Some(header) = sent.stream_header.as_mut().filter(is_datagram) else { return };
         header.sid = Sid::VOID;
         let is_large = sent.is_large_datagram();
         if self.sender.datagrams.on_lost(is_large) {

@@ -9,7 +9,7 @@ use crate::config::Form;
 use crate::ecn::{EcnCodepoint, EcnReport};
 use crate::event::{CloseReason, Event};
 use crate::options::{AcknowledgementOptions, Options};
-use crate::path::{FourTuple, PathId};
+use crate::path::{FourTuple, PATHS_MAX, PathId};
 use crate::payload::Payload;
 use crate::receive::acks::AckPolicy;
 use crate::recovery::control::Via;
@@ -314,8 +314,10 @@ impl<P: Payload> Connection<P> {
         // An end that only receives data has nothing to update here.
         let mut is_fin_acked = false;
         if ack > acked || report.is_some() {
+            let is_answer = segment.space() == 0 && report.as_ref().is_none_or(|report| !report.is_twice);
+            let control = &self.paths[via].control;
             let context =
-                AckContext { echo: self.echo(now, segment), ..self.paths[via].control.ack_context(now - self.late) };
+                AckContext { echo: self.echo(now, segment), is_answer, ..control.ack_context(now - self.late) };
             let Self { sender, flow_control, events, .. } = self;
             is_fin_acked = sender.on_cumulative(ack, &context, flow_control, events);
             if let Some(report) = &report {
@@ -351,11 +353,25 @@ impl<P: Payload> Connection<P> {
         if self.paths.has_several() {
             let mut told = self.sender.board.newly_acked_paths();
             told.insert(via);
-            for id in told.iter() {
-                let source = || if id == via { own() } else { Via::Other };
-                let (is_news, is_over) = self.tell_path(now, id, has_counts && id == via, source);
-                has_news |= is_news;
-                is_round_over |= is_over;
+            // A copy that is lost says that the other one has arrived, on a path that may have been told before.
+            for turn in 0..PATHS_MAX {
+                for id in told.iter() {
+                    let is_own = turn == 0 && id == via;
+                    let source = || if is_own { own() } else { Via::Other };
+                    let (is_news, is_over) = self.tell_path(now, id, has_counts && is_own, source);
+                    has_news |= is_news;
+                    is_round_over |= is_over;
+                    let Self { paths, sender: Sender { board, .. }, .. } = self;
+                    if board.has_overtaken_copies(id)
+                        && let Some(path) = paths.get_mut(id)
+                    {
+                        path.control.on_overtaken_copies(now, board);
+                    }
+                }
+                told = self.sender.board.newly_acked_paths();
+                if told.is_empty() {
+                    break;
+                }
             }
         } else {
             (has_news, is_round_over) = self.tell_path(now, via, has_counts, own);

@@ -198,7 +198,7 @@ impl<P: Payload> Connection<P> {
     /// The limit common to all paths, or `None` if each path has its own; and the limit on new data.
     #[inline]
     fn limit_of_all(&self, now: Time, stop: Stop) -> (Option<Limit>, Option<Limit>) {
-        let has_lost = self.sender.board.has_lost();
+        let has_lost = self.sender.board.has_lost() && !self.sender.board.has_only_owed();
         let common = match stop {
             Stop::NoData(limit) if !has_lost => return (Some(limit), Some(limit)),
             Stop::NoData(limit) => Some(limit),

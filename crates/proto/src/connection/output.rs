@@ -5,11 +5,13 @@
 //! datagram (`datagrams`); an acknowledgement.
 //! While there are lost segments, path segments come last.
 //!
-//! A path that waits for room to retransmit sends no new data.
+//! A path that waits for room to retransmit sends no new data. Neither does a path that owes a copy of a segment
+//! ([`crate::scheduler`]), which comes after its lost segments and waits for the window.
 
 use anabranch_cc::Transmission;
 use anabranch_units::{Span, Time};
 
+use super::chooser::Chooser;
 use super::limits::{Limit, Stop};
 use super::sender::Sender;
 use super::{Connection, Path, Reply, Sent, State, Transmit, Why, mtu};
@@ -186,8 +188,15 @@ impl<P: Payload> Connection<P> {
             let is_probe_due = control.is_probe_due();
             let lost = if has_lost { self.sender.next_lost(path, &self.paths, self.config.repair) } else { None };
             if let Some(lost) = lost {
-                let (_, len, _) = self.sender.board.segment(lost);
-                if self.paths[path].control.admit_again(&self.sender.board, len.into()) {
+                let (board, control) = (&self.sender.board, &mut self.paths[path].control);
+                let (_, len, _) = board.segment(lost);
+                let is_admitted = if board.is_owed(lost) {
+                    // A copy that has not left is as good a probe as any.
+                    is_probe_due || control.admit(board, len.into())
+                } else {
+                    control.admit_again(board, len.into())
+                };
+                if is_admitted {
                     return Ok(Leaving::Again { path, index: lost });
                 }
                 continue;
@@ -215,15 +224,19 @@ impl<P: Payload> Connection<P> {
         self.next_new(now, Admission::Probe(path)).ok().or_else(|| self.sender.board.last(path).map(again))
     }
 
-    /// Retransmits a segment.
+    /// Retransmits a segment, or sends a copy that is owed.
     #[inline(never)]
     fn resend(&mut self, now: Time, path: PathId, index: u64) -> Option<Transmit<P>> {
-        self.replace_datagram(now, path, index);
+        let is_owed = self.sender.board.is_owed(index);
+        if !is_owed {
+            self.replace_datagram(now, path, index);
+        }
+        let transmission = if is_owed { Transmission::First } else { Transmission::Again };
         let Self { sender: Sender { board, .. }, paths, .. } = self;
         let added = board.resend(index, path, paths[path].control.departure(now));
         let (offset, len, sent) = board.segment(index);
         let (sent, len, nonce) = (sent.clone(), u64::from(len), board.nonce(index));
-        paths[path].control.on_sent(now, board, (offset + len, len), added, Transmission::Again);
+        paths[path].control.on_sent(now, board, (offset + len, len), added, transmission);
         self.rate_limit.on_sent(now, len);
         self.segment_of(path, (offset, nonce), sent)
     }
@@ -317,12 +330,30 @@ impl<P: Payload> Connection<P> {
         board.send(kept, (space, nonce), path, from.control.departure(now));
         let space = u64::from(space);
         from.control.on_sent(now, board, (offset + space, space), space, Transmission::First);
-        chooser.on_sent(now, path, from.weight, space);
+        let is_counted = chooser.on_sent(now, path, space);
         self.rate_limit.on_sent(now, space);
         if is_probe_due {
             paths.ask(path);
         }
+        if is_counted {
+            self.count(path, &sent, space);
+        }
         self.segment_of(path, (offset, nonce), sent)
+    }
+
+    /// Tells the scheduler of a new segment, and owes the copy of it that the scheduler asks for.
+    #[cold]
+    #[inline(never)]
+    fn count(&mut self, path: PathId, sent: &Sent<P>, space: u64) {
+        let copies = self.chooser.on_counted(path, self.paths[path].weight, space);
+        let is_datagram = sent.stream_header.is_some_and(|header| header.sid == Sid::DATAGRAM);
+        let waiting = self.sender.outbound.waiting();
+        if !copies.wants(is_datagram, waiting, self.paths[path].mss.into()) || !self.peer.has_sack {
+            return;
+        }
+        if let Some(second) = Chooser::second(path, space, &self.paths) {
+            self.sender.board.owe(sent.clone(), second);
+        }
     }
 
     /// The peer's window is full because of a segment on a slow path. A faster path with room retransmits it if it arrives
@@ -349,8 +380,9 @@ impl<P: Payload> Connection<P> {
         let mut found: Option<(PathId, PathId, u64)> = None;
         for (slow, behind) in self.paths.iter().filter(|(_, path)| path.is_live()) {
             let Some((index, 1)) = self.sender.board.oldest(slow) else { continue };
-            if self.sender.board.segment(index).2.is_datagram_delivered().is_some() {
-                // Its copy would be a void, which may overtake it.
+            let is_datagram = self.sender.board.segment(index).2.is_datagram_delivered().is_some();
+            // A datagram that is sent again is a void, which may overtake it.
+            if is_datagram || self.sender.board.is_doubled(index) {
                 continue;
             }
             let Some(departed) = self.sender.board.oldest_departed(slow) else { continue };

@@ -146,8 +146,13 @@ impl<P: Payload> Sender<P> {
         !self.board.is_empty() && space < mss && self.outbound.may_grow()
     }
 
-    /// The next lost segment that a path retransmits: one of its own, one without a path, or one of a slower path.
+    /// The next segment of those sent that leaves on a path: a lost one, or else a copy that is owed there.
     pub(super) fn next_lost(&mut self, path: PathId, paths: &Table, repair: Repair) -> Option<u64> {
+        self.next_repair(path, paths, repair).or_else(|| self.board.lowest_owed(path))
+    }
+
+    /// The next lost segment that a path retransmits: one of its own, one without a path, or one of a slower path.
+    fn next_repair(&mut self, path: PathId, paths: &Table, repair: Repair) -> Option<u64> {
         let own = self.board.lowest_lost(path);
         let has_orphan = self.board.has_orphans() && paths.usable().contains(path);
         let mut lost = lower(own, if has_orphan { self.board.lowest_lost(PathId::NOWHERE) } else { None });
@@ -304,7 +309,7 @@ mod tests {
         let mut sender = sender(3);
         let is_near = |sender: &Sender<_>, place| sender.is_near(sender.number(place), false);
         assert!(is_near(&sender, 301) && !is_near(&sender, 302), "what has not left");
-        let context = AckContext { now: Time::ZERO, via: PathId::FIRST, rtt_min: None, echo: None };
+        let context = AckContext { now: Time::ZERO, via: PathId::FIRST, rtt_min: None, echo: None, is_answer: true };
         sender.board.acknowledge(201, &context, |_| ());
         assert!(is_near(&sender, 201) && !is_near(&sender, 200), "the peer has never said a window");
         assert!(sender.is_near(sender.number(200), true));

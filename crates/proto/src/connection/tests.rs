@@ -13,6 +13,7 @@ mod closing;
 mod corrupt;
 mod credit;
 mod datagrams;
+mod doubled;
 mod dup_acks;
 mod ecn;
 mod failover;

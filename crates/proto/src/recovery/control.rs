@@ -82,6 +82,8 @@ pub(crate) struct PathControl {
     pub(crate) ecn: PathEcn,
     /// When the sender last responded to a mark: marks of segments sent before are no new signal.
     marked_at: Option<Time>,
+    /// When it last responded to the loss of a copy whose segment was delivered.
+    copy_lost_at: Option<Time>,
     /// Whether the losses may be due to a smaller path MTU.
     is_doubtful: bool,
     /// Bytes in flight as counted here; the scoreboard counts them, too.
@@ -170,6 +172,7 @@ impl PathControl {
             is_growing: true,
             ecn: PathEcn::default(),
             marked_at: None,
+            copy_lost_at: None,
             is_doubtful: false,
             flight: 0,
             untold: Untold::default(),
@@ -212,7 +215,7 @@ impl PathControl {
 
     /// The context for reading acknowledgements.
     pub(crate) fn ack_context(&self, now: Time) -> AckContext {
-        AckContext { now, via: self.id, rtt_min: self.rtt.shortest(), echo: None }
+        AckContext { now, via: self.id, rtt_min: self.rtt.shortest(), echo: None, is_answer: false }
     }
 
     /// Sets whether other paths exist that would take over.
@@ -281,7 +284,9 @@ impl PathControl {
     pub(crate) fn on_duplicate<T>(&mut self, now: Time, board: &mut Scoreboard<T>, right: Offset) {
         self.tally.duplicates += 1;
         self.silence.heard = now;
-        board.confirm_copy(self.id, right);
+        if board.confirm_copy(self.id, right) {
+            return;
+        }
         self.rack.on_duplicate(board.departures(self.id));
         // [rfc-8985] sec. 7.4.2: the probe was unnecessary.
         if let Probe::Out { probed, transmission: Transmission::Again, .. } = self.timers.probe

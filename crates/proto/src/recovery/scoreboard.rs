@@ -19,12 +19,15 @@
 //! flight for its lane until an ACK on its own path acknowledges it, which gives the RTT and releases the next segment. So an
 //! estimator and a controller see their path as if there were no other.
 //!
+//! A segment may be two entries, side by side: an original and a copy on another path (`doubled`).
+//!
 //! As a result, an ACK costs O(log n) for n segments in flight, plus a constant for each newly reported segment. Memory is
 //! allocated only when a container grows.
 
 mod arrival;
 #[cfg(test)]
 mod check;
+mod doubled;
 mod lane;
 mod losses;
 mod losses_kept;
@@ -38,6 +41,7 @@ use std::mem;
 use anabranch_cc::Departure;
 use anabranch_units::{Span, Time};
 
+use self::doubled::Twin;
 use self::lane::{Copied, Lane, Losses, Oldest};
 pub(crate) use self::lane::{Departed, NewlyAcked};
 use self::losses_kept::LossesKept;
@@ -70,8 +74,10 @@ pub(crate) struct Scoreboard<T> {
     delivered: usize,
     /// Groups of adjacent delivered entries. The first entry is never delivered, so this is the number of holes.
     holes: usize,
-    /// Lost entries, on all paths and without a path.
+    /// Lost entries, on all paths and without a path, and copies that are owed.
     lost: usize,
+    /// Copies that are owed.
+    owed: usize,
     /// Lost segments without a path.
     orphans: Losses,
     lanes: Vec<Lane>,
@@ -119,6 +125,7 @@ struct Entry<T> {
     offset: Offset,
     len: u32,
     fate: Fate,
+    twin: Twin,
     /// The path of the last transmission; [`PathId::NOWHERE`] if that path is gone.
     path: PathId,
     transmissions: u32,
@@ -142,6 +149,10 @@ enum Fate {
     InFlight,
     Lost,
     Delivered,
+    /// A copy that has not left.
+    Owed,
+    /// Lost or cancelled, while its twin is in flight or lost: nothing is to be sent.
+    Spare,
 }
 
 /// The result of loss detection.
@@ -157,6 +168,8 @@ pub(crate) struct Found {
     pub(crate) end: Offset,
     /// The largest number of transmissions of any of them.
     pub(crate) transmissions: u32,
+    /// Whether one of them was also sent on another path. Then its delivery does not prove that the loss was spurious.
+    pub(crate) is_doubled: bool,
 }
 
 /// How to take RTT samples from an ACK.
@@ -171,6 +184,8 @@ pub(crate) struct AckContext {
     /// The latest time at which the segment that moved the acknowledgement number may have been sent, according to its timestamp
     /// echo; `None` without timestamps.
     pub(crate) echo: Option<Time>,
+    /// Whether the ACK answers a segment that arrived on `via` for the first time: it has no content and reports no duplicate.
+    pub(crate) is_answer: bool,
 }
 
 impl<T> Entry<T> {
@@ -193,6 +208,7 @@ impl<T> Scoreboard<T> {
             delivered: 0,
             holes: 0,
             lost: 0,
+            owed: 0,
             orphans: Losses::default(),
             lanes: (0..paths).map(|_| Lane::new(0)).collect(),
             newly_acked_paths: PathSet::default(),
@@ -367,6 +383,7 @@ impl<T> Scoreboard<T> {
             offset: self.next,
             len,
             fate: Fate::InFlight,
+            twin: Twin::Single,
             path,
             transmissions: 1,
             lost_on: None,
@@ -391,7 +408,8 @@ impl<T> Scoreboard<T> {
     }
 
     /// A segment is retransmitted, lost or in flight. A segment that is in flight on one path can be sent on another path only if
-    /// it is the oldest on its own; it remains in flight there. Returns the bytes added to the flight of `path`.
+    /// it is the oldest on its own; it remains in flight there. A copy that is owed is sent for the first time. Returns the bytes
+    /// added to the flight of `path`.
     pub(crate) fn resend(&mut self, index: Index, path: PathId, departure: impl FnOnce(u64) -> Departure) -> u64 {
         let Entry { fate, path: before, offset, len, serial, .. } = *self.entry(index);
         let added = match fate {
@@ -401,18 +419,21 @@ impl<T> Scoreboard<T> {
             }
             Fate::InFlight => {
                 self.unlink(index);
-                let lane = &mut self.lanes[before.index()];
-                let is_later = lane.copies.back().is_none_or(|last| last.serial < serial);
-                debug_assert!(is_later, "what has been in flight for longest is copied first");
-                lane.bytes += u64::from(len);
-                lane.copies.push_back(Copied { end: offset + u64::from(len), len, serial });
+                let copied = Copied { end: offset + u64::from(len), len, serial, departure: None };
+                self.lanes[before.index()].keep_copy(copied);
+                len.into()
+            }
+            Fate::Owed => {
+                self.forget_owed();
                 len.into()
             }
             Fate::Lost => {
                 self.forget_loss(before);
                 len.into()
             }
-            Fate::Delivered => unreachable!("what was delivered is not sent again"),
+            Fate::Delivered | Fate::Spare => {
+                unreachable!("what was delivered, or is sent elsewhere, is not sent again")
+            }
         };
         let Lane { departures, bytes, .. } = self.lanes[path.index()];
         let is_repair = fate == Fate::Lost;
@@ -447,7 +468,7 @@ impl<T> Scoreboard<T> {
         unreachable!("{} segments are lost and none waits", self.losses(path).count);
     }
 
-    /// Whether any segment is lost.
+    /// Whether any segment is lost, or any copy is owed.
     pub(crate) fn has_lost(&self) -> bool {
         self.lost > 0
     }

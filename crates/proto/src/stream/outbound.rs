@@ -293,6 +293,11 @@ impl<P: Payload> Outbound<P> {
         self.turns.is_empty() && self.records.is_empty()
     }
 
+    /// Bytes that wait, with or without credit.
+    pub(crate) fn waiting(&self) -> u64 {
+        self.waiting
+    }
+
     /// Whether nothing waits, not even data without credit.
     pub(crate) fn is_drained(&self) -> bool {
         self.waiting == 0 && self.records.is_empty()

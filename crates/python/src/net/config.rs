@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use anabranch::Config;
 use anabranch::cc::{Settings, registry};
 use anabranch::units::Rate;
+use anabranch::{Config, Scheduling};
 use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -40,6 +40,7 @@ fn set(config: &mut Config, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()
         "datagram_send_buffer" => config.datagram_send_buffer = take(name, value)?,
         "datagram_receive_buffer" => config.datagram_receive_buffer = take(name, value)?,
         "rate_max" => config.rate_max = rate_max(name, value)?,
+        "scheduling" => config.scheduling = scheduling(&take::<String>(name, value)?)?,
         "socket_buffer" => config.socket_buffer = take(name, value)?,
         "qlog" => config.qlog = take(name, value)?,
         _ => {
@@ -78,6 +79,13 @@ pub(crate) fn rate_max(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Option<
 }
 
 /// A law of the registry: its name, or a mapping with its name and settings. A part is a mapping with its kind.
+fn scheduling(name: &str) -> PyResult<Scheduling> {
+    Scheduling::from_name(name).ok_or_else(|| {
+        let names = Scheduling::ALL.map(Scheduling::name).join(", ");
+        wrong(format!("there is no scheduling {name:?}; use one of {names}"))
+    })
+}
+
 fn law(cc: &Bound<'_, PyAny>) -> PyResult<Settings> {
     if let Ok(name) = cc.cast::<PyString>() {
         return Ok(Settings::default_for(registry::find(&name.to_cow()?).map_err(wrong)?));
@@ -121,7 +129,7 @@ fn text(value: &Bound<'_, PyAny>) -> PyResult<String> {
 }
 
 /// Every setting.
-const NAMES: [&str; 18] = [
+const NAMES: [&str; 19] = [
     "timeout",
     "idle_timeout",
     "keep_alive",
@@ -138,6 +146,7 @@ const NAMES: [&str; 18] = [
     "datagram_send_buffer",
     "datagram_receive_buffer",
     "rate_max",
+    "scheduling",
     "socket_buffer",
     "qlog",
 ];

@@ -86,6 +86,10 @@ pub(crate) enum SchedulerKeys {
     Weighted,
     /// The first path; the others if it fails.
     Backup,
+    /// As `min_rtt`, and each packet is copied on another path. The first copy counts.
+    Redundant,
+    /// As `min_rtt`, and the last ten packets before the sender has nothing left to send are copied on another path.
+    Latency,
 }
 
 /// The share of one stream in the receive buffer of a connection.

@@ -51,6 +51,8 @@ pub(super) fn drive<'a>(keys: &'a EngineKeys, packet: Bytes, plugins: &Plugins, 
         Some(SchedulerKeys::MinRtt) => Scheduling::MinRtt,
         Some(SchedulerKeys::Weighted) => Scheduling::Weighted,
         Some(SchedulerKeys::Backup) => Scheduling::Backup,
+        Some(SchedulerKeys::Redundant) => Scheduling::Redundant,
+        Some(SchedulerKeys::Latency) => Scheduling::Latency,
     };
     let config = Config {
         form,

@@ -103,6 +103,23 @@ impl PathControl {
         (found, spared.map(|departure| departure.saturating_add(verdict.rtt_plus_reo_wnd)))
     }
 
+    /// Copies of doubled segments may be lost: three that left later have arrived.
+    pub(crate) fn on_overtaken_copies<T>(&mut self, now: Time, board: &mut Scoreboard<T>) {
+        let found = board.lose_copies(self.id);
+        self.on_lost(board, &found);
+        // Once in a round trip, as for marks: what left before the last answer is no new signal.
+        let is_news = |departure: &Departure| self.copy_lost_at.is_none_or(|at| departure.time > at);
+        if let Some(departure) = found.departure.filter(is_news) {
+            self.copy_lost_at = Some(now);
+            let was_urgent = self.is_urgent;
+            let path_una = board.path_una(self.id);
+            self.repair(now, board, &Found { departure: Some(departure), ..found }, path_una);
+            // There is nothing to send again.
+            self.is_urgent = was_urgent;
+        }
+        self.arm(now, board);
+    }
+
     /// Lost segments are no longer in flight.
     pub(super) fn on_lost<T>(&mut self, board: &Scoreboard<T>, found: &Found) {
         self.tally.lost += found.count as u64;
@@ -110,6 +127,9 @@ impl PathControl {
         self.account.on_lost(self.segments(found.bytes));
         self.is_doubtful |= found.transmissions >= STUBBORN;
         self.flight -= found.bytes;
+        if found.is_doubled {
+            self.suspicion = None;
+        }
         if found.departure.is_some_and(|departure| !self.ecn.is_blamed(departure.time)) {
             // The law is not told of each loss of an episode.
             self.blame = Blame::Unblamed;

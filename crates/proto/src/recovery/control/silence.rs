@@ -15,11 +15,21 @@ pub(super) struct Silence {
     pub(super) has_others: bool,
     /// Whether there was ever another path.
     pub(super) is_measured: bool,
+    /// Timeouts since the last RTT sample, and the number of samples by then.
+    unanswered: u32,
+    samples: u64,
 }
 
 impl Silence {
     pub(super) fn new(now: Time) -> Self {
-        Self { heard: now, oldest: now, has_others: false, is_measured: false }
+        Self { heard: now, oldest: now, has_others: false, is_measured: false, unanswered: 0, samples: 0 }
+    }
+
+    /// Counts a timeout at which only copies were in flight; `samples` counts the RTT samples so far. Returns the timeouts in a row.
+    pub(super) fn on_unanswered(&mut self, samples: u64) -> u32 {
+        self.unanswered = if samples == self.samples { self.unanswered + 1 } else { 1 };
+        self.samples = samples;
+        self.unanswered
     }
 
     /// When to probe a silent path, if another one would take over. That is when the ACK of the oldest segment in flight is

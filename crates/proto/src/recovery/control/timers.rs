@@ -53,8 +53,19 @@ impl PathControl {
             // ACKs on other paths cover everything in flight, so no retransmission is needed.
             Timer::Probe(at) | Timer::Retransmission(at) if at <= now && board.oldest(self.id).is_none() => {
                 board.release_held(self.id, u64::MAX);
-                board.release_copies(self.id, u64::MAX);
+                // What was also sent elsewhere has arrived there, but here it must be answered, too. If it is not, time and again, it
+                // stays in flight, and the path is suspected.
+                let is_unanswered = self.silence.has_others
+                    && board.has_doubled_copies(self.id)
+                    && self.silence.on_unanswered(self.tally.rtt_samples) >= UNANSWERED_MAX;
+                if !is_unanswered {
+                    board.release_copies(self.id, u64::MAX);
+                }
                 self.on_ack(now, board, Via::Other);
+                if is_unanswered {
+                    // There is nothing to probe with, so the probe timer would expire again at once.
+                    self.timers.running = Timer::Retransmission(now.saturating_add(self.rtt.timeout()));
+                }
             }
             Timer::Probe(at) if at <= now => {
                 self.timers.probe = Probe::Due;
@@ -206,6 +217,9 @@ impl PathControl {
 
 /// [rfc-8985] sec. 7.2: a peer may delay ACKs for 200 ms.
 const DELAYED_ACK_MAX: Span = Span::from_millis(200);
+
+/// Three timeouts in a row: one or two are a loss at the end of a message, whose copy on this path nothing repeats.
+const UNANSWERED_MAX: u32 = 3;
 
 /// A smaller path MTU loses a whole flight. Fewer segments are also lost where a rival keeps a short queue full, and there a single datagram has a
 /// better chance than fragments and probes.

@@ -37,7 +37,8 @@ impl PathControl {
     /// A loss was reported to the controller. If it is the only one in the recovery, all retransmissions belong to it.
     pub(super) fn suspect<T>(&mut self, board: &mut Scoreboard<T>, signal: Signal, found: &Found) {
         self.suspicion = None;
-        if let Some(Departure { time, .. }) = found.departure.filter(|_| board.damaged(self.id) == found.count) {
+        let is_alone = !found.is_doubled && board.damaged(self.id) == found.count;
+        if let Some(Departure { time, .. }) = found.departure.filter(|_| is_alone) {
             board.open_log(self.id);
             self.suspicion = Some(Suspicion { signal, departed: time, expiry: None });
         }

@@ -4,6 +4,7 @@ use std::mem;
 
 use anabranch_units::Time;
 
+use super::doubled::Twin;
 use super::lane::{Delivered, Held, Lane, NewlyAcked};
 use super::{AckContext, Block, Entry, Fate, Index, Scoreboard};
 use crate::path::{PathId, PathSet};
@@ -44,7 +45,9 @@ impl<T> Scoreboard<T> {
                 let is_last = self.entries.front().is_none_or(|next| next.fate != Fate::Delivered);
                 self.holes -= usize::from(is_last);
             }
-            done(entry.content);
+            if entry.twin != Twin::Copy {
+                done(entry.content);
+            }
         }
     }
 
@@ -95,6 +98,7 @@ impl<T> Scoreboard<T> {
     /// An ACK of everything below `ack` and of `blocks` arrived on this path. It releases what was held of these segments, and
     /// everything sent earlier. It acknowledges the latest transmission that it covers.
     pub(crate) fn confirm(&mut self, path: PathId, ack: Offset, blocks: &[(Offset, Offset)]) {
+        self.confirm_answered(path);
         let lane = &self.lanes[path.index()];
         let Some((first, last)) = lane.held.front().zip(lane.held.back()) else { return };
         let newest = lane.newly_acked.newest.map(|newest| newest.serial);
@@ -132,12 +136,16 @@ impl<T> Scoreboard<T> {
     }
 
     /// A duplicate of the segment that ends at `end` was reported on this path. If it is a copy, earlier transmissions have
-    /// arrived or are lost.
-    pub(crate) fn confirm_copy(&mut self, path: PathId, end: Offset) {
+    /// arrived or are lost. Returns whether it was one of a doubled segment, so that nothing was retransmitted in vain.
+    pub(crate) fn confirm_copy(&mut self, path: PathId, end: Offset) -> bool {
+        if self.confirm_doubled(path, end) {
+            return true;
+        }
         let copied = self.lanes[path.index()].copies.front().copied().filter(|copied| copied.end == end);
         if let Some(copied) = copied {
             self.release_copies(path, copied.serial);
         }
+        false
     }
 
     /// Copies on another path that were sent at `serial` or before are no longer in flight.
@@ -174,12 +182,15 @@ impl<T> Scoreboard<T> {
     #[inline(always)]
     fn newly_acked(&mut self, index: Index, context: &AckContext, echo: Option<Time>) -> PathId {
         let entry = &mut self.entries[(index - self.first) as usize];
-        let Entry { fate, path, offset, len, serial, transmissions, lost_on, departure, older, newer, .. } = *entry;
+        let Entry { fate, twin, path, offset, len, serial, transmissions, lost_on, departure, older, newer, .. } =
+            *entry;
         (entry.fate, entry.lost_on, entry.skip) = (Fate::Delivered, None, index + 1);
         let was_in_flight = fate == Fate::InFlight;
         match fate {
             Fate::InFlight => self.bridge(older, newer, path, len),
             Fate::Lost => self.forget_loss(path),
+            Fate::Owed => self.forget_owed(),
+            Fate::Spare => {}
             Fate::Delivered => unreachable!("a segment arrives once"),
         }
         if let Some(place) = lost_on {
@@ -187,8 +198,11 @@ impl<T> Scoreboard<T> {
         }
         let delivered = Delivered { serial, len, transmissions, departure };
         let (end, len) = (offset + u64::from(len), u64::from(len));
-        let Some(lane) = self.lanes.get_mut(path.index()) else { return path };
         let is_plain = was_in_flight && transmissions == 1;
+        if is_plain && twin != Twin::Single && self.is_doubled(index) {
+            return self.on_doubled_acked(index, context);
+        }
+        let Some(lane) = self.lanes.get_mut(path.index()) else { return path };
         if is_plain && path != context.via {
             let is_later = lane.held.back().is_none_or(|last| last.serial < serial && last.end < end);
             if is_later {

@@ -1,6 +1,6 @@
 //! For tests: compares each count with the entries.
 
-use super::{Entry, Fate, NONE, Scoreboard};
+use super::{Entry, Fate, NONE, Scoreboard, Twin};
 use crate::path::PathId;
 
 impl<T> Scoreboard<T> {
@@ -8,7 +8,8 @@ impl<T> Scoreboard<T> {
     pub(crate) fn check(&self) {
         let count = |is: &dyn Fn(&Entry<T>) -> bool| self.entries.iter().filter(|entry| is(entry)).count();
         assert_eq!(self.delivered, count(&|entry| entry.fate == Fate::Delivered));
-        assert_eq!(self.lost, count(&|entry| entry.fate == Fate::Lost));
+        assert_eq!(self.owed, count(&|entry| entry.fate == Fate::Owed));
+        assert_eq!(self.lost, self.owed + count(&|entry| entry.fate == Fate::Lost));
         let is_orphan = |entry: &Entry<T>| entry.fate == Fate::Lost && entry.path == PathId::NOWHERE;
         assert_eq!(self.orphans.count, count(&is_orphan));
         let fates: Vec<Fate> = self.entries.iter().map(|entry| entry.fate).collect();
@@ -16,6 +17,15 @@ impl<T> Scoreboard<T> {
             .filter(|&i| fates[i] == Fate::Delivered && (i == 0 || fates[i - 1] != Fate::Delivered))
             .count();
         assert_eq!(self.holes, starts);
+        for (original, copy) in self.entries.iter().zip(self.entries.iter().skip(1)) {
+            let is_pair = copy.twin == Twin::Copy;
+            assert_eq!(is_pair, original.offset == copy.offset, "a copy stands behind its original");
+            assert!(!is_pair || original.twin == Twin::Original && original.len == copy.len);
+            let fates = [original.fate, copy.fate];
+            let are_delivered = fates.map(|fate| fate == Fate::Delivered);
+            assert!(!is_pair || are_delivered[0] == are_delivered[1], "a segment arrives once");
+            assert!(!is_pair || fates != [Fate::Spare; 2], "somebody carries it");
+        }
         for (number, lane) in self.lanes.iter().enumerate() {
             let is_here = |entry: &Entry<T>| entry.path.index() == number && lane.has(entry);
             assert_eq!(lane.lost.count, count(&|entry| entry.fate == Fate::Lost && is_here(entry)));
@@ -41,6 +51,7 @@ impl<T> Scoreboard<T> {
             }
             assert_eq!(serials.len(), flying.count());
             assert!(serials.is_sorted(), "a lane is in the order of departure");
+            assert!(lane.copies.iter().is_sorted_by_key(|copied| copied.serial), "so are copies");
             assert!(lane.held.iter().is_sorted_by_key(|held| (held.serial, held.end)), "so is what is held");
         }
     }

@@ -41,9 +41,14 @@ pub(super) struct Lane {
     pub(super) held: VecDeque<Held>,
     /// The bytes of held segments.
     pub(super) held_bytes: u64,
-    /// Segments that were sent again on another path while in flight here, in the order of sending. They still count as in flight
-    /// here.
+    /// Transmissions whose segments were also sent on another path, in the order of sending. They still count as in flight here.
     pub(super) copies: VecDeque<Copied>,
+    /// Copies that are owed here, in the order of sequence space. Outdated ones are removed when they come to the front.
+    pub(super) owed: VecDeque<Index>,
+    /// Answers in a row to doubled segments that were earlier than every RTT, without a duplicate.
+    pub(super) early: u32,
+    /// The doubled segment that the present ACK answers, as far as it has been read.
+    pub(super) answered: Option<Answered>,
 }
 
 /// The holes of one path among several. Entries below the cursor are outdated.
@@ -69,12 +74,24 @@ pub(super) struct Oldest {
     pub(super) departed: Time,
 }
 
-/// A segment that is in flight twice; this is its first transmission.
+/// A transmission of a segment that was also sent on another path, where the segment is in flight or was delivered.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Copied {
     pub(super) end: Offset,
     pub(super) len: u32,
     pub(super) serial: u64,
+    /// If the segment was doubled from the start and has been delivered by its twin: the record of this transmission, which
+    /// arrives or is lost as any other. Otherwise it is unknown which transmission an ACK answers, so this one gives no sample.
+    pub(super) departure: Option<Departure>,
+}
+
+/// The first arrival of a doubled segment, which an ACK answers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Answered {
+    pub(super) end: Offset,
+    pub(super) serial: u64,
+    /// Whether it is earlier than every RTT of its path.
+    pub(super) is_early: bool,
 }
 
 /// Lost segments.
@@ -159,6 +176,9 @@ impl Lane {
             held: VecDeque::new(),
             held_bytes: 0,
             copies: VecDeque::new(),
+            owed: VecDeque::new(),
+            early: 0,
+            answered: None,
         }
     }
 
@@ -173,9 +193,19 @@ impl Lane {
         self.holes.clear();
     }
 
-    /// Copies that were sent at `serial` or before are no longer in flight here.
+    /// A transmission stays in flight here, although its segment does not.
+    pub(super) fn keep_copy(&mut self, copied: Copied) {
+        self.bytes += u64::from(copied.len);
+        let place = self.copies.partition_point(|other| other.serial < copied.serial);
+        self.copies.insert(place, copied);
+    }
+
+    /// Copies that were sent at `serial` or before are no longer in flight here, except those of doubled segments, unless all are
+    /// released.
     pub(super) fn release_copies(&mut self, serial: u64) {
-        while let Some(copied) = self.copies.pop_front_if(|copied| copied.serial <= serial) {
+        let is_all = serial == u64::MAX;
+        let is_over = |copied: &mut Copied| is_all || copied.serial <= serial && copied.departure.is_none();
+        while let Some(copied) = self.copies.pop_front_if(is_over) {
             self.bytes -= u64::from(copied.len);
             self.newly_acked.bytes_from_flight += u64::from(copied.len);
         }

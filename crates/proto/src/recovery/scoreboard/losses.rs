@@ -5,6 +5,7 @@ use std::mem;
 
 use anabranch_units::Time;
 
+use super::doubled::Twin;
 use super::lane::{Lane, Losses, Oldest};
 use super::{DUPLICATES, Entry, Fate, Found, Index, NONE, Scoreboard};
 use crate::path::PathId;
@@ -24,6 +25,7 @@ impl<T> Scoreboard<T> {
                 self.orphans.push(index);
             }
         }
+        self.cancel_owed(path);
         // Reneging is possible after the identifier belongs to another path, or to none.
         let lane = &mut self.lanes[path.index()];
         (lane.begin, lane.above) = (lane.departures, 0);
@@ -145,9 +147,15 @@ impl<T> Scoreboard<T> {
         entry.fate = Fate::Lost;
         let (departure, end, len) = (entry.departure, entry.offset + u64::from(entry.len), u64::from(entry.len));
         let (path, transmissions, offset) = (entry.path, entry.transmissions, entry.offset);
+        let twin = entry.twin;
         self.losses_kept.push(path, offset);
         self.damage(index);
-        self.remember_loss(path, index);
+        if twin == Twin::Single {
+            self.remember_loss(path, index);
+        } else {
+            found.is_doubled |= self.is_doubled(index);
+            self.lose_twin(twin, path, index);
+        }
         found.transmissions = found.transmissions.max(transmissions);
         found.count += 1;
         found.bytes += len;
@@ -165,7 +173,7 @@ impl<T> Scoreboard<T> {
         self.lanes[path.index()].damaged += 1;
     }
 
-    fn remember_loss(&mut self, path: PathId, index: Index) {
+    pub(super) fn remember_loss(&mut self, path: PathId, index: Index) {
         self.lost += 1;
         self.losses(path).push(index);
     }

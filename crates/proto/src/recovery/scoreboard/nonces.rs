@@ -8,7 +8,8 @@ use crate::seq::Offset;
 impl<T> Scoreboard<T> {
     /// The nonce of a segment.
     pub(crate) fn nonce(&self, index: Index) -> u16 {
-        self.entry(index).nonces.wrapping_sub(self.nonces_before(index))
+        let original = self.original(index);
+        self.entry(index).nonces.wrapping_sub(self.nonces_before(original))
     }
 
     /// The sum of the nonces of all segments below `place`; `None` if that is below the cumulative acknowledgement.

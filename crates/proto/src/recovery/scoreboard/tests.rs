@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use super::*;
 
 const PATH: PathId = PathId::FIRST;
-const DOUBT: AckContext = AckContext { now: Time::ZERO, via: PATH, rtt_min: None, echo: None };
+const DOUBT: AckContext = AckContext { now: Time::ZERO, via: PATH, rtt_min: None, echo: None, is_answer: true };
 
 /// A scoreboard with `count` segments of 100 bytes from offset 0 on, sent one per millisecond.
 fn board(count: u64) -> Scoreboard<u64> {
@@ -110,7 +110,13 @@ fn a_retransmission_is_doubted_if_its_ack_comes_too_early() {
     board.lose_until(PATH, 1, Time::NEVER);
     let time = Time::from_ticks(10);
     board.resend(0, PATH, |_| Departure { time, ..Departure::default() });
-    let context = AckContext { now: Time::from_ticks(15), via: PATH, rtt_min: Some(Span::from_ticks(6)), echo: None };
+    let context = AckContext {
+        now: Time::from_ticks(15),
+        via: PATH,
+        rtt_min: Some(Span::from_ticks(6)),
+        echo: None,
+        is_answer: true,
+    };
     board.acknowledge(100, &context, |_| ());
     let newly_acked = board.take_newly_acked(PATH);
     assert!(newly_acked.newest.is_some_and(|newest| newest.transmissions == 2) && newly_acked.newest_certain.is_none());
