@@ -7,8 +7,8 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
-use anabranch_proto::FourTuple;
 use anabranch_proto::endpoint::Endpoint as Engine;
+use anabranch_proto::{Address, FourTuple};
 use anabranch_units::{Span, Time};
 
 use crate::address;
@@ -85,19 +85,21 @@ impl Routes {
 fn tell(now: Time, tuple: FourTuple, route: Route, engine: &mut Engine) -> bool {
     match route {
         Route::Present => engine.on_reachable(now, tuple),
-        Route::Other(ip) => {
-            let local = address::of(SocketAddr::new(ip, tuple.local.port));
-            engine.on_unreachable(now, tuple, Some(local))
-        }
+        Route::Other(ip) => engine.on_unreachable(now, tuple, Some(from(ip, tuple))),
         Route::Missing => engine.on_unreachable(now, tuple, None),
     }
 }
 
 /// A path is silent: if the system would send from another address by now, its connections move there.
 pub(crate) fn on_silence(now: Time, tuple: FourTuple, route: Route, engine: &mut Engine) {
-    if matches!(route, Route::Other(_)) {
-        tell(now, tuple, route, engine);
+    if let Route::Other(ip) = route {
+        engine.on_other_route(now, tuple, from(ip, tuple));
     }
+}
+
+/// The local end of a four-tuple, at another address.
+fn from(ip: IpAddr, tuple: FourTuple) -> Address {
+    address::of(SocketAddr::new(ip, tuple.local.port))
 }
 
 /// Looks a route up from the local address of a four-tuple, or from the address that the system would choose. `bound` is the
@@ -199,7 +201,7 @@ mod tests {
         }
         assert_eq!(routes.due(at(0)), None);
         for number in 0..1000_u16 {
-            let tuple = FourTuple { remote: anabranch_proto::Address { port: number, ..tuple.remote }, ..tuple };
+            let tuple = FourTuple { remote: Address { port: number, ..tuple.remote }, ..tuple };
             routes.on_error(at(0), tuple, &io::ErrorKind::PermissionDenied.into());
         }
         assert_eq!(routes.refused.len(), REFUSED_MAX);

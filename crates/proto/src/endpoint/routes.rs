@@ -18,6 +18,15 @@ impl Endpoint {
         !found.is_empty()
     }
 
+    /// The system would send datagrams of this silent four-tuple from another address by now; see [`crate::Paths::on_other_route`].
+    pub fn on_other_route(&mut self, now: Time, tuple: FourTuple, instead: Address) {
+        for number in self.with_path(tuple) {
+            let Some(slot) = self.slot_mut(number) else { continue };
+            slot.connection.paths().on_other_route(now, tuple, instead);
+            self.touch(number);
+        }
+    }
+
     /// Datagrams of this four-tuple can leave again, or should be tried again; see [`crate::Paths::on_reachable`]. Returns whether
     /// a connection has such a path.
     pub fn on_reachable(&mut self, now: Time, tuple: FourTuple) -> bool {
@@ -52,7 +61,7 @@ impl Endpoint {
     }
 
     /// The four-tuple of a path that got no answer since a retransmission timeout, of a connection that this end opened. The
-    /// system may have another route by now: if it would send from another address, call [`Endpoint::on_unreachable`]. The remote
+    /// system may have another route by now: if it would send from another address, call [`Endpoint::on_other_route`]. The remote
     /// port may be closed: if another socket asks for it, call [`Endpoint::on_asked`], and if the network says so,
     /// [`Endpoint::on_refused`].
     pub fn poll_silent(&mut self) -> Option<FourTuple> {

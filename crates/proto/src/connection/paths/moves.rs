@@ -1,9 +1,12 @@
 //! The local address of a path goes away and another one takes its place, or the same one comes back.
 //!
-//! The driver knows from an error of the system, or from the system's routes, that datagrams cannot leave from an address. If the
-//! system would send from another address, a path from there to the same address of the peer is set up. When the peer has
+//! The driver knows from an error of the system that datagrams cannot leave from an address, or from the system's routes that it would now send from
+//! another one. Then a path from that address to the same address of the peer is set up. When the peer has
 //! answered there, the old path is dropped, and its data in flight is retransmitted. The peer sees a new four-tuple, and validates
 //! it as any path; so both ends must have negotiated several paths.
+//!
+//! A path beside others, which was added for its own local address, moves only if nothing can leave from there: what the system would choose is no
+//! news of it, and to drop it would make one path of two.
 
 use anabranch_units::{Span, Time};
 
@@ -30,6 +33,16 @@ impl<P: Payload> Paths<'_, P> {
         }
         if let Some(local) = instead {
             connection.move_to(now, FourTuple { local, ..tuple }, tuple);
+        }
+    }
+
+    /// A path of this four-tuple is silent, and by now the system would send from `instead`: as [`Self::on_unreachable`], unless the path was
+    /// added beside others for its local address.
+    pub fn on_other_route(&mut self, now: Time, tuple: FourTuple, instead: Address) {
+        let paths = &self.connection.paths;
+        let is_beside = |id| paths[id].origin == Origin::Own && paths.count() > 1;
+        if paths.find(&tuple).is_some_and(|id| !is_beside(id)) {
+            self.on_unreachable(now, tuple, Some(instead));
         }
     }
 

@@ -89,6 +89,30 @@ fn a_path_whose_address_is_gone_is_suspected_at_once() {
     assert_eq!(pair.client.connection.paths().ids().count(), 2);
 }
 
+/// The host pauses: both paths are silent, the first is suspected. The system would send from another address, but the second path was added for its
+/// own, so it stays; the first, and a path alone, move.
+#[test]
+fn silent_path_beside_others_keeps_its_address() {
+    let (mut pair, second) = busy();
+    pair.send(996 * 8000);
+    pair.run_for(ms(1000));
+    let route = &mut pair.routes[0];
+    (route.up.is_cut, route.down.is_cut, pair.up.is_cut, pair.down.is_cut) = (true, true, true, true);
+    pair.run_for(ms(3000));
+    let (now, first, own) = (pair.now, pair.client.tuple, pair.routes[0].client);
+    let new = crate::FourTuple { remote: first.remote, ..pair.route(ms(50)) };
+    (pair.routes[1].client, pair.routes[1].server) = (new, new.reversed());
+    let tuples = |pair: &Pair| pair.client.connection.path_reports().map(|(_, path)| path.tuple).collect::<Vec<_>>();
+    pair.client.connection.paths().on_other_route(now, own, new.local);
+    assert_eq!(tuples(&pair), [first, own]);
+    pair.client.connection.paths().on_other_route(now, first, new.local);
+    assert_eq!(tuples(&pair), [first, own, new]);
+    pair.heal();
+    pair.run_for(Span::from_secs(10));
+    assert_eq!(tuples(&pair), [own, new]);
+    assert_eq!(pair.client.connection.path(second).unwrap().state, PathState::Live);
+}
+
 /// Twenty moves, one after the other, between addresses that the peer never sees again.
 #[test]
 fn a_client_that_moves_often_keeps_few_paths() {
