@@ -210,8 +210,8 @@ const LARGE_MAX: usize = 64;
 const EXPIRES: Duration = Duration::from_millis(250);
 
 /// How long the datagrams are to wait in the connection: several times the pause between two looks, which the timer makes two milliseconds at least.
-const WAITING: Duration = Duration::from_millis(8);
-const WAITING_LEAST: u64 = 16;
+const WAITING: Duration = Duration::from_millis(5);
+const WAITING_LEAST: u64 = 8;
 const WAITING_MOST: u64 = 512;
 const RATE_OVER: Duration = Duration::from_millis(20);
 
@@ -239,7 +239,7 @@ const MTU_MOST: u16 = 9000;
 mod tests {
     use super::*;
 
-    /// At 4,000 a second, 32 wait for 8 ms; at the least rate 16 do.
+    /// At 4,000 a second, 20 wait for 5 ms; at the least rate 8 do.
     #[test]
     fn room_follows_the_rate() {
         let begin = Instant::now();
@@ -248,7 +248,7 @@ mod tests {
         for millis in 1..=100 {
             room.on_left(begin + Duration::from_millis(millis), 4 * millis);
         }
-        assert_eq!(room.most, 32);
+        assert_eq!(room.most, 20);
         room.on_left(begin + Duration::from_secs(9), 401);
         assert_eq!((room.most, room.queued, room.left), (WAITING_LEAST, 401, 401));
     }

@@ -41,6 +41,8 @@ impl<P: AsRef<[u8]>> Queue<P> {
             self.drop_of_longest();
         }
         let index = (flow % FLOWS as u64) as usize;
+        // A client that takes nothing leaves old packets here, too.
+        self.drop_late(now, index);
         let flow = &mut self.flows[index];
         flow.bytes += packet.as_ref().len();
         flow.packets.push_back((now, packet));
@@ -57,12 +59,8 @@ impl<P: AsRef<[u8]>> Queue<P> {
         loop {
             let is_fresh = !self.fresh.is_empty();
             let index = *if is_fresh { self.fresh.front() } else { self.others.front() }?;
+            self.drop_late(now, index);
             let flow = &mut self.flows[index];
-            while flow.packets.front().is_some_and(|(since, _)| now.duration_since(*since) > STAY_MAX) {
-                _ = flow.take();
-                self.packets -= 1;
-                self.dropped += 1;
-            }
             let has_turn = flow.credit > 0;
             if has_turn && let Some(packet) = flow.take() {
                 flow.credit -= packet.as_ref().len() as isize;
@@ -79,6 +77,16 @@ impl<P: AsRef<[u8]>> Queue<P> {
             } else {
                 flow.is_listed = false;
             }
+        }
+    }
+
+    /// Drops what has waited for too long in a flow.
+    fn drop_late(&mut self, now: Instant, index: usize) {
+        let flow = &mut self.flows[index];
+        while flow.packets.front().is_some_and(|(since, _)| now.duration_since(*since) > STAY_MAX) {
+            _ = flow.take();
+            self.packets -= 1;
+            self.dropped += 1;
         }
     }
 
