@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures `anabranch tunnel vpn` over one of two links and over both: TCP, UDP, and a video call, alone and beside TCP.
 
-    sudo experiments/vpn/measure.py path/to/anabranch [seconds]
+    sudo experiments/vpn/measure.py path/to/anabranch [seconds [near,far,both [words of measures, such as vpn,tcp up]]]
 
 The links are those of links.toml, by `anabranch link`; iperf3 is needed. It prints one line of JSON for each case.
 """
@@ -21,6 +21,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PROGRAM = os.path.abspath(sys.argv[1])
 SECONDS = int(sys.argv[2]) if len(sys.argv) > 2 else 20
 CASES = sys.argv[3].split(",") if len(sys.argv) > 3 else ["near", "far", "both"]
+WORDS = sys.argv[4].split(",") if len(sys.argv) > 4 else []
 SERVER, PORT = "10.90.0.1", 5201
 
 
@@ -105,6 +106,12 @@ def measures(server, total):
     yield "call beside tcp up", lambda: beside(server)
 
 
+def show(links, way, server, total):
+    for measure, run in measures(server, total):
+        if all(word in f"{way} {measure}" for word in WORDS):
+            print(json.dumps({"links": links, "way": way, "measure": measure, **run()}), flush=True)
+
+
 def document(names):
     """The scenario with these links only."""
     text = open(f"{HERE}/links.toml", encoding="utf8").read()
@@ -121,8 +128,7 @@ def case(name, folder):
     running = []
     try:
         if len(links) == 1:
-            for measure, run in measures("10.77.2.1", total):
-                print(json.dumps({"links": name, "vpn": False, "measure": measure, **run()}), flush=True)
+            show(name, "direct", "10.77.2.1", total)
         serve = within("h1", PROGRAM, "tunnel", "serve", "--vpn", f"{SERVER}/24", "--json")
         running.append(subprocess.Popen(serve, stdout=subprocess.PIPE, text=True))
         ticket = json.loads(running[0].stdout.readline())["ticket"]
@@ -131,8 +137,7 @@ def case(name, folder):
         told = json.loads(running[1].stdout.readline())
         assert told["paths"] == len(links), told
         time.sleep(2)
-        for measure, run in measures(SERVER, total):
-            print(json.dumps({"links": name, "vpn": True, "measure": measure, **run()}), flush=True)
+        show(name, "vpn", SERVER, total)
     finally:
         for process in reversed(running):
             process.send_signal(signal.SIGINT)

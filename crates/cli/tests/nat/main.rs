@@ -177,3 +177,32 @@ fn restarted_relay_carries_the_transfer_on() {
     assert_eq!(way(&sent), ("relay", None));
     drop(restarter.join().unwrap());
 }
+
+/// A whole computer behind a NAT through one behind another: with and without a direct way, and the tunnel's own datagrams never go through it.
+#[test]
+fn virtual_network_passes_two_nats() {
+    let test = "virtual_network_passes_two_nats";
+    if !is_inside(test) {
+        return;
+    }
+    for (place, nat) in [Nat::Symmetric, Nat::PortDependent].into_iter().enumerate() {
+        let stage = Stage::new(&format!("{test}-{place}"), nat, nat);
+        let _relay = stage.relay();
+        let serve = ["tunnel", "serve", "--relay", "203.0.113.1", "--vpn", "10.90.0.1/24", "--json"];
+        let mut server = stage.start("b", &serve);
+        let ticket = server.line()["ticket"].as_str().unwrap().to_owned();
+        assert_eq!(server.line()["event"], "network");
+        let mut client = stage.start("a", &["tunnel", "vpn", &ticket, "--route", "default", "--json"]);
+        assert_eq!(client.line()["to"], "its relay");
+        // Holes are punched meanwhile.
+        for _ in 0..8 {
+            let begin = Instant::now();
+            // The system of the other end answers.
+            assert!(stage.is_refused("a", "10.90.0.1:9"), "{nat:?} {:?}", begin.elapsed());
+            std::thread::sleep(Duration::from_millis(250));
+        }
+        let paths = stage.watched("a");
+        let is_direct = paths.contains("198.51.100.");
+        assert!(is_direct == (nat == Nat::PortDependent) && !paths.contains("10.90.0."), "{nat:?}: {paths}");
+    }
+}

@@ -125,6 +125,27 @@ impl Stage {
         serde_json::from_slice(&output.stdout).unwrap()
     }
 
+    /// Whether the system of the other end refuses a connection, which it does at once.
+    pub(crate) fn is_refused(&self, end: &str, address: &str) -> bool {
+        let file = fs::File::open(format!("/run/netns/{end}")).unwrap();
+        let address = address.parse().unwrap();
+        let there = std::thread::spawn(move || {
+            use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+            move_into_link_name_space(std::os::fd::AsFd::as_fd(&file), Some(LinkNameSpaceType::Network)).unwrap();
+            std::net::TcpStream::connect_timeout(&address, std::time::Duration::from_secs(5))
+        });
+        there.join().unwrap().is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionRefused)
+    }
+
+    /// What `anabranch watch` shows of the commands of an end.
+    pub(crate) fn watched(&self, end: &str) -> String {
+        let children = Command::new("ip").args(["netns", "pids", end]).output().unwrap();
+        let pids = String::from_utf8(children.stdout).unwrap();
+        let shown =
+            pids.split_whitespace().map(|pid| text(&self.command(end, &["watch", pid, "--once"]).output().unwrap()));
+        shown.collect()
+    }
+
     /// Runs a command that fails. Returns its exit code, and what it says.
     pub(crate) fn fails(&self, end: &str, args: &[impl AsRef<OsStr>]) -> (Option<i32>, String) {
         let output = self.command(end, args).output().unwrap();

@@ -58,6 +58,11 @@ fn programs_reach_the_network_behind_the_server() {
         let (len, from) = socket.recv_from(&mut [0; 100]).unwrap();
         assert_eq!((len, from.ip().to_string()), (5, own[family].clone()));
     }
+    // What a packet of 1,500 bytes has room for.
+    let device = told["device"].as_str().unwrap();
+    for end in [CLIENT, ""] {
+        assert!(stage.has_mtu(end, device, 1409), "{end:?}");
+    }
     let socket = UdpSocket::bind((SERVER, 7000)).unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
     in_namespace(CLIENT, || _ = UdpSocket::bind("0.0.0.0:0").unwrap().send_to(b"hello", (SERVER, 7000)).unwrap());
@@ -149,7 +154,7 @@ fn missing_part_is_said_with_what_to_do() {
     host_ends_with(&stage, "");
 }
 
-/// The server is killed, and started again with its key: the client joins again by itself, and keeps its routes meanwhile.
+/// The server is killed, and started again with its key: the client joins again by itself, and keeps its routes meanwhile. After SIGTERM nothing remains.
 #[test]
 fn client_joins_a_restarted_server_again() {
     let test = "client_joins_a_restarted_server_again";
@@ -159,9 +164,11 @@ fn client_joins_a_restarted_server_again() {
     let stage = Stage::new(test);
     let key = stage.key();
     let of_server = ["--vpn", "10.90.0.1/24", "--key", &key];
+    let before = stage.system(CLIENT);
     let (server, ticket) = stage.serve(&of_server);
     let (mut client, told) = stage.join(CLIENT, &ticket, &["--route", "default"]);
     let with = stage.system(CLIENT);
+    assert_ne!(with, before);
     drop(server);
     assert_eq!(client.line()["event"], "lost");
     assert_eq!(stage.system(CLIENT), with, "nothing leaves past the tunnel meanwhile");
@@ -174,4 +181,39 @@ fn client_joins_a_restarted_server_again() {
     let listener = TcpListener::bind("10.90.0.1:7000").unwrap();
     in_namespace(CLIENT, || _ = std::net::TcpStream::connect("10.90.0.1:7000").unwrap());
     assert!(listener.accept().is_ok());
+    client.stop("-TERM", &[Some(143)]);
+    assert_eq!(stage.system(CLIENT), before);
+}
+
+/// A network with one address for clients: the second one is told, until the first one has left.
+#[test]
+fn client_of_a_full_network_is_refused() {
+    let test = "client_of_a_full_network_is_refused";
+    if !is_inside(test) {
+        return;
+    }
+    let stage = Stage::new(test);
+    let (_server, ticket) = stage.serve(&["--vpn", "10.90.0.1/30"]);
+    let (first, told) = stage.join(CLIENT, &ticket, &[]);
+    assert_eq!(told["addresses"][0], "10.90.0.2");
+    let (status, said) = stage.fails(OTHER, &["tunnel", "vpn", &ticket]);
+    assert!(status == Some(1) && said.contains("all addresses of the server's virtual network are in use"), "{said}");
+    first.interrupt();
+    let (_second, told_later) = stage.join(OTHER, &ticket, &[]);
+    assert_eq!(told_later["addresses"], told["addresses"]);
+}
+
+/// A server whose network is also that of the client's cable gets no place there: it would take the place of the router.
+#[test]
+fn network_of_the_clients_own_cable_is_refused() {
+    let test = "network_of_the_clients_own_cable_is_refused";
+    if !is_inside(test) {
+        return;
+    }
+    let stage = Stage::new(test);
+    let (_server, ticket) = stage.serve(&["--vpn", "10.90.0.1/24"]);
+    stage.ip(CLIENT, "address add 10.90.0.250/24 dev wan");
+    let (status, said) = stage.fails(CLIENT, &["tunnel", "vpn", &ticket]);
+    assert!(status == Some(1) && said.contains("own network 10.90.0.250/24 (wan)"), "{said}");
+    host_ends_with(&stage, CLIENT);
 }

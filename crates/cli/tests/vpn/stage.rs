@@ -109,6 +109,16 @@ impl Stage {
         assert!(Command::new("ip").args(["-n", end]).args(words.split(' ')).status().unwrap().success(), "{words}");
     }
 
+    /// Whether a device has this MTU within five seconds.
+    pub(crate) fn has_mtu(&self, end: &str, device: &str, mtu: u16) -> bool {
+        let of = if end.is_empty() { vec![] } else { vec!["-n", end] };
+        (0..50).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            let output = Command::new("ip").args(&of).args(["link", "show", device]).output().unwrap();
+            text(&output).contains(&format!("mtu {mtu} "))
+        })
+    }
+
     /// Devices, addresses, rules and routes of an end, without the local addresses of IPv6, which a device has after a while.
     pub(crate) fn system(&self, end: &str) -> String {
         let of = if end.is_empty() { String::new() } else { format!("-n {end}") };
@@ -161,14 +171,19 @@ impl Running {
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{line:?}: {error}"))
     }
 
-    /// Ctrl-C.
+    /// Ctrl-C. A server has no other end than the signal's.
     #[track_caller]
-    pub(crate) fn interrupt(mut self) {
-        let status = Command::new("kill").args(["-INT", &self.child.id().to_string()]).status().unwrap();
+    pub(crate) fn interrupt(self) {
+        self.stop("-INT", &[Some(0), None]);
+    }
+
+    /// Stops it by a signal, after which it has one of these exit codes.
+    #[track_caller]
+    pub(crate) fn stop(mut self, signal: &str, codes: &[Option<i32>]) {
+        let status = Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap();
         assert!(status.success());
         let code = self.child.wait().unwrap().code();
-        // A server has no other end than the signal's.
-        assert!(matches!(code, Some(0) | None), "{code:?}");
+        assert!(codes.contains(&code), "{code:?}");
     }
 }
 

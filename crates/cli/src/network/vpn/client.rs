@@ -13,7 +13,7 @@ use serde::Serialize;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use super::device::{Tun, host};
+use super::device::{Tun, host, networks_besides};
 use super::routes::{ROUTES_MAX, Routes};
 use crate::args::network::{TunnelVpn as Args, VpnRoute};
 use crate::failure::{Failure, Outcome};
@@ -171,6 +171,7 @@ fn settle<'a>(
     }
     if place.as_ref().is_none_or(|place| place.lease != *lease) {
         *place = None;
+        check_overlap(lease, &networks_besides(tun.name()))?;
         let own: Vec<_> = lease.addresses.iter().map(|address| host(address.own.address)).collect();
         tun.set_addresses(&own)?;
         let routes = Routes::add(tun.name(), lease, routed, peers)?;
@@ -185,6 +186,21 @@ fn settle<'a>(
         }
     }
     place.as_mut().ok_or_else(|| Failure::failed("there are no routes"))
+}
+
+/// Refuses a lease that would take over an address of this computer's own networks, such as that of its router.
+fn check_overlap(lease: &Lease, networks: &[(String, Network)]) -> Outcome {
+    for address in &lease.addresses {
+        let is_ours =
+            |(_, network): &&(String, Network)| network.has(address.own.address) || network.has(address.server);
+        if let Some((device, network)) = networks.iter().find(is_ours) {
+            return Err(Failure::failed(format!(
+                "the server's virtual network {} has addresses of this computer's own network {network} ({device}): the server needs another --vpn",
+                address.own.first()
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Gives systemd-resolved the name servers of the device; they go with it.

@@ -62,6 +62,24 @@ impl Device for Tun {
     }
 }
 
+/// The networks of the other devices, by their addresses.
+pub(super) fn networks_besides(device: &str) -> Vec<(String, Network)> {
+    listed(&Ip::new("-o address show").text()).filter(|(name, _)| name != device).collect()
+}
+
+/// What `ip -o address show` lists, without addresses that only this computer sees.
+fn listed(text: &str) -> impl Iterator<Item = (String, Network)> {
+    text.lines().filter_map(|line| {
+        let words: Vec<_> = line.split_ascii_whitespace().collect();
+        let [_, name, "inet" | "inet6", address, rest @ ..] = &words[..] else { return None };
+        // `ADDRESS peer NETWORK`, or the address with its prefix.
+        let network = if let ["peer", peer, ..] = rest { peer } else { address };
+        let network: Network = network.parse().ok()?;
+        let is_link_local = matches!(network.address, IpAddr::V6(address) if address.is_unicast_link_local());
+        (!is_link_local && !network.address.is_loopback()).then(|| ((*name).to_owned(), network))
+    })
+}
+
 /// The address of one host.
 pub(super) fn host(address: IpAddr) -> Network {
     Network { address, len: if address.is_ipv4() { 32 } else { 128 } }
@@ -84,4 +102,18 @@ fn refusal(name: &str, error: &io::Error) -> String {
 pub(super) fn does_forward(is_ipv4: bool) -> bool {
     let file = if is_ipv4 { "/proc/sys/net/ipv4/ip_forward" } else { "/proc/sys/net/ipv6/conf/all/forwarding" };
     fs::read_to_string(file).is_ok_and(|text| text.trim() == "1")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn networks_of_devices_are_read() {
+        let text = "1: lo    inet 127.0.0.1/8 scope host lo\\       valid_lft forever\n2: eth0    inet 192.168.1.5/24 brd 192.168.1.255 scope global eth0\n\
+            2: eth0    inet6 fd77::5/64 scope global \\   valid_lft forever\n2: eth0    inet6 fe80::1/64 scope link\n\
+            3: tun0    inet 10.8.0.6 peer 10.8.0.5/32 scope global tun0\nnonsense\n";
+        let read: Vec<_> = listed(text).map(|(name, network)| format!("{name} {network}")).collect();
+        assert_eq!(read, ["eth0 192.168.1.5/24", "eth0 fd77::5/64", "tun0 10.8.0.5/32"]);
+    }
 }
