@@ -10,15 +10,20 @@
 //! 8 bytes   1          1        4             8
 //! ab-bench  direction  streams  milliseconds  rate  traffic  size
 //! 8 bytes   1          1        4             8     1        4         traffic 1: datagrams of so many bytes, 2: round trips
+//! ab-bench  direction  streams  milliseconds  rate  traffic  law
+//! 8 bytes   1          1        4             8     1        16        traffic 3: the kernel's TCP; law: of the serving end, if that sends
 //! ```
 //!
-//! The third form is answered by a stream with `ab-ready`; `datagrams` and `ping_pong` say what follows. Of streams, when the time is over, each sender resets its streams: what has not arrived is not waited for. Numbers are little endian. A longer form is sent only if the shorter one cannot express the
+//! The longest forms are answered by a stream with `ab-ready`; `datagrams`, `ping_pong` and `tcp` say what follows. Of streams, when the time is over, each sender resets its streams: what has not arrived is not waited for. Numbers are little endian. A longer form is sent only if the shorter one cannot express the
 //! request. An end that knows only the shorter form then closes, which is [`MeasureError::Older`].
 
 mod datagrams;
 mod ping_pong;
 mod samples;
+mod tcp;
 
+use std::io;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -31,6 +36,8 @@ use tokio::task::JoinSet;
 pub use self::datagrams::{DatagramReport, DatagramReports, measure_datagrams};
 pub use self::ping_pong::{SIZE_MAX, measure_round_trips};
 pub use self::samples::Quantiles;
+use self::tcp::LawName;
+pub use self::tcp::{TCP_CONNECTIONS_MAX, TcpPlan, TcpReport, measure_tcp};
 use crate::connection::Connection;
 use crate::error::{DatagramError, Lost, ReadError, StreamError, WriteError};
 use crate::stream::RecvStream;
@@ -65,10 +72,16 @@ pub enum Direction {
 pub enum MeasureError {
     /// The other end does not speak the measurement protocol.
     Protocol,
-    /// The other end has an older version, which does not measure this: both directions at once, with a rate limit, datagrams or round trips.
+    /// The other end has an older version, which does not measure this: both directions at once, with a rate limit, datagrams, round trips or TCP.
     Older,
     /// No datagrams can be sent or read, or none of this size.
     Datagram(DatagramError),
+    /// The kernel's TCP does not get through to this address of the other end.
+    Tcp(SocketAddr, io::ErrorKind),
+    /// The kernel of the end that sends by TCP has no congestion law of this name, or its user may not use it.
+    TcpLaw,
+    /// The other end can open no TCP port.
+    TcpPort,
     /// The other end did not tell its results in time.
     NoReport,
     /// The connection is lost.
@@ -145,6 +158,7 @@ pub async fn serve(connection: &Connection) -> Result<(), MeasureError> {
         say(connection, READY).await?;
         return match traffic {
             Traffic::Datagrams { size } => datagrams::serve(connection, plan, size).await,
+            Traffic::Tcp { law } => tcp::serve(connection, plan, law).await,
             Traffic::Streams | Traffic::RoundTrips => ping_pong::serve(connection, plan).await,
         };
     }
@@ -292,21 +306,26 @@ enum Traffic {
         size: u16,
     },
     RoundTrips,
+    /// The kernel's TCP, with this law at the serving end.
+    Tcp {
+        law: LawName,
+    },
 }
 
 impl Request {
     fn write(&self) -> Vec<u8> {
-        let (kind, size) = match self.traffic {
+        let (kind, rest) = match &self.traffic {
             Traffic::Streams => return self.plan.request(),
-            Traffic::Datagrams { size } => (1, size.into()),
-            Traffic::RoundTrips => (2, 0_u32),
+            Traffic::Datagrams { size } => (1, u32::from(*size).to_le_bytes().to_vec()),
+            Traffic::RoundTrips => (2, vec![0; 4]),
+            Traffic::Tcp { law } => (3, law.bytes().to_vec()),
         };
         let mut request = self.plan.request();
         if !self.plan.is_extended() {
             request.extend([0; 8]);
         }
         request.push(kind);
-        request.extend(size.to_le_bytes());
+        request.extend(rest);
         request
     }
 
@@ -315,18 +334,19 @@ impl Request {
             return Some(Self { plan: Plan::read(request)?, traffic: Traffic::Streams });
         }
         let (plan, traffic) = request.split_at(PLAN_MAX);
-        let (&kind, size) = traffic.split_first()?;
-        let size = u32::from_le_bytes(size.try_into().ok()?);
+        let (&kind, rest) = traffic.split_first()?;
+        let size = || Some(u32::from_le_bytes(rest.try_into().ok()?));
         let traffic = match kind {
-            1 => Traffic::Datagrams { size: size.try_into().ok()? },
-            2 => Traffic::RoundTrips,
+            1 => Traffic::Datagrams { size: size()?.try_into().ok()? },
+            2 => size().map(|_| Traffic::RoundTrips)?,
+            3 => Traffic::Tcp { law: LawName::read(rest)? },
             _ => return None,
         };
         Some(Self { plan: Plan::read(plan)?, traffic })
     }
 }
 
-/// Sends a request of the third form, and waits until the other end is ready.
+/// Sends a request of one of the longest forms, and waits until the other end is ready.
 async fn begin(connection: &Connection, request: Request) -> Result<(), MeasureError> {
     say(connection, &request.write()).await?;
     let ready = async { Ok::<_, MeasureError>(connection.accept_stream().await?.read_to_end(READY.len()).await?) };
@@ -461,8 +481,16 @@ impl std::fmt::Display for MeasureError {
         match self {
             Self::Protocol => f.write_str("the other end does not measure: is it `anabranch bench serve`?"),
             Self::Older => f.write_str(
-                "the other end does not measure like that: an older `anabranch bench serve` does not know both directions at once, a rate, datagrams or round trips",
+                "the other end does not measure like that: an older `anabranch bench serve` does not know both directions at once, a rate, datagrams, round trips or TCP",
             ),
+            Self::Tcp(place, kind) => write!(
+                f,
+                "TCP to {place}: {kind}; the other end opens this port for the measurement, so a firewall, a NAT or a relay is in between, or the connection was lost"
+            ),
+            Self::TcpLaw => f.write_str(
+                "the kernel of the sender has no such congestion law for this user: `sysctl net.ipv4.tcp_available_congestion_control` lists them, and ..._allowed_... those that need no root",
+            ),
+            Self::TcpPort => f.write_str("the other end can open no TCP port"),
             Self::Datagram(error) => error.fmt(f),
             Self::NoReport => f.write_str("the other end has not told its results in time"),
             Self::Lost(lost) => lost.fmt(f),
@@ -474,11 +502,11 @@ impl std::error::Error for MeasureError {}
 
 const MAGIC: &[u8] = b"ab-bench";
 
-/// The answer to a request of the third form.
+/// The answer to a request of one of the longest forms.
 const READY: &[u8] = b"ab-ready";
 
 /// The length of a request.
-const REQUEST_MAX: usize = PLAN_MAX + 1 + 4;
+const REQUEST_MAX: usize = PLAN_MAX + 1 + tcp::LAW;
 
 /// The length of the second form.
 const PLAN_MAX: usize = MAGIC.len() + 6 + 8;
@@ -541,7 +569,8 @@ mod tests {
         let request = Request { plan: PLAIN, traffic: Traffic::Datagrams { size: 0x0b0a } };
         assert_eq!(request.write(), b"ab-bench\x00\x03\x04\x03\x02\x01\0\0\0\0\0\0\0\0\x01\x0a\x0b\0\0");
         let rate = Some(Rate::from_bits_per_second(7));
-        for traffic in [Traffic::Datagrams { size: 1 }, Traffic::RoundTrips, Traffic::Streams] {
+        let law = LawName::read(b"cubic\0\0\0\0\0\0\0\0\0\0\0").unwrap();
+        for traffic in [Traffic::Datagrams { size: 1 }, Traffic::RoundTrips, Traffic::Tcp { law }, Traffic::Streams] {
             for plan in [PLAIN, Plan { rate, direction: Direction::Both, ..PLAIN }] {
                 let request = Request { plan, traffic };
                 let bytes = request.write();
@@ -552,7 +581,7 @@ mod tests {
         let bytes = request.write();
         (PLAN_MAX + 1..bytes.len()).for_each(|len| assert_eq!(Request::read(&bytes[..len]), None));
         let mut other = bytes.clone();
-        other[PLAN_MAX] = 3;
+        other[PLAN_MAX] = 4;
         assert_eq!(Request::read(&other), None);
         other[PLAN_MAX..].copy_from_slice(&[1, 0, 0, 1, 0]);
         assert_eq!(Request::read(&other), None, "no datagram has 65,536 bytes");

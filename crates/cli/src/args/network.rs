@@ -159,6 +159,10 @@ pub(crate) struct Bench {
     /// Send in both directions at once.
     #[arg(long, conflicts_with = "reverse")]
     pub(crate) bidir: bool,
+    /// First measure the kernel's TCP to the same computer for the same time, and at last both at once. Its congestion law is the kernel's default, or LAW.
+    /// The other end opens a TCP port for this.
+    #[arg(long, value_name = "tcp[:LAW]", value_parser = beside, conflicts_with_all = ["sized", "bidir", "rate"])]
+    pub(crate) beside: Option<Rival>,
     /// The largest packet that path MTU discovery looks for, in bytes; the other end must allow it, too.
     #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u32).range(1280..=9_000))]
     pub(crate) packet_max: u32,
@@ -182,6 +186,21 @@ pub(crate) struct Bench {
     /// Print JSON, one document a line: each second, then the document of --json.
     #[arg(long, conflicts_with = "json")]
     pub(crate) jsonl: bool,
+}
+
+/// The kernel's TCP, with this congestion law or the default.
+#[derive(Clone, Debug)]
+pub(crate) struct Rival {
+    pub(crate) law: Option<String>,
+}
+
+fn beside(text: &str) -> Result<Rival, String> {
+    let law = match text.split_once(':') {
+        None if text == "tcp" => None,
+        Some(("tcp", law)) if (1..16).contains(&law.len()) => Some(law.to_owned()),
+        _ => return Err("it is `tcp`, or `tcp:` and a congestion law of the kernel, such as tcp:cubic".to_owned()),
+    };
+    Ok(Rival { law })
 }
 
 /// A rate limit that is not too low to measure.

@@ -1,5 +1,6 @@
 //! `anabranch bench`: measures a network path.
 
+mod beside;
 mod datagrams;
 mod round_trips;
 
@@ -8,10 +9,11 @@ use std::time::{Duration, Instant};
 
 use anabranch::measure::{self, Direction, MeasureError, Plan};
 use anabranch::units::Rate;
-use anabranch::{Config, Connection, Limit, Path, Stats};
+use anabranch::{Config, Connection, Endpoint, Limit, Path, Stats, Ticket};
 use serde::Serialize;
 use tokio::task::JoinSet;
 
+use self::beside::{Beside, Rivalry};
 use self::datagrams::Datagrams;
 use self::round_trips::RoundTrips;
 use super::observe::{self, PathSeen, Shares, rate};
@@ -56,6 +58,8 @@ struct Measured {
     datagrams: Option<Datagrams>,
     /// With `--ping-pong`: how long they took.
     round_trips: Option<RoundTrips>,
+    /// With `--beside`: what the kernel's TCP carried, and both at once.
+    beside: Option<Beside>,
     /// The paths of all connections at the end.
     paths: Vec<PathSeen>,
     intervals: Vec<Interval>,
@@ -210,22 +214,44 @@ async fn measure_all(connections: &[Connection], plan: Plan, traffic: Traffic) -
 }
 
 async fn run(args: &Bench) -> Result<Measured, Failure> {
-    let traffic = Traffic::of(args)?;
-    let failed = |error: &dyn std::error::Error| Failure::failed(error.to_string());
     let (packet_max, scheduling) = (args.packet_max, args.scheduling);
     let config = Config { packet_max, scheduling, ..super::config(&args.law)? };
     let endpoint = super::client(None, super::logged(config, &args.log))?;
     let ticket = args.ticket.as_ref().ok_or_else(|| Failure::usage("a ticket is missing"))?;
+    let rivalry = args.beside.as_ref().map(|rival| Rivalry::new(args, rival, &endpoint, ticket));
+    let alone = match &rivalry {
+        Some(rivalry) => rivalry.alone().await?,
+        None => None,
+    };
+    let (mut measured, ended) = once(args, &endpoint, ticket, Print::of(args)).await?;
+    if let (Some(rivalry), Some(alone), Ended::InTime) = (&rivalry, alone, ended) {
+        measured.beside = rivalry.together(alone).await?;
+    }
+    super::end_logs(&endpoint, &args.log).await;
+    Ok(measured)
+}
+
+/// How a measurement has ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ended {
+    InTime,
+    /// By Ctrl-C.
+    Stopped,
+}
+
+/// Measures this transport.
+async fn once(args: &Bench, endpoint: &Endpoint, ticket: &Ticket, print: Print) -> Result<(Measured, Ended), Failure> {
+    let traffic = Traffic::of(args)?;
     let mut connections = vec![];
     for _ in 0..args.connections {
-        let connection = endpoint.connect(ticket).await.map_err(|error| failed(&error))?;
+        let connection = endpoint.connect(ticket).await.map_err(|error| Failure::failed(error.to_string()))?;
         if args.multipath {
             connection.add_paths(ticket).await;
         }
         connections.push(connection);
     }
     let offer = Offer::new("bench");
-    let showing: Vec<_> = connections.iter().map(|connection| offer.show(connection)).collect();
+    let _showing: Vec<_> = connections.iter().map(|connection| offer.show(connection)).collect();
     let direction = match (args.reverse, args.bidir || args.ping_pong) {
         (true, _) => Direction::Down,
         (false, true) => Direction::Both,
@@ -234,21 +260,18 @@ async fn run(args: &Bench) -> Result<Measured, Failure> {
     let time = Duration::from_secs(args.time.into());
     let share = |rate: Rate| Rate::from_bits_per_second(rate.bits_per_second() / u64::from(args.connections));
     let plan = Plan { direction, streams: args.streams, time, rate: args.rate.map(share) };
-    let mut watch = Watch::new(&connections, direction, time, Print::of(args));
-    let special = tokio::select! {
-        special = measure_all(&connections, plan, traffic) => special?,
+    let mut watch = Watch::new(&connections, direction, time, print);
+    let (special, ended) = tokio::select! {
+        special = measure_all(&connections, plan, traffic) => (special?, Ended::InTime),
         error = watch.run() => return Err(error),
         // The result so far is a result.
         _ = tokio::signal::ctrl_c() => {
             connections.iter().for_each(Connection::abort);
-            Special::default()
+            (Special::default(), Ended::Stopped)
         }
     };
     watch.end_interval()?;
-    let measured = watch.end(args, special);
-    drop(showing);
-    super::end_logs(&endpoint, &args.log).await;
-    Ok(measured)
+    Ok((watch.end(args, special), ended))
 }
 
 /// Samples the connections during the measurement.
@@ -421,6 +444,7 @@ impl<'a> Watch<'a> {
             limits: self.sends().then(|| observe::shares(&stats.limits)),
             datagrams: special.datagrams,
             round_trips: special.round_trips,
+            beside: None,
             connections: args.connections,
             streams: args.streams,
             cc: args.law.clone(),
@@ -476,7 +500,8 @@ fn print(measured: &Measured) -> Outcome {
         table.row(vec![(name.to_owned(), DIM), (value, PLAIN)]);
     }
     let datagrams = measured.datagrams.iter().flat_map(Datagrams::rows);
-    for (name, value) in datagrams.chain(measured.round_trips.iter().flat_map(RoundTrips::rows)) {
+    let others = measured.round_trips.iter().flat_map(RoundTrips::rows);
+    for (name, value) in datagrams.chain(others).chain(measured.beside.iter().flat_map(Beside::rows)) {
         table.row(vec![(name, DIM), (value, PLAIN)]);
     }
     let mut out = anstream::stdout();

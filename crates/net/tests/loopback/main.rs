@@ -8,6 +8,7 @@ mod faults;
 mod limits;
 mod logging;
 mod measured_datagrams;
+mod measured_tcp;
 mod measuring;
 #[cfg(feature = "prometheus")]
 mod metrics;

@@ -86,6 +86,36 @@ fn datagrams_and_round_trips_of_a_network_are_measured() {
     refused(&large, 1, "a datagram of 2000 bytes is too large");
 }
 
+/// The kernel's TCP alone, ours alone, and both, in one run.
+#[test]
+fn tcp_beside_is_measured_alone_and_together() {
+    let here = folder("network-bench-beside");
+    let server = Server::start(&here, &["bench", "serve"]);
+    let run = |options: &[&str]| anabranch(&here, &[&["bench", &server.ticket, "--time", "1"], options].concat());
+    let measured = document(&run(&["--beside", "tcp", "--reverse", "--connections", "2", "--json"]));
+    let beside = &measured["beside"];
+    for name in ["tcp_bits_per_second", "together_tcp_bits_per_second", "together_bits_per_second"] {
+        assert!(beside[name].as_f64().unwrap() > 0.0, "{name}: {beside}");
+    }
+    assert!(measured["bits_per_second"].as_f64().unwrap() > 0.0);
+    if cfg!(target_os = "linux") {
+        let shown = run(&["--beside", "tcp:reno"]);
+        let text = stdout(&shown);
+        assert!(text.contains("TCP (reno) alone") && text.contains("this beside TCP"), "{text}");
+    }
+    assert_eq!(document(&run(&["--json"]))["beside"], Value::Null);
+    let wrong: [(&[&str], i32, &str); 5] = [
+        (&["--beside", "udp"], 2, "it is `tcp`, or `tcp:`"),
+        (&["--beside", "tcp:"], 2, "it is `tcp`, or `tcp:`"),
+        (&["--beside", "tcp", "--bidir"], 2, "cannot be used with"),
+        (&["--beside", "tcp", "--datagrams"], 2, "cannot be used with"),
+        (&["--beside", "tcp:nosuchlaw"], 1, "no such congestion law"),
+    ];
+    for (options, code, says) in wrong {
+        refused(&run(options), code, says);
+    }
+}
+
 /// Ctrl-C after one and a half seconds: the result so far is printed, and the part of the second interval is in it.
 #[cfg(unix)]
 #[test]
