@@ -310,6 +310,10 @@ pub(crate) struct TunnelVpn {
     /// Use all interfaces of this computer at once, with a path for each.
     #[arg(long)]
     pub(crate) multipath: bool,
+    /// How this end distributes its packets over several paths; with `backup` one path carries all that it can, with `latency` and `redundant` each packet
+    /// is sent twice, on two of them.
+    #[arg(long, value_name = "NAME", default_value = "min_rtt", value_parser = scheduling())]
+    pub(crate) scheduling: Scheduling,
     /// The congestion law, one of `anabranch cc list`.
     #[arg(long = "cc", value_name = "NAME", default_value = "anabranch")]
     pub(crate) law: String,
