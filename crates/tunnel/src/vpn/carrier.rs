@@ -158,11 +158,18 @@ impl Room {
 
     /// Waits until another one may be queued.
     async fn wait(&mut self, connection: &Connection) {
+        let mut has_slept = false;
         while self.queued >= self.left + self.most {
             let stats = connection.stats().datagrams;
-            self.on_left(Instant::now(), stats.sent + stats.dropped_unsent + stats.expired);
+            let left = stats.sent + stats.dropped_unsent + stats.expired;
+            if has_slept && left >= self.queued {
+                self.on_starved(Instant::now(), left);
+            } else {
+                self.on_left(Instant::now(), left);
+            }
             if self.queued >= self.left + self.most {
                 sleep(AGAIN).await;
+                has_slept = true;
             }
         }
     }
@@ -175,20 +182,30 @@ impl Room {
         let span = now.duration_since(self.since);
         if span >= RATE_OVER {
             let rate = (left - self.left_since) as f64 / span.as_secs_f64();
-            self.most = ((rate * WAITING.as_secs_f64()) as u64).clamp(WAITING_LEAST, WAITING_MOST);
+            let wanted = ((rate * WAITING.as_secs_f64()) as u64).clamp(WAITING_LEAST, WAITING_MOST);
+            self.most = if wanted > self.most { wanted } else { self.most - (self.most - wanted).div_ceil(8) };
             (self.since, self.left_since) = (now, left);
         }
+    }
+
+    /// All had left during a pause, which was longer than they lasted, as on a busy computer: more may wait.
+    fn on_starved(&mut self, now: Instant, left: u64) {
+        (self.queued, self.left) = (self.queued.max(left), left);
+        (self.since, self.left_since) = (now, left);
+        self.most = (2 * self.most).min(WAITING_MOST);
     }
 }
 
 /// For how long packets are held that came before their turn: the difference of the paths' RTTs, which is twice that of their delays if both ways are alike.
 fn held_for(paths: &[Path]) -> Duration {
-    let live = paths.iter().filter(|path| path.state == PathState::Live);
-    let rtts: Vec<_> = live.filter_map(|path| path.report.rtt_smoothed).map(|rtt| rtt.ticks()).collect();
-    let (Some(least), Some(most), true) = (rtts.iter().min(), rtts.iter().max(), rtts.len() > 1) else {
+    let live = || paths.iter().filter(|path| path.state == PathState::Live);
+    if live().count() < 2 {
         return Duration::ZERO;
-    };
-    (Duration::from_nanos(most - least) + HOLD_MORE).min(HOLD_MOST)
+    }
+    let rtts: Vec<_> = live().filter_map(|path| path.report.rtt_smoothed).map(|rtt| rtt.ticks()).collect();
+    let difference = rtts.iter().max().unwrap_or(&0) - rtts.iter().min().unwrap_or(&0);
+    let least = if rtts.len() < live().count() { HOLD_UNKNOWN } else { Duration::ZERO };
+    (Duration::from_nanos(difference).max(least) + HOLD_MORE).min(HOLD_MOST)
 }
 
 /// The largest packet that a datagram carries on each path that is in use. `len` is the largest datagram.
@@ -220,6 +237,8 @@ const AGAIN: Duration = Duration::from_millis(1);
 
 /// What the delays of the paths vary.
 const HOLD_MORE: Duration = Duration::from_millis(10);
+/// The difference as long as the RTT of a path is not known.
+const HOLD_UNKNOWN: Duration = Duration::from_millis(50);
 const HOLD_MOST: Duration = Duration::from_millis(100);
 
 /// How often paths and their MTU are looked at.
@@ -239,7 +258,7 @@ const MTU_MOST: u16 = 9000;
 mod tests {
     use super::*;
 
-    /// At 4,000 a second, 20 wait for 5 ms; at the least rate 8 do.
+    /// At 4,000 a second, 20 wait for 5 ms; without any, 8 do after some time.
     #[test]
     fn room_follows_the_rate() {
         let begin = Instant::now();
@@ -249,7 +268,19 @@ mod tests {
             room.on_left(begin + Duration::from_millis(millis), 4 * millis);
         }
         assert_eq!(room.most, 20);
-        room.on_left(begin + Duration::from_secs(9), 401);
+        for second in 1..20 {
+            room.on_left(begin + Duration::from_secs(second), 401);
+        }
         assert_eq!((room.most, room.queued, room.left), (WAITING_LEAST, 401, 401));
+    }
+
+    /// A pause in which all leave doubles what may wait, up to the limit.
+    #[test]
+    fn room_of_a_starved_connection_grows() {
+        let mut room = Room::new(Instant::now());
+        for times in 1..10 {
+            room.on_starved(Instant::now(), 100);
+            assert_eq!(room.most, (WAITING_LEAST << times).min(WAITING_MOST));
+        }
     }
 }
