@@ -9,6 +9,7 @@ use anabranch_proto::{Limit, Limits, PathState, PathStatus};
 
 use crate::call::Call;
 use crate::connection::{Path, Stats};
+use crate::forward::Forwarded;
 use crate::key::PublicKey;
 use crate::state::Shared;
 
@@ -36,17 +37,21 @@ pub(super) fn of(shards: &[Arc<Shared>]) -> String {
     }
     seen.sort_by_key(|one| one.number);
     seen.truncate(CONNECTIONS_MAX);
-    write(count, &seen)
+    let forwarder = shards.first().and_then(|shared| shared.lobby.forwarder.get());
+    write(count, &seen, forwarder.map(|forwarder| forwarder.forwarded()))
 }
 
 /// The limit on connections shown.
 const CONNECTIONS_MAX: usize = 256;
 
-/// Formats the metrics of these connections; there are `count` in total.
-pub(super) fn write(count: usize, seen: &[Seen]) -> String {
+/// Formats the metrics of these connections; there are `count` in total. A relay has `forwarded`.
+pub(super) fn write(count: usize, seen: &[Seen], forwarded: Option<Forwarded>) -> String {
     let mut text = Text(String::new());
     text.head("connections", Kind::Gauge, "Connections of the endpoint.");
     text.sample("connections", &[], count as f64);
+    if let Some(forwarded) = forwarded {
+        text.relay(&forwarded);
+    }
     text.head("connection_info", Kind::Gauge, "A connection, and whose key the other end has proved.");
     for connection in seen {
         let labels = [("connection", connection.number.to_string()), ("peer", connection.peer.to_string())];
@@ -200,6 +205,23 @@ const OF_PATH: &[Metric<Path>] = &[
 struct Text(String);
 
 impl Text {
+    /// What a relay has passed on for its members, and what not.
+    fn relay(&mut self, forwarded: &Forwarded) {
+        let Forwarded { datagrams, bytes, too_fast, unknown } = *forwarded;
+        self.head("relay_datagrams_forwarded_total", Kind::Counter, "Datagrams passed on between members.");
+        self.sample("relay_datagrams_forwarded_total", &[], datagrams as f64);
+        self.head("relay_bytes_forwarded_total", Kind::Counter, "Their bytes, without the relay's headers.");
+        self.sample("relay_bytes_forwarded_total", &[], bytes as f64);
+        self.head(
+            "relay_datagrams_dropped_total",
+            Kind::Counter,
+            "Datagrams not passed on, by cause: beyond the rate of their member, or without a route from their address.",
+        );
+        for (cause, count) in [("rate", too_fast), ("route", unknown)] {
+            self.sample("relay_datagrams_dropped_total", &[("cause", cause.to_owned())], count as f64);
+        }
+    }
+
     /// The description of a metric. Its help has neither backslashes nor line feeds.
     fn head(&mut self, name: &str, kind: Kind, help: &str) {
         let kind = match kind {
@@ -281,7 +303,7 @@ mod tests {
 
     #[test]
     fn no_metric_has_two_heads() {
-        let text = write(0, &[]);
+        let text = write(0, &[], Some(Forwarded::default()));
         let mut names: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")).collect();
         let count = names.len();
         names.sort_unstable();

@@ -59,6 +59,30 @@ async fn stream_through_a_relay_comes_whole() {
     soon(closing).await.0.unwrap();
 }
 
+/// Two members and a stranger: what was forwarded is in the metrics of the relay, and what had no route; an endpoint that is no relay has no such metric.
+#[cfg(feature = "prometheus")]
+#[tokio::test]
+async fn metrics_of_a_relay_count_what_it_forwards() {
+    let relay = relay(RelayConfig::default());
+    let (endpoint, ticket) = (relay.endpoint().clone(), relay.ticket());
+    let _task = tokio::spawn(async move { relay.serve().await });
+    let (server, client) = soon(ends(&ticket)).await;
+    let through = only_through(&server.ticket());
+    let (there, here) = soon(async { tokio::join!(client.connect(&through), server.accept()) }).await;
+    let (there, here) = (there.unwrap(), here.unwrap());
+    let value = |name: &str| {
+        let text = endpoint.metrics_text();
+        let line = text.lines().find_map(|line| line.strip_prefix(&format!("anabranch_{name} ")).map(str::to_owned));
+        line.unwrap_or_else(|| panic!("{name} is not in {text}")).parse::<u64>().unwrap()
+    };
+    let (datagrams, bytes) = (value("relay_datagrams_forwarded_total"), value("relay_bytes_forwarded_total"));
+    assert!(datagrams >= 2 && bytes > 50 * datagrams, "a handshake: {datagrams}, {bytes}");
+    assert_eq!(value("relay_datagrams_dropped_total{cause=\"rate\"}"), 0);
+    assert_eq!(value("relay_datagrams_dropped_total{cause=\"route\"}"), 0);
+    assert!(!server.metrics_text().contains("anabranch_relay"));
+    drop((there, here));
+}
+
 /// The relay knows nobody of that key; and one that admits certain keys admits no other.
 #[tokio::test]
 async fn relay_says_who_is_not_there() {
