@@ -200,7 +200,7 @@ pub(crate) fn is_inside(test: &str) -> bool {
     if std::env::var_os(INSIDE).is_some() {
         return true;
     }
-    let set = "mount -t tmpfs tmpfs /run && ip link set lo up && ip netns add x && ip tuntap add x mode tun && ip rule add pref 5199 nop";
+    let set = "mount -t tmpfs tmpfs /run && ip link set lo up && ip netns add x && ip tuntap add x mode tun && ip rule add pref 6199 nop";
     let can = Command::new("unshare").args(["-n", "-m", "sh", "-c", set]).output();
     if !can.is_ok_and(|output| output.status.success()) {
         println!("skipped: a virtual network between network namespaces needs root, iproute2 and /dev/net/tun");

@@ -1,14 +1,15 @@
 //! Which packets go to the tunnel: rules of policy routing, and a table of their own.
 //!
 //! ```text
-//! 5000  to PEER ipproto udp dport PORT    goto 5199                        the tunnel's own datagrams: as if there was no tunnel
-//! 5064  to 10.0.0.0/8                     main, unless the route is as wide  what the system knows more closely stays as it is
-//! 5065  to 10.0.0.0/8                     the table of the tunnel
-//! 5199                                    nothing
+//! 6000  to PEER ipproto udp dport PORT    goto 6199                        the tunnel's own datagrams: as if there was no tunnel
+//! 6064  to 10.0.0.0/8                     main, unless the route is as wide  what the system knows more closely stays as it is
+//! 6065  to 10.0.0.0/8                     the table of the tunnel
+//! 6199                                    nothing
 //! ```
 //!
 //! A host route to the peer would do, too, until the network behind it changes, and it would remain after SIGKILL and mislead. These rules follow the system's
-//! own routes, and those that remain after SIGKILL change nothing: the table is empty, as its routes go with the device. The next start removes them.
+//! own routes, and those that remain after SIGKILL change nothing: the table is empty, as its routes go with the device. The next start removes them, if they read as
+//! ours do; where another program has rules of these priorities, the next place is taken.
 //!
 //! The longest prefix wins as in a single table; among equals, the tunnel does, but not for the network that the server names, which might be one of ours.
 
@@ -26,8 +27,8 @@ pub(super) struct Routes {
     place: Place,
     lease: Lease,
     peers: BTreeSet<SocketAddr>,
-    /// The priorities of the rules that were added, and whether they are of IPv4.
-    added: Vec<(bool, u32)>,
+    /// What removes the rules that were added.
+    added: Vec<Ip>,
 }
 
 /// The table and the priorities of one tunnel.
@@ -47,36 +48,66 @@ impl Place {
         self.base() + WIDTH - 1
     }
 
-    /// A place that no running tunnel has. Rules that a killed one has left are removed.
+    /// A place that no running tunnel has, and no other program. Rules that a killed tunnel has left are removed.
     fn find() -> Result<Self, Failure> {
-        let is_free = |place: &Self| {
-            let routes = |is_ipv4| Ip::of(is_ipv4, &format!("route show table {}", place.table())).text();
-            routes(true).trim().is_empty() && routes(false).trim().is_empty()
-        };
-        let place = (0..PLACES).map(Self).find(is_free);
-        let place = place.ok_or_else(|| Failure::failed(format!("{PLACES} tunnels have routes here already")))?;
-        for is_ipv4 in [true, false] {
-            for left in place.of(&Ip::of(is_ipv4, "rule show").text()) {
-                Ip::of(is_ipv4, &format!("rule del pref {left}")).run()?;
+        for place in (0..PLACES).map(Self) {
+            let has_routes = |is_ipv4| {
+                let routes = Ip::of(is_ipv4, &format!("route show table {}", place.table()));
+                !routes.text().trim().is_empty()
+            };
+            let left = [true, false].map(|is_ipv4| place.left(&Ip::of(is_ipv4, "rule show").text()));
+            let [Some(of_ipv4), Some(of_ipv6)] = left else { continue };
+            if has_routes(true) || has_routes(false) {
+                continue;
             }
+            for (is_ipv4, left) in [(true, of_ipv4), (false, of_ipv6)] {
+                left.iter().try_for_each(|priority| Ip::of(is_ipv4, &format!("rule del pref {priority}")).run())?;
+            }
+            return Ok(place);
         }
-        Ok(place)
+        Err(Failure::failed(format!(
+            "{PLACES} tunnels, or other programs, have rules of routing here already: `ip rule show`"
+        )))
     }
 
-    /// The priorities of this place in the text of `ip rule show`.
-    fn of(self, text: &str) -> Vec<u32> {
-        let priority = |line: &str| line.split_once(':')?.0.trim().parse().ok();
-        text.lines().filter_map(priority).filter(|priority| (self.base()..=self.end()).contains(priority)).collect()
+    /// The priorities of this place in the text of `ip rule show`; `None` if a rule of another program is among them.
+    fn left(self, text: &str) -> Option<Vec<u32>> {
+        let rule = |line: &'_ str| {
+            let (priority, what) = line.split_once(':')?;
+            Some((priority.trim().parse::<u32>().ok()?, what.trim().to_owned()))
+        };
+        let here = text.lines().filter_map(rule).filter(|(priority, _)| (self.base()..=self.end()).contains(priority));
+        here.map(|(priority, what)| self.is_ours(&what).then_some(priority)).collect()
+    }
+
+    /// Whether a tunnel at this place adds such a rule.
+    fn is_ours(self, what: &str) -> bool {
+        let Some(what) = what.strip_prefix("from all ") else { return false };
+        let (table, end) = (format!("lookup {}", self.table()), format!(" goto {}", self.end()));
+        // A network of all addresses is not shown, and a target may be missing.
+        let what = what.trim_end_matches("[unresolved]").trim_end();
+        let action = what.split_once(' ').filter(|(word, _)| *word == "to").and_then(|(_, rest)| rest.split_once(' '));
+        let action = action.map_or(what, |(_, action)| action);
+        action == "nop"
+            || action == table
+            || action.starts_with("lookup main suppress_prefixlength ")
+            || action.starts_with("ipproto udp dport ") && action.ends_with(&end)
     }
 }
 
 /// A rule or a route to add.
 #[derive(Debug)]
 struct Step {
-    is_ipv4: bool,
-    /// The priority, if it is a rule.
-    priority: Option<u32>,
-    command: Ip,
+    add: Ip,
+    /// What removes it, if it is a rule: a rule with other words is another program's, whatever its priority.
+    remove: Option<Ip>,
+}
+
+impl Step {
+    fn rule(is_ipv4: bool, priority: u32, words: &str) -> Self {
+        let command = |verb: &str| Ip::of(is_ipv4, &format!("rule {verb} pref {priority} {words}"));
+        Self { add: command("add"), remove: Some(command("del")) }
+    }
 }
 
 impl Routes {
@@ -90,7 +121,7 @@ impl Routes {
         let place = Place::find()?;
         let mut added = Self { place, lease: lease.clone(), peers: BTreeSet::new(), added: vec![] };
         let steps = plan(place, device, lease, routes);
-        let (table, rules): (Vec<_>, Vec<_>) = steps.into_iter().partition(|step| step.priority.is_none());
+        let (table, rules): (Vec<_>, Vec<_>) = steps.into_iter().partition(|step| step.remove.is_none());
         // The table first, by which others see that this place is taken; the peers before what would catch them.
         table.into_iter().try_for_each(|step| added.step(step))?;
         added.except(peers)?;
@@ -116,17 +147,17 @@ impl Routes {
     }
 
     fn step(&mut self, step: Step) -> Outcome {
-        step.command.run()?;
-        self.added.extend(step.priority.map(|priority| (step.is_ipv4, priority)));
+        step.add.run()?;
+        self.added.extend(step.remove);
         Ok(())
     }
 }
 
 impl Drop for Routes {
     fn drop(&mut self) {
-        for (is_ipv4, priority) in self.added.drain(..).rev() {
+        for remove in self.added.drain(..).rev() {
             // Someone may have removed it.
-            _ = Ip::of(is_ipv4, &format!("rule del pref {priority}")).run();
+            _ = remove.run();
         }
         for address in &self.lease.addresses {
             _ = Ip::of(address.own.is_ipv4(), &format!("route flush table {}", self.place.table())).run();
@@ -139,10 +170,7 @@ fn plan(place: Place, device: &str, lease: &Lease, routes: &[Network]) -> Vec<St
     let mut steps = vec![];
     for address in &lease.addresses {
         let is_ipv4 = address.own.is_ipv4();
-        let mut rule = |priority: u32, words: &str| {
-            let command = Ip::of(is_ipv4, &format!("rule add pref {priority} {words}"));
-            steps.push(Step { is_ipv4, priority: Some(priority), command });
-        };
+        let mut rule = |priority: u32, words: &str| steps.push(Step::rule(is_ipv4, priority, words));
         rule(place.end(), "nop");
         let of_lease = address.own.first();
         let mut networks: Vec<_> =
@@ -160,7 +188,7 @@ fn plan(place: Place, device: &str, lease: &Lease, routes: &[Network]) -> Vec<St
         }
         for network in networks {
             let words = format!("route add {network} dev {device} src {} table {}", address.own.address, place.table());
-            steps.push(Step { is_ipv4, priority: None, command: Ip::of(is_ipv4, &words) });
+            steps.push(Step { add: Ip::of(is_ipv4, &words), remove: None });
         }
     }
     steps
@@ -169,13 +197,12 @@ fn plan(place: Place, device: &str, lease: &Lease, routes: &[Network]) -> Vec<St
 /// The rule for the datagrams to an address of the peer.
 fn exception(place: Place, number: u32, peer: &SocketAddr) -> Step {
     let (priority, address, port) = (place.base() + number, peer.ip(), peer.port());
-    let words = format!("rule add pref {priority} to {address} ipproto udp dport {port} goto {}", place.end());
-    Step { is_ipv4: peer.is_ipv4(), priority: Some(priority), command: Ip::of(peer.is_ipv4(), &words) }
+    Step::rule(peer.is_ipv4(), priority, &format!("to {address} ipproto udp dport {port} goto {}", place.end()))
 }
 
-/// Tables and priorities that others do not use, as far as is known.
+/// Tables and priorities that others do not use, as far as is known; Tailscale's rules have 5,210 to 5,270.
 const TABLE: u32 = 5300;
-const BASE: u32 = 5000;
+const BASE: u32 = 6000;
 const WIDTH: u32 = 200;
 
 /// The tunnels of a computer.
@@ -200,19 +227,19 @@ mod tests {
 
     fn planned(routes: &[&str]) -> Vec<String> {
         let routes: Vec<_> = routes.iter().map(|text| text.parse().unwrap()).collect();
-        plan(Place(0), "t", &lease(), &routes).iter().map(|step| step.command.line()).collect()
+        plan(Place(0), "t", &lease(), &routes).iter().map(|step| step.add.line()).collect()
     }
 
     #[test]
     fn longer_prefixes_are_looked_up_first() {
         let expected = [
-            "-4 rule add pref 5199 nop",
-            "-4 rule add pref 5064 to 10.90.0.0/24 lookup main suppress_prefixlength 23",
-            "-4 rule add pref 5065 to 10.90.0.0/24 lookup 5300",
-            "-4 rule add pref 5066 to 10.0.0.0/8 lookup main suppress_prefixlength 8",
-            "-4 rule add pref 5067 to 10.0.0.0/8 lookup 5300",
-            "-4 rule add pref 5068 to 0.0.0.0/0 lookup main suppress_prefixlength 0",
-            "-4 rule add pref 5069 to 0.0.0.0/0 lookup 5300",
+            "-4 rule add pref 6199 nop",
+            "-4 rule add pref 6064 to 10.90.0.0/24 lookup main suppress_prefixlength 23",
+            "-4 rule add pref 6065 to 10.90.0.0/24 lookup 5300",
+            "-4 rule add pref 6066 to 10.0.0.0/8 lookup main suppress_prefixlength 8",
+            "-4 rule add pref 6067 to 10.0.0.0/8 lookup 5300",
+            "-4 rule add pref 6068 to 0.0.0.0/0 lookup main suppress_prefixlength 0",
+            "-4 rule add pref 6069 to 0.0.0.0/0 lookup 5300",
             "-4 route add 10.90.0.0/24 dev t src 10.90.0.2 table 5300",
             "-4 route add 10.0.0.0/8 dev t src 10.90.0.2 table 5300",
             "-4 route add 0.0.0.0/0 dev t src 10.90.0.2 table 5300",
@@ -230,16 +257,33 @@ mod tests {
 
     #[test]
     fn datagrams_to_the_peer_skip_the_rules() {
-        let step = |peer: &str| exception(Place(1), 3, &peer.parse().unwrap()).command.line();
-        assert_eq!(step("192.0.2.1:4433"), "-4 rule add pref 5203 to 192.0.2.1 ipproto udp dport 4433 goto 5399");
-        assert_eq!(step("[2001:db8::1]:1"), "-6 rule add pref 5203 to 2001:db8::1 ipproto udp dport 1 goto 5399");
+        let step = |peer: &str| exception(Place(1), 3, &peer.parse().unwrap()).add.line();
+        assert_eq!(step("192.0.2.1:4433"), "-4 rule add pref 6203 to 192.0.2.1 ipproto udp dport 4433 goto 6399");
+        assert_eq!(step("[2001:db8::1]:1"), "-6 rule add pref 6203 to 2001:db8::1 ipproto udp dport 1 goto 6399");
     }
 
     #[test]
     fn rules_of_a_killed_tunnel_are_recognised() {
-        let text = "0:\tfrom all lookup local\n5000:\tfrom all to 192.0.2.1 goto 5199\n5199:\tfrom all nop\n5200:\tfrom all nop\n32766:\tfrom all lookup main\n";
-        assert_eq!(Place(0).of(text), [5000, 5199]);
-        assert_eq!(Place(1).of(text), [5200]);
+        let text = "0:\tfrom all lookup local\n6000:\tfrom all to 192.0.2.1 ipproto udp dport 9 goto 6199\n6064:\tfrom all to 10.90.0.0/24 lookup main suppress_prefixlength 23\n\
+             6065:\tfrom all to 10.90.0.0/24 lookup 5300\n6067:\tfrom all lookup 5300\n6199:\tfrom all nop\n6200:\tfrom all to 192.0.2.1 ipproto udp dport 9 goto 6399 [unresolved]\n\
+             32766:\tfrom all lookup main\n";
+        assert_eq!(Place(0).left(text), Some(vec![6000, 6064, 6065, 6067, 6199]));
+        assert_eq!(Place(1).left(text), Some(vec![6200]));
+        assert_eq!(Place(2).left(text), Some(vec![]));
+    }
+
+    /// What another program has at priorities of ours is not removed: its place is not taken.
+    #[test]
+    fn rules_of_others_are_left_alone() {
+        for what in [
+            "from all fwmark 0x80000/0xff0000 lookup main",
+            "from all lookup 52",
+            "from 10.0.0.1 nop",
+            "from all to 10.0.0.0/8 lookup 5301",
+        ] {
+            let text = format!("6010:\t{what}\n6199:\tfrom all nop\n");
+            assert_eq!((Place(0).left(&text), Place(1).left(&text)), (None, Some(vec![])), "{what}");
+        }
     }
 
     /// All rules of a place have priorities of their own.
