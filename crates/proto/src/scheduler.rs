@@ -35,7 +35,7 @@ pub enum Scheduling {
     /// All data goes over the active path with the lowest identifier. The others are used when it fails.
     Backup,
     /// As [`Self::MinRtt`], and each segment is copied on another path. The first copy counts, so a loss or a stall on one path
-    /// delays nothing. All paths together carry no more than the best one.
+    /// seldom delays anything. All paths together carry no more than the best one.
     Redundant,
     /// As [`Self::MinRtt`], and the last ten segments before the sender has nothing left to send are copied, as are datagrams: short messages are
     /// as safe as with [`Self::Redundant`], and the inside of a long transfer costs nothing.
