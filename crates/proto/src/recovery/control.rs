@@ -36,7 +36,7 @@ use crate::recovery::pacer::{Pacer, Pacing, WindowRate};
 use crate::recovery::prr::Prr;
 use crate::recovery::rack::Rack;
 use crate::recovery::rtt::{RttEstimator, TICK};
-use crate::recovery::scoreboard::{AckContext, NewlyAcked, Scoreboard};
+use crate::recovery::scoreboard::{AckContext, Confirmed, NewlyAcked, Scoreboard};
 use crate::recovery::timing::Timing;
 use crate::seq::Offset;
 
@@ -284,10 +284,12 @@ impl PathControl {
     pub(crate) fn on_duplicate<T>(&mut self, now: Time, board: &mut Scoreboard<T>, right: Offset) {
         self.tally.duplicates += 1;
         self.silence.heard = now;
-        if board.confirm_copy(self.id, right) {
-            return;
+        match board.confirm_copy(self.id, right) {
+            // Its original, or a probe that repaired it: the other path may have been first.
+            Some(Confirmed::Here) => return,
+            Some(Confirmed::There) => {}
+            None => self.rack.on_duplicate(board.departures(self.id)),
         }
-        self.rack.on_duplicate(board.departures(self.id));
         // [rfc-8985] sec. 7.4.2: the probe was unnecessary.
         if let Probe::Out { probed, transmission: Transmission::Again, .. } = self.timers.probe
             && right == probed

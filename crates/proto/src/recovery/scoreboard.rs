@@ -41,6 +41,7 @@ use std::mem;
 use anabranch_cc::Departure;
 use anabranch_units::{Span, Time};
 
+pub(crate) use self::doubled::Confirmed;
 use self::doubled::Twin;
 use self::lane::{Copied, Lane, Losses, Oldest};
 pub(crate) use self::lane::{Departed, NewlyAcked};

@@ -64,6 +64,37 @@ fn each_message_takes_the_shorter_of_two_paths() {
     }
 }
 
+/// The near path stalls six times, and a segment is sent again as a probe. Both arrive there, and the copy on the far path as well: nothing
+/// was lost, and the window does not fall. Stalls of 120 ms and more count as failures of the path.
+#[test]
+fn probe_of_stalled_path_is_no_loss_although_a_copy_arrives() {
+    for scheduling in [Scheduling::MinRtt, Scheduling::Latency, Scheduling::Redundant] {
+        let ours = Config { form: Form::Sealed, paths_max: 4, scheduling, ack_requests: 1, ..config() };
+        let mut pair = Pair::with(ours.clone(), ours);
+        (pair.up.delay, pair.down.delay) = (ms(40), ms(40));
+        pair.run_for(ms(500));
+        pair.join(ms(120));
+        let sid = pair.client.open();
+        pair.up.spacing = Span::from_micros(160);
+        let write = |pair: &mut Pair| {
+            for _ in 0..200 {
+                pair.client.write(sid, 900);
+                pair.run_for(ms(10));
+            }
+            pair.client.path()
+        };
+        let mut before = write(&mut pair).window;
+        for stall in [90, 95, 100, 105, 110, 115] {
+            pair.up.free_at = pair.now + ms(stall);
+            let after = write(&mut pair);
+            assert_eq!(after.tally.lost, 0, "{scheduling:?}, {stall} ms");
+            assert!(after.window >= before, "{scheduling:?}, {stall} ms: {} after {before}", after.window);
+            before = after.window;
+        }
+        assert!(pair.client.path().tally.sent_again >= 5, "{scheduling:?}: there were probes");
+    }
+}
+
 /// The RTT of each path is its own, to the nanosecond, although ACKs of the faster one report what is in flight on the other.
 #[test]
 fn rtt_samples_are_of_the_path_that_answers() {

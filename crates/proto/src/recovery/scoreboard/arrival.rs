@@ -4,7 +4,7 @@ use std::mem;
 
 use anabranch_units::Time;
 
-use super::doubled::Twin;
+use super::doubled::{Confirmed, Twin};
 use super::lane::{Delivered, Held, Lane, NewlyAcked};
 use super::{AckContext, Block, Entry, Fate, Index, Scoreboard};
 use crate::path::{PathId, PathSet};
@@ -136,16 +136,17 @@ impl<T> Scoreboard<T> {
     }
 
     /// A duplicate of the segment that ends at `end` was reported on this path. If it is a copy, earlier transmissions have
-    /// arrived or are lost. Returns whether it was one of a doubled segment, so that nothing was retransmitted in vain.
-    pub(crate) fn confirm_copy(&mut self, path: PathId, end: Offset) -> bool {
-        if self.confirm_doubled(path, end) {
-            return true;
+    /// arrived or are lost. Returns what it tells of a doubled segment.
+    pub(crate) fn confirm_copy(&mut self, path: PathId, end: Offset) -> Option<Confirmed> {
+        let confirmed = self.confirm_doubled(path, end);
+        if confirmed.is_some() {
+            return confirmed;
         }
         let copied = self.lanes[path.index()].copies.front().copied().filter(|copied| copied.end == end);
         if let Some(copied) = copied {
             self.release_copies(path, copied.serial);
         }
-        false
+        None
     }
 
     /// Copies on another path that were sent at `serial` or before are no longer in flight.

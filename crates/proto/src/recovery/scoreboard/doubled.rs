@@ -47,6 +47,15 @@ pub(super) enum Twin {
     Copy,
 }
 
+/// What a duplicate tells of a doubled segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Confirmed {
+    /// Its transmission on the path of the report has arrived.
+    Here,
+    /// That was known, so this was another transmission on the path, and the one on the other path is no longer waited for.
+    There,
+}
+
 impl<T> Scoreboard<T> {
     /// A copy of the segment that was just sent is owed on a path. `content` is what its transmission needs.
     pub(crate) fn owe(&mut self, content: T, path: PathId) {
@@ -167,8 +176,7 @@ impl<T> Scoreboard<T> {
     }
 
     /// A duplicate of the segment that ends at `end` was reported on a path. If the segment is doubled, both have arrived.
-    /// Returns whether this was news.
-    pub(super) fn confirm_doubled(&mut self, path: PathId, end: Offset) -> bool {
+    pub(super) fn confirm_doubled(&mut self, path: PathId, end: Offset) -> Option<Confirmed> {
         self.lanes[path.index()].early = 0;
         let is_news_here = match self.take_copy(path, end) {
             Some((Copied { len, serial, .. }, departure)) => {
@@ -181,7 +189,8 @@ impl<T> Scoreboard<T> {
             None => false,
         };
         // Otherwise the network may have duplicated it, or the receiver reported it on the wrong path.
-        self.hold_other(path, end, is_news_here) || is_news_here
+        let is_news_there = self.hold_other(path, end, is_news_here);
+        if is_news_here { Some(Confirmed::Here) } else { is_news_there.then_some(Confirmed::There) }
     }
 
     /// The doubled segment that ends at `end` has arrived on the other path. If this is certain, an ACK on that path will say when.
