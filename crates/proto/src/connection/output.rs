@@ -158,7 +158,7 @@ impl<P: Payload> Connection<P> {
     }
 
     fn poll_data(&mut self, now: Time) -> Result<Leaving, Stop> {
-        let has_lost = self.sender.board.has_lost();
+        let (has_lost, mut has_new) = (self.sender.board.has_lost(), true);
         if !self.sender.datagrams.is_empty() {
             self.sender.datagrams.expire(now);
         }
@@ -176,9 +176,13 @@ impl<P: Payload> Connection<P> {
                 // All data is in flight.
                 return Err(self.no_data());
             }
+            has_new = !self.sender.outbound.is_drained();
         }
         let mut may_send = PathSet::default();
         for path in self.paths.live().iter() {
+            if !has_new && !self.has_again(path, has_lost) {
+                continue;
+            }
             let Path { control, paced_until, .. } = &mut self.paths[path];
             let release = control.release(now).max(self.rate_limit.release(now));
             if release > now {
@@ -210,6 +214,13 @@ impl<P: Payload> Connection<P> {
             may_send.insert(path);
         }
         self.next_new(now, Admission::Window(may_send)).or_else(|stop| self.unblock(now, may_send).ok_or(stop))
+    }
+
+    /// Whether a path has something to send again, or a probe. A path with nothing to send does not ask its pacer, which would take it for limited.
+    #[cold]
+    fn has_again(&mut self, path: PathId, has_lost: bool) -> bool {
+        let is_probe_due = self.paths[path].control.is_probe_due();
+        is_probe_due || has_lost && self.sender.next_lost(path, &self.paths, self.config.repair).is_some()
     }
 
     /// Why no data leaves if none may: there is none, or what waits has no flow-control credit.

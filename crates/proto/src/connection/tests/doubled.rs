@@ -1,7 +1,7 @@
 //! Segments that are sent on two paths. A full segment has 996 bytes of data, and the payload of each write its own segment.
 
 use super::*;
-use crate::{Form, PathId, PathReport, PathState, Scheduling, Tally};
+use crate::{Form, Pacing, PathId, PathReport, PathState, Scheduling, Tally};
 
 /// Two paths with these one-way delays in milliseconds.
 fn pair(scheduling: Scheduling, delays_ms: [u64; 2]) -> (Pair, PathId) {
@@ -61,6 +61,24 @@ fn each_message_takes_the_shorter_of_two_paths() {
         let after = [PathId::FIRST, second].map(|id| tally(&pair, id).sent);
         assert_eq!([after[0] - before[0], after[1] - before[1]], [50, 50]);
         is_quiet(&pair);
+    }
+}
+
+/// A message every 10 ms keeps eight of a window of ten segments in flight on the near path, for which a copy on the far one is no reason to grow.
+#[test]
+fn window_with_room_does_not_grow_by_copies_elsewhere() {
+    for scheduling in [Scheduling::MinRtt, Scheduling::Latency, Scheduling::Redundant] {
+        let ours = Config { form: Form::Sealed, paths_max: 4, scheduling, pacing: Pacing::Always, ..config() };
+        let mut pair = Pair::with(ours.clone(), ours);
+        (pair.up.delay, pair.down.delay) = (ms(40), ms(40));
+        pair.run_for(ms(500));
+        pair.join(ms(120));
+        let sid = pair.client.open();
+        for _ in 0..200 {
+            pair.client.write(sid, 900);
+            pair.run_for(ms(10));
+        }
+        assert_eq!(pair.client.path().window.to_bits(), 10.0_f64.to_bits(), "{scheduling:?}");
     }
 }
 
