@@ -6,8 +6,7 @@
 //! * `overview` shows every claim as a square; `paper` is the section of a paper, `experiment` that of one of its files.
 //! * `table` holds published numbers against ours, with an `interval` in each row; `bars` draws a whole table.
 //! * `setup` shows what was run, `anomalies` the claims that deviate, `coarse` the claims that say little.
-//! * `alike` groups equal parts of a network; `network` draws one of each group; `charts` passes the series of a figure to the script, and `decimate`
-//!   thins them out.
+//! * `alike` groups equal parts of a network; `network` draws one of each group; `charts` passes the series of a figure, thinned out, to the script.
 //! * `evaluation` is the report of an evaluation: criteria in place of papers. `field` is that of random networks: distributions, and the worst draws.
 //! * `run` is the report of one run or of several beside each other, with `cdf` for distributions; `grid` is that of a sweep; both have round `ticks`.
 //! * `words` has the names of things.
@@ -20,7 +19,6 @@ mod bars;
 mod cdf;
 mod charts;
 mod coarse;
-mod decimate;
 mod engine;
 mod evaluation;
 mod experiment;

@@ -19,6 +19,7 @@
 #[cfg(feature = "artifact")]
 pub mod artifact;
 mod comparison;
+mod decimate;
 pub mod diagnostic;
 pub mod document;
 pub mod evaluation;

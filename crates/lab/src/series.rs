@@ -5,6 +5,7 @@
 //! variable: their size per second.
 
 use crate::comparison::Comparison;
+use crate::decimate::decimate;
 use crate::diagnostic;
 
 /// The definition of a series: its name, its kind, and for the reference its unit and its meaning.
@@ -367,26 +368,11 @@ impl Series {
             Kind::Variable => self.value_at(from).ok().map(|value| (from, value)),
             Kind::Events => None,
         };
-        let inside = self.points.iter().copied().filter(|&(at, _)| {
-            let is_later = if first.is_some() { from < at } else { from <= at };
-            is_later && at <= to
-        });
-        let points: Vec<(f64, f64)> = first.into_iter().chain(inside).collect();
-        if points.len() <= most {
-            return points;
-        }
-        let parts = (most / 4).max(1);
-        let part = |at: f64| (((at - from) / (to - from) * parts as f64) as usize).min(parts - 1);
-        let mut drawn = Vec::with_capacity(most);
-        for bucket in points.chunk_by(|a, b| part(a.0) == part(b.0)) {
-            let least = (0..bucket.len()).reduce(|a, b| if bucket[b].1 < bucket[a].1 { b } else { a });
-            let most = (0..bucket.len()).reduce(|a, b| if bucket[b].1 > bucket[a].1 { b } else { a });
-            let mut kept: Vec<usize> = [Some(0), least, most, Some(bucket.len() - 1)].into_iter().flatten().collect();
-            kept.sort_unstable();
-            kept.dedup();
-            drawn.extend(kept.into_iter().map(|index| bucket[index]));
-        }
-        drawn
+        let begin = self.points.partition_point(|&(at, _)| if first.is_some() { at <= from } else { at < from });
+        let inside = &self.points[begin..];
+        let inside = &inside[..inside.partition_point(|&(at, _)| at <= to)];
+        let kept = decimate(inside.len(), |index| inside[index], (from, to), most);
+        first.into_iter().chain(kept.into_iter().map(|index| inside[index])).collect()
     }
 }
 

@@ -13,9 +13,8 @@ use std::fmt::Write as _;
 
 use maud::{Markup, PreEscaped, html};
 
+use crate::decimate::decimate;
 use crate::reproduce::{Figure, Outcome, Panel, Series, Style};
-
-use super::decimate::{decimate, share};
 
 /// The limit of points in a whole report. A point takes about ten bytes and the rest of a report 1.5 MB; a report is to stay below 3 MB.
 pub(super) const POINTS_MAX: usize = 150_000;
@@ -84,7 +83,10 @@ fn write_series(text: &mut String, series: &Series, colour: usize, (from, tick):
         Style::Points => "points",
     };
     let _ = write!(text, "{{\"name\":{},\"style\":\"{style}\",\"colour\":{colour},\"t\":[", string(&series.name));
-    let kept = decimate(&series.t, &series.v, points_max);
+    let (times, values) = (&series.t, &series.v);
+    assert_eq!(times.len(), values.len(), "a point has a time and a value");
+    let span = times.first().zip(times.last()).map_or((0.0, 0.0), |(begin, end)| (*begin, *end));
+    let kept = decimate(times.len(), |index| (times[index], values[index]), span, points_max);
     let mut before = 0.0;
     for (index, &point) in kept.iter().enumerate() {
         let now = ((series.t[point] - from) / tick).round();
@@ -98,6 +100,22 @@ fn write_series(text: &mut String, series: &Series, colour: usize, (from, tick):
         write_number(text, series.v[point]);
     }
     text.push_str("]}");
+}
+
+/// The largest number of points for each series such that all together have at most `total`: long series get what short ones do not
+/// need.
+fn share(lengths: &[usize], total: usize) -> usize {
+    let mut lengths = lengths.to_vec();
+    lengths.sort_unstable();
+    let mut left = total;
+    for (index, &length) in lengths.iter().enumerate() {
+        let share = left / (lengths.len() - index);
+        if length > share {
+            return share;
+        }
+        left -= length;
+    }
+    usize::MAX
 }
 
 /// Five significant digits, in the shorter of two notations.
@@ -216,5 +234,13 @@ mod tests {
         write_series(&mut text, &series, 1, (38.0, 0.0001), 100);
         let expected = r#"{"name":"\u003cf\u003e","style":"points","colour":1,"t":[5000,4340,660],"v":[1,2,3]}"#;
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn short_series_leave_their_points_to_long_ones() {
+        assert_eq!(share(&[10, 10], 100), usize::MAX);
+        assert_eq!(share(&[10, 1000, 1000], 110), 50);
+        assert_eq!(share(&[1000, 20, 1000, 20], 100), 30);
+        assert_eq!(share(&[], 100), usize::MAX);
     }
 }

@@ -4,27 +4,23 @@
 /// The number of points that a slice keeps at most.
 const KEPT_OF_A_SLICE: usize = 4;
 
-/// Positions of the points to keep, in order: all if there are at most `points_max`, which is at least four. Times never
-/// decrease.
-pub(super) fn decimate(t: &[f64], v: &[f64], points_max: usize) -> Vec<usize> {
-    assert_eq!(t.len(), v.len(), "a point has a time and a value");
-    if t.len() <= points_max {
-        return (0..t.len()).collect();
+/// Positions of the points to keep, in order: all if there are at most `points_max`, which is at least four. `point` gives the time and the value of each
+/// of `length` points; times never decrease, and lie in `span`, which is divided.
+pub(crate) fn decimate(
+    length: usize,
+    point: impl Fn(usize) -> (f64, f64),
+    span: (f64, f64),
+    points_max: usize,
+) -> Vec<usize> {
+    if length <= points_max {
+        return (0..length).collect();
     }
     let slices = (points_max / KEPT_OF_A_SLICE).max(1);
-    let (begin, end) = (t[0], t[t.len() - 1]);
+    let (begin, end) = span;
     // A series at one time is one slice: 0 / 0 is NaN, which converts to slice 0.
     let slice = |time: f64| (((time - begin) / (end - begin) * slices as f64) as usize).min(slices - 1);
     let mut kept = Vec::with_capacity(slices * KEPT_OF_A_SLICE);
-    let mut first = 0;
-    while first < t.len() {
-        let number = slice(t[first]);
-        let length = t[first..].partition_point(|&time| slice(time) == number);
-        let last = first + length - 1;
-        // NaN is no extreme.
-        let numbers = || (first..=last).filter(|&index| !v[index].is_nan());
-        let least = numbers().min_by(|&a, &b| v[a].total_cmp(&v[b])).unwrap_or(first);
-        let largest = numbers().max_by(|&a, &b| v[a].total_cmp(&v[b])).unwrap_or(last);
+    let mut keep = |first: usize, least: usize, largest: usize, last: usize| {
         let mut points = [first, least, largest, last];
         points.sort_unstable();
         let known = kept.len();
@@ -33,30 +29,38 @@ pub(super) fn decimate(t: &[f64], v: &[f64], points_max: usize) -> Vec<usize> {
                 kept.push(point);
             }
         }
-        first = last + 1;
-    }
-    kept
-}
-
-/// The largest number of points for each series such that all together have at most `total`: long series get what short ones do not
-/// need.
-pub(super) fn share(lengths: &[usize], total: usize) -> usize {
-    let mut lengths = lengths.to_vec();
-    lengths.sort_unstable();
-    let mut left = total;
-    for (index, &length) in lengths.iter().enumerate() {
-        let share = left / (lengths.len() - index);
-        if length > share {
-            return share;
+    };
+    // The first point of a slice, and its extremes. NaN is no extreme.
+    let (mut first, mut number) = (0, usize::MAX);
+    let (mut least, mut largest) = ((0, f64::NAN), (0, f64::NAN));
+    for index in 0..length {
+        let (time, value) = point(index);
+        let now = slice(time);
+        if now != number {
+            if index > 0 {
+                keep(first, least.0, largest.0, index - 1);
+            }
+            (first, number, least, largest) = (index, now, (index, value), (index, value));
         }
-        left -= length;
+        if value < least.1 || least.1.is_nan() {
+            least = (index, value);
+        }
+        if value > largest.1 || largest.1.is_nan() {
+            largest = (index, value);
+        }
     }
-    usize::MAX
+    keep(first, least.0, largest.0, length - 1);
+    kept
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn decimated(t: &[f64], v: &[f64], points_max: usize) -> Vec<usize> {
+        let span = t.first().zip(t.last()).map_or((0.0, 0.0), |(begin, end)| (*begin, *end));
+        decimate(t.len(), |index| (t[index], v[index]), span, points_max)
+    }
 
     /// Numbers that are the same in every run (Knuth's MMIX generator).
     struct Numbers(u64);
@@ -85,7 +89,7 @@ mod tests {
         for _ in 0..300 {
             let (length, points_max) = (1 + numbers.below(3000) as usize, 4 + numbers.below(400) as usize);
             let (t, v) = series(&mut numbers, length);
-            let kept = decimate(&t, &v, points_max);
+            let kept = decimated(&t, &v, points_max);
             assert!(kept.len() <= points_max, "{} of {length} points, {points_max} allowed", kept.len());
             assert!(kept.is_sorted_by(|a, b| a < b), "in order, each once");
             // Any window of time of at least a slice consists of whole slices except at its ends; so the slices are compared.
@@ -122,26 +126,18 @@ mod tests {
         for spike in [0, 1, 499_999, 777_777, 999_999] {
             let mut v = vec![1.0; t.len()];
             v[spike] = 2.0;
-            let kept = decimate(&t, &v, 1000);
+            let kept = decimated(&t, &v, 1000);
             assert!(kept.len() <= 1000 && kept.contains(&spike) && kept.contains(&0) && kept.contains(&999_999));
         }
     }
 
     #[test]
     fn a_series_at_one_time_and_one_with_gaps_are_bounded_too() {
-        let still = decimate(&[3.0; 100], &(0..100).map(f64::from).collect::<Vec<_>>(), 8);
+        let still = decimated(&[3.0; 100], &(0..100).map(f64::from).collect::<Vec<_>>(), 8);
         assert_eq!(still, [0, 99]);
         let t: Vec<f64> = (0..100).map(f64::from).collect();
         let v: Vec<f64> = (0..100).map(|index| if index % 3 == 0 { f64::NAN } else { 1.0 }).collect();
-        assert!(decimate(&t, &v, 8).len() <= 8);
-        assert_eq!(decimate(&[], &[], 4), Vec::<usize>::new());
-    }
-
-    #[test]
-    fn short_series_leave_their_points_to_long_ones() {
-        assert_eq!(share(&[10, 10], 100), usize::MAX);
-        assert_eq!(share(&[10, 1000, 1000], 110), 50);
-        assert_eq!(share(&[1000, 20, 1000, 20], 100), 30);
-        assert_eq!(share(&[], 100), usize::MAX);
+        assert!(decimated(&t, &v, 8).len() <= 8);
+        assert_eq!(decimated(&[], &[], 4), Vec::<usize>::new());
     }
 }
