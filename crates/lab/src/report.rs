@@ -354,8 +354,8 @@ impl Place {
         };
         // The name may be that of a series.
         let gauge_position = |what: &str, wanted: &str, known: &[&str]| {
-            let meant = series::nearest(name).filter(|_| nearest(wanted, known).is_none());
-            position(what, wanted, known).map_err(|missing| match meant {
+            let meant = || series::nearest(name).filter(|_| nearest(wanted, known).is_none());
+            position(what, wanted, known).map_err(|missing| match meant() {
                 Some(meant) => format!(
                     "no {what} is called `{wanted}`; did you mean the series `{meant}`? Ask for one of its values, as \
                      value_at({meant}, 5)"

@@ -58,8 +58,11 @@ impl Pending {
     /// Moves the changes before `until` to the rows. Changes at the same time are one row.
     fn settle(&mut self, rows: &mut Settled, until: SimTime) {
         loop {
-            let fronts = self.departures.front().copied().into_iter().chain(self.others.front().map(|other| other.0));
-            let Some(time) = fronts.min().filter(|&time| time < until) else { return };
+            let departure = self.departures.front().copied().unwrap_or(SimTime::NEVER);
+            let time = self.others.front().map_or(departure, |other| other.0.min(departure));
+            if time >= until {
+                return;
+            }
             let mut row = LinkRow { time, ..rows.last };
             // Arrivals before departures, so that a queue is never negative.
             let mut gone = 0;
@@ -134,7 +137,7 @@ impl LinkTrace {
         let kept = self.settled.kept.clone()?;
         let mut rows = Settled { last: self.settled.last, kept: Some(kept), table: None };
         self.pending.clone().settle(&mut rows, end.saturating_add(SimSpan::from_ticks(1)));
-        rows.kept.map(|kept| kept.entries().to_vec())
+        rows.kept.map(History::into_entries)
     }
 
     /// Writes the rest of the table, if there is one, until `end`.

@@ -88,6 +88,11 @@ impl<T: Entry> History<T> {
         &self.entries
     }
 
+    /// All entries in order, without a copy.
+    pub fn into_entries(self) -> Vec<T> {
+        self.entries
+    }
+
     /// The width of a bin. It is coarser than requested if the entries did not fit.
     pub fn resolution(&self) -> SimSpan {
         self.resolution
@@ -120,6 +125,11 @@ fn round_up(ticks: u64) -> u64 {
 /// Adds an entry, or merges it within its bin; returns the number of entries.
 fn add<T: Entry>(entries: &mut Vec<T>, entry: T, resolution: SimSpan) -> usize {
     let is_near = |other: &T| is_same_bin(other.time(), entry.time(), resolution);
+    // Most often no entry is near.
+    if !entries.last().is_some_and(is_near) {
+        entries.push(entry);
+        return entries.len();
+    }
     let near = entries.iter().rev().take_while(|other| is_near(other)).position(|other| other.joins(&entry));
     let Some(place) = near.map(|back| entries.len() - 1 - back) else {
         entries.push(entry);
