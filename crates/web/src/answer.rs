@@ -145,7 +145,9 @@ fn run(
         } else if handled > 2 * SLICE_EVENTS {
             span = (span / 2).max(SimSpan::from_ticks(1));
         }
-        if now.since(shown) >= part && now < live.end() && view.is_none() && live.events() - told >= PART_EVENTS {
+        let rest = live.events() as f64 * live.end().since(now).as_secs_f64() / now.as_secs_f64();
+        let is_due = now.since(shown) >= part && live.events() - told >= PART_EVENTS && rest >= PART_EVENTS as f64;
+        if is_due && view.is_none() {
             let points = points(&live, &curves, shown, now, PART_POINTS);
             emit(&json!({ "kind": "part", "at": now.as_secs_f64(), "events": live.events(), "points": points }));
             (shown, told) = (now, live.events());
@@ -208,7 +210,7 @@ const SLICE_EVENTS: u64 = 100_000;
 /// The limit of parts of a run, each with a message to the page.
 const PARTS: u64 = 40;
 
-/// The events that a part has at least: what is simulated within a tenth of a second is drawn at once.
+/// The events that a part has at least, and that are to come after it: what is simulated within a tenth of a second is drawn at once.
 const PART_EVENTS: u64 = 200_000;
 
 /// The points of a curve in a part, and in the whole run: a screen has fewer columns.
