@@ -50,6 +50,37 @@ pub async fn serve(listener: &TcpListener, tunnel: &Tunnel, failed: impl Fn(Sock
     }
 }
 
+/// Reads a client's request for a TCP connection, and returns its target. [`answer`] comes next.
+///
+/// # Errors
+/// If the client does not speak SOCKS5, requests something else, which it is told, is gone, or takes more than ten seconds.
+pub async fn target(tcp: &mut TcpStream) -> io::Result<Target> {
+    let asked = timeout(REQUEST_WITHIN, ask(tcp)).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+    match asked? {
+        Request::Connect(target) => Ok(target),
+        Request::Associate => {
+            reply(tcp, COMMAND_UNKNOWN, NOWHERE).await?;
+            Err(wrong("it requests packets of UDP, and only TCP is passed on"))
+        }
+    }
+}
+
+/// Answers a request for a TCP connection: it is open, or it failed for this reason.
+///
+/// # Errors
+/// If the client is gone.
+pub async fn answer(tcp: &mut TcpStream, failure: Option<io::ErrorKind>) -> io::Result<()> {
+    let code = match failure {
+        None => SUCCEEDED,
+        Some(io::ErrorKind::NetworkUnreachable) => NETWORK_UNREACHABLE,
+        Some(io::ErrorKind::HostUnreachable | io::ErrorKind::NotFound) => HOST_UNREACHABLE,
+        Some(io::ErrorKind::ConnectionRefused) => REFUSED,
+        Some(io::ErrorKind::TimedOut) => TIMED_OUT,
+        Some(_) => FAILED,
+    };
+    reply(tcp, code, NOWHERE).await
+}
+
 async fn carry(mut tcp: TcpStream, tunnel: &Tunnel, failures: &mpsc::Sender<SocksError>) -> Result<(), SocksError> {
     let asked = timeout(REQUEST_WITHIN, ask(&mut tcp)).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
     let target = match asked.map_err(SocksError::Client)? {
@@ -68,14 +99,14 @@ async fn carry(mut tcp: TcpStream, tunnel: &Tunnel, failures: &mpsc::Sender<Sock
         }
         Err(error) => {
             let code = match error {
-                OpenError::Refused(Answer::Forbidden) => 2,
-                OpenError::Refused(Answer::Unreachable) => 3,
-                OpenError::Refused(Answer::NoHost) => 4,
-                OpenError::Refused(Answer::Refused) => 5,
-                OpenError::Refused(Answer::TimedOut) => 6,
+                OpenError::Refused(Answer::Forbidden) => FORBIDDEN,
+                OpenError::Refused(Answer::Unreachable) => NETWORK_UNREACHABLE,
+                OpenError::Refused(Answer::NoHost) => HOST_UNREACHABLE,
+                OpenError::Refused(Answer::Refused) => REFUSED,
+                OpenError::Refused(Answer::TimedOut) => TIMED_OUT,
                 OpenError::Refused(Answer::Done | Answer::Failed | Answer::Full)
                 | OpenError::NoAnswer
-                | OpenError::Gone => 1,
+                | OpenError::Gone => FAILED,
             };
             // If the client is gone, it cannot be informed.
             _ = reply(&mut tcp, code, NOWHERE).await;
@@ -170,6 +201,12 @@ const NAME: u8 = 3;
 const IPV6: u8 = 4;
 const SUCCEEDED: u8 = 0;
 const FAILED: u8 = 1;
+const FORBIDDEN: u8 = 2;
+const NETWORK_UNREACHABLE: u8 = 3;
+const HOST_UNREACHABLE: u8 = 4;
+const REFUSED: u8 = 5;
+/// The constant's name in the RFC is "TTL expired".
+const TIMED_OUT: u8 = 6;
 const COMMAND_UNKNOWN: u8 = 7;
 const FAMILY_UNKNOWN: u8 = 8;
 

@@ -36,10 +36,11 @@ pub(crate) struct Connect {
 
 #[derive(Debug, Args)]
 pub(crate) struct Proxy {
-    /// Where connections come from: ADDRESS:PORT of the kernel, or tcp:PORT of ours.
+    /// Where connections come from: ADDRESS:PORT of the kernel, or tcp:PORT of ours. With socks:ADDRESS:PORT each names its target as SOCKS5 does; with
+    /// redirect:ADDRESS:PORT it goes where it was going before nftables redirected it here.
     #[arg(long, value_name = "FROM")]
     pub(crate) from: From,
-    /// Where they go: HOST:PORT by the kernel, or tcp:ADDRESS:PORT by ours.
+    /// Where they go: HOST:PORT by the kernel, or tcp:ADDRESS:PORT by ours; tcp alone goes by ours to the target that each has.
     #[arg(long, value_name = "TO")]
     pub(crate) to: To,
     /// The largest number of connections at a time; others wait.
@@ -88,12 +89,18 @@ pub(crate) struct Prefix {
 pub(crate) enum From {
     Ours(u16),
     Kernel(SocketAddr),
+    /// Of the kernel, where clients speak SOCKS5.
+    Socks(SocketAddr),
+    /// Of the kernel, where nftables redirects connections.
+    Redirect(SocketAddr),
 }
 
 /// Where connections go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum To {
     Ours(SocketAddr),
+    /// By ours, to the target that the connection has.
+    OursAsAsked,
     /// A host and its port, for the kernel's resolver.
     Kernel(String),
 }
@@ -143,10 +150,17 @@ impl FromStr for From {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let bad = || format!("`{text}` is neither ADDRESS:PORT of the kernel nor tcp:PORT of ours");
-        match text.strip_prefix("tcp:") {
-            Some(port) => port.parse().ok().filter(|&port| port > 0).map(Self::Ours).ok_or_else(bad),
-            None => text.parse().map(Self::Kernel).map_err(|_| bad()),
+        let bad = || {
+            format!(
+                "`{text}` is no origin: write ADDRESS:PORT of the kernel, socks:ADDRESS:PORT, redirect:ADDRESS:PORT, or tcp:PORT of ours"
+            )
+        };
+        let address = |text: &str| text.parse().map_err(|_| bad());
+        match text.split_once(':') {
+            Some(("tcp", port)) => port.parse().ok().filter(|&port| port > 0).map(Self::Ours).ok_or_else(bad),
+            Some(("socks", at)) => address(at).map(Self::Socks),
+            Some(("redirect", at)) => address(at).map(Self::Redirect),
+            _ => address(text).map(Self::Kernel),
         }
     }
 }
@@ -155,7 +169,10 @@ impl FromStr for To {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let bad = || format!("`{text}` is neither HOST:PORT for the kernel nor tcp:ADDRESS:PORT for ours");
+        let bad = || format!("`{text}` is neither HOST:PORT for the kernel nor tcp:ADDRESS:PORT or tcp for ours");
+        if text == "tcp" {
+            return Ok(Self::OursAsAsked);
+        }
         if let Some(peer) = text.strip_prefix("tcp:") {
             return peer.parse().map(Self::Ours).map_err(|_| bad());
         }
@@ -183,9 +200,12 @@ mod tests {
     fn ends_of_a_proxy_are_read() {
         assert_eq!("tcp:80".parse(), Ok(From::Ours(80)));
         assert_eq!("127.0.0.1:80".parse(), Ok(From::Kernel(([127, 0, 0, 1], 80).into())));
+        assert_eq!("socks:127.0.0.1:80".parse(), Ok(From::Socks(([127, 0, 0, 1], 80).into())));
+        assert_eq!("redirect:[::1]:80".parse(), Ok(From::Redirect("[::1]:80".parse().unwrap())));
+        assert_eq!("tcp".parse(), Ok(To::OursAsAsked));
         assert_eq!("tcp:[::1]:80".parse(), Ok(To::Ours("[::1]:80".parse().unwrap())));
         assert_eq!("example.org:80".parse(), Ok(To::Kernel("example.org:80".to_owned())));
-        for text in ["tcp:", "tcp:0", "80", "tcp:x"] {
+        for text in ["tcp:", "tcp:0", "80", "tcp:x", "socks:80", "socks:tcp:80", "redirect:", "redirect:a:80"] {
             assert!(text.parse::<From>().is_err(), "{text}");
         }
         for text in ["tcp:80", "example.org", ":80", "a:0", "a:99999"] {

@@ -1,7 +1,7 @@
 //! The commands, over `anabranch_tcp::Host`.
 
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::ops::Deref;
 use std::process::Command;
 use std::sync::Arc;
@@ -9,9 +9,11 @@ use std::time::Duration;
 
 use anabranch_cc::{Settings as Law, registry};
 use anabranch_tcp::{Config, Host, HostError, KeepAlive, Settings};
+use anabranch_tunnel::{Target, socks};
 use anabranch_units::Span;
+use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, copy, copy_bidirectional, split};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpStream, lookup_host};
 use tokio::sync::Semaphore;
 
 use crate::args::tcp::{Connect, Device, From, Listen, Proxy, Tcp, To};
@@ -50,11 +52,7 @@ async fn connect(args: &Connect) -> Outcome {
 }
 
 /// A connection to `peer` from our address of its family.
-async fn dial(
-    host: &Host,
-    addresses: &[IpAddr],
-    peer: std::net::SocketAddr,
-) -> Result<anabranch_tcp::TcpStream, String> {
+async fn dial(host: &Host, addresses: &[IpAddr], peer: SocketAddr) -> Result<anabranch_tcp::TcpStream, String> {
     let local = addresses.iter().find(|address| address.is_ipv4() == peer.is_ipv4());
     let local = local.ok_or_else(|| format!("{peer}: we have no address of that family: name one by --address"))?;
     host.connect(*local, peer).await.map_err(|error| format!("{peer}: {error}"))
@@ -81,8 +79,19 @@ fn broken(error: io::Error) -> Failure {
 }
 
 async fn proxy(args: &Proxy) -> Outcome {
-    if let (From::Kernel(_), To::Kernel(_)) = (&args.from, &args.to) {
-        return Err(Failure::usage("one of --from and --to must be ours: tcp:PORT or tcp:ADDRESS:PORT"));
+    match (&args.from, &args.to) {
+        (From::Kernel(_) | From::Socks(_) | From::Redirect(_), To::Kernel(_)) => {
+            return Err(Failure::usage("one of --from and --to must be ours: tcp:PORT, tcp:ADDRESS:PORT or tcp"));
+        }
+        (From::Socks(_) | From::Redirect(_), To::Ours(_)) => {
+            return Err(Failure::usage("connections that name their own targets go to them: write --to tcp"));
+        }
+        (From::Ours(_) | From::Kernel(_), To::OursAsAsked) => {
+            return Err(Failure::usage(
+                "these connections name no target: write --to tcp:ADDRESS:PORT, or --from socks:ADDRESS:PORT",
+            ));
+        }
+        _ => {}
     }
     let host = open(&args.device)?;
     let mut door = Door::open(&host, args.from).await?;
@@ -91,10 +100,10 @@ async fn proxy(args: &Proxy) -> Outcome {
     anstream::eprintln!("passes connections on");
     loop {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return Ok(()) };
-        let Some(stream) = door.next().await? else { continue };
+        let Some(guest) = door.next().await? else { continue };
         let target = Arc::clone(&target);
         tokio::spawn(async move {
-            if let Err(message) = pass_on(stream, &target).await {
+            if let Err(message) = guest.pass_on(&target).await {
                 anstream::eprintln!("{message}");
             }
             drop(place);
@@ -124,28 +133,52 @@ impl Both for TcpStream {
 /// Where connections come from.
 enum Door {
     Ours(anabranch_tcp::Listener),
-    Kernel(TcpListener),
+    Kernel(TcpListener, Naming),
+}
+
+/// How a connection of the kernel says where it wants to go.
+#[derive(Clone, Copy)]
+enum Naming {
+    Nothing,
+    Socks,
+    Redirect,
+}
+
+/// A connection that came.
+enum Guest {
+    Plain(Box<dyn Both>),
+    Socks(TcpStream),
+    Redirect(TcpStream),
 }
 
 impl Door {
     async fn open(host: &Host, from: From) -> Result<Self, Failure> {
-        match from {
+        let (at, naming) = match from {
             From::Ours(port) => {
-                host.listen(port).map(Self::Ours).map_err(|error| Failure::failed(format!("port {port}: {error}")))
+                let listener = host.listen(port);
+                return listener.map(Self::Ours).map_err(|error| Failure::failed(format!("port {port}: {error}")));
             }
-            From::Kernel(at) => {
-                let listener = TcpListener::bind(at).await;
-                listener.map(Self::Kernel).map_err(|error| Failure::failed(format!("{at}: {error}")))
-            }
-        }
+            From::Kernel(at) => (at, Naming::Nothing),
+            From::Socks(at) => (at, Naming::Socks),
+            From::Redirect(at) => (at, Naming::Redirect),
+        };
+        let listener = TcpListener::bind(at).await.map_err(|error| Failure::failed(format!("{at}: {error}")))?;
+        Ok(Self::Kernel(listener, naming))
     }
 
     /// The next connection. The kernel may refuse one, such as when it has no more descriptors; that passes.
-    async fn next(&mut self) -> Result<Option<Box<dyn Both>>, Failure> {
+    async fn next(&mut self) -> Result<Option<Guest>, Failure> {
         match self {
-            Self::Ours(listener) => Ok(Some(Box::new(listener.accept().await.map_err(broken)?))),
-            Self::Kernel(listener) => match listener.accept().await {
-                Ok((stream, _)) => Ok(Some(Box::new(prompt(stream)))),
+            Self::Ours(listener) => Ok(Some(Guest::Plain(Box::new(listener.accept().await.map_err(broken)?)))),
+            Self::Kernel(listener, naming) => match listener.accept().await {
+                Ok((stream, _)) => {
+                    let stream = prompt(stream);
+                    Ok(Some(match naming {
+                        Naming::Nothing => Guest::Plain(Box::new(stream)),
+                        Naming::Socks => Guest::Socks(stream),
+                        Naming::Redirect => Guest::Redirect(stream),
+                    }))
+                }
                 Err(_) => {
                     tokio::time::sleep(PAUSE).await;
                     Ok(None)
@@ -155,30 +188,86 @@ impl Door {
     }
 }
 
+impl Guest {
+    /// Opens the other side of the connection, and copies until both have ended.
+    async fn pass_on(self, target: &(Host, To, Vec<IpAddr>)) -> Result<(), String> {
+        let (host, to, addresses) = target;
+        match self {
+            Self::Plain(from) => {
+                let opened: Result<Box<dyn Both>, String> = match to {
+                    To::Ours(peer) => dial(host, addresses, *peer).await.map(|stream| Box::new(stream) as _),
+                    To::Kernel(name) => {
+                        let stream = TcpStream::connect(name).await;
+                        stream.map(|stream| Box::new(prompt(stream)) as _).map_err(|error| format!("{name}: {error}"))
+                    }
+                    To::OursAsAsked => Err("a connection without a target".to_owned()),
+                };
+                let to = opened.inspect_err(|_| from.abort())?;
+                join(from, to).await;
+            }
+            Self::Socks(mut from) => {
+                let target = socks::target(&mut from).await.map_err(|error| format!("a client of SOCKS5: {error}"))?;
+                let dialled = dial_name(host, addresses, &target).await;
+                let failure = dialled.as_ref().err().map(io::Error::kind);
+                _ = socks::answer(&mut from, failure).await;
+                let to = dialled.map_err(|error| format!("{target}: {error}"))?;
+                join(Box::new(from), Box::new(to)).await;
+            }
+            Self::Redirect(from) => {
+                let peer = before_redirect(&from)?;
+                let to = dial(host, addresses, peer).await.inspect_err(|_| Both::abort(&from))?;
+                join(Box::new(from), Box::new(to)).await;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Copies in both directions until both have ended.
+async fn join(mut from: Box<dyn Both>, mut to: Box<dyn Both>) {
+    if copy_bidirectional(&mut from, &mut to).await.is_err() {
+        from.abort();
+        to.abort();
+    }
+}
+
+/// A connection to the first address of a target that answers, of those that the kernel's resolver knows.
+async fn dial_name(host: &Host, addresses: &[IpAddr], target: &Target) -> Result<anabranch_tcp::TcpStream, io::Error> {
+    let mut failure = io::Error::new(io::ErrorKind::NotFound, "no address of that name");
+    for peer in lookup_host((target.host(), target.port())).await?.take(TRIED_MAX) {
+        let Some(local) = addresses.iter().find(|address| address.is_ipv4() == peer.is_ipv4()) else {
+            failure = io::Error::new(io::ErrorKind::NetworkUnreachable, "we have no address of its family");
+            continue;
+        };
+        match host.connect(*local, peer).await {
+            Ok(stream) => return Ok(stream),
+            Err(error) => failure = error,
+        }
+    }
+    Err(failure)
+}
+
+/// Where a connection was going before nftables redirected it to us.
+fn before_redirect(from: &TcpStream) -> Result<SocketAddr, String> {
+    let at = from.local_addr().map_err(|error| error.to_string())?;
+    let socket = SockRef::from(from);
+    let before = match at.ip() {
+        IpAddr::V4(_) => socket.original_dst_v4(),
+        IpAddr::V6(_) => socket.original_dst_v6(),
+    };
+    let before = before.ok().and_then(|address| address.as_socket()).filter(|&before| before != at);
+    before.ok_or_else(|| {
+        Both::abort(from);
+        format!("a connection came to {at} without being redirected: this port is for nftables' `redirect`")
+    })
+}
+
 /// A stream of the kernel that sends at once what it is given: the pieces have waited at their sender already if they should. With Nagle's algorithm
 /// the second piece of an answer waits for a delayed acknowledgement, some 40 ms.
 fn prompt(stream: TcpStream) -> TcpStream {
     // Where it fails, the connection is gone, which reading tells.
     _ = stream.set_nodelay(true);
     stream
-}
-
-/// Opens the other side of a connection, and copies until both have ended.
-async fn pass_on(mut from: Box<dyn Both>, target: &(Host, To, Vec<IpAddr>)) -> Result<(), String> {
-    let (host, to, addresses) = target;
-    let opened: Result<Box<dyn Both>, String> = match to {
-        To::Ours(peer) => dial(host, addresses, *peer).await.map(|stream| Box::new(stream) as _),
-        To::Kernel(name) => {
-            let stream = TcpStream::connect(name).await;
-            stream.map(|stream| Box::new(prompt(stream)) as _).map_err(|error| format!("{name}: {error}"))
-        }
-    };
-    let mut to = opened.inspect_err(|_| from.abort())?;
-    if copy_bidirectional(&mut from, &mut to).await.is_err() {
-        from.abort();
-        to.abort();
-    }
-    Ok(())
 }
 
 /// A host whose connections are reset when the command ends, by a signal or otherwise.
@@ -244,6 +333,9 @@ fn ip(arguments: &[&str]) -> Outcome {
         ))),
     }
 }
+
+/// Addresses of a name that are tried.
+const TRIED_MAX: usize = 4;
 
 /// Sockets and waiting connections of our host.
 const SOCKETS_MAX: usize = 100_000;

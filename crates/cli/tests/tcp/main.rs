@@ -131,6 +131,82 @@ fn two_proxies_share_a_connection() {
     }
 }
 
+/// The page's command for SOCKS5, asked as `curl` asks: the target is reached by our TCP, and a failure has its code.
+#[test]
+fn socks_client_reaches_what_it_names() {
+    if !is_inside("socks_client_reaches_what_it_names") {
+        return;
+    }
+    let page = include_str!("../../../../docs/tcp.md");
+    let command = "tcp proxy --from socks:127.0.0.1:1080 --to tcp";
+    assert!(page.contains(command), "the page has the command");
+    let ours = start(&mut tcp(command.strip_prefix("tcp ").unwrap()));
+    let listener = TcpListener::bind("10.99.0.1:8001").unwrap();
+    let connect = |port: u16| {
+        let mut stream = TcpStream::connect("127.0.0.1:1080").unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        stream.write_all(&[5, 1, 0, 5, 1, 0, 1, 10, 99, 0, 1]).unwrap();
+        stream.write_all(&port.to_be_bytes()).unwrap();
+        let mut answer = [0; 12];
+        stream.read_exact(&mut answer).unwrap();
+        assert_eq!(answer[..3], [5, 0, 5]);
+        (stream, answer[3])
+    };
+    let (mut stream, code) = connect(8001);
+    assert_eq!(code, 0);
+    stream.write_all(b"?").unwrap();
+    let (mut served, peer) = listener.accept().unwrap();
+    assert_eq!(peer.ip().to_string(), "10.99.0.2", "it comes from our TCP");
+    served.read_exact(&mut [0]).unwrap();
+    served.write_all(b"found").unwrap();
+    drop(served);
+    let mut got = vec![];
+    stream.read_to_end(&mut got).unwrap();
+    assert_eq!(got, b"found");
+    // Refused.
+    assert_eq!(connect(8009).1, 5);
+    // Packets of UDP, and no SOCKS at all.
+    let mut stream = TcpStream::connect("127.0.0.1:1080").unwrap();
+    stream.write_all(&[5, 1, 0, 5, 3, 0, 1, 0, 0, 0, 0, 0, 0]).unwrap();
+    let mut answer = vec![];
+    stream.read_to_end(&mut answer).unwrap();
+    assert_eq!(answer[..4], [5, 0, 5, 7]);
+    assert!(ask("127.0.0.1:1080").is_empty());
+    drop(ours);
+}
+
+/// The page's rule of nftables sends connections to the proxy, which knows where they were going.
+#[test]
+fn redirected_connection_goes_where_it_was_going() {
+    if !is_inside("redirected_connection_goes_where_it_was_going") {
+        return;
+    }
+    let page = include_str!("../../../../docs/tcp.md");
+    let command = "tcp proxy --from redirect:127.0.0.1:9000 --to tcp";
+    let rule = "chain out { type nat hook output priority -100; oifname != \"anabranch-tcp\" tcp dport 443 redirect to :9000; }";
+    assert!(page.contains(command) && page.contains(rule), "the page has the command and the rule");
+    std::fs::write("/proc/sys/net/ipv4/ip_forward", "1").unwrap();
+    // A far server, as far as the kernel can tell.
+    assert!(Command::new("ip").args(["address", "add", "192.0.2.7/32", "dev", "lo"]).status().unwrap().success());
+    let listener = TcpListener::bind("192.0.2.7:443").unwrap();
+    if nft(&["-f", "-"], &format!("table inet anabranch {{ {rule}; }}\n")).is_none() {
+        return;
+    }
+    let ours = start(&mut tcp(command.strip_prefix("tcp ").unwrap()));
+    let asking = thread::spawn(|| ask("192.0.2.7:443"));
+    let (mut served, peer) = listener.accept().unwrap();
+    assert_eq!(peer.ip().to_string(), "10.99.0.2", "it comes from our TCP");
+    served.read_exact(&mut [0]).unwrap();
+    served.write_all(b"from there").unwrap();
+    drop(served);
+    assert_eq!(asking.join().unwrap(), b"from there");
+    // Who comes straight is reset, and does not go round in a circle.
+    let mut stream = TcpStream::connect("127.0.0.1:9000").unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), std::io::ErrorKind::ConnectionReset);
+    drop(ours);
+}
+
 /// An answer in two pieces does not wait for a delayed acknowledgement on its way: fifty of them took two seconds.
 #[test]
 fn pieces_of_an_answer_pass_at_once() {
@@ -256,6 +332,9 @@ fn broken_side_of_proxy_resets_the_other() {
 fn wrong_arguments_are_told() {
     for (arguments, message) in [
         ("proxy --from 127.0.0.1:1 --to 127.0.0.1:2", "one of --from and --to must be ours"),
+        ("proxy --from socks:127.0.0.1:1 --to 127.0.0.1:2", "one of --from and --to must be ours"),
+        ("proxy --from redirect:127.0.0.1:1 --to tcp:127.0.0.1:2", "write --to tcp"),
+        ("proxy --from tcp:80 --to tcp", "these connections name no target"),
         ("connect 10.99.0.1", "invalid socket address"),
         ("listen 0", "0 is not in"),
         ("listen 80 --device ../x", "a device has a name"),
