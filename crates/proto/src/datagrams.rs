@@ -18,6 +18,9 @@
 //! **Sharing with streams.** Records go first. While both streams and datagrams wait, each gets half of the bytes: the turn belongs to the datagrams unless
 //! they are ahead. Whoever has less than half to send gets all it needs, and the other the rest. A turn passes on if the peer's window or a stream's credit
 //! keeps its owner from sending, but not if the congestion window does, for which a shorter segment of the other must not overtake.
+//!
+//! **Urgency.** [`Urgency::Urgent`] datagrams have a short queue of their own, which goes before the other by the same rule: each gets half while both wait. So
+//! few urgent ones wait for nobody, and a flood of them gets no more than half. What finds their queue full waits with the others.
 
 use std::collections::VecDeque;
 
@@ -66,18 +69,45 @@ pub enum SendDatagramError {
     },
 }
 
+/// How a datagram is sent. The peer does not learn of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Urgency {
+    /// In order, on the path with the least RTT among those with room.
+    #[default]
+    Usual,
+    /// Before those that are not urgent, and on the path on which it is expected to arrive first: it waits for room on a quick path rather than take
+    /// a slow one, for at most the difference of their delays.
+    Urgent,
+}
+
 /// Datagrams that wait to be sent.
 #[derive(Debug)]
 pub(crate) struct Outgoing<P> {
-    queue: Queue<(P, Time)>,
+    queue: Queue<Waiting<P>>,
+    urgent: Queue<Waiting<P>>,
+    /// The weight of both; zero if nothing waits.
+    weight: u64,
     /// Whether both ends have the feature.
     is_agreed: bool,
-    /// Bytes by which datagrams are ahead of streams since both wait.
-    lead: i64,
+    /// How far datagrams are ahead of streams, and urgent datagrams of others.
+    lead: Lead,
+    lead_of_urgent: Lead,
     /// Large datagrams lost in a row.
     large_lost: u32,
     pub(crate) stats: OutgoingStats,
 }
+
+/// A datagram in the queue.
+#[derive(Debug)]
+struct Waiting<P> {
+    payload: P,
+    since: Time,
+    expires: Time,
+}
+
+/// Bytes by which one of two is ahead of the other since both wait.
+#[derive(Clone, Copy, Debug, Default)]
+struct Lead(i64);
 
 /// The counters of one direction.
 #[derive(Clone, Copy, Debug, Default)]
@@ -112,7 +142,16 @@ struct Queue<T> {
 impl<P: Payload> Outgoing<P> {
     /// A queue of at most `limit` bytes, each datagram with [`WEIGHT`] bytes more than it has.
     pub(crate) fn new(limit: u64) -> Self {
-        Self { queue: Queue::new(limit), is_agreed: false, lead: 0, large_lost: 0, stats: OutgoingStats::default() }
+        Self {
+            queue: Queue::new(limit),
+            urgent: Queue::new(limit.min(URGENT_MAX)),
+            weight: 0,
+            is_agreed: false,
+            lead: Lead::default(),
+            lead_of_urgent: Lead::default(),
+            large_lost: 0,
+            stats: OutgoingStats::default(),
+        }
     }
 
     /// The handshake is over.
@@ -133,57 +172,91 @@ impl<P: Payload> Outgoing<P> {
     /// Whether nothing waits.
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
-        self.queue.items.is_empty()
+        self.weight == 0
     }
 
-    /// Queues a datagram, which is not sent after `expires`. Drops the oldest ones if there is no room for it.
-    pub(crate) fn push(&mut self, now: Time, payload: P, expires: Time) {
+    /// Queues a datagram, which is not sent after `expires`. Drops the oldest ones if there is no room for it, first those that are not urgent.
+    pub(crate) fn push(&mut self, now: Time, payload: P, expires: Time, urgency: Urgency) {
         debug_assert!(payload.len() <= self.len_max(), "it was checked");
         self.expire(now);
         let weight = weigh(&payload);
-        while !self.queue.has_room(weight) && self.queue.pop(|(oldest, _)| weigh(oldest)).is_some() {
+        while self.weight + weight > self.queue.limit
+            && self.take(Urgency::Usual).or_else(|| self.take(Urgency::Urgent)).is_some()
+        {
             self.stats.dropped += 1;
         }
-        self.queue.push((payload, expires), weight);
+        let is_urgent = urgency == Urgency::Urgent && self.urgent.has_room(weight);
+        let queue = if is_urgent { &mut self.urgent } else { &mut self.queue };
+        queue.push(Waiting { payload, since: now, expires }, weight);
+        self.weight += weight;
     }
 
     /// Drops the expired datagrams in front.
     #[cold]
     pub(crate) fn expire(&mut self, now: Time) {
-        while self.queue.items.front().is_some_and(|(_, expires)| *expires < now) {
-            self.queue.pop(|(payload, _)| weigh(payload));
-            self.stats.expired += 1;
+        for urgency in [Urgency::Usual, Urgency::Urgent] {
+            while self.of(urgency).items.front().is_some_and(|waiting| waiting.expires < now) {
+                self.take(urgency);
+                self.stats.expired += 1;
+            }
         }
     }
 
-    /// Bytes of the next datagram.
-    pub(crate) fn peek(&self) -> Option<u32> {
-        self.queue.items.front().map(|(payload, _)| payload.len())
+    /// Bytes of the next datagram of an urgency.
+    pub(crate) fn peek(&self, urgency: Urgency) -> Option<u32> {
+        self.of(urgency).items.front().map(|waiting| waiting.payload.len())
     }
 
-    /// Takes the next datagram, which is sent now.
-    pub(crate) fn pop(&mut self) -> Option<P> {
-        let (payload, _) = self.queue.pop(|(payload, _)| weigh(payload))?;
+    /// Since when the next urgent datagram waits.
+    pub(crate) fn urgent_since(&self) -> Option<Time> {
+        self.urgent.items.front().map(|waiting| waiting.since)
+    }
+
+    /// Takes the next datagram of an urgency, which is sent now, while streams wait or not. `framing` bytes of sequence space are sent with it.
+    pub(crate) fn pop(&mut self, urgency: Urgency, framing: u32, do_streams_wait: bool) -> Option<P> {
+        let Waiting { payload, .. } = self.take(urgency)?;
         self.stats.sent += 1;
+        let space = payload.len() + framing;
+        self.lead.on_first(space, do_streams_wait);
+        match urgency {
+            Urgency::Usual => self.lead_of_urgent.on_second(space, !self.urgent.items.is_empty()),
+            Urgency::Urgent => self.lead_of_urgent.on_first(space, !self.queue.items.is_empty()),
+        }
         Some(payload)
     }
 
     /// Whether it is the turn of the datagrams, if streams wait, too.
     pub(crate) fn has_turn(&self) -> bool {
-        self.lead <= 0
+        self.lead.is_turn_of_first()
     }
 
-    /// A datagram of `space` bytes of sequence space was sent, while streams waited or not.
-    pub(crate) fn on_sent(&mut self, space: u32, do_streams_wait: bool) {
-        self.lead = if do_streams_wait { (self.lead + i64::from(space)).min(LEAD_MAX) } else { self.lead.min(0) };
+    /// Whether it is the turn of an urgent datagram, if one waits.
+    pub(crate) fn has_urgent_turn(&self) -> bool {
+        self.lead_of_urgent.is_turn_of_first() || self.queue.items.is_empty()
     }
 
     /// New data of streams was sent.
     #[inline(always)]
     pub(crate) fn on_stream_sent(&mut self, space: u32) {
-        if self.lead != 0 || !self.is_empty() {
-            let lead = self.lead - i64::from(space);
-            self.lead = lead.max(if self.is_empty() { 0 } else { -LEAD_MAX });
+        if self.lead.0 != 0 || !self.is_empty() {
+            self.lead.on_second(space, !self.is_empty());
+        }
+    }
+
+    fn take(&mut self, urgency: Urgency) -> Option<Waiting<P>> {
+        let queue = match urgency {
+            Urgency::Usual => &mut self.queue,
+            Urgency::Urgent => &mut self.urgent,
+        };
+        let taken = queue.pop(Waiting::weigh)?;
+        self.weight -= taken.weigh();
+        Some(taken)
+    }
+
+    fn of(&self, urgency: Urgency) -> &Queue<Waiting<P>> {
+        match urgency {
+            Urgency::Usual => &self.queue,
+            Urgency::Urgent => &self.urgent,
         }
     }
 
@@ -246,6 +319,28 @@ impl<P: Payload> Incoming<P> {
     }
 }
 
+impl<P: Payload> Waiting<P> {
+    fn weigh(&self) -> u64 {
+        weigh(&self.payload)
+    }
+}
+
+impl Lead {
+    fn is_turn_of_first(self) -> bool {
+        self.0 <= 0
+    }
+
+    /// The first one has sent `space` bytes, while the second waits or not. Who waits alone saves nothing up.
+    fn on_first(&mut self, space: u32, does_second_wait: bool) {
+        self.0 = if does_second_wait { (self.0 + i64::from(space)).min(LEAD_MAX) } else { self.0.min(0) };
+    }
+
+    /// As [`Self::on_first`], the other way round.
+    fn on_second(&mut self, space: u32, does_first_wait: bool) {
+        self.0 = (self.0 - i64::from(space)).max(if does_first_wait { -LEAD_MAX } else { 0 });
+    }
+}
+
 impl<T> Queue<T> {
     fn new(limit: u64) -> Self {
         Self { items: VecDeque::new(), weight: 0, limit }
@@ -279,6 +374,9 @@ pub(crate) const WEIGHT: u64 = 128;
 /// for that later.
 const LEAD_MAX: i64 = 1 << 16;
 
+/// Weight of the urgent datagrams that may wait. A quarter of a second of a call; what comes faster than it leaves waits with the others.
+const URGENT_MAX: u64 = 1 << 15;
+
 /// So many unread datagrams may share memory with the batch in which they arrived; later ones are copied. At 64 kB each this is 4 MB.
 const SHARED_MAX: usize = 64;
 
@@ -302,11 +400,15 @@ mod tests {
         Outgoing::new(10 * (100 + WEIGHT))
     }
 
+    fn push(queue: &mut Outgoing<Virtual>, len: u32, expires: Time) {
+        queue.push(at(0), Virtual(len), expires, Urgency::Usual);
+    }
+
     #[test]
     fn full_send_queue_drops_the_oldest() {
         let mut queue = outgoing();
-        (0..12).for_each(|_| queue.push(at(0), Virtual(100), Time::NEVER));
-        queue.push(at(0), Virtual(101), Time::NEVER);
+        (0..12).for_each(|_| push(&mut queue, 100, Time::NEVER));
+        push(&mut queue, 101, Time::NEVER);
         assert_eq!((queue.stats.dropped, queue.queue.items.len()), (4, 9), "two of 100 make room for one of 101");
         assert_eq!(queue.len_max(), 10 * 228 - 128);
     }
@@ -316,14 +418,17 @@ mod tests {
     fn expired_datagrams_are_not_sent() {
         let mut queue = outgoing();
         for (len, expires) in [(1, at(5)), (2, at(9)), (3, at(7)), (4, Time::NEVER)] {
-            queue.push(at(0), Virtual(len), expires);
+            push(&mut queue, len, expires);
         }
         queue.expire(at(5));
-        assert_eq!((queue.peek(), queue.stats.expired), (Some(1), 0));
+        assert_eq!((queue.peek(Urgency::Usual), queue.stats.expired), (Some(1), 0));
         queue.expire(at(6));
-        assert_eq!((queue.peek(), queue.stats.expired), (Some(2), 1));
+        assert_eq!((queue.peek(Urgency::Usual), queue.stats.expired), (Some(2), 1));
         queue.expire(at(10));
-        assert_eq!((queue.pop(), queue.stats.expired, queue.stats.sent), (Some(Virtual(4)), 3, 1));
+        assert_eq!(
+            (queue.pop(Urgency::Usual, 4, false), queue.stats.expired, queue.stats.sent),
+            (Some(Virtual(4)), 3, 1)
+        );
         assert!(queue.is_empty() && queue.queue.weight == 0);
     }
 
@@ -332,11 +437,11 @@ mod tests {
     fn both_get_half_of_the_bytes() {
         for (datagram, stream) in [(100, 1400), (1400, 100), (1000, 1000), (4, 65_000)] {
             let mut queue = outgoing();
-            queue.push(at(0), Virtual(1), Time::NEVER);
+            push(&mut queue, 1, Time::NEVER);
             let mut sent = [0_u64; 2];
             for _ in 0..10_000 {
                 if queue.has_turn() {
-                    queue.on_sent(datagram, true);
+                    queue.lead.on_first(datagram, true);
                     sent[0] += u64::from(datagram);
                 } else {
                     queue.on_stream_sent(stream);
@@ -352,11 +457,11 @@ mod tests {
     fn side_that_waits_alone_saves_nothing_up() {
         let mut queue = outgoing();
         (0..100).for_each(|_| queue.on_stream_sent(1000));
-        assert_eq!(queue.lead, 0);
-        queue.push(at(0), Virtual(1), Time::NEVER);
-        (0..100).for_each(|_| queue.on_sent(1000, false));
-        assert_eq!(queue.lead, 0);
-        queue.on_sent(1000, true);
+        assert_eq!(queue.lead.0, 0);
+        push(&mut queue, 1, Time::NEVER);
+        (0..100).for_each(|_| queue.lead.on_first(1000, false));
+        assert_eq!(queue.lead.0, 0);
+        queue.lead.on_first(1000, true);
         assert!(!queue.has_turn(), "the next is a stream's, also after a while");
         queue.on_stream_sent(1000);
         assert!(queue.has_turn());
@@ -374,6 +479,30 @@ mod tests {
         assert_eq!((queue.pop(), queue.weight()), (None, 0));
         assert!(queue.push(Virtual(0)) && queue.pop() == Some(Virtual(0)) && queue.pop().is_none());
         assert!(queue.push(Virtual(7)), "told again after nothing was left");
+    }
+
+    /// 28 of 1000 bytes fill the short queue; later ones wait with the others, and none is lost.
+    #[test]
+    fn urgent_datagrams_beyond_their_queue_wait_with_others() {
+        let mut queue = Outgoing::new(1 << 20);
+        (0..100).for_each(|_| queue.push(at(0), Virtual(1000), Time::NEVER, Urgency::Urgent));
+        assert_eq!((queue.urgent.items.len(), queue.queue.items.len()), (29, 71));
+        let taken = |queue: &mut Outgoing<_>, urgency| {
+            std::iter::from_fn(|| queue.pop(urgency, 4, false)).map(|_: Virtual| ()).count()
+        };
+        assert_eq!((taken(&mut queue, Urgency::Urgent), taken(&mut queue, Urgency::Usual)), (29, 71));
+        assert!(queue.is_empty() && queue.stats.dropped == 0);
+    }
+
+    /// Room for ten in all: an eleventh takes the place of one that is not urgent, and only then of urgent ones.
+    #[test]
+    fn full_send_queue_drops_urgent_datagrams_last() {
+        let mut queue = outgoing();
+        (0..3).for_each(|_| queue.push(at(0), Virtual(100), Time::NEVER, Urgency::Urgent));
+        (0..12).for_each(|_| push(&mut queue, 100, Time::NEVER));
+        assert_eq!((queue.urgent.items.len(), queue.queue.items.len(), queue.stats.dropped), (3, 7, 5));
+        (0..9).for_each(|_| queue.push(at(0), Virtual(100), Time::NEVER, Urgency::Urgent));
+        assert_eq!((queue.urgent.items.len(), queue.queue.items.len(), queue.stats.dropped), (10, 0, 14));
     }
 
     #[test]

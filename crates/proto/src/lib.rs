@@ -73,7 +73,7 @@ pub mod wire;
 
 pub use config::{Config, ConfigError, Failover, Form, KeepAlive, PathMtu, Repair, StreamBuffer};
 pub use connection::{Connection, Datagrams, Limit, Limits, PathReport, Paths, State, Streams, Transmit};
-pub use datagrams::{DatagramStats, SendDatagramError};
+pub use datagrams::{DatagramStats, SendDatagramError, Urgency};
 pub use ecn::EcnCodepoint;
 pub use event::{CloseReason, Event};
 pub use options::{

@@ -12,7 +12,7 @@ pub(crate) use self::payload::Marked;
 pub(crate) use self::wire::{Fault, Wire, removes_mss, removes_multistream, removes_sack, removes_scale};
 use crate::{
     Address, Config, Connection, Event, FourTuple, OpenError, Pacing, PathId, PathReport, PathState, Read, ReadError,
-    Secret, SendDatagramError, SeqNumber, Sid, State, WriteError,
+    Secret, SendDatagramError, SeqNumber, Sid, State, Urgency, WriteError,
 };
 
 /// A stream from its opening to its end, from the view of the application that writes it.
@@ -464,8 +464,19 @@ impl End {
 
     /// Sends a datagram of `len` bytes, whose start is its number.
     pub(crate) fn send_datagram(&mut self, now: Time, len: u32, expires: Time) -> Result<(), SendDatagramError> {
+        self.send_datagram_as(now, len, expires, Urgency::Usual)
+    }
+
+    /// As [`Self::send_datagram`], of this urgency.
+    pub(crate) fn send_datagram_as(
+        &mut self,
+        now: Time,
+        len: u32,
+        expires: Time,
+        urgency: Urgency,
+    ) -> Result<(), SendDatagramError> {
         let payload = Marked { tag: DATAGRAM, start: self.datagrams_made, len };
-        self.connection.datagrams().send(now, payload, expires)?;
+        self.connection.datagrams().send(now, payload, expires, urgency)?;
         self.datagrams_made += 1;
         Ok(())
     }

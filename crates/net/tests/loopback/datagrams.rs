@@ -213,6 +213,28 @@ async fn datagrams_expire_and_never_wait() {
     assert!(counts.expired > 0 && counts.expired <= 50 && counts.sent < 950, "{counts:?}");
 }
 
+/// A full queue of others drops none of them.
+#[tokio::test]
+async fn urgent_datagrams_arrive_beside_a_flood() {
+    let config = Config { datagram_send_buffer: 50 * (508 + 128), ..Config::default() };
+    let (server, client) = (server(Config::default()), client(config));
+    let ticket = server.ticket();
+    let (there, here) = tokio::join!(client.connect(&ticket), server.accept());
+    let (there, here) = (there.unwrap(), here.unwrap());
+    for count in 0..1000 {
+        there.send_datagram(numbered(count, 500)).unwrap();
+        if count % 100 == 0 {
+            there.send_urgent_datagram(numbered(5000 + count, 500), Duration::from_secs(5)).unwrap();
+        }
+    }
+    let mut urgent = vec![];
+    while urgent.len() < 10 {
+        let datagram = soon(here.read_datagram()).await.unwrap();
+        urgent.extend(Some(number(&datagram, 500)).filter(|number| *number >= 5000));
+    }
+    assert_eq!(urgent, (0..10).map(|count| 5000 + 100 * count).collect::<Vec<_>>());
+}
+
 /// When the peer has closed, a reader gets what had arrived, and then the end.
 #[tokio::test]
 async fn reader_is_told_of_the_end() {

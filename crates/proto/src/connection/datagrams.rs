@@ -3,6 +3,14 @@
 //!
 //! A datagram leaves on the path with the least RTT among those whose window and pacer have room and whose packets carry it. If the path MTU has shrunk since
 //! it was queued, it leaves in fragments, as a segment does.
+//!
+//! An urgent one leaves on the path on which it is expected to arrive first, be it that it has to wait for room there:
+//!
+//! ```text
+//! arrives      wait + RTT/2, where the wait is that of the pacer, and of what is too much in flight at a window a round trip
+//! gives up     after the difference of RTT/2 to a path with room: so it is never later by more than that than if it had left there at once
+//! meanwhile    others take the paths for which it does not wait
+//! ```
 
 use anabranch_units::{Span, Time};
 
@@ -10,7 +18,7 @@ use super::limits::{Limit, Stop};
 use super::output::{Admission, Leaving, New};
 use super::sender::Sent;
 use super::{Connection, Path, State, mtu};
-use crate::datagrams::{DatagramStats, SendDatagramError};
+use crate::datagrams::{DatagramStats, SendDatagramError, Urgency};
 use crate::event::Event;
 use crate::path::PathId;
 use crate::payload::Payload;
@@ -25,11 +33,12 @@ pub struct Datagrams<'a, P> {
 }
 
 impl<P: Payload> Datagrams<'_, P> {
-    /// Queues a datagram. It arrives once or not at all. If it has not left when `expires` is over, it is dropped. A full queue drops its oldest datagrams.
+    /// Queues a datagram. It arrives once or not at all. If it has not left when `expires` is over, it is dropped. A full queue drops its oldest datagrams,
+    /// first those that are not urgent.
     ///
     /// # Errors
     /// If the connection is not open, an end does not take datagrams, or this one is too large.
-    pub fn send(&mut self, now: Time, payload: P, expires: Time) -> Result<(), SendDatagramError> {
+    pub fn send(&mut self, now: Time, payload: P, expires: Time, urgency: Urgency) -> Result<(), SendDatagramError> {
         let (len, max) = (payload.len(), self.len_max()?);
         if len > max {
             if len <= self.connection.sender.datagrams.len_max() {
@@ -37,7 +46,7 @@ impl<P: Payload> Datagrams<'_, P> {
             }
             return Err(SendDatagramError::TooLarge { len, max });
         }
-        self.connection.sender.datagrams.push(now, payload, expires);
+        self.connection.sender.datagrams.push(now, payload, expires, urgency);
         Ok(())
     }
 
@@ -137,13 +146,25 @@ impl<P: Payload> Connection<P> {
             return Err(Stop::Data(Some(Limit::Memory)));
         }
         let room = self.sender.peer_window.room(self.sender.board.next());
-        let datagram = self.sender.datagrams.peek().map(|len| len + StreamHeader::LEN);
-        let datagram = datagram.filter(|&space| u64::from(space) <= room);
-        let has_turn = self.sender.datagrams.has_turn() && !self.sender.outbound.has_records();
-        match (datagram, stream) {
+        let (datagrams, mut admission) = (&self.sender.datagrams, admission);
+        let space_of = |urgency| {
+            let space = datagrams.peek(urgency).map(|len| len + StreamHeader::LEN);
+            space.filter(|&space| u64::from(space) <= room)
+        };
+        let (usual, urgent) = (space_of(Urgency::Usual), space_of(Urgency::Urgent));
+        let has_turn = datagrams.has_turn() && !self.sender.outbound.has_records() || stream.is_err();
+        if let Some(space) = urgent.filter(|_| has_turn && datagrams.has_urgent_turn()) {
+            match self.place_urgent(now, space, admission) {
+                Ok(leaving) => return Ok(leaving),
+                // The path for which it waits is not for others.
+                Err(awaited) => admission = admission.without(awaited),
+            }
+        }
+        match (usual, stream) {
             (Some(space), Ok(_)) if has_turn => self.place_datagram(now, space, admission),
             (_, Ok(spaces)) => self.place_new(now, spaces, admission),
             (Some(space), Err(_)) => self.place_datagram(now, space, admission),
+            (None, Err(_)) if urgent.is_some() => Err(Stop::Data(None)),
             (None, Err(_)) => {
                 if self.sender.board.is_empty() {
                     self.wait(now);
@@ -151,6 +172,53 @@ impl<P: Payload> Connection<P> {
                 Err(Stop::Data(Some(Limit::PeerBuffer)))
             }
         }
+    }
+
+    /// The path for an urgent datagram of `space` bytes of sequence space, or the path for whose room it waits.
+    fn place_urgent(&mut self, now: Time, space: u32, admission: Admission) -> Result<Leaving, PathId> {
+        let leave = |path| Ok(Leaving::New { path, what: New::Datagram(Urgency::Urgent) });
+        self.sender.peer_window.on_sent();
+        let Self { paths, sender, .. } = self;
+        let may_send = match admission {
+            // A silent path is none for what is urgent.
+            Admission::Probe(_) if paths.has_several() => return Err(PathId::NOWHERE),
+            Admission::Probe(path) => {
+                paths[path].control.on_demand(now, &sender.board);
+                return leave(path);
+            }
+            Admission::Window(may_send) => may_send,
+        };
+        let does_carry = |path: &Path| path.mss >= space;
+        let is_carried = paths.usable().iter().any(|id| does_carry(&paths[id]));
+        // The path on which it arrives first, and that among those with room.
+        let (mut first, mut open): (Option<Route>, Option<Route>) = (None, None);
+        for id in paths.usable().iter() {
+            let path = &mut paths[id];
+            if is_carried && !does_carry(path) {
+                continue;
+            }
+            path.control.on_demand(now, &sender.board);
+            let has_room = may_send.contains(id) && path.control.admit(&sender.board, space.into());
+            let paced = if path.paced_until == Time::NEVER { Span::ZERO } else { path.paced_until.since(now) };
+            let wait = if has_room { Span::ZERO } else { path.control.wait_for_room(space.into()).max(paced) };
+            let delay = path.control.rtt_smoothed().map_or(Span::MAX, |rtt| rtt / 2);
+            let route = Route { arrives: delay.saturating_add(wait), delay, id };
+            first = Some(first.map_or(route, |first| first.min(route)));
+            if has_room {
+                open = Some(open.map_or(route, |open| open.min(route)));
+            }
+        }
+        let (Some(first), Some(open)) = (first, open) else {
+            return Err(first.map_or(PathId::NOWHERE, |first| first.id));
+        };
+        let since = sender.datagrams.urgent_since().unwrap_or(now);
+        let gives_up = since.saturating_add(open.delay.saturating_sub(first.delay));
+        if first.id == open.id || gives_up <= now {
+            return leave(open.id);
+        }
+        let path = &mut paths[open.id];
+        path.paced_until = path.paced_until.min(gives_up);
+        Err(first.id)
     }
 
     /// The path for a datagram of `space` bytes of sequence space.
@@ -179,16 +247,15 @@ impl<P: Payload> Connection<P> {
             }
             Admission::Window(may_send) => chooser.choose(now, (space.into(), may_send), peer.segment, paths, sender),
         };
-        path.map(|path| Leaving::New { path, what: New::Datagram }).ok_or(Stop::Data(None))
+        path.map(|path| Leaving::New { path, what: New::Datagram(Urgency::Usual) }).ok_or(Stop::Data(None))
     }
 
     /// Takes the datagram that [`Connection::next_of_both`] found: what is kept of it, what leaves, and its sequence space.
     #[cold]
-    pub(super) fn cut_datagram(&mut self) -> Option<(Sent<P>, Sent<P>, u32)> {
+    pub(super) fn cut_datagram(&mut self, urgency: Urgency) -> Option<(Sent<P>, Sent<P>, u32)> {
         let do_streams_wait = !self.sender.outbound.is_empty();
-        let payload = self.sender.datagrams.pop()?;
+        let payload = self.sender.datagrams.pop(urgency, StreamHeader::LEN, do_streams_wait)?;
         let (len, space) = (payload.len(), payload.len() + StreamHeader::LEN);
-        self.sender.datagrams.on_sent(space, do_streams_wait);
         let sent = |ssn: u32, data| {
             let stream_header = Some(StreamHeader { sid: Sid::DATAGRAM, ssn: Ssn::of(ssn.into()) });
             Sent { stream_header, data, is_fin: false }
@@ -208,6 +275,28 @@ impl<P: Payload> Connection<P> {
         if self.sender.datagrams.on_lost(is_large) {
             self.paths[path].control.doubt();
             self.on_mtu(now, path);
+        }
+    }
+}
+
+/// A path for an urgent datagram: first the one on which it arrives first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Route {
+    /// In how long it arrives, and what of that is the way.
+    arrives: Span,
+    delay: Span,
+    id: PathId,
+}
+
+impl Admission {
+    /// As this one, without a path.
+    fn without(self, path: PathId) -> Self {
+        match self {
+            Self::Window(mut may_send) => {
+                may_send.remove(path);
+                Self::Window(may_send)
+            }
+            Self::Probe(_) => self,
         }
     }
 }

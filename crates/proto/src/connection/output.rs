@@ -16,6 +16,7 @@ use super::limits::{Limit, Stop};
 use super::sender::Sender;
 use super::{Connection, Path, Reply, Sent, State, Transmit, Why, mtu};
 use crate::config::Failover;
+use crate::datagrams::Urgency;
 use crate::options::{AcknowledgementOptions, Options, SackBlocks};
 use crate::path::{PathId, PathSet};
 use crate::payload::Payload;
@@ -312,7 +313,7 @@ impl<P: Payload> Connection<P> {
     fn send_new(&mut self, now: Time, path: PathId, what: New) -> Option<Transmit<P>> {
         let mss = self.paths[path].mss;
         let (kept, sent, space) = match what {
-            New::Datagram => self.cut_datagram()?,
+            New::Datagram(urgency) => self.cut_datagram(urgency)?,
             New::OfStream { space } => {
                 let space = space.min(mss);
                 let sent = match self.sender.outbound.cut(space, mss, &mut self.events) {
@@ -557,8 +558,8 @@ pub(super) enum Leaving {
 pub(super) enum New {
     /// `space` bytes of the sequence space of streams, or a FIN.
     OfStream { space: u32 },
-    /// The next datagram.
-    Datagram,
+    /// The next datagram of this urgency.
+    Datagram(Urgency),
 }
 
 /// What allows a new segment.

@@ -35,4 +35,5 @@ mod recovery;
 mod stalled;
 mod streams;
 mod undo;
+mod urgent;
 mod wire_rules;

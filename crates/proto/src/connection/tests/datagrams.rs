@@ -3,7 +3,7 @@
 use super::*;
 use crate::datagrams::WEIGHT;
 use crate::{
-    Content, DatagramStats, Form, Header, Options, PathMtu, SendDatagramError, Ssn, StreamBuffer, StreamHeader,
+    Content, DatagramStats, Form, Header, Options, PathMtu, SendDatagramError, Ssn, StreamBuffer, StreamHeader, Urgency,
 };
 
 /// Packets carry what the MSS allows: datagrams of 996 bytes.
@@ -274,7 +274,14 @@ fn streams_and_datagrams_share_a_link_evenly() {
         pair.send(1 << 30);
         let mut before = (0, 0);
         for round in 0..400 {
-            while pair.client.connection.sender.datagrams.peek().is_none_or(|_| stats(&pair).0.dropped_unsent == 0) {
+            while pair
+                .client
+                .connection
+                .sender
+                .datagrams
+                .peek(Urgency::Usual)
+                .is_none_or(|_| stats(&pair).0.dropped_unsent == 0)
+            {
                 send(&mut pair, len);
             }
             pair.client.connection.sender.datagrams.stats.dropped = 0;

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::testing::End;
-use crate::{Failover, PathStatus, Priority, Repair, Scheduling, StreamBuffer};
+use crate::{Failover, PathStatus, Priority, Repair, Scheduling, StreamBuffer, Urgency};
 
 /// An operation on a pair.
 #[derive(Clone, Debug)]
@@ -163,7 +163,8 @@ fn apply(pair: &mut Pair, operation: Operation) {
         // Fails if it is too long, and where no datagrams were agreed on.
         Operation::Datagram(side, len, span) => {
             let now = pair.now;
-            let _ = end(pair, side).send_datagram(now, len, now + ms(span));
+            let urgency = if len % 2 == 0 { Urgency::Urgent } else { Urgency::Usual };
+            let _ = end(pair, side).send_datagram_as(now, len, now + ms(span), urgency);
         }
         Operation::Wait(span) => pair.run_for(ms(span)),
         // Fails before the handshake, after a close and beyond the limit; the application gets an error.

@@ -38,6 +38,15 @@ impl PathControl {
         }
     }
 
+    /// About how long until [`Self::has_room`]: as long as the acknowledgements of what is too much take, at a window a round trip.
+    pub(crate) fn wait_for_room(&self, len: u64) -> Span {
+        let window = self.law.window();
+        let more = (self.segments(self.flight - self.presumed() + len) - window).max(0.0);
+        self.rtt
+            .smoothed()
+            .map_or(Span::ZERO, |rtt| Span::from_ticks((rtt.ticks() as f64 * more / window.max(1.0)) as u64))
+    }
+
     /// Whether a lost segment of `len` bytes may be sent.
     pub(crate) fn admit_again<T>(&mut self, board: &Scoreboard<T>, len: u64) -> bool {
         self.is_urgent || self.admit(board, len)
