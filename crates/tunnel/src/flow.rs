@@ -15,7 +15,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anabranch::{Connection, DatagramError, RecvStream, SendStream};
 use bytes::{BufMut as _, Bytes, BytesMut};
@@ -24,6 +24,7 @@ use tokio::sync::mpsc;
 use tokio::time::sleep;
 
 use crate::header::Answer;
+use crate::sparse::Recent;
 use crate::target::Target;
 
 /// The number in the datagrams of a flow: the opener's, and who sends.
@@ -108,9 +109,11 @@ impl Carrier<'_> {
         let Self { connection, number, mut out, mut inbox } = self;
         let (is_active, is_answered) = (AtomicBool::new(true), AtomicBool::new(false));
         let up = async {
+            let mut recent = Recent::new(Instant::now());
             while let Some(packet) = source.next().await {
                 is_active.store(true, Ordering::Relaxed);
-                let is_sent = is_answered.load(Ordering::Relaxed) && send(connection, number, &packet)?;
+                let is_sparse = recent.is_sparse(Instant::now(), packet.len());
+                let is_sent = is_answered.load(Ordering::Relaxed) && send(connection, number, &packet, is_sparse)?;
                 if !is_sent {
                     write(&mut out, &packet).await?;
                 }
@@ -155,11 +158,25 @@ async fn silence(is_active: &AtomicBool) {
 struct Ended;
 
 /// Sends a packet as a datagram. Returns false if no datagram carries it.
-fn send(connection: &Connection, number: FlowNumber, packet: &[u8]) -> Result<bool, Ended> {
-    match connection.send_datagram_within(number.before(packet), EXPIRES) {
+fn send(connection: &Connection, number: FlowNumber, packet: &[u8], is_sparse: bool) -> Result<bool, Ended> {
+    match send_datagram(connection, number.before(packet), EXPIRES, is_sparse) {
         Ok(()) => Ok(true),
         Err(DatagramError::TooLarge { .. } | DatagramError::Disabled | DatagramError::Unsupported) => Ok(false),
         Err(_) => Err(Ended),
+    }
+}
+
+/// Sends a datagram: an urgent one of a sparse flow.
+pub(crate) fn send_datagram(
+    connection: &Connection,
+    datagram: Bytes,
+    within: Duration,
+    is_sparse: bool,
+) -> Result<(), DatagramError> {
+    if is_sparse {
+        connection.send_urgent_datagram(datagram, within)
+    } else {
+        connection.send_datagram_within(datagram, within)
     }
 }
 

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Packets of UDP are datagrams of the connection, each with the number of its flow, which has a pair of streams for its beginning, its end, and
-//! packets that are too large (`flow`).
+//! packets that are too large (`flow`). Packets of flows that send little (`sparse`) are urgent.
 //!
 //! [`Permissions`] limit what the other end may request: the targets to connect to or to send packets to, and whether to listen.
 //!
@@ -35,6 +35,7 @@ mod pipe;
 mod ports;
 mod shares;
 pub mod socks;
+mod sparse;
 mod specification;
 mod target;
 mod tunnel;

@@ -11,8 +11,9 @@ use tokio::time::{interval, sleep, sleep_until};
 use super::lane::{HEAD_LEN, Lane, take_place};
 use super::order::{Numbers, Order};
 use super::packet::Header;
+use super::queue::Taken;
 use super::{MTU_MIN, PACKET_MAX};
-use crate::flow::FlowNumber;
+use crate::flow::{self, FlowNumber};
 
 /// What carries the packets of one client.
 pub(crate) struct Streams<'a> {
@@ -52,10 +53,10 @@ impl Streams<'_> {
             let (mut numbers, mut room) = (Numbers::new(), Room::new(Instant::now()));
             loop {
                 room.wait(connection).await;
-                let Some(packet) = lane.next().await else { return };
+                let Some(Taken { packet, is_sparse }) = lane.next().await else { return };
                 let place = numbers.next(packet.row());
                 let datagram = packet.framed(number.bits(), place);
-                match connection.send_datagram_within(datagram.clone(), EXPIRES) {
+                match flow::send_datagram(connection, datagram.clone(), EXPIRES, is_sparse) {
                     Ok(()) => room.queued += 1,
                     Err(DatagramError::TooLarge { .. } | DatagramError::Disabled | DatagramError::Unsupported) => {
                         _ = large.try_send(datagram.slice(HEAD_LEN..));

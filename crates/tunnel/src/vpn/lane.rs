@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 
 use super::order::Place;
 use super::packet::Header;
-use super::queue::Queue;
+use super::queue::{Queue, Taken};
 
 /// The packets for a client, or for the server.
 #[derive(Debug)]
@@ -71,15 +71,15 @@ impl Lane {
     }
 
     /// The next packet; `None` if the lane is closed.
-    pub(crate) async fn next(&self) -> Option<Waiting> {
+    pub(crate) async fn next(&self) -> Option<Taken<Waiting>> {
         loop {
             {
                 let mut state = self.lock();
                 if state.is_closed {
                     return None;
                 }
-                if let Some(packet) = state.queue.pop(Instant::now()) {
-                    return Some(packet);
+                if let Some(taken) = state.queue.pop(Instant::now()) {
+                    return Some(taken);
                 }
             }
             // A push in between has left its permit.

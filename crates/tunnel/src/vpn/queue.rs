@@ -6,6 +6,8 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
+use crate::sparse::Recent;
+
 /// Packets that wait, with what a packet is.
 #[derive(Debug)]
 pub(crate) struct Queue<P> {
@@ -26,11 +28,21 @@ struct Flow<P> {
     credit: isize,
     /// Whether it is in a list.
     is_listed: bool,
+    /// What it has sent; `None` if nothing.
+    recent: Option<Recent>,
+}
+
+/// A packet that leaves the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Taken<P> {
+    pub(crate) packet: P,
+    /// Whether nothing of its flow was here before it, and the flow sends little.
+    pub(crate) is_sparse: bool,
 }
 
 impl<P: AsRef<[u8]>> Queue<P> {
     pub(crate) fn new() -> Self {
-        let flow = || Flow { packets: VecDeque::new(), bytes: 0, credit: 0, is_listed: false };
+        let flow = || Flow { packets: VecDeque::new(), bytes: 0, credit: 0, is_listed: false, recent: None };
         let flows = std::iter::repeat_with(flow).take(FLOWS).collect();
         Self { flows, fresh: VecDeque::new(), others: VecDeque::new(), packets: 0, dropped: 0 }
     }
@@ -55,7 +67,7 @@ impl<P: AsRef<[u8]>> Queue<P> {
     }
 
     /// Takes the next packet.
-    pub(crate) fn pop(&mut self, now: Instant) -> Option<P> {
+    pub(crate) fn pop(&mut self, now: Instant) -> Option<Taken<P>> {
         loop {
             let is_fresh = !self.fresh.is_empty();
             let index = *if is_fresh { self.fresh.front() } else { self.others.front() }?;
@@ -63,9 +75,11 @@ impl<P: AsRef<[u8]>> Queue<P> {
             let flow = &mut self.flows[index];
             let has_turn = flow.credit > 0;
             if has_turn && let Some(packet) = flow.take() {
-                flow.credit -= packet.as_ref().len() as isize;
+                let len = packet.as_ref().len();
+                flow.credit -= len as isize;
                 self.packets -= 1;
-                return Some(packet);
+                let recent = flow.recent.get_or_insert_with(|| Recent::new(now));
+                return Some(Taken { packet, is_sparse: recent.is_sparse(now, len) && is_fresh });
             }
             _ = if is_fresh { self.fresh.pop_front() } else { self.others.pop_front() };
             if !has_turn {
@@ -132,7 +146,7 @@ mod tests {
     fn packets_of_a_flow_keep_their_order() {
         let (mut queue, now) = (Queue::new(), Instant::now());
         (0..100_u8).for_each(|number| queue.push(now, 7, vec![number; 1000]));
-        let out: Vec<u8> = std::iter::from_fn(|| queue.pop(now)).map(|packet| packet[0]).collect();
+        let out: Vec<u8> = std::iter::from_fn(|| queue.pop(now)).map(|taken| taken.packet[0]).collect();
         assert!(out.iter().copied().eq(0..100), "{out:?}");
         assert_eq!((queue.packets, queue.dropped), (0, 0));
     }
@@ -142,11 +156,14 @@ mod tests {
     fn sparse_flow_does_not_wait_for_a_greedy_one() {
         let (mut queue, now) = (Queue::new(), Instant::now());
         (0..500).for_each(|_| queue.push(now, 1, vec![1; 1400]));
+        // Its first turn is that of a new flow.
+        (0..2).for_each(|_| _ = queue.pop(now));
         for _ in 0..10 {
             queue.pop(now);
             queue.push(now, 2, vec![2; 200]);
-            let next = [queue.pop(now).unwrap()[0], queue.pop(now).unwrap()[0]];
-            assert!(next.contains(&2), "{next:?}");
+            let next =
+                [queue.pop(now).unwrap(), queue.pop(now).unwrap()].map(|taken| (taken.packet[0], taken.is_sparse));
+            assert!(next.contains(&(2, true)) && !next.contains(&(1, true)), "{next:?}");
         }
     }
 
@@ -157,7 +174,7 @@ mod tests {
             queue.push(now, 1, vec![1; 1400]);
             queue.push(now, 2, vec![2; 350]);
         }
-        let out: Vec<_> = (0..300).map(|_| queue.pop(now).unwrap()).collect();
+        let out: Vec<_> = (0..300).map(|_| queue.pop(now).unwrap().packet).collect();
         let bytes = |flow: u8| out.iter().filter(|packet| packet[0] == flow).map(Vec::len).sum::<usize>();
         assert!(bytes(1).abs_diff(bytes(2)) <= 2 * 1514, "{} {}", bytes(1), bytes(2));
     }
@@ -167,7 +184,7 @@ mod tests {
         let (mut queue, begin) = (Queue::new(), Instant::now());
         queue.push(begin, 1, vec![1]);
         queue.push(after(begin, 60), 1, vec![2]);
-        assert_eq!(queue.pop(after(begin, 101)), Some(vec![2]));
+        assert_eq!(queue.pop(after(begin, 101)).map(|taken| taken.packet), Some(vec![2]));
         assert_eq!((queue.pop(after(begin, 101)), queue.dropped), (None, 1));
     }
 
@@ -177,7 +194,7 @@ mod tests {
         queue.push(now, 2, vec![2; 100]);
         (0..5000).for_each(|_| queue.push(now, 1, vec![1; 1400]));
         assert_eq!((queue.packets, queue.dropped), (PACKETS_MAX, 5001 - PACKETS_MAX as u64));
-        assert_eq!(std::iter::from_fn(|| queue.pop(now)).filter(|packet| packet[0] == 2).count(), 1);
+        assert_eq!(std::iter::from_fn(|| queue.pop(now)).filter(|taken| taken.packet[0] == 2).count(), 1);
         assert_eq!(queue.packets, 0);
     }
 }
