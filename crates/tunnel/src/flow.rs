@@ -107,6 +107,8 @@ impl Carrier<'_> {
         back: impl Future<Output = Result<RecvStream, E>>,
     ) -> Result<(), E> {
         let Self { connection, number, mut out, mut inbox } = self;
+        // Packets of a full size, as of WireGuard, would go over the stream until one of them has begun it.
+        search(connection);
         let (is_active, is_answered) = (AtomicBool::new(true), AtomicBool::new(false));
         let up = async {
             let mut recent = Recent::new(Instant::now());
@@ -178,6 +180,11 @@ pub(crate) fn send_datagram(
     } else {
         connection.send_datagram_within(datagram, within)
     }
+}
+
+/// Begins a search for the largest packet: no packet carries this one, so it is refused.
+pub(crate) fn search(connection: &Connection) {
+    _ = connection.send_datagram(Bytes::from_static(&[0; 9000]));
 }
 
 async fn write(out: &mut SendStream, packet: &[u8]) -> Result<(), Ended> {

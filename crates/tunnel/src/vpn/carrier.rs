@@ -118,7 +118,7 @@ impl Streams<'_> {
                 looks.tick().await;
                 if look < SEARCHES_FIRST || look % SEARCH_EACH == 0 {
                     // It is refused, and begins a search for the largest packet: what the device sends is never too large, so it begins none.
-                    _ = connection.send_datagram(TOO_LARGE.into());
+                    flow::search(connection);
                 }
                 let paths = connection.paths();
                 hold.store(held_for(&paths).as_nanos() as u64, Ordering::Relaxed);
@@ -248,9 +248,6 @@ const LOOK_EACH: Duration = Duration::from_millis(100);
 /// At the begin a search needs some round trips; later one a minute finds what has changed.
 const SEARCHES_FIRST: u64 = 30;
 const SEARCH_EACH: u64 = 600;
-
-/// A datagram that no packet carries.
-const TOO_LARGE: &[u8] = &[0; MTU_MOST as usize];
 
 /// The largest packet of a connection.
 const MTU_MOST: u16 = 9000;

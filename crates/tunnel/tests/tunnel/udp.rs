@@ -67,6 +67,23 @@ async fn packets_of_each_size_come_back_to_their_program() {
     assert!(ends.connection.stats().datagrams.sent > 0, "small packets are datagrams");
 }
 
+/// A connection begins with packets of 1,200 bytes. A flow looks for larger ones before it needs them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn flow_of_small_packets_finds_the_largest_packet() {
+    let target = echo().await;
+    let ends = Ends::new(udp_to(&[target])).await;
+    let (port, _failures) = ends.udp_port(target).await;
+    let program = program(port).await;
+    program.send(b"small").await.unwrap();
+    assert_eq!(answer(&program).await, b"small");
+    let found = async {
+        while ends.connection.max_datagram_size().unwrap() < 1350 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    soon(found).await;
+}
+
 /// Without datagrams at one end all packets go over streams.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn end_without_datagrams_carries_packets_by_streams() {
