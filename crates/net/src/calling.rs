@@ -1,5 +1,6 @@
 //! Connecting to a ticket: at its addresses, and through its relay.
 
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -7,6 +8,7 @@ use crate::code::{self, Code, CodeOffer};
 use crate::connection::Connection;
 use crate::endpoint::Endpoint;
 use crate::error::{CodeError, ConnectError, RelayError};
+use crate::find;
 use crate::frame;
 use crate::key::PublicKey;
 use crate::member;
@@ -60,6 +62,25 @@ impl Endpoint {
         let membership = member::membership(&self, relay).map_err(relayed)?;
         self.joined(&membership).await.map_err(relayed)?;
         Ok(self)
+    }
+
+    /// Asks who is the relay at one of these addresses, as [`Relay::find`](crate::Relay::find) does. If it answers over TCP alone, this endpoint
+    /// joins it so without waiting for UDP.
+    ///
+    /// # Errors
+    /// If no relay answers.
+    pub async fn find_relay(&self, addresses: &[SocketAddr]) -> Result<Ticket, RelayError> {
+        let found = find::find(addresses).await?;
+        if found.is_over_tcp {
+            self.shared_lobby().lock().note_silent(found.relay.key());
+        }
+        Ok(found.relay)
+    }
+
+    /// The addresses of the relays of which this endpoint is a member over TCP, as they did not answer over UDP. Mostly there is none.
+    pub fn relays_over_tcp(&self) -> Vec<SocketAddr> {
+        let lobby = self.shared_lobby().lock();
+        lobby.memberships.iter().filter_map(|of| of.place()?.over_tcp).collect()
     }
 
     /// Offers a short code at a relay, by which somebody gives this end a ticket.

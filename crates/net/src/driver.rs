@@ -15,6 +15,7 @@ use anabranch_proto::endpoint::Batch;
 use anabranch_units::Time;
 use tokio::time::{Instant, Sleep};
 
+use crate::carriers;
 use crate::frame;
 use crate::inbox::Inbox;
 use crate::intake::Intake;
@@ -56,7 +57,7 @@ impl Driver {
     pub(crate) fn new(shared: Arc<Shared>, intake: Arc<Intake>, socket: Socket) -> Self {
         let timer = Box::pin(tokio::time::sleep_until(Instant::from_std(shared.clock.instant(Time::ZERO))));
         let bytes = Vec::with_capacity(1 << 16);
-        let sockets = Sockets::new(socket);
+        let sockets = Sockets::new(socket, Arc::clone(&shared.lobby.carriers));
         Self {
             shared,
             intake,
@@ -218,10 +219,15 @@ impl Driver {
 
 /// Asks about the remote port of this four-tuple: that of the relay if there is one on the way.
 fn knock(shared: &Shared, knocks: &mut Knocks, now: Time, tuple: FourTuple) -> bool {
-    if frame::number(tuple.remote).is_none() {
-        return knocks.knock(now, tuple, tuple);
+    let is_relayed = frame::number(tuple.remote).is_some();
+    let Some(asked) = (if is_relayed { shared.lobby.relayed.via(tuple.remote) } else { Some(tuple) }) else {
+        return false;
+    };
+    match carriers::number(asked.local) {
+        None => knocks.knock(now, tuple, asked),
+        // TCP has ended, and the relay did not answer since.
+        Some(_) => shared.lobby.relayed.is_lost(tuple.remote) && knocks.refuse(now, tuple),
     }
-    shared.lobby.relayed.via(tuple.remote).is_some_and(|via| knocks.knock(now, tuple, via))
 }
 
 impl Future for Driver {
@@ -292,7 +298,8 @@ mod tests {
     fn driver(clock: Clock, config: Config, key: &SecretKey, engine: Engine, socket: Socket) -> (Arc<Shared>, Driver) {
         let lobby = Arc::new(SharedLobby::new(socket.local()));
         let sender = socket.share().unwrap();
-        let intake = Arc::new(Intake::new(socket, 1, config.socket_buffer, key));
+        let sockets = Sockets::new(socket, Arc::clone(&lobby.carriers));
+        let intake = Arc::new(Intake::new(sockets, 1, config.socket_buffer, key));
         let shared = Shared::new(clock, config, key.public(), lobby, 0, engine);
         (Arc::clone(&shared), Driver::new(shared, intake, sender))
     }
@@ -305,7 +312,8 @@ mod tests {
         let socket = Socket::new(UdpSocket::bind("127.0.0.1:0").unwrap(), config.socket_buffer).unwrap();
         let lobby = Arc::new(SharedLobby::new(socket.local()));
         let senders = [(); 3].map(|()| socket.share().unwrap());
-        let intake = Arc::new(Intake::new(socket, 3, config.socket_buffer, &key));
+        let sockets = Sockets::new(socket, Arc::clone(&lobby.carriers));
+        let intake = Arc::new(Intake::new(sockets, 3, config.socket_buffer, &key));
         let engines = Engine::divided(clock.now(), &key.engine(), config.endpoint(), &[[1; 32], [2; 32], [3; 32]]);
         let mut tasks = vec![];
         for (place, (engine, sender)) in engines.into_iter().zip(senders).enumerate() {

@@ -16,6 +16,7 @@ use tokio::runtime::RuntimeFlavor;
 use crate::aborter::Aborter;
 use crate::address;
 use crate::call::{Call, Stage};
+use crate::carriers::Carrier;
 use crate::clock::{self, Clock};
 use crate::config::{Admission, Config};
 use crate::connection::Connection;
@@ -27,6 +28,7 @@ use crate::intake::Intake;
 use crate::interfaces::Interface;
 use crate::key::{PublicKey, SecretKey, random};
 use crate::lobby::{Lobby, SharedLobby};
+use crate::membership::Place;
 use crate::qlog::{Qlog, QlogReport, Vantage};
 use crate::routes;
 use crate::socket::Socket;
@@ -96,7 +98,8 @@ impl Endpoint {
             state.qlog = Some(started.map_err(|error| BindError::Qlog(folder.clone(), error))?);
         }
         let senders = shards.iter().map(|_| socket.share()).collect::<Result<Vec<_>, _>>().map_err(no_socket)?;
-        let intake = Arc::new(Intake::new(socket, count, config.socket_buffer, key));
+        let sockets = Sockets::new(socket, Arc::clone(&lobby.carriers));
+        let intake = Arc::new(Intake::new(sockets, count, config.socket_buffer, key));
         for (shared, sender) in shards.iter().zip(senders) {
             tokio::spawn(Driver::new(Arc::clone(shared), Arc::clone(&intake), sender));
         }
@@ -262,7 +265,7 @@ impl Endpoint {
             // Before looking, so that no end is missed.
             self.lobby().idling.add(cx);
             // Those with relays last as long as the endpoint.
-            let lasting = self.lobby().memberships.iter().filter(|of| of.seen().is_some()).count();
+            let lasting = self.lobby().memberships.iter().filter(|of| of.place().is_some()).count();
             if self.connections() <= lasting { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;
@@ -290,6 +293,18 @@ impl Endpoint {
 
     pub(crate) fn connect_timeout(&self) -> Duration {
         self.front().config.connect_timeout
+    }
+
+    /// A new carrier of datagrams to this address.
+    pub(crate) fn add_carrier(&self, remote: SocketAddr) -> Carrier {
+        let carrier = self.shared_lobby().carriers.add(remote);
+        // From now on, the drivers look for arrivals.
+        self.shards.iter().for_each(|shared| shared.with(|state| state.rouse()));
+        carrier
+    }
+
+    pub(crate) fn clock(&self) -> Clock {
+        self.front().clock
     }
 
     pub(crate) fn now(&self) -> Time {
@@ -383,8 +398,14 @@ impl Endpoint {
         let mut addresses = self.own_addresses();
         let (seen, relay) = {
             let lobby = self.lobby();
-            let joined = lobby.memberships.iter().find_map(|of| Some((of.seen()?, of.relay.clone())));
-            joined.unzip()
+            let joined = lobby.memberships.iter().find_map(|of| Some((of.place()?, of.relay.clone())));
+            let told = |place: Place, relay: Ticket| {
+                let tcp_port = place.tcp_port.or(relay.tcp_port());
+                // A port of TCP is none of this endpoint's.
+                (Some(place.seen).filter(|_| place.over_tcp.is_none()), relay.with_tcp_port(tcp_port))
+            };
+            let (seen, relay) = joined.map(|(place, relay)| told(place, relay)).unzip();
+            (seen.flatten(), relay)
         };
         // Where the NAT of a home router forwards this port, or lets everybody in.
         addresses.truncate(Ticket::ADDRESSES_MAX - 1);

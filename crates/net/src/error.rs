@@ -17,6 +17,10 @@ use crate::socket::PACKET_MAX;
 pub enum BindError {
     /// The system cannot bind the socket.
     Socket(SocketAddr, io::Error),
+    /// The relay's TCP socket cannot be bound.
+    Tcp(SocketAddr, io::Error),
+    /// The relay's certificate cannot be used.
+    Certificate(String),
     /// The system's random source is not available.
     Randomness(io::Error),
     /// The settings are invalid.
@@ -302,6 +306,8 @@ impl fmt::Display for BindError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Socket(address, error) => write!(f, "no UDP socket at {address}: {error}"),
+            Self::Tcp(address, error) => write!(f, "no TCP socket at {address}: {error}"),
+            Self::Certificate(why) => write!(f, "no TLS: {why}"),
             Self::Randomness(error) => write!(f, "the system has no random numbers: {error}"),
             Self::Config(error) => write!(f, "the settings cannot work: {error:?}"),
             Self::Shards(count) => write!(f, "{count} shards cannot be: an endpoint has 1 to {SHARDS_MAX}"),
@@ -346,7 +352,7 @@ impl fmt::Display for RelayError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoAnswer(_) => f.write_str(
-                "does not answer: is `anabranch relay serve` running there with that key, does it admit yours, and does the network let UDP through?",
+                "does not answer: is `anabranch relay serve` running there with that key, does it admit yours, and does the network let UDP through, or TCP to a relay with `--tcp`?",
             ),
             Self::NotJoined(why) => write!(f, "cannot be joined: {why}"),
             Self::Refused(Refusal::NotThere) => {

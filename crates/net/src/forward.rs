@@ -10,6 +10,7 @@ use anabranch_proto::FourTuple;
 use anabranch_units::{Rate, Span, Time};
 use bytes::BytesMut;
 
+use crate::carriers;
 use crate::frame::{self, HEADER, Kind};
 use crate::socket::Received;
 use crate::sockets::Sockets;
@@ -19,6 +20,8 @@ use crate::sockets::Sockets;
 pub(crate) struct Forwarder {
     state: Mutex<State>,
     key: [u8; 32],
+    /// The TCP port that members are told.
+    tcp_port: Option<u16>,
     /// The rate of each member.
     rate: Rate,
     routes_max: usize,
@@ -36,6 +39,8 @@ pub struct Forwarded {
     pub bytes: u64,
     /// Datagrams beyond the rate of their member.
     pub too_fast: u64,
+    /// Datagrams that did not fit into the queue of a member's TCP connection.
+    pub congested: u64,
     /// Datagrams without a route, or from another address than their member's.
     pub unknown: u64,
 }
@@ -85,7 +90,19 @@ pub(crate) struct Ends {
 
 impl Forwarder {
     pub(crate) fn new(key: [u8; 32], rate: Rate, routes_max: usize) -> Self {
-        Self { state: Mutex::default(), key, rate, routes_max }
+        Self { state: Mutex::default(), key, tcp_port: None, rate, routes_max }
+    }
+
+    /// The same, of a relay that listens on TCP, too.
+    pub(crate) fn with_tcp_port(self, tcp_port: Option<u16>) -> Self {
+        Self { tcp_port, ..self }
+    }
+
+    /// The members over UDP, and those over TCP.
+    pub(crate) fn members(&self) -> (usize, usize) {
+        let state = self.lock();
+        let over_tcp = state.members.values().filter(|member| carriers::number(member.tuple.local).is_some()).count();
+        (state.members.len() - over_tcp, over_tcp)
     }
 
     /// A member with this validated address.
@@ -172,11 +189,15 @@ impl Forwarder {
                 None => received.push(Received { arrival, datagrams: run, has_time }),
                 Some(Some((Kind::Data, number))) => {
                     let Some((run, to)) = self.pass(state, now, number, &arrival.tuple, run, size) else { continue };
-                    sockets.try_send(&to, arrival.ecn, size, &run);
+                    if !sockets.try_send(&to, arrival.ecn, size, &run) {
+                        // Those of a batch that had room are few.
+                        state.forwarded.congested += run.len().div_ceil(size) as u64;
+                    }
                 }
                 Some(Some((Kind::Question, number))) if state.may_answer(now) => {
                     // Shorter than the question, and only once for a run of equal ones.
-                    sockets.try_send(&arrival.tuple, None, frame::ANSWER, &frame::answer(number, &self.key));
+                    let answer = frame::answer(number, &self.key, self.tcp_port);
+                    sockets.try_send(&arrival.tuple, None, answer.len(), &answer);
                 }
                 Some(_) => state.forwarded.unknown += 1,
             }
@@ -196,7 +217,8 @@ impl Forwarder {
         let count = run.len().div_ceil(size) as u64;
         let State { members, routes, forwarded, .. } = state;
         let route = routes.get(&number).copied();
-        let sender = route.and_then(|route| members.get_mut(&route.from)).filter(|it| it.tuple.remote == from.remote);
+        let sender =
+            route.and_then(|route| members.get_mut(&route.from)).filter(|it| carriers::is_from(&it.tuple, from));
         let (Some(route), Some(sender)) = (route, sender) else {
             forwarded.unknown += count;
             return None;

@@ -27,7 +27,7 @@ pub(crate) const HEADER: usize = 12;
 /// Bytes of a question, most of which are padding: its answer is shorter.
 pub(crate) const QUESTION: usize = 64;
 
-/// Bytes of an answer.
+/// The least bytes of an answer: without the port.
 pub(crate) const ANSWER: usize = HEADER + 32;
 
 /// The kind of a frame, and its number; `None` if it is none.
@@ -70,11 +70,12 @@ pub(crate) fn question(number: u64) -> [u8; QUESTION] {
     question
 }
 
-/// The answer to a question.
-pub(crate) fn answer(number: u64, key: &[u8; 32]) -> [u8; ANSWER] {
-    let mut answer = [0; ANSWER];
+/// The answer to a question: the key, and the TCP port at which the relay listens, too; 0 for none.
+pub(crate) fn answer(number: u64, key: &[u8; 32], port: Option<u16>) -> [u8; ANSWER + 2] {
+    let mut answer = [0; ANSWER + 2];
     answer[..HEADER].copy_from_slice(&header(Kind::Answer, number));
-    answer[HEADER..].copy_from_slice(key);
+    answer[HEADER..ANSWER].copy_from_slice(key);
+    answer[ANSWER..].copy_from_slice(&port.unwrap_or_default().to_be_bytes());
     answer
 }
 
@@ -121,7 +122,7 @@ mod tests {
 
     #[test]
     fn answer_shorter_than_its_question() {
-        let (question, answer) = (question(7), answer(7, &[5; 32]));
+        let (question, answer) = (question(7), answer(7, &[5; 32], Some(443)));
         assert_eq!((read(&question), read(&answer)), (Some((Kind::Question, 7)), Some((Kind::Answer, 7))));
         assert!(answer.len() < question.len());
     }

@@ -56,8 +56,8 @@ struct Initiations {
 
 impl Intake {
     /// For `shards` shards with this key, each of which lets `bytes_max` bytes wait.
-    pub(crate) fn new(socket: Socket, shards: usize, bytes_max: usize, key: &SecretKey) -> Self {
-        let (sockets, received, initiations) = (Sockets::new(socket), vec![], Initiations::default());
+    pub(crate) fn new(sockets: Sockets, shards: usize, bytes_max: usize, key: &SecretKey) -> Self {
+        let (received, initiations) = (vec![], Initiations::default());
         let state = Mutex::new(State { sockets, received, initiations, resets: Resets::new(&key.engine()) });
         Self { state, inboxes: (0..shards).map(|_| Inbox::new(bytes_max)).collect() }
     }
@@ -186,6 +186,7 @@ const PART_COPIED_MAX: usize = 4_096;
 #[cfg(test)]
 mod tests {
     use std::net::UdpSocket;
+    use std::sync::Arc;
     use std::task::Waker;
 
     use anabranch_proto::FourTuple;
@@ -250,7 +251,8 @@ mod tests {
         let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
         datagrams.iter().for_each(|datagram| _ = sender.send_to(datagram, socket.local()).unwrap());
         let (clock, lobby) = (Clock::new(), SharedLobby::new(socket.local()));
-        let intake = Intake::new(socket, 2, 1 << 20, &SecretKey::generate().unwrap());
+        let sockets = Sockets::new(socket, Arc::clone(&lobby.carriers));
+        let intake = Intake::new(sockets, 2, 1 << 20, &SecretKey::generate().unwrap());
         intake.inboxes.iter().zip(loads).for_each(|(inbox, load)| inbox.set_load(load));
         let (mut own, mut other) = (vec![], vec![]);
         while own.len() + other.len() < datagrams.len() {

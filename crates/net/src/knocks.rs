@@ -17,6 +17,8 @@ use crate::address;
 #[derive(Debug, Default)]
 pub(crate) struct Knocks {
     waiting: Vec<Knock>,
+    /// Ports that are closed, as TCP has said.
+    refused: VecDeque<FourTuple>,
     /// Ports to ask for again, and when.
     again: VecDeque<(Time, FourTuple)>,
     /// When to look for answers.
@@ -42,9 +44,20 @@ impl Knocks {
         true
     }
 
+    /// The remote port of a path is closed, which is known without asking. Returns whether it is noted.
+    pub(crate) fn refuse(&mut self, now: Time, tuple: FourTuple) -> bool {
+        let is_noted = self.refused.len() < WAITING_MAX && !self.refused.contains(&tuple);
+        if is_noted {
+            self.refused.push_back(tuple);
+            self.look_at = now;
+        }
+        is_noted
+    }
+
     /// When to look for answers, or to ask again; never if none is expected.
     pub(crate) fn deadline(&self) -> Time {
-        let look_at = if self.waiting.is_empty() { Time::NEVER } else { self.look_at };
+        let is_quiet = self.waiting.is_empty() && self.refused.is_empty();
+        let look_at = if is_quiet { Time::NEVER } else { self.look_at };
         self.again.front().map_or(look_at, |(at, _)| look_at.min(*at))
     }
 
@@ -63,6 +76,9 @@ impl Knocks {
 
     /// A four-tuple whose remote port is closed.
     pub(crate) fn poll_refused(&mut self, now: Time) -> Option<FourTuple> {
+        if let Some(tuple) = self.refused.pop_front() {
+            return Some(tuple);
+        }
         if self.waiting.is_empty() || now < self.look_at {
             return None;
         }

@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use anabranch_proto::endpoint::ConnectionId;
 use anabranch_units::Span;
 
+use crate::carriers::Carriers;
 use crate::forward::Forwarder;
+use crate::key::PublicKey;
 use crate::membership::Membership;
 use crate::relayed::Relayed;
 use crate::waiting::Waiting;
@@ -34,12 +36,16 @@ pub(crate) struct Lobby {
     turn: usize,
     /// The relays of which the endpoint is a member.
     pub(crate) memberships: Vec<Arc<Membership>>,
+    /// Relays that have lately answered over TCP alone.
+    pub(crate) silent_over_udp: Vec<PublicKey>,
 }
 
 /// The lobby behind its lock, and what has locks of its own.
 #[derive(Debug)]
 pub(crate) struct SharedLobby {
     lobby: Mutex<Lobby>,
+    /// What carries datagrams over TCP.
+    pub(crate) carriers: Arc<Carriers>,
     /// Peers that are reached through relays.
     pub(crate) relayed: Relayed,
     /// What is forwarded, if this endpoint is a relay.
@@ -60,8 +66,9 @@ impl SharedLobby {
             numbered: 0,
             turn: 0,
             memberships: vec![],
+            silent_over_udp: vec![],
         });
-        Self { lobby, relayed: Relayed::default(), forwarder: OnceLock::new() }
+        Self { lobby, carriers: Arc::default(), relayed: Relayed::default(), forwarder: OnceLock::new() }
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Lobby> {
@@ -71,6 +78,22 @@ impl SharedLobby {
 }
 
 impl Lobby {
+    /// A relay has answered over TCP, and not over UDP.
+    pub(crate) fn note_silent(&mut self, relay: PublicKey) {
+        self.silent_over_udp.retain(|known| *known != relay);
+        self.silent_over_udp.push(relay);
+        if self.silent_over_udp.len() > SILENT_MAX {
+            self.silent_over_udp.remove(0);
+        }
+    }
+
+    /// Whether that was noted of this relay. It is forgotten.
+    pub(crate) fn take_silent(&mut self, relay: PublicKey) -> bool {
+        let before = self.silent_over_udp.len();
+        self.silent_over_udp.retain(|known| *known != relay);
+        self.silent_over_udp.len() < before
+    }
+
     /// The shard for a new connection: the one with the fewest; of several the next in turn. Those that have ended get none, as long as
     /// there is another.
     pub(crate) fn place(&mut self, loads: impl ExactSizeIterator<Item = Option<usize>>) -> usize {
@@ -81,6 +104,9 @@ impl Lobby {
         least.map_or(0, |(place, _)| place)
     }
 }
+
+/// Relays that are noted.
+const SILENT_MAX: usize = 8;
 
 #[cfg(test)]
 mod tests {

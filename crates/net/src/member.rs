@@ -12,12 +12,12 @@ use tokio::time::Instant;
 
 use crate::address;
 use crate::clock::span;
-use crate::connection::Connection;
 use crate::endpoint::Endpoint;
 use crate::error::{ConnectError, RelayError};
 use crate::frame::{self, Kind};
+use crate::joining::{self, Carried, Joined};
 use crate::key::PublicKey;
-use crate::membership::{Mail, Membership, Order, Standing};
+use crate::membership::{Mail, Membership, Order, Place, Standing};
 use crate::message::{Asked, CANDIDATES_MAX, Told, VERSION};
 use crate::post::Post;
 use crate::punch::{self, Punch};
@@ -42,6 +42,7 @@ pub(crate) fn membership(endpoint: &Endpoint, relay: &Ticket) -> Result<Arc<Memb
         id,
         peers: BTreeMap::new(),
         codes: Codes::default(),
+        over_tcp: None,
     };
     tokio::spawn(task.run(orders, standing));
     Ok(membership)
@@ -55,6 +56,8 @@ struct Member {
     /// Those with a route, by number.
     peers: BTreeMap<u32, Peer>,
     codes: Codes,
+    /// The address of the relay, while it is reached over TCP.
+    over_tcp: Option<SocketAddr>,
 }
 
 /// Who waits for what comes for codes. Nobody does when the membership ends.
@@ -89,14 +92,21 @@ impl Member {
     async fn run(mut self, mut orders: mpsc::Receiver<Order>, standing: watch::Sender<Standing>) {
         let mut pause = PAUSE_MIN;
         loop {
-            let error = match self.endpoint.connect_directly(&self.relay).await {
-                Ok(connection) => {
+            // UDP has its chance each time. If it was of no use just now, TCP begins at the same time, and needs some round trips more.
+            let was_silent = self.endpoint.shared_lobby().lock().take_silent(self.relay.key());
+            let is_udp_silent = was_silent || self.over_tcp.take().is_some();
+            let error = match joining::join(&self.endpoint, &self.relay, is_udp_silent).await {
+                Ok(joined) => {
                     pause = PAUSE_MIN;
-                    let ended = self.attend(&connection, &mut orders, &standing).await;
-                    connection.begin_close();
+                    self.over_tcp = joined.carried.as_ref().map(|carried| carried.address);
+                    let ended = self.attend(&joined, &mut orders, &standing).await;
+                    joined.begin_close();
                     ended
                 }
-                Err(error) => RelayError::of(error),
+                Err(error) => {
+                    self.endpoint.shared_lobby().relayed.lose(self.id);
+                    RelayError::of(error)
+                }
             };
             self.codes = Codes::default();
             // How the relay is reached remains known, so that connections over it notice that its port is closed.
@@ -133,10 +143,11 @@ impl Member {
     /// Is a member as long as the connection lasts.
     async fn attend(
         &mut self,
-        connection: &Connection,
+        joined: &Joined,
         orders: &mut mpsc::Receiver<Order>,
         standing: &watch::Sender<Standing>,
     ) -> RelayError {
+        let Joined { connection, carried } = joined;
         let Some(remote) = connection.paths().first().map(|path| address::of(path.remote)) else {
             return RelayError::Gone;
         };
@@ -144,7 +155,7 @@ impl Member {
         let mut post = Post::new(connection);
         post.send(Asked::Present { version: VERSION }.write());
         let (mut pending, mut calls) = (BTreeMap::new(), 0_u32);
-        let (mut bound, mut ask_at) = (None, Instant::now() + SILENT);
+        let (mut reached, mut ask_at) = (None, Instant::now() + SILENT);
         loop {
             let now = Instant::now();
             self.punch(now, &sockets);
@@ -163,10 +174,16 @@ impl Member {
             let Some(local) = connection.paths().first().map(|path| address::of(path.local)) else {
                 return RelayError::Gone;
             };
-            let home = serving(sockets.addresses(), local).map(|place| sockets.addresses()[place]);
-            if home.is_some() && home != bound {
-                bound = home;
-                self.reach(bound, remote);
+            let via = match carried {
+                Some(carried) => Some(carried.tuple()),
+                None => {
+                    let home = serving(sockets.addresses(), local).map(|place| sockets.addresses()[place]);
+                    home.map(|home| relayed::via(home, remote))
+                }
+            };
+            if via.is_some() && via != reached {
+                reached = via;
+                self.endpoint.shared_lobby().relayed.reach(self.id, via);
             }
             let deadline = self.peers.values().filter_map(Peer::deadline).min().unwrap_or(now + LOOK).min(now + LOOK);
             tokio::select! {
@@ -189,6 +206,10 @@ impl Member {
                         None => return RelayError::Gone,
                     }
                 }
+                () = over(carried) => {
+                    connection.abort();
+                    return RelayError::Gone;
+                }
                 note = self.endpoint.shared_lobby().relayed.note(self.id) => self.hear(note, &sockets),
                 () = tokio::time::sleep_until(deadline) => {
                     if !self.is_wanted() {
@@ -197,11 +218,6 @@ impl Member {
                 }
             }
         }
-    }
-
-    fn reach(&self, bound: Option<SocketAddr>, remote: anabranch_proto::Address) {
-        let via = bound.map(|bound| relayed::via(bound, remote));
-        self.endpoint.shared_lobby().relayed.reach(self.id, via);
     }
 
     fn call(&self, call: Pending, pending: &mut BTreeMap<u32, Pending>, calls: &mut u32, post: &Post) {
@@ -250,7 +266,10 @@ impl Member {
     ) {
         let lobby = self.endpoint.shared_lobby();
         match Told::read(letter) {
-            Some(Told::Member { seen }) => _ = standing.send_replace(Standing::Member(seen)),
+            Some(Told::Member { seen, tcp_port }) => {
+                let place = Place { seen, tcp_port, over_tcp: self.over_tcp };
+                standing.send_replace(Standing::Member(place));
+            }
             Some(Told::Route { number, route, token, candidates }) => {
                 let Some(Pending { key, known, answer }) = pending.remove(&number) else { return };
                 let number = lobby.relayed.add_route(self.id, route, known);
@@ -404,8 +423,16 @@ impl RelayError {
     }
 }
 
+/// Waits until the TCP connection is over, if there is one.
+async fn over(carried: &Option<Carried>) {
+    match carried {
+        Some(carried) => carried.over().await,
+        None => std::future::pending().await,
+    }
+}
+
 fn send_probe(sockets: &Sockets, tuple: &FourTuple, token: u64) {
-    sockets.try_send(tuple, None, frame::HEADER, &frame::header(Kind::Probe, token));
+    _ = sockets.try_send(tuple, None, frame::HEADER, &frame::header(Kind::Probe, token));
 }
 
 /// The pause before a relay that was lost is called again.

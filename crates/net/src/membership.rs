@@ -22,10 +22,21 @@ pub(crate) struct Membership {
 pub(crate) enum Standing {
     /// The first attempt to join goes on.
     Joining,
-    /// It is a member; the relay sees it at this address.
-    Member(SocketAddr),
+    /// It is a member.
+    Member(Place),
     /// It is not; another attempt follows.
     Lost(RelayError),
+}
+
+/// A place as a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// The address at which the relay sees this end.
+    pub(crate) seen: SocketAddr,
+    /// The TCP port at which the relay takes members, too.
+    pub(crate) tcp_port: Option<u16>,
+    /// The address of the relay, if it is reached over TCP.
+    pub(crate) over_tcp: Option<SocketAddr>,
 }
 
 /// A wish of the endpoint.
@@ -64,19 +75,19 @@ impl Membership {
     }
 
     /// Waits until the first attempt to join has ended.
-    pub(crate) async fn joined(&self) -> Result<SocketAddr, RelayError> {
+    pub(crate) async fn joined(&self) -> Result<Place, RelayError> {
         let mut standing = self.standing.clone();
         match standing.wait_for(|standing| *standing != Standing::Joining).await.as_deref() {
-            Ok(Standing::Member(seen)) => Ok(*seen),
+            Ok(Standing::Member(place)) => Ok(*place),
             Ok(Standing::Lost(error)) => Err(error.clone()),
             Ok(Standing::Joining) | Err(_) => Err(RelayError::Gone),
         }
     }
 
-    /// The address at which the relay sees this end; `None` while it does not.
-    pub(crate) fn seen(&self) -> Option<SocketAddr> {
+    /// The place of this end; `None` while it is no member.
+    pub(crate) fn place(&self) -> Option<Place> {
         match *self.standing.borrow() {
-            Standing::Member(seen) => Some(seen),
+            Standing::Member(place) => Some(place),
             Standing::Joining | Standing::Lost(_) => None,
         }
     }

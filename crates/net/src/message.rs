@@ -29,8 +29,8 @@ pub(crate) enum Asked {
 /// A message of a relay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Told {
-    /// It is a member, and is seen at this address.
-    Member { seen: SocketAddr },
+    /// It is a member, and is seen at this address. The relay listens at this TCP port, too.
+    Member { seen: SocketAddr, tcp_port: Option<u16> },
     /// There is a route for its call.
     Route { number: u32, route: u64, token: u64, candidates: Vec<SocketAddr> },
     /// There is none.
@@ -109,9 +109,10 @@ impl Told {
     pub(crate) fn write(&self) -> Bytes {
         let mut bytes;
         match self {
-            Self::Member { seen } => {
+            Self::Member { seen, tcp_port } => {
                 bytes = vec![0x81];
                 write_addresses(std::slice::from_ref(seen), &mut bytes);
+                bytes.extend(tcp_port.unwrap_or_default().to_be_bytes());
             }
             Self::Route { number, route, token, candidates } => {
                 bytes = [&[0x82][..], &number.to_be_bytes(), &route.to_be_bytes(), &token.to_be_bytes()].concat();
@@ -141,7 +142,12 @@ impl Told {
     pub(crate) fn read(mut bytes: &[u8]) -> Option<Self> {
         let rest = &mut bytes;
         Some(match take::<1>(rest)? {
-            [0x81] => Self::Member { seen: *read_addresses(rest)?.first()? },
+            [0x81] => {
+                let seen = *read_addresses(rest)?.first()?;
+                // Earlier versions do not tell a port.
+                let port = if rest.is_empty() { 0 } else { u16::from_be_bytes(take(rest)?) };
+                Self::Member { seen, tcp_port: Some(port).filter(|port| *port != 0) }
+            }
             [0x82] => Self::Route {
                 number: u32::from_be_bytes(take(rest)?),
                 route: u64::from_be_bytes(take(rest)?),
@@ -240,7 +246,7 @@ mod tests {
     fn told() -> [Told; 6] {
         let key = PublicKey::new([7; 32]);
         [
-            Told::Member { seen: "203.0.113.9:4433".parse().unwrap() },
+            Told::Member { seen: "203.0.113.9:4433".parse().unwrap(), tcp_port: Some(443) },
             Told::Route { number: 1, route: 2, token: 3, candidates: candidates(3) },
             Told::Refused { number: 9, why: Refusal::TooOften },
             Told::Called { route: u64::MAX, token: 1, key, candidates: candidates(8) },
@@ -260,10 +266,20 @@ mod tests {
         for message in told() {
             let bytes = message.write();
             assert!(bytes.len() <= MESSAGE_MAX);
-            assert_eq!(Told::read(&bytes), Some(message));
-            // A reason that is missing is none; all else is.
-            (0..bytes.len()).for_each(|len| assert_eq!(Told::read(&bytes[..len]), None));
+            assert_eq!(Told::read(&bytes).as_ref(), Some(&message));
+            let without_port = matches!(message, Told::Member { .. }).then(|| bytes.len() - 2);
+            let cut = (0..bytes.len()).filter(|len| Some(*len) != without_port);
+            cut.for_each(|len| assert_eq!(Told::read(&bytes[..len]), None));
         }
+    }
+
+    #[test]
+    fn relay_without_tcp_or_of_an_earlier_version_tells_no_port() {
+        let seen = "203.0.113.9:4433".parse().unwrap();
+        let (without, with) = (Told::Member { seen, tcp_port: None }, Told::Member { seen, tcp_port: Some(443) });
+        assert_eq!(Told::read(&without.write()), Some(without.clone()));
+        let bytes = with.write();
+        assert_eq!(Told::read(&bytes[..bytes.len() - 2]), Some(without));
     }
 
     /// What members pass to each other is as long as the message is.

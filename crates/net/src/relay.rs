@@ -5,12 +5,14 @@
 //!          ── frames ──────> Forwarder ── frames ──>                     datagrams of the members' own connection
 //! ```
 //!
+//! Members come over UDP, or over TCP where their network blocks UDP (`door`).
+//!
 //! Members join by a connection of this protocol. So a member has proved its key and its address before it gets anything, and all limits
 //! of a server hold. Between members, the relay forwards sealed datagrams, which it cannot read. It decides nothing about them: each
 //! member's peers prove who they are to the member itself.
 
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -18,16 +20,17 @@ use anabranch_proto::FourTuple;
 use anabranch_units::Rate;
 use bytes::Bytes;
 use tokio::sync::{Notify, mpsc};
-use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::address;
+use crate::carriers;
 use crate::config::{Admission, Config};
 use crate::connection::Connection;
+use crate::door::{Door, Limits, RelayTcp};
 use crate::endpoint::Endpoint;
 use crate::error::{BindError, RelayError};
+use crate::find;
 use crate::forward::{Ends, Forwarded, Forwarder, MemberId};
-use crate::frame::{self, HEADER, Kind};
 use crate::key::{PublicKey, SecretKey, random};
 use crate::message::{Asked, CANDIDATES_MAX, Refusal, Told, VERSION};
 use crate::post::Post;
@@ -38,6 +41,7 @@ use crate::ticket::Ticket;
 pub struct Relay {
     endpoint: Endpoint,
     hall: Arc<Hall>,
+    door: Option<Door>,
 }
 
 /// The settings of a relay.
@@ -53,6 +57,8 @@ pub struct RelayConfig {
     pub routes_max: usize,
     /// The rate at which a member may send through the relay, in bytes of UDP payload.
     pub rate: Rate,
+    /// Whether members may join over TCP, too, as a last resort where UDP is blocked.
+    pub tcp: Option<RelayTcp>,
 }
 
 /// What a relay has and has done.
@@ -60,6 +66,8 @@ pub struct RelayConfig {
 pub struct RelayStats {
     /// Members at present.
     pub members: usize,
+    /// Those of them that come over TCP.
+    pub members_over_tcp: usize,
     /// What was forwarded since the start.
     pub forwarded: Forwarded,
 }
@@ -73,6 +81,7 @@ impl Default for RelayConfig {
             members_per_address: 64,
             routes_max: 64,
             rate: Rate::from_bits_per_second(100_000_000),
+            tcp: None,
         }
     }
 }
@@ -112,7 +121,8 @@ struct Claim {
 #[derive(Clone, Debug)]
 struct Member {
     id: MemberId,
-    seen: SocketAddr,
+    /// The address at which others may reach it; `None` if it comes over TCP.
+    seen: Option<SocketAddr>,
     letters: mpsc::Sender<Bytes>,
     /// Tells it that the same key has joined again.
     replaced: Arc<Notify>,
@@ -135,8 +145,11 @@ impl Relay {
     /// # Errors
     /// If no socket can be bound, or the settings are invalid.
     pub fn bind(address: SocketAddr, key: &SecretKey, config: RelayConfig) -> Result<Self, BindError> {
-        let RelayConfig { admission, members_max, members_per_address, routes_max, rate } = config;
-        let forwarder = Arc::new(Forwarder::new(*key.public().bytes(), rate, routes_max));
+        let RelayConfig { admission, members_max, members_per_address, routes_max, rate, tcp } = config;
+        let limits = Limits { all: members_max + SPARE, each: members_per_address + SPARE };
+        let door = tcp.map(|tcp| Door::open(&tcp, limits)).transpose()?;
+        let port = door.as_ref().map(|door| door.public_port);
+        let forwarder = Arc::new(Forwarder::new(*key.public().bytes(), rate, routes_max).with_tcp_port(port));
         let config = Config {
             admission: Some(admission),
             connections_max: members_max,
@@ -159,29 +172,27 @@ impl Relay {
         let endpoint = Endpoint::bind(address, key, config)?;
         _ = endpoint.shared_lobby().forwarder.set(Arc::clone(&forwarder));
         let hall = Arc::new(Hall { forwarder, state: Mutex::default() });
-        Ok(Self { endpoint, hall })
+        Ok(Self { endpoint, hall, door })
     }
 
     /// Asks who is the relay at one of these addresses, and returns its ticket for [`Endpoint::with_relay`]. The answer is not proved: who
-    /// can answer in a relay's place can be the relay, and so see who talks to whom, and stop it, but nothing of what they say.
+    /// can answer in a relay's place can be the relay, and so see who talks to whom, and stop it, but nothing of what they say. An endpoint
+    /// that joins then should ask itself ([`Endpoint::find_relay`]): so it learns whether UDP is of any use.
     ///
     /// # Errors
     /// If no relay answers.
     pub async fn find(addresses: &[SocketAddr]) -> Result<Ticket, RelayError> {
-        let no_answer = || RelayError::NoAnswer(addresses.to_vec());
-        let mut asked = JoinSet::new();
-        addresses.iter().take(Ticket::ADDRESSES_MAX).for_each(|address| _ = asked.spawn(ask(*address)));
-        while let Some(answer) = asked.join_next().await {
-            if let Ok(Some(key)) = answer {
-                return Ticket::new(key, addresses.to_vec()).map_err(|_| no_answer());
-            }
-        }
-        Err(no_answer())
+        Ok(find::find(addresses).await?.relay)
     }
 
     /// The ticket of the relay, for [`Endpoint::with_relay`].
     pub fn ticket(&self) -> Ticket {
-        self.endpoint.ticket()
+        self.endpoint.ticket().with_tcp_port(self.door.as_ref().map(|door| door.public_port))
+    }
+
+    /// The address at which it listens on TCP.
+    pub fn tcp_address(&self) -> Option<SocketAddr> {
+        self.door.as_ref().map(Door::address)
     }
 
     /// The endpoint to which members connect, for its address, its metrics and its end.
@@ -191,57 +202,48 @@ impl Relay {
 
     /// Serves members until the socket is gone.
     pub async fn serve(&self) {
-        while let Some(connection) = self.endpoint.accept().await {
-            tokio::spawn(attend(Arc::clone(&self.hall), self.endpoint.uncounted(), connection));
+        let port = self.door.as_ref().map(|door| door.public_port);
+        let members = async {
+            while let Some(connection) = self.endpoint.accept().await {
+                tokio::spawn(attend(Arc::clone(&self.hall), self.endpoint.uncounted(), connection, port));
+            }
+        };
+        match &self.door {
+            Some(door) => tokio::select! {
+                () = members => {}
+                () = door.serve(&self.endpoint) => {}
+            },
+            None => members.await,
         }
     }
 
     /// The present counts.
     pub fn stats(&self) -> RelayStats {
-        RelayStats { members: self.hall.lock().members.len(), forwarded: self.hall.forwarder.forwarded() }
-    }
-}
-
-/// Asks for the key of a relay.
-async fn ask(address: SocketAddr) -> Option<PublicKey> {
-    let any: SocketAddr =
-        if address.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
-    let socket = tokio::net::UdpSocket::bind(any).await.ok()?;
-    // Only what comes from there is read.
-    socket.connect(address).await.ok()?;
-    let number = random().ok()?.first_chunk().copied().map(u64::from_be_bytes)?;
-    let mut answer = [0; 2 * frame::ANSWER];
-    for _ in 0..ASKED {
-        _ = socket.send(&frame::question(number)).await;
-        let patience = Instant::now() + ASKED_EACH;
-        while let Ok(read) = tokio::time::timeout_at(patience, socket.recv(&mut answer)).await {
-            match read.ok().and_then(|len| frame::read(&answer[..len])) {
-                Some((Kind::Answer, same)) if same == number => {
-                    return answer[HEADER..].first_chunk().map(|key| PublicKey::new(*key));
-                }
-                // An error of the network is about an earlier question.
-                None => tokio::time::sleep(ERROR_PAUSE).await,
-                Some(_) => {}
-            }
+        let (_, members_over_tcp) = self.hall.forwarder.members();
+        RelayStats {
+            members: self.hall.lock().members.len(),
+            members_over_tcp,
+            forwarded: self.hall.forwarder.forwarded(),
         }
     }
-    None
 }
 
 /// Serves a member as long as its connection lasts.
-async fn attend(hall: Arc<Hall>, endpoint: Endpoint, connection: Connection) {
+async fn attend(hall: Arc<Hall>, endpoint: Endpoint, connection: Connection, tcp_port: Option<u16>) {
     let mut post = Post::new(&connection);
     let present = tokio::time::timeout(PRESENT_WITHIN, post.next()).await.ok().flatten();
     let is_good = present.and_then(|first| Asked::read(&first)) == Some(Asked::Present { version: VERSION });
     let Some(mut tuple) = connection.live_tuple(None).filter(|_| is_good) else { return connection.abort() };
     let (key, replaced) = (connection.remote_key(), Arc::new(Notify::new()));
     let id = hall.forwarder.add_member(endpoint.now(), tuple);
+    let carriers = Arc::clone(&endpoint.shared_lobby().carriers);
+    carriers.settle(tuple.local);
     let seen = address::plain(tuple.remote);
-    let member = Member { id, seen, letters: post.sender(), replaced: Arc::clone(&replaced) };
+    let member = Member { id, seen: reachable(tuple), letters: post.sender(), replaced: Arc::clone(&replaced) };
     if let Some(former) = hall.lock().members.insert(key, member) {
         former.replaced.notify_one();
     }
-    post.send(Told::Member { seen }.write());
+    post.send(Told::Member { seen, tcp_port }.write());
     let mut patience = Patience::new();
     loop {
         tokio::select! {
@@ -271,7 +273,12 @@ async fn attend(hall: Arc<Hall>, endpoint: Endpoint, connection: Connection) {
                 let Some(to) = moved else { break };
                 tuple = to;
                 hall.on_moved(key, id, tuple);
-                post.send(Told::Member { seen: address::plain(tuple.remote) }.write());
+                post.send(Told::Member { seen: address::plain(tuple.remote), tcp_port }.write());
+            }
+            // TCP has ended, and with it the only way to the member.
+            () = carriers.over(tuple.local) => {
+                connection.abort();
+                break;
             }
             () = replaced.notified() => {
                 connection.abort();
@@ -281,6 +288,15 @@ async fn attend(hall: Arc<Hall>, endpoint: Endpoint, connection: Connection) {
     }
     hall.leave(key, id);
     connection.begin_close();
+    if carriers::number(tuple.local).is_some() {
+        _ = tokio::time::timeout(CLOSE_WITHIN, connection.close()).await;
+        carriers.end(tuple.local);
+    }
+}
+
+/// The address at which a member may be reached by others; `None` for one over TCP.
+fn reachable(tuple: FourTuple) -> Option<SocketAddr> {
+    carriers::number(tuple.local).is_none().then(|| address::plain(tuple.remote))
 }
 
 impl Hall {
@@ -330,7 +346,7 @@ impl Hall {
     fn on_moved(&self, key: PublicKey, id: MemberId, tuple: FourTuple) {
         self.forwarder.move_member(id, tuple);
         if let Some(member) = self.lock().members.get_mut(&key).filter(|member| member.id == id) {
-            member.seen = address::plain(tuple.remote);
+            member.seen = reachable(tuple);
         }
     }
 
@@ -402,9 +418,11 @@ impl State {
 }
 
 /// The address that the relay sees, and then those that the member tells.
-fn with_seen(seen: SocketAddr, mut candidates: Vec<SocketAddr>) -> Vec<SocketAddr> {
-    candidates.retain(|candidate| *candidate != seen);
-    candidates.insert(0, seen);
+fn with_seen(seen: Option<SocketAddr>, mut candidates: Vec<SocketAddr>) -> Vec<SocketAddr> {
+    if let Some(seen) = seen {
+        candidates.retain(|candidate| *candidate != seen);
+        candidates.insert(0, seen);
+    }
     candidates.truncate(CANDIDATES_MAX);
     candidates
 }
@@ -448,10 +466,11 @@ const CLAIMS_MAX: u32 = 3;
 /// A program that opens its connections at once.
 const CALLS_AT_ONCE: f64 = 32.0;
 
-/// Questions for a key, as datagrams may be lost, and the time for an answer to each.
-const ASKED: u32 = 5;
-const ASKED_EACH: Duration = Duration::from_secs(1);
-const ERROR_PAUSE: Duration = Duration::from_millis(100);
+/// TCP connections besides those of members: who joins again, or asks for the key.
+const SPARE: usize = 8;
+
+/// The time for the last words of a member over TCP.
+const CLOSE_WITHIN: Duration = Duration::from_secs(2);
 
 /// Buffers of a connection with a member.
 const BUFFER: u64 = 64 << 10;

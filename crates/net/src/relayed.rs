@@ -16,6 +16,7 @@ use anabranch_proto::{Address, FourTuple};
 use bytes::BytesMut;
 
 use crate::address;
+use crate::carriers;
 use crate::frame::{self, HEADER, Kind};
 use crate::socket::Received;
 use crate::waiting::only;
@@ -54,6 +55,8 @@ struct State {
 struct Relay {
     /// How it is reached, while this end is a member.
     via: Option<FourTuple>,
+    /// Whether an attempt to reach it again has failed.
+    is_lost: bool,
     notes: VecDeque<Note>,
     /// The task of the relay, while it waits for a note.
     task: Option<Waker>,
@@ -97,8 +100,22 @@ impl Relayed {
     /// The relay is reached from this bound address of this end at that one of its own. `None` if it is not.
     pub(crate) fn reach(&self, id: RelayId, via: Option<FourTuple>) {
         if let Some(relay) = self.lock().relays.get_mut(&id) {
-            relay.via = via;
+            (relay.via, relay.is_lost) = (via, false);
         }
+    }
+
+    /// The relay is not reached any more. How it was reached remains known.
+    pub(crate) fn lose(&self, id: RelayId) {
+        if let Some(relay) = self.lock().relays.get_mut(&id) {
+            relay.is_lost = true;
+        }
+    }
+
+    /// Whether the relay of a peer was lost.
+    pub(crate) fn is_lost(&self, remote: Address) -> bool {
+        let state = self.lock();
+        let route = frame::number(remote).and_then(|number| state.routes.get(&number));
+        route.and_then(|route| state.relays.get(&route.relay)).is_some_and(|relay| relay.is_lost)
     }
 
     /// The four-tuple of the peer with this route; a new one if it has none yet, or has this `number` already.
@@ -213,7 +230,6 @@ impl Relayed {
 impl State {
     fn unwrap(&mut self, batch: &Received, received: &mut Vec<Received>, woken: &mut Vec<Waker>) {
         let Received { arrival, datagrams, has_time } = batch;
-        let from = arrival.tuple.remote;
         // Datagrams that follow each other and have one peer stay a batch. Those without a number belong to nobody.
         let mut latest: Option<(Option<u32>, usize, BytesMut)> = None;
         let mut pass = |(number, size, datagrams): (Option<u32>, usize, BytesMut)| {
@@ -225,7 +241,7 @@ impl State {
             let (number, bytes) = match frame::read(datagram) {
                 Some((Kind::Data, route)) => {
                     let is_of = |relay: &&RelayId| {
-                        self.relays[*relay].via.is_some_and(|via| via.remote == from)
+                        self.relays[*relay].via.is_some_and(|via| carriers::is_from(&via, &arrival.tuple))
                             && self.numbers.contains_key(&Route { relay: **relay, route })
                     };
                     let Some(relay) = self.relays.keys().find(is_of) else { continue };
@@ -402,6 +418,17 @@ mod tests {
         relayed.unwrap(&mut received("198.51.100.1:1", HEADER, &probes));
         assert_eq!(relayed.lock().relays[&relay].notes.len(), NOTES_MAX);
         assert_eq!((1..100).filter(|_| relayed.add_relay().is_some()).count(), RELAYS_MAX - 1);
+    }
+
+    #[test]
+    fn relay_is_lost_until_it_is_reached_again() {
+        let (relayed, relay, number) = relayed();
+        let remote = frame::tuple(number).remote;
+        assert!(!relayed.is_lost(remote));
+        relayed.lose(relay);
+        assert!(relayed.is_lost(remote) && relayed.via(remote).is_some() && !relayed.is_lost(at("192.0.2.1:9")));
+        relayed.reach(relay, Some(via("0.0.0.0:7".parse().unwrap(), at("192.0.2.1:9"))));
+        assert!(!relayed.is_lost(remote));
     }
 
     /// A relay that was restarted gives a new route; the peer keeps its number, and so the connection its path.

@@ -1,13 +1,15 @@
-//! The sockets of an endpoint: one for each bound address.
+//! The sockets of an endpoint: one for each bound address, and what carries datagrams over TCP.
 
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use anabranch_proto::endpoint::Batch;
 use anabranch_proto::{Address, EcnCodepoint, FourTuple};
 
 use crate::address;
+use crate::carriers::{self, Carriers};
 use crate::clock::Clock;
 use crate::socket::{Received, Socket};
 
@@ -16,11 +18,12 @@ use crate::socket::{Received, Socket};
 pub(crate) struct Sockets {
     all: Vec<Socket>,
     addresses: Vec<SocketAddr>,
+    carriers: Arc<Carriers>,
 }
 
 impl Sockets {
-    pub(crate) fn new(first: Socket) -> Self {
-        Self { addresses: vec![first.local()], all: vec![first] }
+    pub(crate) fn new(first: Socket, carriers: Arc<Carriers>) -> Self {
+        Self { addresses: vec![first.local()], all: vec![first], carriers }
     }
 
     pub(crate) fn push(&mut self, socket: Socket) {
@@ -33,7 +36,7 @@ impl Sockets {
         self.all.iter().map(Socket::batch_max).min().unwrap_or(1)
     }
 
-    /// Reads a batch from each socket. Calls `lost` for a socket that is gone.
+    /// Reads a batch from each socket, and what has come over TCP. Calls `lost` for a socket that is gone.
     pub(crate) fn poll_receive(
         &mut self,
         cx: &mut Context<'_>,
@@ -56,12 +59,18 @@ impl Sockets {
             }
             place += 1;
         }
+        is_ready |= self.carriers.poll_take(cx, received).is_ready();
         if is_ready { Poll::Ready(Ok(())) } else { Poll::Pending }
     }
 
     /// Sends a batch over the socket of its local address, or waits until the kernel has room. With several sockets it never
-    /// waits: datagrams that do not fit are dropped as by a full queue, so a stalled interface does not block the others.
+    /// waits: datagrams that do not fit are dropped as by a full queue, so a stalled interface does not block the others. Nor does it
+    /// wait for TCP.
     pub(crate) fn poll_send(&mut self, cx: &mut Context<'_>, batch: &Batch, bytes: &[u8]) -> Poll<io::Result<()>> {
+        if let Some(carrier) = carriers::number(batch.tuple.local) {
+            self.carriers.send(carrier, batch.size, bytes);
+            return Poll::Ready(Ok(()));
+        }
         let Some(place) = serving(&self.addresses, batch.tuple.local) else { return Poll::Ready(Ok(())) };
         match self.all[place].poll_send(cx, batch, bytes) {
             Poll::Pending if self.all.len() > 1 => Poll::Ready(Ok(())),
@@ -69,17 +78,22 @@ impl Sockets {
         }
     }
 
-    /// Sends datagrams of `size` bytes over the socket of this local address, if the kernel has room. Otherwise they are lost.
-    pub(crate) fn try_send(&self, tuple: &FourTuple, ecn: Option<EcnCodepoint>, size: usize, bytes: &[u8]) {
+    /// Sends datagrams of `size` bytes over the socket of this local address, if the kernel has room. Otherwise they are lost. Returns
+    /// `false` if the queue of a TCP connection was full.
+    pub(crate) fn try_send(&self, tuple: &FourTuple, ecn: Option<EcnCodepoint>, size: usize, bytes: &[u8]) -> bool {
+        if let Some(carrier) = carriers::number(tuple.local) {
+            return self.carriers.send(carrier, size, bytes);
+        }
         if let Some(place) = serving(&self.addresses, tuple.local) {
             self.all[place].try_send(tuple, ecn, size, bytes);
         }
+        true
     }
 
     /// The same sockets for another task.
     pub(crate) fn share(&self) -> io::Result<Self> {
         let all = self.all.iter().map(Socket::share).collect::<io::Result<_>>()?;
-        Ok(Self { all, addresses: self.addresses.clone() })
+        Ok(Self { all, addresses: self.addresses.clone(), carriers: Arc::clone(&self.carriers) })
     }
 
     /// The bound addresses.

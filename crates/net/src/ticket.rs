@@ -1,9 +1,11 @@
 //! Tickets: they tell a client where a server is and which key it has.
 //!
 //! ```text
-//! ab1 | base32(kind 1 | public key 32 | relay | addresses | checksum 4)    address  family 1 = 4 or 6 | ip 4 or 16 | port 2
-//! kind 0   there is no relay
+//! ab1 | base32(kind 1 | public key 32 | relay | port | addresses | checksum 4)    address  family 1 = 4 or 6 | ip 4 or 16 | port 2
+//! kind 0   there is neither relay nor port
 //! kind 1   relay   public key 32 | count 1 | addresses, so many
+//! kind 2   port 2  the end is a relay that listens at this TCP port, too
+//! kind 3   both    the relay does
 //! ```
 
 use std::fmt;
@@ -20,6 +22,8 @@ pub struct Ticket {
     addresses: Vec<SocketAddr>,
     /// The ticket of a relay, which names no other.
     relay: Option<Box<Ticket>>,
+    /// The TCP port of an end that is a relay.
+    tcp_port: Option<u16>,
 }
 
 /// Why a text is not a valid ticket.
@@ -49,7 +53,7 @@ impl Ticket {
         let is_good = (1..=Self::ADDRESSES_MAX).contains(&addresses.len()) && addresses.iter().all(can_be_called);
         let plain = |address: SocketAddr| SocketAddr::new(address.ip().to_canonical(), address.port());
         if is_good {
-            Ok(Self { key, addresses: addresses.into_iter().map(plain).collect(), relay: None })
+            Ok(Self { key, addresses: addresses.into_iter().map(plain).collect(), relay: None, tcp_port: None })
         } else {
             Err(TicketError::Addresses)
         }
@@ -75,7 +79,19 @@ impl Ticket {
     pub fn with_relay(self, relay: &Self) -> Self {
         let mut relay = Self { relay: None, ..relay.clone() };
         relay.addresses.truncate(RELAY_ADDRESSES_MAX);
-        Self { relay: Some(Box::new(relay)), ..self }
+        Self { relay: Some(Box::new(relay)), tcp_port: None, ..self }
+    }
+
+    /// The port at which the relay with this ticket takes members over TCP, too, if it does.
+    pub fn tcp_port(&self) -> Option<u16> {
+        self.tcp_port
+    }
+
+    /// The same ticket of a relay that takes members over TCP at this port, or does not.
+    #[must_use]
+    pub fn with_tcp_port(self, port: Option<u16>) -> Self {
+        let tcp_port = port.filter(|port| *port != 0 && self.relay.is_none());
+        Self { tcp_port, ..self }
     }
 
     /// The limit on addresses.
@@ -84,13 +100,16 @@ impl Ticket {
 
 impl fmt::Display for Ticket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut bytes = vec![if self.relay.is_some() { KIND_RELAY } else { KIND }];
+        let port = self.relay.as_ref().map_or(self.tcp_port, |relay| relay.tcp_port);
+        let has_relay = if self.relay.is_some() { HAS_RELAY } else { 0 };
+        let mut bytes = vec![has_relay | if port.is_some() { HAS_PORT } else { 0 }];
         bytes.extend(self.key.bytes());
         if let Some(relay) = &self.relay {
             bytes.extend(relay.key.bytes());
             bytes.push(relay.addresses.len() as u8);
             relay.addresses.iter().for_each(|address| write_address(address, &mut bytes));
         }
+        bytes.extend(port.into_iter().flat_map(u16::to_be_bytes));
         self.addresses.iter().for_each(|address| write_address(address, &mut bytes));
         bytes.extend(checksum(&[BEGINNING.as_bytes(), &bytes]));
         write!(f, "{BEGINNING}{}", base32::encode(&bytes))
@@ -116,12 +135,12 @@ impl FromStr for Ticket {
             return Err(TicketError::Checksum);
         }
         let (&kind, said) = said.split_first().ok_or(TicketError::Short)?;
-        if ![KIND, KIND_RELAY].contains(&kind) {
+        if kind & !(HAS_RELAY | HAS_PORT) != 0 {
             return Err(TicketError::Kind(kind));
         }
         let (key, mut rest) = said.split_first_chunk::<32>().ok_or(TicketError::Short)?;
         let mut relay = None;
-        if kind == KIND_RELAY {
+        if kind & HAS_RELAY != 0 {
             let (key, after) = rest.split_first_chunk::<32>().ok_or(TicketError::Short)?;
             let (&count, mut after) = after.split_first().ok_or(TicketError::Short)?;
             let mut addresses = vec![];
@@ -133,6 +152,15 @@ impl FromStr for Ticket {
             relay = Some(Self::new(PublicKey::new(*key), addresses)?);
             rest = after;
         }
+        let mut port = None;
+        if kind & HAS_PORT != 0 {
+            let (bytes, after) = rest.split_first_chunk().ok_or(TicketError::Short)?;
+            port = Some(u16::from_be_bytes(*bytes)).filter(|port| *port != 0);
+            if port.is_none() {
+                return Err(TicketError::Addresses);
+            }
+            rest = after;
+        }
         let mut addresses = vec![];
         while !rest.is_empty() {
             let (address, after) = read_address(rest).ok_or(TicketError::Addresses)?;
@@ -140,7 +168,10 @@ impl FromStr for Ticket {
             rest = after;
         }
         let ticket = Self::new(PublicKey::new(*key), addresses)?;
-        Ok(relay.map_or_else(|| ticket.clone(), |relay| ticket.clone().with_relay(&relay)))
+        Ok(match relay {
+            Some(relay) => ticket.with_relay(&relay.with_tcp_port(port)),
+            None => ticket.with_tcp_port(port),
+        })
     }
 }
 
@@ -194,11 +225,9 @@ impl std::error::Error for TicketError {}
 /// The prefix, which is also the version.
 const BEGINNING: &str = "ab1";
 
-/// The kind of tickets with addresses and a key.
-const KIND: u8 = 0;
-
-/// The kind of tickets with a relay as well.
-const KIND_RELAY: u8 = 1;
+/// Parts of a ticket besides addresses and key, as bits of its kind.
+const HAS_RELAY: u8 = 1;
+const HAS_PORT: u8 = 2;
 
 /// Addresses of a relay in a ticket: enough for both families and some interfaces, so that the ticket stays short.
 const RELAY_ADDRESSES_MAX: usize = 4;
@@ -248,6 +277,18 @@ mod tests {
         assert_eq!(nested.relay().unwrap().relay(), None, "a relay is not behind another one");
     }
 
+    #[test]
+    fn tcp_port_of_a_relay_comes_back() {
+        let relay = Ticket::new(PublicKey::new([9; 32]), vec!["203.0.113.5:4477".parse().unwrap()]).unwrap();
+        let relay = relay.with_tcp_port(Some(443));
+        let back: Ticket = relay.to_string().parse().unwrap();
+        assert_eq!((&back, back.tcp_port()), (&relay, Some(443)));
+        let with = ticket().with_relay(&relay);
+        let back: Ticket = with.to_string().parse().unwrap();
+        assert_eq!((&back, back.tcp_port(), back.relay().unwrap().tcp_port()), (&with, None, Some(443)));
+        assert_eq!(relay.with_tcp_port(Some(0)).tcp_port(), None);
+    }
+
     fn sealed(said: &[u8]) -> String {
         let mut bytes = said.to_vec();
         bytes.extend(checksum(&[BEGINNING.as_bytes(), said]));
@@ -256,7 +297,7 @@ mod tests {
 
     #[test]
     fn a_ticket_with_a_right_checksum_may_be_wrong_all_the_same() {
-        let key = [&[KIND][..], &[5; 32]].concat();
+        let key = [&[0][..], &[5; 32]].concat();
         let with = |rest: &[u8]| sealed(&[&key[..], rest].concat()).parse::<Ticket>();
         assert_eq!(sealed(&[9; 40]).parse::<Ticket>(), Err(TicketError::Kind(9)));
         assert_eq!(sealed(&key[..20]).parse::<Ticket>(), Err(TicketError::Short));
@@ -268,8 +309,12 @@ mod tests {
         assert_eq!(with(&[4, 127, 0, 0, 1, 0, 7].repeat(17)), Err(TicketError::Addresses));
         assert!(with(&[4, 127, 0, 0, 1, 0, 7].repeat(16)).is_ok());
         let address = [4, 127, 0, 0, 1, 0, 7];
-        let relayed = |rest: &[u8]| sealed(&[&[KIND_RELAY][..], &[5; 32], rest].concat()).parse::<Ticket>();
+        let relayed = |rest: &[u8]| sealed(&[&[HAS_RELAY][..], &[5; 32], rest].concat()).parse::<Ticket>();
         assert!(relayed(&[&[6; 32][..], &[1], &address, &address].concat()).is_ok());
+        let ported = |rest: &[u8]| sealed(&[&[HAS_PORT][..], &[5; 32], rest].concat()).parse::<Ticket>();
+        assert!(ported(&[&[1, 187][..], &address].concat()).is_ok());
+        assert_eq!(ported(&[&[0, 0][..], &address].concat()), Err(TicketError::Addresses));
+        assert_eq!(ported(&[1]), Err(TicketError::Short));
         assert_eq!(relayed(&[6; 32]), Err(TicketError::Short));
         assert_eq!(relayed(&[&[6; 32][..], &[0], &address].concat()), Err(TicketError::Addresses));
         assert_eq!(relayed(&[&[6; 32][..], &[1], &address].concat()), Err(TicketError::Addresses));

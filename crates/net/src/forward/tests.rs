@@ -1,4 +1,5 @@
 use std::net::UdpSocket;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anabranch_proto::endpoint::Arrival;
@@ -6,6 +7,7 @@ use bytes::BytesMut;
 
 use super::*;
 use crate::address;
+use crate::carriers::Carriers;
 use crate::socket::Socket;
 
 const RATE: Rate = Rate::from_bits_per_second(8_000_000);
@@ -20,7 +22,8 @@ struct World {
 impl World {
     fn new() -> Self {
         let forwarder = Forwarder::new([9; 32], RATE, 4);
-        let sockets = Sockets::new(Socket::new(UdpSocket::bind("127.0.0.1:0").unwrap(), 1 << 20).unwrap());
+        let socket = Socket::new(UdpSocket::bind("127.0.0.1:0").unwrap(), 1 << 20).unwrap();
+        let sockets = Sockets::new(socket, Arc::default());
         let members = [(); 2].map(|()| {
             let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
             socket.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
@@ -134,11 +137,50 @@ async fn oldest_route_ends_at_the_limit_of_either_end() {
 async fn questions_are_answered_by_less() {
     let world = World::new();
     world.arrive(at(1), 0, frame::QUESTION, &[frame::question(7).to_vec(), frame::question(7).to_vec()]);
-    assert_eq!(world.got(0), [frame::answer(7, &[9; 32]).to_vec()]);
+    assert_eq!(world.got(0), [frame::answer(7, &[9; 32], None).to_vec()]);
     world.arrive(at(1), 0, 63, &[frame::question(7)[..63].to_vec()]);
-    world.arrive(at(1), 0, frame::ANSWER, &[frame::answer(7, &[9; 32]).to_vec()]);
+    world.arrive(at(1), 0, frame::ANSWER, &[frame::answer(7, &[9; 32], None).to_vec()]);
     assert!(world.got(0).is_empty());
     let mut state = world.forwarder.lock();
     assert_eq!((0..5_000).filter(|_| state.may_answer(at(1_001))).count(), 1_000);
     assert!(!state.may_answer(at(2_000)) && state.may_answer(at(2_001)));
+}
+
+/// Two members over TCP may have one address, that of a proxy, and have carriers of their own.
+#[tokio::test]
+async fn frame_from_another_carrier_of_the_address_is_dropped() {
+    let world = World::new();
+    let carriers = Arc::new(Carriers::default());
+    let remote = "192.0.2.1:443".parse().unwrap();
+    let (own, other) = (carriers.add(remote), carriers.add(remote));
+    let member = world.forwarder.add_member(Time::ZERO, own.tuple());
+    assert_eq!(world.forwarder.members(), (2, 1));
+    assert!(world.forwarder.add_route(member, world.members[1].1, Ends { caller: 1, called: 2 }));
+    let udp = FourTuple { local: address::of(world.sockets.addresses()[0]), remote: own.tuple().remote };
+    for (tuple, passed) in [(own.tuple(), 1), (other.tuple(), 0), (udp, 0)] {
+        let arrival = Arrival { at: at(1), tuple, size: 22, ecn: None };
+        let datagrams = BytesMut::from(&data(1, &[7; 10])[..]);
+        world.forwarder.forward(at(1), &mut vec![Received { arrival, datagrams, has_time: false }], &world.sockets);
+        assert_eq!(world.got(1).len(), passed);
+    }
+    assert_eq!(world.forwarder.forwarded().unknown, 2);
+}
+
+/// A member over TCP that takes nothing loses what its queue has no room for, and that is counted.
+#[tokio::test]
+async fn datagrams_beyond_the_queue_of_a_carrier_are_counted() {
+    let carriers = Arc::new(Carriers::default());
+    let socket = Socket::new(UdpSocket::bind("127.0.0.1:0").unwrap(), 1 << 20).unwrap();
+    let sockets = Sockets::new(socket, Arc::clone(&carriers));
+    let forwarder = Forwarder::new([9; 32], Rate::from_bits_per_second(1_000_000_000), 4);
+    let (one, two) = ["192.0.2.1:443", "192.0.2.2:443"].map(|text| carriers.add(text.parse().unwrap())).into();
+    let [from, to] = [&one, &two].map(|carrier| forwarder.add_member(Time::ZERO, carrier.tuple()));
+    assert!(forwarder.add_route(from, to, Ends { caller: 1, called: 2 }));
+    let arrival = Arrival { at: at(1), tuple: one.tuple(), size: 1_000, ecn: None };
+    for _ in 0..300 {
+        let datagrams = BytesMut::from(&data(1, &[7; 988])[..]);
+        forwarder.forward(at(1), &mut vec![Received { arrival, datagrams, has_time: false }], &sockets);
+    }
+    let forwarded = forwarder.forwarded();
+    assert_eq!((forwarded.congested, forwarded.too_fast), (300 - 262, 0));
 }

@@ -38,19 +38,20 @@ pub(super) fn of(shards: &[Arc<Shared>]) -> String {
     seen.sort_by_key(|one| one.number);
     seen.truncate(CONNECTIONS_MAX);
     let forwarder = shards.first().and_then(|shared| shared.lobby.forwarder.get());
-    write(count, &seen, forwarder.map(|forwarder| forwarder.forwarded()))
+    write(count, &seen, forwarder.map(|forwarder| (forwarder.members(), forwarder.forwarded())))
 }
 
 /// The limit on connections shown.
 const CONNECTIONS_MAX: usize = 256;
 
-/// Formats the metrics of these connections; there are `count` in total. A relay has `forwarded`.
-pub(super) fn write(count: usize, seen: &[Seen], forwarded: Option<Forwarded>) -> String {
+/// Formats the metrics of these connections; there are `count` in total. A relay has members, over UDP and
+/// over TCP, and what it has forwarded.
+pub(super) fn write(count: usize, seen: &[Seen], relay: Option<((usize, usize), Forwarded)>) -> String {
     let mut text = Text(String::new());
     text.head("connections", Kind::Gauge, "Connections of the endpoint.");
     text.sample("connections", &[], count as f64);
-    if let Some(forwarded) = forwarded {
-        text.relay(&forwarded);
+    if let Some((members, forwarded)) = relay {
+        text.relay(members, &forwarded);
     }
     text.head("connection_info", Kind::Gauge, "A connection, and whose key the other end has proved.");
     for connection in seen {
@@ -205,9 +206,13 @@ const OF_PATH: &[Metric<Path>] = &[
 struct Text(String);
 
 impl Text {
-    /// What a relay has passed on for its members, and what not.
-    fn relay(&mut self, forwarded: &Forwarded) {
-        let Forwarded { datagrams, bytes, too_fast, unknown } = *forwarded;
+    /// The members of a relay, what it has passed on for them, and what not.
+    fn relay(&mut self, (over_udp, over_tcp): (usize, usize), forwarded: &Forwarded) {
+        let Forwarded { datagrams, bytes, too_fast, congested, unknown } = *forwarded;
+        self.head("relay_members", Kind::Gauge, "Members, by what carries their datagrams.");
+        for (transport, count) in [("udp", over_udp), ("tcp", over_tcp)] {
+            self.sample("relay_members", &[("transport", transport.to_owned())], count as f64);
+        }
         self.head("relay_datagrams_forwarded_total", Kind::Counter, "Datagrams passed on between members.");
         self.sample("relay_datagrams_forwarded_total", &[], datagrams as f64);
         self.head("relay_bytes_forwarded_total", Kind::Counter, "Their bytes, without the relay's headers.");
@@ -215,9 +220,10 @@ impl Text {
         self.head(
             "relay_datagrams_dropped_total",
             Kind::Counter,
-            "Datagrams not passed on, by cause: beyond the rate of their member, or without a route from their address.",
+            "Datagrams not passed on, by cause: beyond the rate of their member, without room in the queue of a member over TCP, or without a route from \
+             their address.",
         );
-        for (cause, count) in [("rate", too_fast), ("route", unknown)] {
+        for (cause, count) in [("rate", too_fast), ("queue", congested), ("route", unknown)] {
             self.sample("relay_datagrams_dropped_total", &[("cause", cause.to_owned())], count as f64);
         }
     }
@@ -303,12 +309,13 @@ mod tests {
 
     #[test]
     fn no_metric_has_two_heads() {
-        let text = write(0, &[], Some(Forwarded::default()));
+        let text = write(0, &[], Some(((2, 1), Forwarded::default())));
         let mut names: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")).collect();
         let count = names.len();
         names.sort_unstable();
         names.dedup_by_key(|name| name.split(' ').next());
         assert_eq!(names.len(), count, "{names:?}");
         assert!(text.contains("anabranch_connections 0\n"));
+        assert!(text.contains("anabranch_relay_members{transport=\"tcp\"} 1\n"));
     }
 }

@@ -12,6 +12,7 @@ mod measured_tcp;
 mod measuring;
 #[cfg(feature = "prometheus")]
 mod metrics;
+mod over_tcp;
 mod pairs;
 mod paths;
 mod relay;
