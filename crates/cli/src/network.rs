@@ -180,8 +180,13 @@ fn identity(file: Option<&Path>) -> Result<SecretKey, Failure> {
     }
 }
 
-/// An endpoint that accepts connections.
+/// An endpoint that accepts connections, also through the relay that is named.
 async fn server(listen: &Listen, config: Config) -> Result<Endpoint, Failure> {
+    relay::join(bound(listen, config)?, listen.relay.as_ref()).await
+}
+
+/// An endpoint that accepts connections at its own addresses.
+fn bound(listen: &Listen, config: Config) -> Result<Endpoint, Failure> {
     resources::raise_files();
     let key = identity(listen.key.as_deref())?;
     let bind = |address| Endpoint::server(address, &key, config.clone());
@@ -193,7 +198,7 @@ async fn server(listen: &Listen, config: Config) -> Result<Endpoint, Failure> {
         let address = endpoint.serve_metrics(address).map_err(refused)?;
         writeln!(anstream::stderr(), "metrics at http://{address}/metrics")?;
     }
-    relay::join(endpoint, listen.relay.as_ref()).await
+    Ok(endpoint)
 }
 
 /// An endpoint that connects.

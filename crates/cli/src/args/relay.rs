@@ -1,7 +1,7 @@
 //! Arguments of the relay, and the name of a relay in other commands.
 
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -22,6 +22,21 @@ pub(crate) struct RelayServe {
     /// The address and UDP port to listen at; the default is all addresses, and port 4477.
     #[arg(long = "listen", value_name = "ADDRESS")]
     pub(crate) address: Option<SocketAddr>,
+    /// Take members over TCP, too (WebSocket in TLS), whose network blocks UDP. Without a value at port 443, which most networks let through
+    /// and which needs a right of the system; the address is that of --listen, or all.
+    #[arg(long, value_name = "[ADDRESS:]PORT", num_args = 0..=1, default_missing_value = "443")]
+    pub(crate) tcp: Option<TcpAt>,
+    /// The certificate for TLS, and what has signed it, as PEM. The default is one that the relay makes and signs itself: members check its key,
+    /// and no certificate.
+    #[arg(long, value_name = "FILE", requires_all = ["tcp", "tls_key"])]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// The private key of --tls-cert, as PEM.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// The address of a web server in front of --tcp, such as nginx; repeatable. The relay believes its `X-Forwarded-For`, and tells members to
+    /// come to port 443.
+    #[arg(long, value_name = "ADDRESS", requires = "tcp")]
+    pub(crate) tcp_proxy: Vec<IpAddr>,
     /// A key file of `anabranch key new`. The default is a new key each time.
     #[arg(long, value_name = "FILE")]
     pub(crate) key: Option<PathBuf>,
@@ -43,6 +58,26 @@ pub(crate) struct RelayServe {
     /// Print JSON, one document a line: the addresses and the key, then counts each minute.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Where a relay listens on TCP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TcpAt {
+    /// That of the UDP socket if there is none.
+    pub(crate) ip: Option<IpAddr>,
+    pub(crate) port: u16,
+}
+
+impl FromStr for TcpAt {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let with_address =
+            text.parse().map(|address: SocketAddr| Self { ip: Some(address.ip()), port: address.port() });
+        with_address
+            .or_else(|_| text.parse().map(|port| Self { ip: None, port }))
+            .map_err(|_| "it is PORT or ADDRESS:PORT, as in 443, 192.0.2.1:443 or [::1]:8443".to_owned())
+    }
 }
 
 /// The name of a relay.
@@ -118,6 +153,15 @@ const VARIABLE: &str = "ANABRANCH_RELAY";
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tcp_has_a_port_and_may_have_an_address() {
+        assert_eq!("443".parse(), Ok(TcpAt { ip: None, port: 443 }));
+        assert_eq!("[::1]:8443".parse(), Ok(TcpAt { ip: Some("::1".parse().unwrap()), port: 8443 }));
+        for wrong in ["", "relay.example", "192.0.2.1", "::1:443", "65536"] {
+            assert!(wrong.parse::<TcpAt>().is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn relay_has_a_host_and_may_have_port_and_key() {

@@ -250,6 +250,9 @@ async fn once(args: &Bench, endpoint: &Endpoint, ticket: &Ticket, print: Print) 
         }
         connections.push(connection);
     }
+    if connections.iter().any(|connection| connection.paths().iter().any(Path::is_relayed)) {
+        super::relay::say(endpoint)?;
+    }
     let offer = Offer::new("bench");
     let _showing: Vec<_> = connections.iter().map(|connection| offer.show(connection)).collect();
     let direction = match (args.reverse, args.bidir || args.ping_pong) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anabranch::units::shown;
-use anabranch::{Admission, Config, Connection};
+use anabranch::{Admission, Code, Config, Connection, Endpoint};
 use anabranch_transfer::{Existing, Progress, ReceiveError, Receiver};
 use serde::Serialize;
 use tokio::task::JoinSet;
@@ -55,16 +55,20 @@ async fn wait(args: &Recv) -> Outcome {
     let code = match &args.code {
         None => None,
         Some(code) => match RelayName::or_of_environment(named).map_err(Failure::usage)? {
-            Some(relay) => Some((code, super::relay::find(&relay).await?)),
+            Some(relay) => Some((code, relay)),
             None => return Err(Failure::usage("a code needs the relay that the other end uses: --relay HOST")),
         },
     };
     let is_once = args.once || code.is_some();
     let config = super::logged(Config::default().admit(admission), &args.log);
-    let endpoint = super::server(&args.listen, config).await?;
+    let endpoint = super::bound(&args.listen, config)?;
+    let endpoint = match &code {
+        Some((code, relay)) => redeemed(endpoint, code, relay).await?,
+        None => super::relay::join(endpoint, named).await?,
+    };
     let ticket = endpoint.ticket().to_string();
-    if let Some((code, relay)) = code {
-        endpoint.redeem_code(&relay, code).await.map_err(|error| Failure::failed(error.to_string()))?;
+    if code.is_some() {
+        // The other end has the ticket.
     } else if args.json {
         super::print_line(&Told::Listening { ticket: &ticket })?;
     } else {
@@ -99,6 +103,14 @@ async fn wait(args: &Recv) -> Outcome {
             }
         }
     }
+}
+
+/// Gives the ticket of the endpoint to the end that shows this code.
+async fn redeemed(endpoint: Endpoint, code: &Code, relay: &RelayName) -> Result<Endpoint, Failure> {
+    let relay = super::relay::find(&endpoint, relay).await?;
+    endpoint.redeem_code(&relay, code).await.map_err(|error| Failure::failed(error.to_string()))?;
+    super::relay::say(&endpoint)?;
+    Ok(endpoint)
 }
 
 async fn receive(receiver: Arc<Receiver>, connection: Connection, showing: Showing) -> (String, Result<Ended, Broken>) {

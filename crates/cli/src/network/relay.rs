@@ -1,11 +1,14 @@
 //! `anabranch relay`, and relays in other commands.
 
 use std::io::Write as _;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use anabranch::{Admission, Connection, Endpoint, PathState, Relay, RelayConfig, Ticket};
+use anabranch::{
+    Admission, BindError, Connection, Endpoint, PathState, Relay, RelayCertificate, RelayConfig, RelayTcp, Ticket,
+};
 use anabranch_tunnel::ListenAt;
 use serde::Serialize;
 
@@ -15,8 +18,22 @@ use crate::failure::{Failure, Outcome};
 #[derive(Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 enum Told {
-    Listening { ticket: String, key: String, addresses: Vec<SocketAddr> },
-    Counts { members: usize, datagrams: u64, bytes: u64, datagrams_too_fast: u64, datagrams_unknown: u64 },
+    Listening {
+        ticket: String,
+        key: String,
+        addresses: Vec<SocketAddr>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        tcp: Option<SocketAddr>,
+    },
+    Counts {
+        members: usize,
+        members_over_tcp: usize,
+        datagrams: u64,
+        bytes: u64,
+        datagrams_too_fast: u64,
+        datagrams_congested: u64,
+        datagrams_unknown: u64,
+    },
 }
 
 /// `anabranch relay`.
@@ -37,9 +54,21 @@ async fn serve(args: &RelayServe) -> Outcome {
         rate: args.rate,
         ..RelayConfig::default()
     };
-    let bind = |address| Relay::bind(address, &key, config.clone());
-    let all = || bind((Ipv6Addr::UNSPECIFIED, PORT).into()).or_else(|_| bind((Ipv4Addr::UNSPECIFIED, PORT).into()));
-    let relay = args.address.map_or_else(all, bind).map_err(|error| Failure::failed(error.to_string()))?;
+    let certificate = certificate(args)?;
+    let tcp_at = |address: SocketAddr| {
+        let at = args.tcp?;
+        let address = SocketAddr::new(at.ip.unwrap_or(address.ip()), at.port);
+        let proxies = args.tcp_proxy.clone();
+        let public_port = (!proxies.is_empty()).then_some(WEB);
+        Some(RelayTcp { certificate: certificate.clone(), proxies, public_port, ..RelayTcp::at(address) })
+    };
+    let bind = |address| Relay::bind(address, &key, RelayConfig { tcp: tcp_at(address), ..config.clone() });
+    // Without IPv6, as on some systems.
+    let any: IpAddr = match std::net::UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0)) {
+        Ok(_) => Ipv6Addr::UNSPECIFIED.into(),
+        Err(_) => Ipv4Addr::UNSPECIFIED.into(),
+    };
+    let relay = bind(args.address.unwrap_or((any, PORT).into())).map_err(|error| Failure::failed(explained(&error)))?;
     super::stop::register(relay.endpoint());
     if let Some(ListenAt(address)) = args.metrics {
         let refused = |error| Failure::failed(format!("cannot serve metrics at {address}: {error}"));
@@ -50,7 +79,7 @@ async fn serve(args: &RelayServe) -> Outcome {
     let addresses = ticket.addresses().to_vec();
     if args.json {
         let (ticket, key) = (ticket.to_string(), ticket.key().to_string());
-        super::print_line(&Told::Listening { ticket, key, addresses })?;
+        super::print_line(&Told::Listening { ticket, key, addresses, tcp: relay.tcp_address() })?;
     } else {
         let mut out = anstream::stdout();
         let port = addresses.first().map_or(PORT, SocketAddr::port);
@@ -58,6 +87,9 @@ async fn serve(args: &RelayServe) -> Outcome {
         writeln!(out, "  anabranch recv --relay HOST:{port}\n")?;
         writeln!(out, "The same where somebody else could answer in its place:\n")?;
         writeln!(out, "  anabranch recv --relay {}@HOST:{port}\n", ticket.key())?;
+        if let Some(port) = ticket.tcp_port() {
+            writeln!(out, "Who cannot reach it over UDP comes to TCP port {port}.\n")?;
+        }
         out.flush()?;
     }
     let counts = async {
@@ -67,9 +99,11 @@ async fn serve(args: &RelayServe) -> Outcome {
             let of = stats.forwarded;
             super::print_line(&Told::Counts {
                 members: stats.members,
+                members_over_tcp: stats.members_over_tcp,
                 datagrams: of.datagrams,
                 bytes: of.bytes,
                 datagrams_too_fast: of.too_fast,
+                datagrams_congested: of.congested,
                 datagrams_unknown: of.unknown,
             })?;
         }
@@ -81,8 +115,39 @@ async fn serve(args: &RelayServe) -> Outcome {
     }
 }
 
+/// The certificate that is named.
+fn certificate(args: &RelayServe) -> Result<Option<RelayCertificate>, Failure> {
+    let (Some(chain), Some(key)) = (&args.tls_cert, &args.tls_key) else { return Ok(None) };
+    let read = |file: &Path| {
+        std::fs::read(file).map_err(|error| Failure::usage(format!("{}: {error}", crate::terminal::named(file))))
+    };
+    let both = RelayCertificate::from_pem(&read(chain)?, &read(key)?);
+    let wrong =
+        |why| Failure::usage(format!("{} and {}: {why}", crate::terminal::named(chain), crate::terminal::named(key)));
+    both.map(Some).map_err(wrong)
+}
+
+/// Why there is no relay, and what to do.
+fn explained(error: &BindError) -> String {
+    use std::io::ErrorKind::{AddrInUse, PermissionDenied};
+    match error {
+        BindError::Tcp(address, why) if why.kind() == PermissionDenied => format!(
+            "{error}. Ports below 1024 need a right: CAP_NET_BIND_SERVICE, as the unit of systemd gives it, or --tcp {}:PORT with another one",
+            shown_ip(address.ip())
+        ),
+        BindError::Tcp(_, why) if why.kind() == AddrInUse => {
+            format!("{error}. A web server there may pass connections on to another port: --tcp-proxy")
+        }
+        _ => error.to_string(),
+    }
+}
+
+fn shown_ip(ip: IpAddr) -> String {
+    if ip.is_ipv6() { format!("[{ip}]") } else { ip.to_string() }
+}
+
 /// The ticket of the relay with this name. A relay without a key is asked for it.
-pub(super) async fn find(name: &RelayName) -> Result<Ticket, Failure> {
+pub(super) async fn find(endpoint: &Endpoint, name: &RelayName) -> Result<Ticket, Failure> {
     let (host, key) = match name {
         RelayName::Ticket(ticket) => return Ok(ticket.clone()),
         RelayName::Host(host, key) => (host, key),
@@ -91,7 +156,7 @@ pub(super) async fn find(name: &RelayName) -> Result<Ticket, Failure> {
     let addresses: Vec<_> = tokio::net::lookup_host(host).await.map_err(unknown)?.take(ADDRESSES_MAX).collect();
     let found = match key {
         Some(key) => return Ticket::new(*key, addresses).map_err(|error| Failure::failed(format!("{host}: {error}"))),
-        None => Relay::find(&addresses).await,
+        None => endpoint.find_relay(&addresses).await,
     };
     found.map_err(|error| Failure::failed(format!("the relay at {host} {error}")))
 }
@@ -99,8 +164,27 @@ pub(super) async fn find(name: &RelayName) -> Result<Ticket, Failure> {
 /// Makes an endpoint a member of a relay, if one is named.
 pub(super) async fn join(endpoint: Endpoint, relay: Option<&RelayName>) -> Result<Endpoint, Failure> {
     let Some(relay) = relay else { return Ok(endpoint) };
-    let relay = find(relay).await?;
-    endpoint.with_relay(&relay).await.map_err(|error| Failure::failed(error.to_string()))
+    let relay = find(&endpoint, relay).await?;
+    let endpoint = endpoint.with_relay(&relay).await.map_err(|error| Failure::failed(error.to_string()))?;
+    say(&endpoint)?;
+    Ok(endpoint)
+}
+
+/// Connects to a ticket.
+pub(super) async fn connect(endpoint: &Endpoint, ticket: &Ticket) -> Result<Connection, Failure> {
+    let connection = endpoint.connect(ticket).await.map_err(|error| Failure::failed(error.to_string()))?;
+    if connection.paths().iter().any(anabranch::Path::is_relayed) {
+        say(endpoint)?;
+    }
+    Ok(connection)
+}
+
+/// Says it if a relay is reached over TCP.
+pub(super) fn say(endpoint: &Endpoint) -> Outcome {
+    for address in endpoint.relays_over_tcp() {
+        writeln!(anstream::stderr(), "the relay does not answer over UDP: going over TCP, to {address}")?;
+    }
+    Ok(())
 }
 
 /// The way that a connection takes: through a relay, or not.
@@ -164,6 +248,9 @@ impl Way {
 
 /// How often counts are printed.
 const MINUTE: Duration = Duration::from_secs(60);
+
+/// The port of a web server in front of a relay.
+const WEB: u16 = 443;
 
 /// Addresses of a relay.
 const ADDRESSES_MAX: usize = 4;

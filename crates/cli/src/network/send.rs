@@ -52,7 +52,7 @@ async fn transfer(args: &Send) -> Result<Ended, Failure> {
         To::Ticket(ticket) => *ticket,
         To::Code(relay) => offered(args, &endpoint, &relay).await?,
     };
-    let connection = endpoint.connect(&ticket).await.map_err(|error| Failure::failed(error.to_string()))?;
+    let connection = super::relay::connect(&endpoint, &ticket).await?;
     if args.multipath {
         connection.add_paths(&ticket).await;
     }
@@ -117,8 +117,9 @@ fn destination(args: &Send) -> Result<(Vec<PathBuf>, To), Failure> {
 /// Shows a code, and waits until it is typed at the other end.
 async fn offered(args: &Send, endpoint: &Endpoint, relay: &RelayName) -> Result<Ticket, Failure> {
     let failed = |error: CodeError| Failure::failed(error.to_string());
-    let relay_ticket = super::relay::find(relay).await?;
+    let relay_ticket = super::relay::find(endpoint, relay).await?;
     let offer = endpoint.offer_code(&relay_ticket).await.map_err(failed)?;
+    super::relay::say(endpoint)?;
     let code = offer.code();
     if args.json {
         super::print_line(&Told::Offered { code: code.to_string() })?;

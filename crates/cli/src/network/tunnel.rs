@@ -127,7 +127,7 @@ async fn serve(
     offer: &Offer,
 ) -> Result<Option<Lost>, Failure> {
     let connection = tokio::select! {
-        connected = endpoint.connect(ticket) => connected.map_err(|error| Failure::failed(error.to_string()))?,
+        connected = super::relay::connect(endpoint, ticket) => connected?,
         _ = tokio::signal::ctrl_c() => return Ok(None),
     };
     if args.multipath {

@@ -3,6 +3,7 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot set its stage shall stop there")]
 
+mod over_tcp;
 mod stage;
 
 use std::fs;
@@ -78,7 +79,7 @@ fn code_sends_a_folder_between_two_symmetric_nats() {
         arguments.extend(["--to", "there", "--json"].map(str::to_owned));
         arguments
     };
-    let (status, said) = stage.fails("b", &with("1-acorn-acorn"));
+    let (status, said) = stage.tells("b", &with("1-acorn-acorn"));
     assert!(status == Some(1) && said.contains("the code is wrong"), "{said}");
     let received = stage.run("b", &with(&code));
     assert_eq!((&received["event"], &received["way"]), (&"received".into(), &"relay".into()));
@@ -150,7 +151,7 @@ fn relay_killed_without_a_direct_way_is_reported() {
         drop(relay);
         Instant::now()
     });
-    let (code, said) = stage.fails("a", &["send", "large", &ticket, "--rate", "20Mbit/s"]);
+    let (code, said) = stage.tells("a", &["send", "large", &ticket, "--rate", "20Mbit/s"]);
     let took = killer.join().unwrap().elapsed();
     assert_eq!(code, Some(1));
     assert!(said.contains("through its relay alone"), "{said}");

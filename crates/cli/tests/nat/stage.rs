@@ -93,6 +93,11 @@ impl Stage {
 
     /// A relay at 203.0.113.1.
     pub(crate) fn relay(&self) -> Running {
+        self.relay_with(&[])
+    }
+
+    /// The same with further options.
+    pub(crate) fn relay_with(&self, options: &[&str]) -> Running {
         let key = self.folder.join("key");
         if !key.exists() {
             let made = Command::new(env!("CARGO_BIN_EXE_anabranch")).args(["key", "new"]).arg(&key).output().unwrap();
@@ -100,9 +105,17 @@ impl Stage {
         }
         let mut command = Command::new("timeout");
         command.args(["-k", "5", LIMIT, env!("CARGO_BIN_EXE_anabranch"), "relay", "serve", "--key"]).arg(&key);
-        let mut relay = Running::start(command.args(["--listen", "203.0.113.1:4477", "--json"]));
+        let mut relay = Running::start(command.args(["--listen", "203.0.113.1:4477", "--json"]).args(options));
         assert_eq!(relay.line()["event"], "listening");
         relay
+    }
+
+    /// The network of an end lets no UDP through.
+    pub(crate) fn block_udp(&self, end: &str) {
+        let rules = "table ip b {\n chain f {\n type filter hook forward priority -10\n meta l4proto udp drop\n }\n}";
+        let mut nft = Command::new("ip");
+        let status = nft.args(["netns", "exec", &format!("n{end}"), "nft", rules]).status().unwrap();
+        assert!(status.success());
     }
 
     /// A command of one of the ends.
@@ -146,8 +159,8 @@ impl Stage {
         shown.collect()
     }
 
-    /// Runs a command that fails. Returns its exit code, and what it says.
-    pub(crate) fn fails(&self, end: &str, args: &[impl AsRef<OsStr>]) -> (Option<i32>, String) {
+    /// Runs a command. Returns its exit code, and what it says.
+    pub(crate) fn tells(&self, end: &str, args: &[impl AsRef<OsStr>]) -> (Option<i32>, String) {
         let output = self.command(end, args).output().unwrap();
         (output.status.code(), text(&output))
     }

@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use super::device::{Tun, host, networks_besides};
-use super::routes::{ROUTES_MAX, Routes};
+use super::routes::{Outer, Protocol, ROUTES_MAX, Routes};
 use crate::args::network::{TunnelVpn as Args, VpnRoute};
 use crate::failure::{Failure, Outcome};
 use crate::network::offer::Offer;
@@ -82,7 +82,7 @@ async fn serve(
     offer: &Offer,
 ) -> Result<Option<Lost>, Failure> {
     let connection = tokio::select! {
-        connected = endpoint.connect(&args.ticket) => connected.map_err(|error| Failure::failed(error.to_string()))?,
+        connected = network::relay::connect(endpoint, &args.ticket) => connected?,
         _ = tokio::signal::ctrl_c() => return Ok(None),
     };
     let mut adding = JoinSet::new();
@@ -166,9 +166,10 @@ fn settle<'a>(
     place: &'a mut Option<Place>,
     lease: &Lease,
     routed: &[Network],
-    peers: &BTreeSet<SocketAddr>,
+    peers: &BTreeSet<Outer>,
 ) -> Result<&'a mut Place, Failure> {
-    if let Some(peer) = peers.iter().find(|peer| lease.addresses.iter().any(|address| address.own.has(peer.ip()))) {
+    let is_inside = |peer: &&Outer| lease.addresses.iter().any(|address| address.own.has(peer.address.ip()));
+    if let Some(Outer { address: peer, .. }) = peers.iter().find(is_inside) {
         return Err(Failure::failed(format!(
             "the server is at {}, an address of its own virtual network: it needs another --vpn",
             peer.ip()
@@ -228,11 +229,19 @@ fn ask_names(args: &Args, tun: &Tun) -> Outcome {
 }
 
 /// Where the tunnel's own datagrams go: the addresses of the ticket, of its relay, and of the paths.
-fn peers(connection: &Connection, ticket: &Ticket) -> BTreeSet<SocketAddr> {
-    let of_relay = ticket.relay().into_iter().flat_map(Ticket::addresses);
+fn peers(connection: &Connection, ticket: &Ticket) -> BTreeSet<Outer> {
+    let relay = ticket.relay();
+    let of_relay = relay.into_iter().flat_map(Ticket::addresses);
+    let port = relay.and_then(Ticket::tcp_port);
+    let over_tcp = port.into_iter().flat_map(|port| {
+        let address = move |address: &SocketAddr| SocketAddr::new(address.ip(), port);
+        of_relay.clone().map(move |of| Outer { protocol: Protocol::Tcp, address: address(of) })
+    });
+    let over_tcp: Vec<_> = over_tcp.collect();
     let paths = connection.paths();
     let of_paths = paths.iter().filter(|path| !path.is_relayed()).map(|path| &path.remote);
-    ticket.addresses().iter().chain(of_relay).chain(of_paths).copied().collect()
+    let over_udp = ticket.addresses().iter().chain(of_relay).chain(of_paths);
+    over_udp.map(|address| Outer { protocol: Protocol::Udp, address: *address }).chain(over_tcp).collect()
 }
 
 /// Keeps the datagrams of new paths out of the tunnel.

@@ -1,7 +1,7 @@
 //! Which packets go to the tunnel: rules of policy routing, and a table of their own.
 //!
 //! ```text
-//! 6000  to PEER ipproto udp dport PORT    goto 6199                        the tunnel's own datagrams: as if there was no tunnel
+//! 6000  to PEER ipproto udp dport PORT    goto 6199                        the tunnel's own datagrams: as if there was no tunnel; TCP for a relay
 //! 6064  to 10.0.0.0/8                     main, unless the route is as wide  what the system knows more closely stays as it is
 //! 6065  to 10.0.0.0/8                     the table of the tunnel
 //! 6199                                    nothing
@@ -26,9 +26,23 @@ use crate::failure::{Failure, Outcome};
 pub(super) struct Routes {
     place: Place,
     lease: Lease,
-    peers: BTreeSet<SocketAddr>,
+    peers: BTreeSet<Outer>,
     /// What removes the rules that were added.
     added: Vec<Ip>,
+}
+
+/// Where the tunnel's own packets go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Outer {
+    pub(super) protocol: Protocol,
+    pub(super) address: SocketAddr,
+}
+
+/// What carries them: TCP only to a relay that does not answer over UDP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Protocol {
+    Udp,
+    Tcp,
 }
 
 /// The table and the priorities of one tunnel.
@@ -91,7 +105,8 @@ impl Place {
         action == "nop"
             || action == table
             || action.starts_with("lookup main suppress_prefixlength ")
-            || action.starts_with("ipproto udp dport ") && action.ends_with(&end)
+            || ["udp", "tcp"].iter().any(|of| action.starts_with(&format!("ipproto {of} dport ")))
+                && action.ends_with(&end)
     }
 }
 
@@ -116,7 +131,7 @@ impl Routes {
         device: &str,
         lease: &Lease,
         routes: &[Network],
-        peers: &BTreeSet<SocketAddr>,
+        peers: &BTreeSet<Outer>,
     ) -> Result<Self, Failure> {
         let place = Place::find()?;
         let mut added = Self { place, lease: lease.clone(), peers: BTreeSet::new(), added: vec![] };
@@ -130,10 +145,10 @@ impl Routes {
     }
 
     /// Keeps the datagrams to further addresses of the peer out of the tunnel.
-    pub(super) fn except(&mut self, peers: &BTreeSet<SocketAddr>) -> Outcome {
+    pub(super) fn except(&mut self, peers: &BTreeSet<Outer>) -> Outcome {
         for peer in peers {
             let number = self.peers.len() as u32;
-            if number < PEERS_MAX && self.has(peer.is_ipv4()) && !self.peers.contains(peer) {
+            if number < PEERS_MAX && self.has(peer.address.is_ipv4()) && !self.peers.contains(peer) {
                 self.peers.insert(*peer);
                 let step = exception(self.place, number, peer);
                 self.step(step)?;
@@ -195,9 +210,13 @@ fn plan(place: Place, device: &str, lease: &Lease, routes: &[Network]) -> Vec<St
 }
 
 /// The rule for the datagrams to an address of the peer.
-fn exception(place: Place, number: u32, peer: &SocketAddr) -> Step {
-    let (priority, address, port) = (place.base() + number, peer.ip(), peer.port());
-    Step::rule(peer.is_ipv4(), priority, &format!("to {address} ipproto udp dport {port} goto {}", place.end()))
+fn exception(place: Place, number: u32, Outer { address, protocol }: &Outer) -> Step {
+    let (priority, ip, port) = (place.base() + number, address.ip(), address.port());
+    let protocol = match protocol {
+        Protocol::Udp => "udp",
+        Protocol::Tcp => "tcp",
+    };
+    Step::rule(address.is_ipv4(), priority, &format!("to {ip} ipproto {protocol} dport {port} goto {}", place.end()))
 }
 
 /// Tables and priorities that others do not use, as far as is known; Tailscale's rules have 5,210 to 5,270.
@@ -257,9 +276,14 @@ mod tests {
 
     #[test]
     fn datagrams_to_the_peer_skip_the_rules() {
-        let step = |peer: &str| exception(Place(1), 3, &peer.parse().unwrap()).add.line();
+        let of = |protocol, peer: &str| exception(Place(1), 3, &Outer { protocol, address: peer.parse().unwrap() });
+        let step = |peer| of(Protocol::Udp, peer).add.line();
         assert_eq!(step("192.0.2.1:4433"), "-4 rule add pref 6203 to 192.0.2.1 ipproto udp dport 4433 goto 6399");
         assert_eq!(step("[2001:db8::1]:1"), "-6 rule add pref 6203 to 2001:db8::1 ipproto udp dport 1 goto 6399");
+        let relay = of(Protocol::Tcp, "192.0.2.9:443").add.line();
+        assert_eq!(relay, "-4 rule add pref 6203 to 192.0.2.9 ipproto tcp dport 443 goto 6399");
+        let left = "6203:\tfrom all to 192.0.2.9 ipproto tcp dport 443 goto 6399\n";
+        assert_eq!(Place(1).left(left), Some(vec![6203]));
     }
 
     #[test]
