@@ -195,8 +195,9 @@ pub(super) struct Shown {
     pub(super) is_floor: bool,
     /// Whether the base has become lower meanwhile.
     pub(super) is_lower: bool,
-    /// Whether the share is that of a queue of ours; below, in the steps before the last.
+    /// Whether the share is that of a queue of ours.
     pub(super) is_share_ours: bool,
+    /// Whether it was in the steps before the last.
     pub(super) was_share_ours: bool,
     pub(super) steps: u32,
     /// The part of the window that was taken away.

@@ -65,8 +65,9 @@ impl Round {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Steps {
     pending: f64,
-    /// ACKs from one step to the next; below, ACKs since the last step.
+    /// ACKs from one step to the next.
     spacing: u16,
+    /// ACKs since the last step.
     since: u16,
 }
 

@@ -94,9 +94,11 @@ pub struct Sample {
 /// The minimum of the last one to two spans.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Recent {
-    /// When the present span began, in seconds; below, the minimum in it and in the span before.
+    /// When the present span began, in seconds.
     since: f64,
+    /// The minimum in it.
     least: f64,
+    /// The minimum in the span before.
     before: f64,
 }
 

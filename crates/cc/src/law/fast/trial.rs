@@ -147,8 +147,9 @@ enum State {
         round: f64,
         /// Segments lost in this round trip.
         lost: f64,
-        /// The window at the last congestion; below, the queueing delay in seconds of the first loss.
+        /// The window at the last congestion.
         window: f64,
+        /// The queueing delay of the first loss, in seconds.
         queueing: f64,
     },
 }
