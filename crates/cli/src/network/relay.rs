@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -179,8 +180,12 @@ pub(super) async fn connect(endpoint: &Endpoint, ticket: &Ticket) -> Result<Conn
     Ok(connection)
 }
 
-/// Says it if a relay is reached over TCP.
+/// Says it if a relay is reached over TCP, once.
 pub(super) fn say(endpoint: &Endpoint) -> Outcome {
+    static IS_SAID: AtomicBool = AtomicBool::new(false);
+    if endpoint.relays_over_tcp().is_empty() || IS_SAID.swap(true, Ordering::Relaxed) {
+        return Ok(());
+    }
     for address in endpoint.relays_over_tcp() {
         writeln!(anstream::stderr(), "the relay does not answer over UDP: going over TCP, to {address}")?;
     }
