@@ -4,6 +4,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot set its stage shall stop there")]
 
 mod over_tcp;
+#[path = "../shared/stage.rs"]
+mod shared;
 mod stage;
 
 use std::fs;

@@ -12,9 +12,12 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use serde_json::Value;
+
+pub(crate) use crate::shared::noise;
+use crate::shared::{self, Needs, text};
 
 /// How a NAT maps and filters ([rfc-4787]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -204,44 +207,17 @@ impl Drop for Running {
 }
 
 /// Whether this process has namespaces of its own; if not, runs the test in such.
-#[expect(clippy::print_stdout, reason = "whoever runs the tests shall know what was not tested")]
 pub(crate) fn is_inside(test: &str) -> bool {
-    if std::env::var_os(INSIDE).is_some() {
-        return true;
-    }
-    let probe = "ip netns add x && nft add table ip n && nft 'add chain ip n p { type nat hook postrouting priority 100; }' && nft add rule ip \
-                 n p masquerade fully-random";
-    let set = format!("mount -t tmpfs tmpfs /run && ip link set lo up && {probe}");
-    let can = Command::new("unshare").args(["-n", "-m", "sh", "-c", &set]).output();
-    if !can.is_ok_and(|output| output.status.success()) {
-        println!("skipped: NATs between network namespaces need root, iproute2 and nftables");
-        return false;
-    }
-    let mut inner = Command::new("timeout");
-    inner.args(["-k", "5", "160", "unshare", "-n", "-m", "--kill-child", "sh", "-c"]);
-    inner.args(["mount -t tmpfs tmpfs /run && ip link set lo up && exec \"$@\"", "sh"]);
-    let status =
-        inner.arg(std::env::current_exe().unwrap()).args([test, "--exact", "--nocapture"]).env(INSIDE, "1").status();
-    assert!(status.unwrap().success(), "{test} failed in its namespaces");
-    false
+    shared::is_inside(test, NEEDS)
 }
 
-/// Bytes that differ from each other.
-pub(crate) fn noise(len: usize) -> Vec<u8> {
-    let mut state = len as u64;
-    let mut next = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        (state >> 56) as u8
-    };
-    (0..len).map(|_| next()).collect()
-}
-
-fn text(output: &Output) -> String {
-    format!("{}\n{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
-}
-
-/// Set for the run inside of the namespaces.
-const INSIDE: &str = "ANABRANCH_INSIDE";
+/// What these tests need.
+const NEEDS: Needs = Needs {
+    probe: "ip netns add x && nft add table ip n && nft 'add chain ip n p { type nat hook postrouting priority 100; }' && nft add rule ip n p \
+            masquerade fully-random",
+    skipped: "NATs between network namespaces need root, iproute2 and nftables",
+    seconds: "160",
+};
 
 /// The seconds that a command may take.
 const LIMIT: &str = "100";

@@ -13,9 +13,12 @@ use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use serde_json::Value;
+
+pub(crate) use crate::shared::noise;
+use crate::shared::{self, Needs, text};
 
 pub(crate) const CLIENT: &str = "client";
 pub(crate) const OTHER: &str = "other";
@@ -195,41 +198,15 @@ impl Drop for Running {
 }
 
 /// Whether this process has namespaces of its own; if not, runs the test in such.
-#[expect(clippy::print_stdout, reason = "whoever runs the tests shall know what was not tested")]
 pub(crate) fn is_inside(test: &str) -> bool {
-    if std::env::var_os(INSIDE).is_some() {
-        return true;
-    }
-    let set = "mount -t tmpfs tmpfs /run && ip link set lo up && ip netns add x && ip tuntap add x mode tun && ip rule add pref 6199 nop";
-    let can = Command::new("unshare").args(["-n", "-m", "sh", "-c", set]).output();
-    if !can.is_ok_and(|output| output.status.success()) {
-        println!("skipped: a virtual network between network namespaces needs root, iproute2 and /dev/net/tun");
-        return false;
-    }
-    let mut inner = Command::new("timeout");
-    inner.args(["-k", "5", "100", "unshare", "-n", "-m", "--kill-child", "sh", "-c"]);
-    inner.args(["mount -t tmpfs tmpfs /run && ip link set lo up && exec \"$@\"", "sh"]);
-    let status =
-        inner.arg(std::env::current_exe().unwrap()).args([test, "--exact", "--nocapture"]).env(INSIDE, "1").status();
-    assert!(status.unwrap().success(), "{test} failed in its namespaces");
-    false
+    shared::is_inside(test, NEEDS)
 }
 
-/// Bytes that differ from each other.
-pub(crate) fn noise(len: usize) -> Vec<u8> {
-    let mut state = len as u64;
-    let mut next = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        (state >> 56) as u8
-    };
-    (0..len).map(|_| next()).collect()
-}
-
-fn text(output: &Output) -> String {
-    format!("{}\n{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
-}
+/// What these tests need.
+const NEEDS: Needs = Needs {
+    probe: "ip netns add x && ip tuntap add x mode tun && ip rule add pref 6199 nop",
+    skipped: "a virtual network between network namespaces needs root, iproute2 and /dev/net/tun",
+    seconds: "100",
+};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_anabranch");
-
-/// Set for the run inside of the namespaces.
-const INSIDE: &str = "ANABRANCH_INSIDE";
