@@ -324,6 +324,7 @@ class net:
     Endpoint: Any
     Operation: Any
     ReceiveStream: Any
+    Relay: Any
     SendStream: Any
 
 Episodes: Any

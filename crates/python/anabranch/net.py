@@ -15,6 +15,7 @@ Nothing is lost when a task is cancelled: a cancelled read, accept or open has t
 from __future__ import annotations
 
 import asyncio
+import socket
 import threading
 import weakref
 from collections import deque
@@ -70,6 +71,7 @@ __all__ = [
     "PathError",
     "PublicKey",
     "ReceiveStream",
+    "Relay",
     "ResetError",
     "SendStream",
     "Server",
@@ -80,6 +82,7 @@ __all__ = [
     "TooLongError",
     "connect",
     "listen",
+    "relay",
 ]
 
 # The default limit of a `read` to the end, so that a peer cannot fill this end's memory.
@@ -87,6 +90,9 @@ _LIMIT = 1 << 26
 
 # The limit of bytes in one step of an iteration.
 _CHUNK = 1 << 16
+
+# The addresses of a relay's name that are asked.
+_RELAY_ADDRESSES = 4
 
 # Operations that may complete in a row without a turn of the loop. Other tasks, timers and Ctrl-C wait for no more than these.
 _IN_A_ROW = 16
@@ -503,6 +509,11 @@ class Server:
         """Waits for a connection."""
         return Connection(await _finish(self._inner.accept))
 
+    async def join(self, relay: Ticket | str) -> None:
+        """Joins a relay, so that clients reach this server through it, also behind a NAT; from then on the ticket names it. A relay is its ticket,
+        or `HOST:PORT`, or `KEY@HOST:PORT` where somebody else could answer in its place."""
+        await _finish(self._inner.join, await _ticket_of_relay(self._inner, relay))
+
     async def connect(self, ticket: Ticket | str) -> Connection:
         """Connects from the sockets and with the key of this endpoint."""
         return Connection(await _finish(self._inner.connect, ticket), ticket)
@@ -537,11 +548,20 @@ async def listen(
     *addresses: str,
     key: Key | None = None,
     keys: Iterable[PublicKey | str] | None = None,
+    relay: Ticket | str | None = None,
     cc: _Law | None = None,
     **settings: Unpack[_Settings],
 ) -> Server:
-    """Accepts connections at these addresses, or at all local addresses, from every client with the ticket, or only from the owners of `keys`."""
-    return Server(_net.Endpoint(addresses, key, keys, cc, settings, accepts=True))
+    """Accepts connections at these addresses, or at all local addresses, from every client with the ticket, or only from the owners of `keys`.
+    With `relay`, also through it: see `Server.join`."""
+    server = Server(_net.Endpoint(addresses, key, keys, cc, settings, accepts=True))
+    if relay is not None:
+        try:
+            await server.join(relay)
+        except BaseException:
+            server.close()
+            raise
+    return server
 
 
 async def connect(
@@ -555,3 +575,56 @@ async def connect(
     """Connects to the endpoint of a ticket, from these local addresses or from any."""
     endpoint = _net.Endpoint(addresses, key, None, cc, settings, accepts=False)
     return Connection(await _finish(endpoint.connect, ticket), ticket)
+
+
+class Relay:
+    """A relay, at which ends meet that cannot reach each other, such as two behind NATs. It reads nothing of what it forwards."""
+
+    __slots__ = ("_inner",)
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    @property
+    def ticket(self) -> Ticket:
+        """What `listen` needs to join."""
+        return self._inner.ticket
+
+    def close(self) -> None:
+        """Ends it. Connections that had found a direct way go on."""
+        self._inner.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+async def relay(
+    address: str = "[::]:4477",
+    *,
+    key: Key | None = None,
+    keys: Iterable[PublicKey | str] | None = None,
+    tcp: str | None = None,
+) -> Relay:
+    """Serves a relay at this address, for everybody or for the owners of `keys`; with `tcp`, also at that address over TCP, for networks that block UDP."""
+    return Relay(_net.Relay(address, key, keys, tcp))
+
+
+async def _ticket_of_relay(endpoint: Any, relay: Ticket | str) -> Ticket:
+    if not isinstance(relay, str):
+        return relay
+    key, _, at = relay.rpartition("@")
+    host, colon, port = at.rpartition(":")
+    if not colon and not key:
+        return Ticket(relay)
+    if not host or not port.isdecimal():
+        raise TicketError(f"{relay!r} is no relay: give its ticket, HOST:PORT, or KEY@HOST:PORT")
+    found = await asyncio.get_running_loop().getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_DGRAM)
+    addresses = [f"[{where[0]}]:{where[1]}" if family == socket.AF_INET6 else f"{where[0]}:{where[1]}" for family, *_, where in found]
+    if key:
+        return Ticket.of(key, addresses[:_RELAY_ADDRESSES])
+    return await _finish(endpoint.find_relay, addresses[:_RELAY_ADDRESSES])

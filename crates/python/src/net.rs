@@ -10,7 +10,7 @@
 //! So bytes leave the engine only while the coroutine that receives them runs: a coroutine that is cancelled while it waits has taken none. The tokio
 //! thread never waits for Python, which would delay acknowledgements, and never calls an interpreter that is shutting down.
 //!
-//! * `endpoint`, `connection`, `sending` and `receiving` are the handles; `identity` has keys and tickets, `config` reads settings.
+//! * `endpoint`, `connection`, `sending`, `receiving` and `relay` are the handles; `identity` has keys and tickets, `config` reads settings.
 //! * `waiters` refuses a second task where the library has room for one, and removes cancelled operations.
 //! * `error` converts the library's errors to exceptions.
 
@@ -22,6 +22,7 @@ mod error;
 mod identity;
 mod operation;
 mod receiving;
+mod relay;
 mod runtime;
 mod sending;
 mod waiters;
@@ -41,6 +42,8 @@ pub(crate) mod net {
     use super::operation::Operation;
     #[pymodule_export]
     use super::receiving::ReceiveStream;
+    #[pymodule_export]
+    use super::relay::Relay;
     #[pymodule_export]
     use super::sending::SendStream;
 }

@@ -230,6 +230,29 @@ def test_tickets_are_texts():
         net.Ticket.of(key, ["localhost:1"])
 
 
+def test_a_server_is_reached_through_its_relay():
+    async def main():
+        async with await net.relay("127.0.0.1:0", tcp="127.0.0.1:0") as relay:
+            address = relay.ticket.addresses[0]
+            for name in (relay.ticket, str(relay.ticket), address, f"{relay.ticket.key}@{address}"):
+                server = await net.listen("127.0.0.1:0", relay=name)
+                serving = asyncio.create_task(echo(server))
+                async with await net.connect(server.ticket) as connection:
+                    stream = await connection.open()
+                    await stream.write(b"through it")
+                    await stream.finish()
+                    assert await stream.read() == b"through it"
+                server.close()
+                await serving
+            with pytest.raises(net.ConnectError):
+                await net.listen("127.0.0.1:0", relay=net.Ticket.of(net.Key.generate().public, [address]), timeout=1)
+            for wrong in ("relay.example", ":7", "127.0.0.1:x", "@127.0.0.1:7"):
+                with pytest.raises(net.NetError):
+                    await net.listen("127.0.0.1:0", relay=wrong)
+
+    run(main())
+
+
 def test_a_server_admits_the_keys_it_is_told():
     async def main():
         friend = net.Key.generate()

@@ -119,6 +119,28 @@ impl Endpoint {
         Ok(bound.map_err(|error| error::bind(&error))?.to_string())
     }
 
+    /// Asks who is the relay at one of these addresses. Returns its ticket.
+    fn find_relay(&self, bell: Bound<'_, Bell>, addresses: Vec<String>) -> PyResult<Operation> {
+        let endpoint = self.open()?;
+        let addresses = addresses.iter().map(|text| identity::address(text)).collect::<PyResult<Vec<_>>>()?;
+        Ok(Operation::new(bell, &self.runtime, async move {
+            let found = endpoint.find_relay(&addresses).await;
+            done(move |_| {
+                let failed = |error| error::plain("ConnectError", &format!("the relay {error}"));
+                found.map(Ticket).map_err(failed)
+            })
+        }))
+    }
+
+    /// Joins a relay, through which this endpoint can be reached from then on.
+    fn join(&self, bell: Bound<'_, Bell>, relay: &Bound<'_, PyAny>) -> PyResult<Operation> {
+        let (endpoint, relay) = (self.open()?, identity::ticket(relay)?);
+        Ok(Operation::new(bell, &self.runtime, async move {
+            let joined = endpoint.with_relay(&relay).await;
+            done(move |py| joined.map(|_| py.None()).map_err(|error| error::connect(&error)))
+        }))
+    }
+
     /// Connects to the endpoint of a ticket.
     fn connect(&self, bell: Bound<'_, Bell>, ticket: &Bound<'_, PyAny>) -> PyResult<Operation> {
         let (endpoint, ticket, runtime) = (self.open()?, identity::ticket(ticket)?, self.runtime.clone());
