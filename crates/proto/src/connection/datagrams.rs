@@ -272,6 +272,7 @@ impl<P: Payload> Connection<P> {
         let Some(header) = sent.stream_header.as_mut().filter(is_datagram) else { return };
         header.sid = Sid::VOID;
         let is_large = sent.is_large_datagram();
+        self.sender.board.shorten(index);
         if self.sender.datagrams.on_lost(is_large) {
             self.paths[path].control.doubt();
             self.on_mtu(now, path);

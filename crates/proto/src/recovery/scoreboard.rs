@@ -130,6 +130,8 @@ struct Entry<T> {
     /// The path of the last transmission; [`PathId::NOWHERE`] if that path is gone.
     path: PathId,
     transmissions: u32,
+    /// Whether its retransmissions are short, so that their losses say nothing of the path MTU.
+    is_short: bool,
     /// The path of the latest loss, if there was one.
     lost_on: Option<PathId>,
     /// The sum of the nonces up to and including its own.
@@ -167,7 +169,7 @@ pub(crate) struct Found {
     pub(crate) departure: Option<Departure>,
     /// The highest end of these segments.
     pub(crate) end: Offset,
-    /// The largest number of transmissions of any of them.
+    /// The largest number of transmissions of any of them that was not short.
     pub(crate) transmissions: u32,
     /// Whether one of them was also sent on another path. Then its delivery does not prove that the loss was spurious.
     pub(crate) is_doubled: bool,
@@ -387,6 +389,7 @@ impl<T> Scoreboard<T> {
             twin: Twin::Single,
             path,
             transmissions: 1,
+            is_short: false,
             lost_on: None,
             nonces: self.nonces_sent.wrapping_add(nonce),
             serial: lane.departures,
@@ -522,6 +525,11 @@ impl<T> Scoreboard<T> {
     /// The data for the retransmission of a segment.
     pub(crate) fn content_mut(&mut self, index: Index) -> &mut T {
         &mut self.entry_mut(index).content
+    }
+
+    /// From now on this segment is sent without its data.
+    pub(crate) fn shorten(&mut self, index: Index) {
+        self.entry_mut(index).is_short = true;
     }
 
     /// A segment was delivered above a hole.

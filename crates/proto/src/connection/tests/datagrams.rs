@@ -427,6 +427,27 @@ fn datagrams_detect_a_smaller_path_mtu() {
     assert!(stats(&pair).1.received > 0, "the short ones arrive: {:?}", stats(&pair));
 }
 
+/// One datagram of 1,396 bytes is lost, and its void twice. A void has 56 bytes, so that says nothing of the path MTU, and the next datagrams are as long.
+#[test]
+fn lost_voids_cast_no_doubt_on_the_path_mtu() {
+    let large = || Config { mss: 9000, path_mtu: PathMtu::USUAL, ..sealed() };
+    let mut pair = Pair::established(large(), large());
+    assert!(pair.client.send_datagram(pair.now, 8000, Time::NEVER).is_err());
+    pair.run_for(ms(500));
+    pair.up.faults.insert(pair.up.count, Fault::Lose);
+    let is_no_void = |segment: &mut Segment<Marked>| segment.stream_header.is_none_or(|header| header.sid != Sid::VOID);
+    pair.up.middlebox = is_no_void;
+    for _ in 0..200 {
+        send(&mut pair, 1396);
+        pair.run_for(ms(10));
+        if voids(&pair).len() >= 3 {
+            pair.up.middlebox = |_| true;
+        }
+        assert_eq!(pair.client.connection.datagrams().len_max(), Ok(1396));
+    }
+    assert!(voids(&pair).len() >= 3 && stats(&pair).0.lost == 1, "{:?}", voids(&pair));
+}
+
 /// What a peer may not send: datagrams without the feature, and voids of more bytes than any segment has.
 #[test]
 fn forged_datagrams_and_voids_are_refused() {

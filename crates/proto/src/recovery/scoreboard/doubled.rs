@@ -72,6 +72,7 @@ impl<T> Scoreboard<T> {
             twin: Twin::Copy,
             path: PathId::NOWHERE,
             transmissions: 0,
+            is_short: false,
             lost_on: None,
             nonces,
             serial: 0,

@@ -146,7 +146,8 @@ impl<T> Scoreboard<T> {
         let entry = self.entry_mut(index);
         entry.fate = Fate::Lost;
         let (departure, end, len) = (entry.departure, entry.offset + u64::from(entry.len), u64::from(entry.len));
-        let (path, transmissions, offset) = (entry.path, entry.transmissions, entry.offset);
+        let (path, offset) = (entry.path, entry.offset);
+        let transmissions = if entry.is_short { 0 } else { entry.transmissions };
         let twin = entry.twin;
         self.losses_kept.push(path, offset);
         self.damage(index);
