@@ -409,10 +409,11 @@ class Connection:
             self._begun.append(stream)
             raise
 
-    def send_datagram(self, data: _Bytes, *, within: float | None = None) -> None:
+    def send_datagram(self, data: _Bytes, *, within: float | None = None, urgent: bool = False) -> None:
         """Sends a datagram of at most `max_datagram_size` bytes without waiting. It arrives once or not at all; with `within`, it is dropped if it has not
-        left in so many seconds. Without room in the send buffer, the oldest that wait are dropped."""
-        self._inner.send_datagram(_immutable(data), within)
+        left in so many seconds. Without room in the send buffer, the oldest that wait are dropped. An urgent one goes before
+        others, and over several paths on the one on which it arrives first."""
+        self._inner.send_datagram(_immutable(data), within, urgent)
 
     async def read_datagram(self) -> bytes:
         """Waits for the next datagram, in the order of arrival. Of datagrams that nobody reads, the oldest are dropped."""

@@ -35,6 +35,21 @@ def test_datagrams_arrive_in_both_directions():
     run(main())
 
 
+def test_urgent_datagrams_go_first():
+    """The window and the queue are full of others."""
+
+    async def main():
+        _, there, here = await connected()
+        for number in range(200):
+            there.send_datagram(number.to_bytes(2, "big") * 500)
+        there.send_datagram(b"urgent", urgent=True)
+        there.send_datagram(b"in time", urgent=True, within=5)
+        read = [await here.read_datagram() for _ in range(202)]
+        assert read.index(b"urgent") < 190 and read.index(b"in time") < 200
+
+    run(main())
+
+
 def test_size_limit_is_told_and_grows():
     """1200 bytes of UDP payload at the beginning, and a packet of 1500 bytes at last: 1416 (docs/wire.md 2.8)."""
 

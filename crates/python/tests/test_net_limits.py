@@ -146,7 +146,7 @@ def test_the_network_goes_on_while_python_computes():
 
 def test_a_hundred_connections_on_one_loop():
     async def main():
-        server = await net.listen("127.0.0.1:0")
+        server = await net.listen("127.0.0.1:0", connections_per_key=100, connections_per_address=100)
         serving = asyncio.create_task(echo(server))
         client = await net.listen("127.0.0.1:0")
 

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use anabranch::pairs::{Pairs, Side};
 use anabranch::units::{Rate, Span};
@@ -138,11 +139,18 @@ impl Connection {
     }
 
     /// Sends a datagram without waiting, and drops it if it has not left within so many seconds.
-    fn send_datagram(&self, py: Python<'_>, data: PyBackedBytes, within: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    fn send_datagram(
+        &self,
+        py: Python<'_>,
+        data: PyBackedBytes,
+        within: Option<&Bound<'_, PyAny>>,
+        urgent: bool,
+    ) -> PyResult<()> {
         self.runtime.handle()?;
         let within = within.map(|within| config::seconds("within", within)).transpose()?;
         let datagram = Bytes::from_owner(data);
         let sent = py.detach(|| match within {
+            _ if urgent => self.connection.send_urgent_datagram(datagram, within.unwrap_or(Duration::MAX)),
             Some(within) => self.connection.send_datagram_within(datagram, within),
             None => self.connection.send_datagram(datagram),
         });
