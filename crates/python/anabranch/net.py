@@ -625,7 +625,8 @@ async def _ticket_of_relay(endpoint: Any, relay: Ticket | str) -> Ticket:
     if not host or not port.isdecimal():
         raise TicketError(f"{relay!r} is no relay: give its ticket, HOST:PORT, or KEY@HOST:PORT")
     found = await asyncio.get_running_loop().getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_DGRAM)
-    addresses = [f"[{where[0]}]:{where[1]}" if family == socket.AF_INET6 else f"{where[0]}:{where[1]}" for family, *_, where in found]
+    ips = [str(where[0]) for *_, where in found]
+    addresses = [f"[{ip}]:{port}" if ":" in ip else f"{ip}:{port}" for ip in ips]
     if key:
         return Ticket.of(key, addresses[:_RELAY_ADDRESSES])
     return await _finish(endpoint.find_relay, addresses[:_RELAY_ADDRESSES])
