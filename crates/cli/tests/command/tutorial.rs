@@ -184,6 +184,21 @@ fn vpn_over_two_links_runs_as_it_is_written() {
     over_links("vpn.md", "tutorial_vpn", &[("ping -c 3 -W 5 10.90.0.1", asks), ("ping -c 3 10.90.0.1", asks)], None);
 }
 
+/// The transfers take the ways that the page tells.
+#[test]
+fn meeting_behind_nats_runs_as_it_is_written() {
+    if !has("nft") {
+        assert!(std::env::var_os("ANABRANCH_REQUIRE_NFTABLES").is_none(), "nftables is required");
+        let _ = writeln!(std::io::stderr(), "skipped: the tutorial about NATs needs nftables");
+        return;
+    }
+    let ways = [
+        ("film \"$(cat \"$TICKET\")\"", "film \"$(cat \"$TICKET\")\" | grep '\"way\":\"direct\"'"),
+        ("second \"$(cat \"$TICKET\")\"", "second \"$(cat \"$TICKET\")\" | grep '\"way\":\"relay\"'"),
+    ];
+    over_links("behind-nats.md", "tutorial_nats", &ways, Some("inbox/second"));
+}
+
 /// Runs a page in a sandbox, with shorter times, after which there is a file. Where links cannot be emulated, it says so and passes.
 #[track_caller]
 fn over_links(name: &str, test: &str, shorter: &[(&str, &str)], made: Option<&str>) {
@@ -202,7 +217,9 @@ fn over_links(name: &str, test: &str, shorter: &[(&str, &str)], made: Option<&st
     let whole = shorter.iter().fold(script(&page.commands), |script, (from, to)| script.replace(from, to));
     let output = sandbox(&whole);
     assert_exit(&output, 0);
-    assert!(stdout(&output).contains("removed 2 namespaces"), "{}{}", stdout(&output), stderr(&output));
+    let hosts = page.files[0].1.lines().filter(|line| *line == "[[flow]]").count() + 1;
+    let gone = format!("removed {hosts} namespaces");
+    assert!(stdout(&output).contains(&gone), "{}{}", stdout(&output), stderr(&output));
     assert!(made.is_none_or(|file| folder.join(file).exists()));
 }
 
