@@ -7,7 +7,7 @@
 //! An urgent one leaves on the path on which it is expected to arrive first, be it that it has to wait for room there:
 //!
 //! ```text
-//! arrives      wait + RTT/2, where the wait is that of the pacer, and of what is too much in flight at a window a round trip
+//! arrives      wait + RTT/2, where the wait is that of the pacer, of what is too much in flight at a window a round trip, and of the oldest segment's answer
 //! gives up     after the difference of RTT/2 to a path with room: so it is never later by more than that than if it had left there at once
 //! meanwhile    others take the paths for which it does not wait
 //! ```
@@ -200,8 +200,12 @@ impl<P: Payload> Connection<P> {
             path.control.on_demand(now, &sender.board);
             let has_room = may_send.contains(id) && path.control.admit(&sender.board, space.into());
             let paced = if path.paced_until == Time::NEVER { Span::ZERO } else { path.paced_until.since(now) };
-            let wait = if has_room { Span::ZERO } else { path.control.wait_for_room(space.into()).max(paced) };
-            let delay = path.control.rtt_smoothed().map_or(Span::MAX, |rtt| rtt / 2);
+            let rtt = path.control.rtt_smoothed();
+            // No room comes before the oldest segment in flight is answered.
+            let answered = rtt.and_then(|rtt| Some(sender.board.oldest_departed(id)? + rtt)).unwrap_or(now);
+            let room = || path.control.wait_for_room(space.into()).max(answered.since(now));
+            let wait = if has_room { Span::ZERO } else { room().max(paced) };
+            let delay = rtt.map_or(Span::MAX, |rtt| rtt / 2);
             let route = Route { arrives: delay.saturating_add(wait), delay, id };
             first = Some(first.map_or(route, |first| first.min(route)));
             if has_room {

@@ -36,13 +36,15 @@ fn urgent_datagram_waits_for_the_quick_path() {
     }
 }
 
-/// A path of 60 ms is quicker than one of 100 ms by 20 ms one way. It is full and does not answer before 60 ms: an urgent one leaves on the other path after
-/// 20 ms, and others meanwhile.
+/// A path of 60 ms is quicker than one of 100 ms by 20 ms one way. It is full, and its answers are due in 5 ms, but are lost: an urgent datagram leaves on the
+/// other path after 20 ms, and others meanwhile.
 #[test]
 fn urgent_datagram_waits_no_longer_than_it_gains() {
     let mut pair = pair();
     pair.join(ms(30));
     send(&mut pair, 10, Urgency::Usual);
+    pair.routes[0].down.is_cut = true;
+    pair.run_for(ms(55));
     send(&mut pair, 1, Urgency::Urgent);
     send(&mut pair, 1, Urgency::Usual);
     assert_eq!(arrives(&mut pair, 11), ms(50), "it did not wait");
@@ -94,4 +96,30 @@ fn flood_of_urgent_datagrams_leaves_a_third_to_others() {
     let urgent = numbers.iter().filter(|number| *number % 2 == 0).count();
     let others = numbers.len() - urgent;
     assert!(urgent > 1000 && others * 2 >= urgent, "{urgent} urgent ones, {others} others");
+}
+
+/// Forty pairs of paths, drawn: 2 to 200 ms one way beside 50 ms. The quicker one has a window in flight, which is answered after a round trip, and up to nine
+/// more are on the way on the other one, which has room. An urgent datagram waits if it arrives earlier by that, and only then.
+#[test]
+fn urgent_datagram_arrives_on_the_path_that_is_first() {
+    let mut drawn = 20_261_128_u64;
+    let mut draw = |least: u64, most: u64| {
+        drawn = drawn.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        least + (drawn >> 33) % (most - least + 1)
+    };
+    let mut waited = 0;
+    for _ in 0..40 {
+        let (other, more) = (draw(2, 200), draw(1, 9));
+        let (quick, slow) = (other.min(50), other.max(50));
+        let [usual, urgent] = [Urgency::Usual, Urgency::Urgent].map(|urgency| {
+            let mut pair = pair();
+            pair.join(ms(other));
+            send(&mut pair, 10 + more, Urgency::Usual);
+            send(&mut pair, 1, urgency);
+            arrives(&mut pair, 10 + more)
+        });
+        assert_eq!((usual, urgent), (ms(slow), ms(slow.min(3 * quick))), "{other} ms, {more} more");
+        waited += u32::from(urgent < usual);
+    }
+    assert!((5..35).contains(&waited), "both happen: {waited} of 40");
 }
