@@ -15,7 +15,7 @@ use tokio_rustls::client::TlsStream;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 
-use crate::support::{pattern, soon};
+use crate::support::{soon, transfer};
 
 /// A relay that takes members over TCP.
 struct Served {
@@ -84,18 +84,7 @@ async fn stream_comes_whole_over_tcp() {
         let (there, here) = soon(async { tokio::join!(client.connect(&ticket), server.accept()) }).await;
         let (there, here) = (there.unwrap(), here.unwrap());
         served.has_members(2, if places == 0 { 2 } else { 1 }).await;
-        let len = 3_000_000;
-        let sending = async {
-            let mut stream = there.open_stream().await.unwrap();
-            stream.write_all_bytes(pattern(1, 0, len)).await.unwrap();
-            stream.finish().unwrap();
-            assert_eq!(stream.stopped().await, Ok(None));
-        };
-        let receiving = async {
-            let mut stream = here.accept_stream().await.unwrap();
-            assert_eq!(stream.read_to_end(len).await.unwrap(), pattern(1, 0, len));
-        };
-        soon(async { tokio::join!(sending, receiving) }).await;
+        transfer(&there, &here, 3_000_000, |_| {}).await;
         assert!(there.paths().len() == 1 && there.paths()[0].is_relayed());
         soon(async { tokio::join!(there.close(), here.close()) }).await.0.unwrap();
         drop((server, client, there, here));

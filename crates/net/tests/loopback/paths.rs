@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anabranch::{AddPathError, Config, Connection, Endpoint, PathState, SecretKey, Ticket};
 
 use crate::relay::Relay;
-use crate::support::{Pair, client, pattern, server, soon};
+use crate::support::{Pair, client, pattern, server, soon, transfer};
 
 /// Binds to all addresses of the computer.
 fn everywhere(config: Config) -> Endpoint {
@@ -20,27 +20,6 @@ fn impatient() -> Config {
 async fn between(client: &Endpoint, server: &Endpoint, ticket: &Ticket) -> (Connection, Connection) {
     let (there, here) = tokio::join!(client.connect(ticket), server.accept());
     (there.unwrap(), here.unwrap())
-}
-
-/// Sends `len` bytes, and checks all that arrives. `meanwhile` gets the number of bytes arrived so far.
-async fn transfer(from: &Connection, to: &Connection, len: usize, mut meanwhile: impl FnMut(usize)) {
-    let sending = async {
-        let mut stream = from.open_stream().await.unwrap();
-        stream.write_all_bytes(pattern(1, 0, len)).await.unwrap();
-        stream.finish().unwrap();
-        assert_eq!(stream.stopped().await, Ok(None));
-    };
-    let receiving = async {
-        let mut stream = to.accept_stream().await.unwrap();
-        let mut got = 0;
-        while let Some(piece) = stream.read_chunk(1 << 16).await.unwrap() {
-            assert_eq!(piece, pattern(1, got as u64, piece.len()), "at {got}");
-            got += piece.len();
-            meanwhile(got);
-        }
-        assert_eq!(got, len);
-    };
-    soon(async { tokio::join!(sending, receiving) }).await;
 }
 
 /// A second path between other addresses of the same sockets carries data and is then removed; no data is missing.

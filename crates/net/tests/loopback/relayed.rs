@@ -7,7 +7,7 @@ use anabranch::{
     RelayConfig, RelayError, SecretKey, Ticket,
 };
 
-use crate::support::{pattern, soon};
+use crate::support::{soon, transfer};
 
 fn relay(config: RelayConfig) -> Relay {
     Relay::bind("127.0.0.1:0".parse().unwrap(), &SecretKey::generate().unwrap(), config).unwrap()
@@ -41,19 +41,7 @@ async fn stream_through_a_relay_comes_whole() {
     let (there, here) = soon(async { tokio::join!(client.connect(&ticket), server.accept()) }).await;
     let (there, here) = (there.unwrap(), here.unwrap());
     assert_eq!(there.remote_key(), server.public_key());
-    let len = 3_000_000;
-    let sending = async {
-        let mut stream = there.open_stream().await.unwrap();
-        stream.write_all_bytes(pattern(1, 0, len)).await.unwrap();
-        stream.finish().unwrap();
-        assert_eq!(stream.stopped().await, Ok(None));
-    };
-    let receiving = async {
-        let mut stream = here.accept_stream().await.unwrap();
-        let all = stream.read_to_end(len).await.unwrap();
-        assert_eq!(all, pattern(1, 0, len));
-    };
-    soon(async { tokio::join!(sending, receiving) }).await;
+    transfer(&there, &here, 3_000_000, |_| {}).await;
     assert!(there.paths().len() == 1 && there.paths()[0].is_relayed());
     let closing = async { tokio::join!(there.close(), here.close()) };
     soon(closing).await.0.unwrap();
@@ -130,18 +118,7 @@ async fn direct_path_takes_over_and_relay_is_a_backup() {
         relayed.map(|path| path.report.tally.sent).sum::<u64>()
     };
     let before = through_the_relay();
-    let len = 2_000_000;
-    let sending = async {
-        let mut stream = there.open_stream().await.unwrap();
-        stream.write_all_bytes(pattern(1, 0, len)).await.unwrap();
-        stream.finish().unwrap();
-        assert_eq!(stream.stopped().await, Ok(None));
-    };
-    let receiving = async {
-        let mut stream = here.accept_stream().await.unwrap();
-        assert_eq!(stream.read_to_end(len).await.unwrap(), pattern(1, 0, len));
-    };
-    soon(async { tokio::join!(sending, receiving) }).await;
+    transfer(&there, &here, 2_000_000, |_| {}).await;
     // Of some 1,400 segments. A busy machine lets a path of 100 us fall silent for some milliseconds, and then the backup carries a window.
     let more = through_the_relay() - before;
     assert!(more < 700, "{more} segments went through the relay");

@@ -49,6 +49,27 @@ pub(crate) async fn say(connection: &Connection, bytes: &[u8]) {
     _ = stream.stopped().await;
 }
 
+/// Sends `len` bytes on a stream, and checks all that arrives. `meanwhile` gets the number of bytes arrived so far.
+pub(crate) async fn transfer(from: &Connection, to: &Connection, len: usize, mut meanwhile: impl FnMut(usize)) {
+    let sending = async {
+        let mut stream = from.open_stream().await.unwrap();
+        stream.write_all_bytes(pattern(1, 0, len)).await.unwrap();
+        stream.finish().unwrap();
+        assert_eq!(stream.stopped().await, Ok(None));
+    };
+    let receiving = async {
+        let mut stream = to.accept_stream().await.unwrap();
+        let mut got = 0;
+        while let Some(piece) = stream.read_chunk(1 << 16).await.unwrap() {
+            assert_eq!(piece, pattern(1, got as u64, piece.len()), "at {got}");
+            got += piece.len();
+            meanwhile(got);
+        }
+        assert_eq!(got, len);
+    };
+    soon(async { tokio::join!(sending, receiving) }).await;
+}
+
 /// Bytes that encode their stream and position.
 pub(crate) fn pattern(stream: u64, from: u64, len: usize) -> Bytes {
     let word = |at: u64| (at / 8).wrapping_add(stream << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes();
