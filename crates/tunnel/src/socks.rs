@@ -6,7 +6,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
@@ -54,7 +54,7 @@ pub async fn serve(listener: &TcpListener, tunnel: &Tunnel, failed: impl Fn(Sock
 ///
 /// # Errors
 /// If the client does not speak SOCKS5, requests something else, which it is told, is gone, or takes more than ten seconds.
-pub async fn target(tcp: &mut TcpStream) -> io::Result<Target> {
+pub async fn target(tcp: &mut (impl AsyncRead + AsyncWrite + Unpin)) -> io::Result<Target> {
     let asked = timeout(REQUEST_WITHIN, ask(tcp)).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
     match asked? {
         Request::Connect(target) => Ok(target),
@@ -69,7 +69,7 @@ pub async fn target(tcp: &mut TcpStream) -> io::Result<Target> {
 ///
 /// # Errors
 /// If the client is gone.
-pub async fn answer(tcp: &mut TcpStream, failure: Option<io::ErrorKind>) -> io::Result<()> {
+pub async fn answer(tcp: &mut (impl AsyncWrite + Unpin), failure: Option<io::ErrorKind>) -> io::Result<()> {
     let code = match failure {
         None => SUCCEEDED,
         Some(io::ErrorKind::NetworkUnreachable) => NETWORK_UNREACHABLE,
@@ -116,7 +116,7 @@ async fn carry(mut tcp: TcpStream, tunnel: &Tunnel, failures: &mpsc::Sender<Sock
 }
 
 /// What the client requests.
-async fn ask(tcp: &mut TcpStream) -> io::Result<Request> {
+async fn ask(tcp: &mut (impl AsyncRead + AsyncWrite + Unpin)) -> io::Result<Request> {
     let [version, count] = take(tcp).await?;
     if version != VERSION {
         return Err(wrong("it does not speak SOCKS5"));
@@ -165,14 +165,14 @@ async fn ask(tcp: &mut TcpStream) -> io::Result<Request> {
     }
 }
 
-async fn take<const N: usize>(tcp: &mut TcpStream) -> io::Result<[u8; N]> {
+async fn take<const N: usize>(tcp: &mut (impl AsyncRead + Unpin)) -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     tcp.read_exact(&mut bytes).await?;
     Ok(bytes)
 }
 
 /// Sends a reply with the bound address, which clients need for packets only.
-async fn reply(tcp: &mut TcpStream, code: u8, bound: SocketAddr) -> io::Result<()> {
+async fn reply(tcp: &mut (impl AsyncWrite + Unpin), code: u8, bound: SocketAddr) -> io::Result<()> {
     tcp.write_all(&[&[VERSION, code, 0][..], &associate::encoded(bound)].concat()).await
 }
 

@@ -79,35 +79,53 @@ fn broken(error: io::Error) -> Failure {
 }
 
 async fn proxy(args: &Proxy) -> Outcome {
-    match (&args.from, &args.to) {
-        (From::Kernel(_) | From::Socks(_) | From::Redirect(_), To::Kernel(_)) => {
-            return Err(Failure::usage("one of --from and --to must be ours: tcp:PORT, tcp:ADDRESS:PORT or tcp"));
-        }
-        (From::Socks(_) | From::Redirect(_), To::Ours(_)) => {
-            return Err(Failure::usage("connections that name their own targets go to them: write --to tcp"));
-        }
-        (From::Ours(_) | From::Kernel(_), To::OursAsAsked) => {
-            return Err(Failure::usage(
-                "these connections name no target: write --to tcp:ADDRESS:PORT, or --from socks:ADDRESS:PORT",
-            ));
-        }
-        _ => {}
-    }
+    // Wrong usage is told before the device is opened.
+    let aim = aim(args.from, &args.to)?;
     let host = open(&args.device)?;
-    let mut door = Door::open(&host, args.from).await?;
-    let target = Arc::new(((*host).clone(), args.to.clone(), args.device.addresses.clone()));
+    let mut door = Door::open(&host, args.from, aim).await?;
+    let dialler = Arc::new(Dialler { host: (*host).clone(), addresses: args.device.addresses.clone() });
     let places = Arc::new(Semaphore::new(args.connections as usize));
     anstream::eprintln!("passes connections on");
     loop {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return Ok(()) };
-        let Some(guest) = door.next().await? else { continue };
-        let target = Arc::clone(&target);
+        let Some((stream, aim)) = door.next().await? else { continue };
+        let dialler = Arc::clone(&dialler);
         tokio::spawn(async move {
-            if let Err(message) = guest.pass_on(&target).await {
+            if let Err(message) = dialler.pass_on(stream, aim).await {
                 anstream::eprintln!("{message}");
             }
             drop(place);
         });
+    }
+}
+
+/// Where a connection goes.
+#[derive(Clone)]
+enum Aim {
+    /// By ours, to a peer.
+    Ours(SocketAddr),
+    /// By the kernel, to a host and port.
+    Kernel(String),
+    /// By ours, to the target that its client names by SOCKS5.
+    Named,
+}
+
+/// Where the connections from there go; nothing if each has its own, because it was redirected.
+fn aim(from: From, to: &To) -> Result<Option<Aim>, Failure> {
+    match (from, to) {
+        (From::Ours(_) | From::Kernel(_), To::Ours(peer)) => Ok(Some(Aim::Ours(*peer))),
+        (From::Ours(_), To::Kernel(name)) => Ok(Some(Aim::Kernel(name.clone()))),
+        (From::Socks(_), To::OursAsAsked) => Ok(Some(Aim::Named)),
+        (From::Redirect(_), To::OursAsAsked) => Ok(None),
+        (From::Kernel(_) | From::Socks(_) | From::Redirect(_), To::Kernel(_)) => {
+            Err(Failure::usage("one of --from and --to must be ours: tcp:PORT, tcp:ADDRESS:PORT or tcp"))
+        }
+        (From::Socks(_) | From::Redirect(_), To::Ours(_)) => {
+            Err(Failure::usage("connections that name their own targets go to them: write --to tcp"))
+        }
+        (From::Ours(_) | From::Kernel(_), To::OursAsAsked) => Err(Failure::usage(
+            "these connections name no target: write --to tcp:ADDRESS:PORT, or --from socks:ADDRESS:PORT",
+        )),
     }
 }
 
@@ -131,135 +149,118 @@ impl Both for TcpStream {
 }
 
 /// Where connections come from.
-enum Door {
+struct Door {
+    listener: Listening,
+    /// Where they go; nothing if that is where each was going before nftables redirected it.
+    aim: Option<Aim>,
+}
+
+enum Listening {
     Ours(anabranch_tcp::Listener),
-    Kernel(TcpListener, Naming),
-}
-
-/// How a connection of the kernel says where it wants to go.
-#[derive(Clone, Copy)]
-enum Naming {
-    Nothing,
-    Socks,
-    Redirect,
-}
-
-/// A connection that came.
-enum Guest {
-    Plain(Box<dyn Both>),
-    Socks(TcpStream),
-    Redirect(TcpStream),
+    Kernel(TcpListener),
 }
 
 impl Door {
-    async fn open(host: &Host, from: From) -> Result<Self, Failure> {
-        let (at, naming) = match from {
+    async fn open(host: &Host, from: From, aim: Option<Aim>) -> Result<Self, Failure> {
+        let listener = match from {
             From::Ours(port) => {
                 let listener = host.listen(port);
-                return listener.map(Self::Ours).map_err(|error| Failure::failed(format!("port {port}: {error}")));
+                listener.map(Listening::Ours).map_err(|error| Failure::failed(format!("port {port}: {error}")))?
             }
-            From::Kernel(at) => (at, Naming::Nothing),
-            From::Socks(at) => (at, Naming::Socks),
-            From::Redirect(at) => (at, Naming::Redirect),
+            From::Kernel(at) | From::Socks(at) | From::Redirect(at) => {
+                let listener = TcpListener::bind(at).await;
+                listener.map(Listening::Kernel).map_err(|error| Failure::failed(format!("{at}: {error}")))?
+            }
         };
-        let listener = TcpListener::bind(at).await.map_err(|error| Failure::failed(format!("{at}: {error}")))?;
-        Ok(Self::Kernel(listener, naming))
+        Ok(Self { listener, aim })
     }
 
-    /// The next connection. The kernel may refuse one, such as when it has no more descriptors; that passes.
-    async fn next(&mut self) -> Result<Option<Guest>, Failure> {
-        match self {
-            Self::Ours(listener) => Ok(Some(Guest::Plain(Box::new(listener.accept().await.map_err(broken)?)))),
-            Self::Kernel(listener, naming) => match listener.accept().await {
+    /// The next connection, and where it goes. The kernel may refuse one, such as when it has no more descriptors; that passes.
+    async fn next(&mut self) -> Result<Option<(Box<dyn Both>, Aim)>, Failure> {
+        let (stream, before): (Box<dyn Both>, _) = match &mut self.listener {
+            Listening::Ours(listener) => (Box::new(listener.accept().await.map_err(broken)?), None),
+            Listening::Kernel(listener) => match listener.accept().await {
                 Ok((stream, _)) => {
+                    let before = before_redirect(&stream);
                     let stream = prompt(stream);
-                    Ok(Some(match naming {
-                        Naming::Nothing => Guest::Plain(Box::new(stream)),
-                        Naming::Socks => Guest::Socks(stream),
-                        Naming::Redirect => Guest::Redirect(stream),
-                    }))
+                    (Box::new(stream) as _, before)
                 }
                 Err(_) => {
                     tokio::time::sleep(PAUSE).await;
-                    Ok(None)
+                    return Ok(None);
                 }
             },
+        };
+        let aim = self.aim.clone().or(before.map(Aim::Ours));
+        if aim.is_none() {
+            anstream::eprintln!("a connection came without being redirected: this port is for nftables' `redirect`");
+            stream.abort();
         }
+        Ok(aim.map(|aim| (stream, aim)))
     }
 }
 
-impl Guest {
-    /// Opens the other side of the connection, and copies until both have ended.
-    async fn pass_on(self, target: &(Host, To, Vec<IpAddr>)) -> Result<(), String> {
-        let (host, to, addresses) = target;
-        match self {
-            Self::Plain(from) => {
-                let opened: Result<Box<dyn Both>, String> = match to {
-                    To::Ours(peer) => dial(host, addresses, *peer).await.map(|stream| Box::new(stream) as _),
-                    To::Kernel(name) => {
-                        let stream = TcpStream::connect(name).await;
-                        stream.map(|stream| Box::new(prompt(stream)) as _).map_err(|error| format!("{name}: {error}"))
-                    }
-                    To::OursAsAsked => Err("a connection without a target".to_owned()),
-                };
-                let to = opened.inspect_err(|_| from.abort())?;
-                join(from, to).await;
+/// Opens the other sides of connections.
+struct Dialler {
+    host: Host,
+    addresses: Vec<IpAddr>,
+}
+
+impl Dialler {
+    /// Opens the other side of a connection, and copies until both have ended. If it cannot be opened, the connection is reset; but a client of
+    /// SOCKS5 gets an answer and an end.
+    async fn pass_on(&self, mut from: Box<dyn Both>, aim: Aim) -> Result<(), String> {
+        let opened: Result<Box<dyn Both>, String> = match aim {
+            Aim::Ours(peer) => dial(&self.host, &self.addresses, peer).await.map(|stream| Box::new(stream) as _),
+            Aim::Kernel(name) => {
+                let stream = TcpStream::connect(&name).await;
+                stream.map(|stream| Box::new(prompt(stream)) as _).map_err(|error| format!("{name}: {error}"))
             }
-            Self::Socks(mut from) => {
-                let target = socks::target(&mut from).await.map_err(|error| format!("a client of SOCKS5: {error}"))?;
-                let dialled = dial_name(host, addresses, &target).await;
-                let failure = dialled.as_ref().err().map(io::Error::kind);
-                _ = socks::answer(&mut from, failure).await;
-                let to = dialled.map_err(|error| format!("{target}: {error}"))?;
-                join(Box::new(from), Box::new(to)).await;
-            }
-            Self::Redirect(from) => {
-                let peer = before_redirect(&from)?;
-                let to = dial(host, addresses, peer).await.inspect_err(|_| Both::abort(&from))?;
-                join(Box::new(from), Box::new(to)).await;
-            }
+            Aim::Named => Ok(self.answer(&mut from).await?),
+        };
+        let mut to = opened.inspect_err(|_| from.abort())?;
+        if copy_bidirectional(&mut from, &mut to).await.is_err() {
+            from.abort();
+            to.abort();
         }
         Ok(())
     }
-}
 
-/// Copies in both directions until both have ended.
-async fn join(mut from: Box<dyn Both>, mut to: Box<dyn Both>) {
-    if copy_bidirectional(&mut from, &mut to).await.is_err() {
-        from.abort();
-        to.abort();
+    /// Connects to the target that a client of SOCKS5 names, and tells it.
+    async fn answer(&self, client: &mut (impl AsyncRead + AsyncWrite + Unpin)) -> Result<Box<dyn Both>, String> {
+        let target = socks::target(client).await.map_err(|error| format!("a client of SOCKS5: {error}"))?;
+        let dialled = self.dial_name(&target).await;
+        // A client that is gone is noticed when its data is copied.
+        _ = socks::answer(client, dialled.as_ref().err().map(io::Error::kind)).await;
+        dialled.map(|stream| Box::new(stream) as _).map_err(|error| format!("{target}: {error}"))
     }
-}
 
-/// A connection to the first address of a target that answers, of those that the kernel's resolver knows.
-async fn dial_name(host: &Host, addresses: &[IpAddr], target: &Target) -> Result<anabranch_tcp::TcpStream, io::Error> {
-    let mut failure = io::Error::new(io::ErrorKind::NotFound, "no address of that name");
-    for peer in lookup_host((target.host(), target.port())).await?.take(TRIED_MAX) {
-        let Some(local) = addresses.iter().find(|address| address.is_ipv4() == peer.is_ipv4()) else {
-            failure = io::Error::new(io::ErrorKind::NetworkUnreachable, "we have no address of its family");
-            continue;
-        };
-        match host.connect(*local, peer).await {
-            Ok(stream) => return Ok(stream),
-            Err(error) => failure = error,
+    /// A connection to the first address of a target that answers, of those that the kernel's resolver knows.
+    async fn dial_name(&self, target: &Target) -> io::Result<anabranch_tcp::TcpStream> {
+        let mut failure = io::Error::new(io::ErrorKind::NotFound, "no address of that name");
+        for peer in lookup_host((target.host(), target.port())).await?.take(TRIED_MAX) {
+            let Some(local) = self.addresses.iter().find(|address| address.is_ipv4() == peer.is_ipv4()) else {
+                failure = io::Error::new(io::ErrorKind::NetworkUnreachable, "we have no address of its family");
+                continue;
+            };
+            match self.host.connect(*local, peer).await {
+                Ok(stream) => return Ok(stream),
+                Err(error) => failure = error,
+            }
         }
+        Err(failure)
     }
-    Err(failure)
 }
 
-/// Where a connection was going before nftables redirected it to us.
-fn before_redirect(from: &TcpStream) -> Result<SocketAddr, String> {
-    let at = from.local_addr().map_err(|error| error.to_string())?;
-    let socket = SockRef::from(from);
+/// Where a connection of the kernel was going before nftables redirected it to us, if it did.
+fn before_redirect(stream: &TcpStream) -> Option<SocketAddr> {
+    let at = stream.local_addr().ok()?;
+    let socket = SockRef::from(stream);
     let before = match at.ip() {
         IpAddr::V4(_) => socket.original_dst_v4(),
         IpAddr::V6(_) => socket.original_dst_v6(),
     };
-    let before = before.ok().and_then(|address| address.as_socket()).filter(|&before| before != at);
-    before.ok_or_else(|| {
-        Both::abort(from);
-        format!("a connection came to {at} without being redirected: this port is for nftables' `redirect`")
-    })
+    before.ok()?.as_socket().filter(|&before| before != at)
 }
 
 /// A stream of the kernel that sends at once what it is given: the pieces have waited at their sender already if they should. With Nagle's algorithm
