@@ -1,6 +1,5 @@
 //! Endpoints: sockets that accept connections and connect.
 
-use std::collections::BTreeSet;
 use std::future::{Future as _, poll_fn};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::pin::pin;
@@ -8,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 
 use anabranch::pairs::Side;
-use anabranch::{Admission, BindError, Config, SecretKey};
+use anabranch::{BindError, Config, SecretKey};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -67,19 +66,10 @@ impl Endpoint {
         accepts: bool,
     ) -> PyResult<Self> {
         let config = config::read(cc.as_ref(), settings)?;
-        let admission = match keys {
-            None => accepts.then_some(Admission::Ticket),
-            Some(keys) => {
-                let keys: PyResult<BTreeSet<_>> = keys.try_iter()?.map(|key| identity::public(&key?)).collect();
-                Some(Admission::Keys(keys?))
-            }
-        };
-        let config = Config { admission, ..config };
+        let admission = identity::admission(keys.as_ref())?;
+        let config = Config { admission: accepts.then_some(admission), ..config };
         let addresses = addresses.iter().map(|text| identity::address(text)).collect::<PyResult<Vec<_>>>()?;
-        let key = match key {
-            Some(key) => key.get().0.clone(),
-            None => SecretKey::generate().map_err(|error| error::bind(&BindError::Randomness(error)))?,
-        };
+        let key = identity::secret(key.as_ref())?;
         let runtime = runtime::running()?;
         let handle = runtime.handle()?;
         let bound = py.detach(|| {

@@ -1,10 +1,11 @@
 //! Keys and tickets, the same as the command line's.
 
+use std::collections::BTreeSet;
 use std::hash::{Hash, Hasher};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use anabranch::{SecretKey, TicketError};
+use anabranch::{Admission, BindError, SecretKey, TicketError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
@@ -136,6 +137,21 @@ pub(crate) fn public(given: &Bound<'_, PyAny>) -> PyResult<anabranch::PublicKey>
     match given.cast::<PyString>() {
         Ok(text) => PublicKey::new(&text.to_cow()?).map(|key| key.0),
         Err(_) => Ok(given.cast::<PublicKey>()?.get().0),
+    }
+}
+
+/// Who may connect: the owners of these keys, or everybody with the ticket.
+pub(crate) fn admission(keys: Option<&Bound<'_, PyAny>>) -> PyResult<Admission> {
+    let Some(keys) = keys else { return Ok(Admission::Ticket) };
+    let keys: PyResult<BTreeSet<_>> = keys.try_iter()?.map(|key| public(&key?)).collect();
+    Ok(Admission::Keys(keys?))
+}
+
+/// The given key, or a new one.
+pub(crate) fn secret(key: Option<&Bound<'_, Key>>) -> PyResult<SecretKey> {
+    match key {
+        Some(key) => Ok(key.get().0.clone()),
+        None => SecretKey::generate().map_err(|error| error::bind(&BindError::Randomness(error))),
     }
 }
 

@@ -1,9 +1,8 @@
 //! A relay, at which ends behind NATs meet.
 
-use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-use anabranch::{Admission, BindError, RelayConfig, RelayTcp, SecretKey};
+use anabranch::{RelayConfig, RelayTcp};
 use pyo3::prelude::*;
 use tokio::task::JoinHandle;
 
@@ -31,20 +30,11 @@ impl Relay {
         keys: Option<Bound<'_, PyAny>>,
         tcp: Option<&str>,
     ) -> PyResult<Self> {
-        let admission = match keys {
-            None => Admission::Ticket,
-            Some(keys) => {
-                let keys: PyResult<BTreeSet<_>> = keys.try_iter()?.map(|key| identity::public(&key?)).collect();
-                Admission::Keys(keys?)
-            }
-        };
+        let admission = identity::admission(keys.as_ref())?;
         let tcp = tcp.map(identity::address).transpose()?.map(RelayTcp::at);
         let config = RelayConfig { admission, tcp, ..RelayConfig::default() };
         let address = identity::address(address)?;
-        let key = match key {
-            Some(key) => key.get().0.clone(),
-            None => SecretKey::generate().map_err(|error| error::bind(&BindError::Randomness(error)))?,
-        };
+        let key = identity::secret(key.as_ref())?;
         let runtime = runtime::running()?;
         let handle = runtime.handle()?;
         let bound = py.detach(|| {
