@@ -7,6 +7,7 @@ mod rate;
 pub(crate) mod relay;
 pub(crate) mod tcp;
 pub(crate) mod ticket;
+pub(crate) mod transfer;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -45,12 +46,13 @@ pub(crate) enum Command {
     /// List congestion laws and their settings.
     #[command(subcommand)]
     Cc(Cc),
-    /// Send files and folders to the receiver that printed this ticket. After an interruption the same command resumes.
-    Send(network::Send),
-    /// Receive files and folders: print a ticket for the sender, and wait.
-    Recv(network::Recv),
+    /// Send files and folders, the standard input or a text to the receiver that printed this ticket, or to several at once. After an interruption the
+    /// same command resumes.
+    Send(Box<transfer::Send>),
+    /// Receive files and folders: print a ticket for the sender, and wait; or come to a sender that waits, with its code or ticket.
+    Recv(Box<transfer::Recv>),
     /// Measure a network path: rate, RTT, window, losses.
-    Bench(network::Bench),
+    Bench(Box<network::Bench>),
     /// Serve a relay, through which ends behind NATs reach each other.
     #[command(subcommand)]
     Relay(relay::Relay),

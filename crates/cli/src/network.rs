@@ -61,8 +61,17 @@ struct Ended {
     failed: Vec<Failed>,
     /// Failures that are not listed.
     failed_more: u64,
-    /// What the receiver's file system does not keep.
+    /// What is not sent, and what the receiver's file system does not keep.
     remarks: Vec<String>,
+    /// Texts that have come.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    texts: Vec<String>,
+    /// Texts that have arrived at the other end.
+    #[serde(skip_serializing_if = "is_none")]
+    texts_sent: u64,
+    /// Whether files were only compared.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    verified: bool,
     wall_seconds: f64,
     #[serde(flatten)]
     went: relay::Went,
@@ -79,39 +88,49 @@ struct Failed {
 
 impl Ended {
     fn new(summary: anabranch_transfer::Summary, wall_seconds: f64, went: relay::Went) -> Self {
-        let anabranch_transfer::Summary { files, bytes, files_there, bytes_there, links, failed, failed_more, remarks } =
-            summary;
-        let failed = failed.into_iter().map(|failed| Failed { name: failed.name, reason: failed.reason }).collect();
+        let failed = summary.failed.into_iter();
         Self {
-            files,
-            bytes,
-            files_there,
-            bytes_there,
-            links,
-            failed,
-            failed_more,
-            remarks,
+            files: summary.files,
+            bytes: summary.bytes,
+            files_there: summary.files_there,
+            bytes_there: summary.bytes_there,
+            links: summary.links,
+            failed: failed.map(|failed| Failed { name: failed.name, reason: failed.reason }).collect(),
+            failed_more: summary.failed_more,
+            remarks: summary.remarks,
+            texts: summary.texts,
+            texts_sent: summary.texts_sent,
+            verified: summary.verified,
             wall_seconds,
             went,
             is_compared: false,
         }
     }
 
-    /// A summary for people.
-    fn line(&self) -> String {
+    /// A summary for people, which begins with what was done: `sent` or `received`.
+    fn line(&self, done: &str) -> String {
         let Self { files, bytes, files_there, links, wall_seconds, is_compared, .. } = self;
+        if self.verified {
+            let size = decimal(self.bytes_there as f64);
+            return format!("verified: {files_there} files are there and equal; {size} in {wall_seconds:.1} s");
+        }
+        let texts = self.texts_sent + self.texts.len() as u64;
+        if texts > 0 && files + files_there + links == 0 && self.failure().is_none() {
+            return format!("{done} a text in {wall_seconds:.1} s");
+        }
+        let texts = if texts > 0 { " and a text" } else { "" };
         let links = if *links > 0 { format!(" and {links} links") } else { String::new() };
         let by = if *is_compared { "by content" } else { "by size and time; --checksum compares content" };
         let there = match files_there {
             0 => String::new(),
             there => format!(", {there} were there already ({by})"),
         };
-        format!("{files} files{links}{there}; {} in {wall_seconds:.1} s", decimal(*bytes as f64))
+        format!("{done} {files} files{links}{texts}{there}; {} in {wall_seconds:.1} s", decimal(*bytes as f64))
     }
 
-    /// Prints what the receiver's file system does not keep.
-    fn remark(&self) -> io::Result<()> {
-        self.remarks.iter().try_for_each(|remark| writeln!(anstream::stdout(), "note: {remark}"))
+    /// Prints what is not sent or kept.
+    fn remark(&self, out: &mut impl io::Write) -> io::Result<()> {
+        self.remarks.iter().try_for_each(|remark| writeln!(out, "note: {remark}"))
     }
 
     /// The files that did not arrive.
@@ -120,8 +139,13 @@ impl Ended {
         let lines: String =
             self.failed.iter().map(|failed| format!("\n  {}: {}", failed.name, failed.reason)).collect();
         let more = if self.failed_more > 0 { format!("\n  and {} more", self.failed_more) } else { String::new() };
-        (count > 0).then(|| Failure::failed(format!("{count} did not arrive:{lines}{more}")))
+        let what = if self.verified { "are missing or differ" } else { "did not arrive" };
+        (count > 0).then(|| Failure::failed(format!("{count} {what}:{lines}{more}")))
     }
+}
+
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Prints the ticket as a QR code, if requested.

@@ -51,6 +51,40 @@ pub(crate) fn shown(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// A terminal that is written to by somebody else: it shows control characters, but for line ends and tabs, and obeys none.
+pub(crate) struct Tame<W> {
+    to: W,
+    /// The begin of a letter whose end has not come.
+    begun: Vec<u8>,
+}
+
+impl<W> Tame<W> {
+    pub(crate) fn new(to: W) -> Self {
+        Self { to, begun: vec![] }
+    }
+}
+
+impl<W: std::io::Write> std::io::Write for Tame<W> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.begun.extend(bytes);
+        let tail = match std::str::from_utf8(&self.begun) {
+            Err(error) if error.error_len().is_none() => self.begun.split_off(error.valid_up_to()),
+            _ => vec![],
+        };
+        let text = String::from_utf8_lossy(&self.begun).into_owned();
+        self.begun = tail;
+        let plain = |letter: char| if deceives(letter) { char::REPLACEMENT_CHARACTER } else { letter };
+        let shown: String =
+            text.chars().map(|letter| if matches!(letter, '\n' | '\t') { letter } else { plain(letter) }).collect();
+        self.to.write_all(shown.as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.to.flush()
+    }
+}
+
 /// The name of a file in a message, on one line.
 pub(crate) fn named(path: impl AsRef<OsStr>) -> String {
     anabranch_units::shown(path)

@@ -48,6 +48,10 @@ pub enum ReceiveError {
     Protocol,
     /// Another sender has started a transfer with the same files.
     Replaced,
+    /// More than one file comes, or a folder, where only one file can be written.
+    Several,
+    /// What has come cannot be written to where it goes.
+    Output(io::Error),
 }
 
 impl fmt::Display for Failed {
@@ -85,6 +89,10 @@ impl fmt::Display for ReceiveError {
             Self::Lost(lost) => write!(f, "{lost}; what has arrived is kept for the next time"),
             Self::Protocol => f.write_str("the other end is not a sender of files: is it `anabranch send`?"),
             Self::Replaced => f.write_str("another sender has come with the same files"),
+            Self::Several => f.write_str(
+                "the receiver writes what comes to its standard output, which takes one file, one text or `-`: send one, or receive into a folder",
+            ),
+            Self::Output(error) => write!(f, "what comes cannot be written to the standard output: {error}"),
         }
     }
 }

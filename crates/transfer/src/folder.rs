@@ -36,6 +36,8 @@ pub(crate) struct About {
     pub(crate) modified: Stamp,
     /// Names of the same file.
     pub(crate) links: u64,
+    /// Device and number: equal for names of the same file; zeros on systems that do not tell.
+    pub(crate) id: (u64, u64),
 }
 
 /// What happens to a file that has the new name already.

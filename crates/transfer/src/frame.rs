@@ -3,7 +3,7 @@
 //! ```text
 //! data     file …
 //! file     index 4 | frame …                         until a frame that ends the file
-//! frame    1 | length 4 | bytes                      the next chunk; only the last one is shorter than a chunk
+//! frame    1 | length 4 | bytes                      the next chunk; only the last one is shorter than a chunk, except in a stream
 //!          2 | BLAKE3 of the file 32                 the end: the file was sent completely
 //!          3 | length 2 | text                       the end: the file cannot be sent; the reason
 //!          4 | count 4                               so many next chunks are those that the receiver has
@@ -13,9 +13,9 @@
 //! reply    rate 8 | step, one per entry | result …
 //! rate     bits per second, above which the sender shall not send; 0: no limit of the receiver's
 //! step     0  send the whole file      1  send nothing: it is present, or no file
-//!          2 | count 4 | value 32, each              the hashes of the first chunks of an incomplete file
+//!          2 | count 4 | value 32, each              the hashes of the first chunks, as far as they are there
 //!          3 | length 2 | text                       the entry is refused; the reason
-//!          4 | BLAKE3 32                             a file of this size is there: send the file if it differs
+//!          4 | BLAKE3 32 | count 4 | value 32, each  a file of this size is there: send what differs, if it does
 //!          5 | BLAKE3 32                             the same, but say only whether it differs
 //!          6 | size 8 | BLAKE3 32                    a shorter file is there: send the file if it begins like this one
 //!          9 | length 2 | text                       the transfer is refused; the reason; nothing follows
@@ -59,7 +59,8 @@ pub(crate) enum Step {
     /// Compare these chunks with the first ones of the file.
     From(Vec<Value>),
     Refused(String),
-    SendIfDiffers(Value),
+    /// Compare the hash; if it differs, these chunks, too.
+    SendIfDiffers(Value, Vec<Value>),
     SayIfDiffers(Value),
     SendIfBegins(u64, Value),
     Fatal(String),
@@ -158,19 +159,12 @@ impl Incoming {
         Ok(match kind {
             0 => Some(Step::All),
             1 => Some(Step::Nothing),
-            2 => {
-                let count = self.number().await?;
-                if u64::from(count) > chunks(size.unwrap_or(0)) {
-                    return Ok(None);
-                }
-                let mut values = vec![];
-                for _ in 0..count {
-                    values.push(self.array().await?);
-                }
-                Some(Step::From(values))
-            }
+            2 => self.values(size).await?.map(Step::From),
             3 => Some(Step::Refused(self.text().await?)),
-            4 => Some(Step::SendIfDiffers(self.array().await?)),
+            4 => {
+                let hash = self.array().await?;
+                self.values(size).await?.map(|values| Step::SendIfDiffers(hash, values))
+            }
             5 => Some(Step::SayIfDiffers(self.array().await?)),
             6 => {
                 let begin = u64::from_le_bytes(self.array().await?);
@@ -180,6 +174,19 @@ impl Incoming {
             9 => Some(Step::Fatal(self.text().await?)),
             _ => None,
         })
+    }
+
+    /// The values of the first chunks of a file of this size; `None` if there are too many.
+    async fn values(&mut self, size: Option<u64>) -> Result<Option<Vec<Value>>, ReadError> {
+        let count = self.number().await?;
+        if u64::from(count) > chunks(size.unwrap_or(0)) {
+            return Ok(None);
+        }
+        let mut values = vec![];
+        for _ in 0..count {
+            values.push(self.array().await?);
+        }
+        Ok(Some(values))
     }
 
     pub(crate) async fn outcome(&mut self) -> Result<Option<Outcome>, ReadError> {
@@ -202,12 +209,12 @@ impl Step {
             Self::Nothing => out.put_u8(1),
             Self::From(values) => {
                 out.put_u8(2);
-                out.put_u32_le(values.len() as u32);
-                values.iter().for_each(|value| out.put_slice(value));
+                put_values(values, out);
             }
-            Self::SendIfDiffers(hash) => {
+            Self::SendIfDiffers(hash, values) => {
                 out.put_u8(4);
                 out.put_slice(hash);
+                put_values(values, out);
             }
             Self::SayIfDiffers(hash) => {
                 out.put_u8(5);
@@ -247,6 +254,11 @@ impl Outcome {
             Self::Fatal(reason) => put_fatal(reason, out),
         }
     }
+}
+
+fn put_values(values: &[Value], out: &mut BytesMut) {
+    out.put_u32_le(values.len() as u32);
+    values.iter().for_each(|value| out.put_slice(value));
 }
 
 /// Begins the reply.
@@ -307,9 +319,14 @@ pub(crate) async fn write_chunk(stream: &mut SendStream, out: &mut BytesMut, chu
         put_chunk(&chunk, out);
         return Ok(());
     }
-    put_chunk_head(&chunk, out);
+    write_piece(stream, out, chunk).await
+}
+
+/// Writes the pending frames and a piece of a stream, which does not wait for more.
+pub(crate) async fn write_piece(stream: &mut SendStream, out: &mut BytesMut, piece: Bytes) -> Result<(), WriteError> {
+    put_chunk_head(&piece, out);
     stream.write_all_bytes(out.split().freeze()).await?;
-    stream.write_all_bytes(chunk).await
+    stream.write_all_bytes(piece).await
 }
 
 fn put_text(text: &str, out: &mut BytesMut) {

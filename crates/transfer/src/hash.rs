@@ -129,13 +129,13 @@ pub(crate) fn file_values(file: &File, size: u64, there: u64) -> io::Result<Vec<
 
 /// Reads exactly these bytes.
 #[cfg(unix)]
-fn read_at(file: &File, bytes: &mut [u8], at: u64) -> io::Result<()> {
+pub(crate) fn read_at(file: &File, bytes: &mut [u8], at: u64) -> io::Result<()> {
     std::os::unix::fs::FileExt::read_exact_at(file, bytes, at)
 }
 
 /// Reads exactly these bytes.
 #[cfg(windows)]
-fn read_at(file: &File, mut bytes: &mut [u8], mut at: u64) -> io::Result<()> {
+pub(crate) fn read_at(file: &File, mut bytes: &mut [u8], mut at: u64) -> io::Result<()> {
     while !bytes.is_empty() {
         let len = std::os::windows::fs::FileExt::seek_read(file, bytes, at)?;
         if len == 0 {

@@ -1,6 +1,7 @@
 //! Files that arrive on the data streams.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use anabranch::RecvStream;
 use tokio::sync::mpsc;
@@ -9,10 +10,12 @@ use tokio::task::{JoinHandle, spawn_blocking};
 use crate::error::ReceiveError;
 use crate::frame::{Frame, Incoming, Outcome, SMALL};
 use crate::hash::{CHUNK, Value};
+use crate::manifest::Kind;
 use crate::part::{Part, Ready, WriteFailed, ZEROS_MAX};
-use crate::plan::{ANOTHER, Want};
-use crate::shared::{Shared, Told, fatal, joined};
-use crate::site::Trouble;
+use crate::plan::Want;
+use crate::scan::TEXT_MAX;
+use crate::shared::{Kept, Shared, Told, fatal, joined};
+use crate::site::{ANOTHER, DIFFERS, Trouble};
 use crate::write::Small;
 
 /// What a data stream delivered.
@@ -54,12 +57,39 @@ pub(crate) async fn receive_files(
 async fn receive_file(shared: &Arc<Shared>, stream: &mut Incoming) -> Result<Arrived, ReceiveError> {
     let Some(index) = stream.file().await? else { return Ok(Arrived::Nothing) };
     let (want, kept) = shared.take(index).ok_or(ReceiveError::Protocol)?;
-    let size = shared.site.manifest.entry(index).size().ok_or(ReceiveError::Protocol)?;
-    if size <= SMALL {
-        return receive_small(shared, stream, index, want, size).await;
+    let entry = shared.site.manifest.entry(index);
+    match (entry.kind, entry.size()) {
+        (Kind::Text, _) => return receive_text(stream, index).await,
+        (_, Some(size)) if size <= SMALL => return receive_small(shared, stream, index, want, size).await,
+        _ => {}
     }
     let mut large = Large { shared, index, want, kept: Some(kept), writing: None, is_failed: false };
     large.receive(stream).await
+}
+
+/// Receives a text, which needs no place.
+async fn receive_text(stream: &mut Incoming, index: u32) -> Result<Arrived, ReceiveError> {
+    let mut bytes = vec![];
+    let mut has_room = true;
+    loop {
+        match stream.frame().await?.ok_or(ReceiveError::Protocol)? {
+            Frame::Chunk(piece) => {
+                has_room &= bytes.len() + piece.len() <= TEXT_MAX;
+                if has_room {
+                    bytes.extend(piece);
+                }
+            }
+            Frame::End(hash) if has_room && *blake3::hash(&bytes).as_bytes() == hash => {
+                return Ok(Arrived::Told(Told::Text(index, String::from_utf8_lossy(&bytes).into_owned())));
+            }
+            Frame::End(_) => {
+                let why = if has_room { "its checksum is wrong" } else { "it is too long; send it as a file" };
+                return Ok(Arrived::Told(Told::Outcome(Outcome::Failed(index, why.into()))));
+            }
+            Frame::Failed(reason) => return Ok(Arrived::Told(Told::Outcome(Outcome::Failed(index, reason)))),
+            Frame::Kept(_) | Frame::Zeros(_) | Frame::Same | Frame::Differs => return Err(ReceiveError::Protocol),
+        }
+    }
 }
 
 /// Receives a small file, and queues it for a writer.
@@ -81,16 +111,17 @@ async fn receive_small(
                 return Ok(Arrived::Small(Small { index, want, bytes, hash }));
             }
             Frame::Failed(reason) => return Ok(Arrived::Told(Told::Outcome(Outcome::Failed(index, reason)))),
-            frame => return answer(&frame, index, want).map(Arrived::Told),
+            frame => return answer(shared, &frame, index, want).map(Arrived::Told),
         }
     }
 }
 
 /// The sender's answer to the hash of a file that is there.
-fn answer(frame: &Frame, index: u32, want: Want) -> Result<Told, ReceiveError> {
+fn answer(shared: &Shared, frame: &Frame, index: u32, want: Want) -> Result<Told, ReceiveError> {
+    let why = if shared.site.manifest.asks.verifies { DIFFERS } else { ANOTHER };
     match (frame, want) {
         (Frame::Same, Want::Compare | Want::ReplaceIfDiffers) => Ok(Told::There(index)),
-        (Frame::Differs, Want::Compare | Want::Repair) => Ok(Told::Outcome(Outcome::Failed(index, ANOTHER.into()))),
+        (Frame::Differs, Want::Compare | Want::Repair) => Ok(Told::Outcome(Outcome::Failed(index, why.into()))),
         _ => Err(ReceiveError::Protocol),
     }
 }
@@ -100,8 +131,8 @@ struct Large<'a> {
     shared: &'a Arc<Shared>,
     index: u32,
     want: Want,
-    /// The hashes of the chunks that are there, until the file is opened.
-    kept: Option<Vec<Value>>,
+    /// The chunks that are there, until the file is opened.
+    kept: Option<Kept>,
     /// The last chunk is written while the next one is read.
     writing: Option<JoinHandle<Result<(Part, u64), Failing>>>,
     /// Whether it was reported as failed. What still comes of it is dropped.
@@ -153,7 +184,9 @@ impl Large<'_> {
                     joined(spawn_blocking(move || site.discard(index)).await)?;
                     return Ok(Arrived::Told(Told::Outcome(Outcome::Failed(index, reason))));
                 }
-                frame if !has_data => return answer(&frame, self.index, self.want).map(Arrived::Told),
+                frame if !has_data => {
+                    return answer(self.shared, &frame, self.index, self.want).map(Arrived::Told);
+                }
                 _ => return Err(ReceiveError::Protocol),
             }
         }
@@ -217,10 +250,21 @@ impl Large<'_> {
         if self.is_failed {
             return Ok(Arrived::Rest);
         }
-        // A file of this size has chunks.
-        let part = part.ok_or(ReceiveError::Protocol)?;
-        match joined(spawn_blocking(move || site.finish(index, want, part, &hash)).await)? {
-            Ok(ready) => Ok(Arrived::Ready(ready)),
+        // A file of this size has chunks; a stream may have none.
+        let is_stream = site.manifest.entry(index).size().is_none();
+        if part.is_none() && !is_stream {
+            return Err(ReceiveError::Protocol);
+        }
+        let finish = move || {
+            let part = part.map_or_else(|| site.begin(index, Kept::default()), Ok)?;
+            let bytes = part.streamed();
+            Ok((site.finish(index, want, part, &hash)?, bytes))
+        };
+        match joined(spawn_blocking(finish).await)? {
+            Ok((ready, bytes)) => {
+                self.shared.streamed.fetch_add(bytes, Ordering::Relaxed);
+                Ok(Arrived::Ready(ready))
+            }
             Err(Trouble::Entry(reason)) => Ok(Arrived::Told(Told::Outcome(Outcome::Failed(index, reason)))),
             Err(trouble) => Err(fatal(trouble)),
         }

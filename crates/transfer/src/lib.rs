@@ -11,12 +11,14 @@
 //! Each line is a stream: the manifest, each data stream, and plan together with results. On the data streams files follow each
 //! other without waiting, so many small files cost no round trips.
 //!
-//! * `manifest` is the list of files, `scan` makes it. `name` restricts a name to one file of its folder.
+//! * `manifest` is the list of files, `scan` makes it. `name` restricts a name to one file of its folder; `attributes` are what files may
+//!   have besides.
 //! * `hash` is BLAKE3 of a file in chunks of a megabyte, by which files are compared.
 //! * `folder` is a folder by its descriptor, `site` the receiver's folder during a transfer, `plan` what is still needed of each
 //!   entry, `part` an incomplete file.
 //! * `commit` is the order in which files become durable, get their names, and are confirmed.
-//! * `frame` encodes the streams; `send` with `reader`, and `receive` with `incoming`, `write` and `shared`, are the two ends.
+//! * `frame` encodes the streams; `send` with `reader`, and `receive` with `incoming`, `write` and `shared`, are the two ends. `pipe` is a
+//!   receiver that keeps nothing: what comes is written to where the user wants it.
 //!
 //! # What is promised
 //!
@@ -29,11 +31,12 @@
 //! # Limits
 //!
 //! A manifest has at most a million entries and 80 MiB; the manifests of all transfers of a [`Receiver`] share 200 MB. In memory are
-//! at most two chunks for each of [`STREAMS`] data streams (one of them being written), and 8 MB of small files. A summary lists at
-//! most a thousand failures.
+//! at most two chunks for each of [`STREAMS`] data streams (one of them being written), and 8 MB of small files. A transfer has one text
+//! of at most 64 KiB. A summary lists at most a thousand failures.
 
 #![forbid(unsafe_code)]
 
+mod attributes;
 mod commit;
 mod error;
 mod folder;
@@ -43,6 +46,7 @@ mod incoming;
 mod manifest;
 mod name;
 mod part;
+mod pipe;
 mod plan;
 mod progress;
 mod reader;
@@ -58,10 +62,11 @@ use std::time::Duration;
 pub use error::{Failed, ReceiveError, SendError};
 pub use manifest::ManifestError;
 pub use name::NameError;
+pub use pipe::receive_into;
 pub use progress::Progress;
 pub use receive::Receiver;
-pub use scan::Links;
-pub use send::{Compare, Options, STREAMS, send};
+pub use scan::{Compare, Item, Links, Options, Parcel};
+pub use send::{STREAMS, send};
 pub use site::Existing;
 
 /// How long an end waits for the other's close after everything is done. A closed end answers retransmissions for the same time.
@@ -78,13 +83,19 @@ pub struct Summary {
     pub files_there: u64,
     /// Bytes that were already present, and not sent.
     pub bytes_there: u64,
-    /// Symbolic links that were made.
+    /// Symbolic links and further names of files that were made.
     pub links: u64,
+    /// Texts that have come, as the peer wrote them: with control characters, if it wrote some.
+    pub texts: Vec<String>,
+    /// Texts that have arrived at the receiver.
+    pub texts_sent: u64,
     /// Files that were not transferred, with the reasons; at most a thousand.
     pub failed: Vec<Failed>,
     /// Further files that were not transferred.
     pub failed_more: u64,
-    /// What the receiver's file system does not keep, each once.
+    /// Whether files were only compared: those that are there, and equal, count as that.
+    pub verified: bool,
+    /// What is not sent, and what the receiver's file system does not keep, each once.
     pub remarks: Vec<String>,
 }
 

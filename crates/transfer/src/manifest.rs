@@ -2,9 +2,11 @@
 //!
 //! ```text
 //! manifest  "ab-list" | version 1 | flags 1 | entry …          numbers are little endian
-//! entry     kind 1 | parent 4 | mode 2 | seconds 8 | nanoseconds 4 | size 8 | length 1 | name | target, of a link
-//! flags     1: compare the content of files that are there
-//! kind      0 folder, 1 file, 2 file with holes, 3 symbolic link, whose size is the length of its target
+//! entry     kind 1 | parent 4 | mode 2 | seconds 8 | nanoseconds 4 | size 8 | length 1 | name | target, of a link | attributes
+//! flags     1: compare the content of files that are there; 2: do only that, and write nothing
+//! kind      0 folder, 1 file, 2 file with holes, 3 symbolic link, whose size is the length of its target, 4 stream of unknown
+//!           length, 5 text, a stream that is shown, 6 another name of an earlier file, whose number is the size;
+//!           and 128 if attributes follow: length 4 | attribute …, as in `attributes`
 //! parent    the number of an earlier entry, a folder, or 2^32 - 1
 //! seconds   since 1970, signed
 //! ```
@@ -18,16 +20,26 @@ use std::time::{Duration, SystemTime};
 
 use bytes::{Buf as _, BufMut as _, Bytes};
 
-use crate::name::{Leaf, NameError, stays_inside};
 use anabranch::units::shown_bytes;
+
+use crate::attributes::Attributes;
+use crate::name::{Leaf, NameError, stays_inside};
 
 /// The entries to send, in the order of their indices.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Manifest {
     bytes: Bytes,
     rows: Vec<Row>,
-    /// Whether files that are there are compared by their content.
+    pub(crate) asks: Asks,
+}
+
+/// What the sender asks for, for all files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Asks {
+    /// To compare files that are there by their content.
     pub(crate) compares: bool,
+    /// To do only that, and to write nothing.
+    pub(crate) verifies: bool,
 }
 
 /// A manifest that is being made.
@@ -57,6 +69,8 @@ pub(crate) struct Entry<'a> {
     /// The Unix mode, of which only the permissions are left.
     pub(crate) mode: u32,
     pub(crate) modified: Stamp,
+    /// Extended attributes of a file or folder.
+    pub(crate) attributes: Attributes<'a>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +83,12 @@ pub(crate) enum Kind<'a> {
     },
     /// A symbolic link to this target.
     Link(&'a [u8]),
+    /// What comes until it ends.
+    Stream,
+    /// The same, to be shown to the receiver's user.
+    Text,
+    /// Another name of the file with this number: a hard link.
+    Name(u32),
 }
 
 /// The time of the last modification, since 1970 or, negative, before.
@@ -94,6 +114,8 @@ pub enum ManifestError {
     Parent(usize),
     /// The target of this link leads out of the transferred folder.
     Target(usize),
+    /// This entry is another name of what is no file before it.
+    Original(usize),
     /// This entry's name, which is given escaped, occurs twice.
     Twice(usize, String),
     /// The limit of entries or bytes is exceeded.
@@ -115,7 +137,7 @@ impl Builder {
         let number = self.rows.len();
         let at = self.bytes.len();
         put(entry, &mut self.bytes);
-        let row = checked(number, at, entry, &self.rows);
+        let row = checked(number, at, entry, &self.rows, &self.bytes);
         match row {
             Ok(row) if number < ENTRIES_MAX && self.bytes.len() <= MANIFEST_MAX => {
                 self.rows.push(row);
@@ -129,11 +151,15 @@ impl Builder {
         }
     }
 
-    pub(crate) fn build(mut self, compares: bool) -> Manifest {
+    pub(crate) fn build(mut self, asks: Asks) -> Manifest {
         if let Some(flags) = self.bytes.get_mut(MAGIC.len() + 1) {
-            *flags = u8::from(compares);
+            *flags = [(asks.compares, COMPARES), (asks.verifies, VERIFIES)]
+                .iter()
+                .filter(|(is_set, _)| *is_set)
+                .map(|(_, flag)| flag)
+                .sum();
         }
-        Manifest { bytes: self.bytes.into(), rows: self.rows, compares }
+        Manifest { bytes: self.bytes.into(), rows: self.rows, asks }
     }
 }
 
@@ -154,7 +180,8 @@ impl Manifest {
         if version != VERSION {
             return Err(ManifestError::Version(version));
         }
-        let compares = rest.get_u8() & 1 != 0;
+        let flags = rest.get_u8();
+        let asks = Asks { compares: flags & COMPARES != 0, verifies: flags & VERIFIES != 0 };
         let mut rows: Vec<Row> = vec![];
         while !rest.is_empty() {
             let number = rows.len();
@@ -163,16 +190,10 @@ impl Manifest {
             }
             let at = bytes.len() - rest.len();
             let entry = take(number, &mut rest)?;
-            let is_in_folder = entry.parent.is_none_or(|parent| {
-                rows.get(parent as usize).is_some_and(|row| bytes.get(row.at as usize) == Some(&FOLDER))
-            });
-            if !is_in_folder {
-                return Err(ManifestError::Parent(number));
-            }
-            rows.push(checked(number, at, &entry, &rows)?);
+            rows.push(checked(number, at, &entry, &rows, &bytes)?);
         }
         rows.shrink_to_fit();
-        let manifest = Self { bytes, rows, compares };
+        let manifest = Self { bytes, rows, asks };
         manifest.check_twice()?;
         Ok(manifest)
     }
@@ -243,19 +264,23 @@ impl Manifest {
         twins
     }
 
-    /// The number of files and their total bytes.
+    /// The number of files and streams, and the total bytes of the files.
     pub(crate) fn totals(&self) -> (u64, u64) {
-        self.entries().fold((0, 0), |(files, bytes), (_, entry)| match entry.size() {
-            None => (files, bytes),
-            Some(size) => (files + 1, bytes.saturating_add(size)),
+        self.entries().fold((0, 0), |(files, bytes), (_, entry)| {
+            (files + u64::from(entry.has_content()), bytes.saturating_add(entry.size().unwrap_or(0)))
         })
     }
 }
 
 impl Entry<'_> {
-    /// The size of a file; `None` for folders and links.
+    /// The size of a file; `None` for all else.
     pub(crate) fn size(&self) -> Option<u64> {
         if let Kind::File { size, .. } = self.kind { Some(size) } else { None }
+    }
+
+    /// Whether it comes on a data stream.
+    pub(crate) fn has_content(&self) -> bool {
+        matches!(self.kind, Kind::File { .. } | Kind::Stream | Kind::Text)
     }
 }
 
@@ -264,9 +289,13 @@ fn put(entry: &Entry<'_>, out: &mut Vec<u8>) {
         Kind::Folder => (FOLDER, 0, &[][..]),
         Kind::File { size, is_sparse } => (if is_sparse { SPARSE } else { FILE }, size, &[][..]),
         Kind::Link(target) => (LINK, target.len() as u64, target),
+        Kind::Stream => (STREAM, 0, &[][..]),
+        Kind::Text => (TEXT, 0, &[][..]),
+        Kind::Name(original) => (NAME, original.into(), &[][..]),
     };
-    let name = entry.name.bytes();
-    out.put_u8(kind);
+    let (name, attributes) = (entry.name.bytes(), entry.attributes.encoded());
+    let is_dressed = !attributes.is_empty();
+    out.put_u8(if is_dressed { kind | ATTRIBUTES } else { kind });
     out.put_u32_le(entry.parent.unwrap_or(u32::MAX));
     out.put_u16_le(entry.mode as u16);
     out.put_i64_le(entry.modified.seconds);
@@ -275,12 +304,17 @@ fn put(entry: &Entry<'_>, out: &mut Vec<u8>) {
     out.put_u8(name.len() as u8);
     out.put_slice(name);
     out.put_slice(target);
+    if is_dressed {
+        out.put_u32_le(attributes.len() as u32);
+        out.put_slice(attributes);
+    }
 }
 
 /// Parses an entry, and checks its name and numbers.
 fn take<'a>(number: usize, bytes: &mut &'a [u8]) -> Result<Entry<'a>, ManifestError> {
     let short = |_| ManifestError::Entry(number);
-    let kind = bytes.try_get_u8().map_err(short)?;
+    let first = bytes.try_get_u8().map_err(short)?;
+    let (kind, is_dressed) = (first & !ATTRIBUTES, first & ATTRIBUTES != 0);
     let parent = bytes.try_get_u32_le().map_err(short)?;
     let mode = u32::from(bytes.try_get_u16_le().map_err(short)?) & MODE;
     let seconds = bytes.try_get_i64_le().map_err(short)?;
@@ -293,22 +327,34 @@ fn take<'a>(number: usize, bytes: &mut &'a [u8]) -> Result<Entry<'a>, ManifestEr
         FOLDER => Kind::Folder,
         FILE | SPARSE if size <= SIZE_MAX => Kind::File { size, is_sparse: kind == SPARSE },
         LINK if size <= TARGET_MAX => Kind::Link(next(size as usize)?),
+        STREAM if size == 0 => Kind::Stream,
+        TEXT if size == 0 => Kind::Text,
+        NAME => Kind::Name(u32::try_from(size).map_err(|_| ManifestError::Original(number))?),
         _ => return Err(ManifestError::Entry(number)),
     };
     if nanoseconds >= 1_000_000_000 || seconds.abs() > SECONDS_MAX {
         return Err(ManifestError::Entry(number));
     }
+    let mut attributes = Attributes::default();
+    if is_dressed {
+        let len = bytes.try_get_u32_le().map_err(short)? as usize;
+        let encoded = bytes.split_off(..len).ok_or(ManifestError::Entry(number))?;
+        let is_bearer = matches!(kind, Kind::Folder | Kind::File { .. });
+        attributes = Attributes::read(encoded).filter(|_| is_bearer).ok_or(ManifestError::Entry(number))?;
+    }
     let parent = (parent != u32::MAX).then_some(parent);
-    Ok(Entry { parent, name, kind, mode, modified: Stamp { seconds, nanoseconds } })
+    Ok(Entry { parent, name, kind, mode, modified: Stamp { seconds, nanoseconds }, attributes })
 }
 
-/// Checks an entry's place among those before it.
-fn checked(number: usize, at: usize, entry: &Entry<'_>, rows: &[Row]) -> Result<Row, ManifestError> {
+/// Checks an entry's place among those before it, which are encoded in `bytes`.
+fn checked(number: usize, at: usize, entry: &Entry<'_>, rows: &[Row], bytes: &[u8]) -> Result<Row, ManifestError> {
+    let kind = |row: &Row| bytes.get(row.at as usize).map(|first| first & !ATTRIBUTES);
     let above = match entry.parent {
         None if entry.name.is_reserved() => return Err(ManifestError::Name(number, NameError::Reserved)),
         None => Row { at: 0, depth: 0, length: 0 },
         Some(parent) => {
-            let row = rows.get(parent as usize).ok_or(ManifestError::Parent(number))?;
+            let row = rows.get(parent as usize).filter(|row| kind(row) == Some(FOLDER));
+            let row = row.ok_or(ManifestError::Parent(number))?;
             Row { depth: row.depth + 1, ..*row }
         }
     };
@@ -319,6 +365,11 @@ fn checked(number: usize, at: usize, entry: &Entry<'_>, rows: &[Row]) -> Result<
     // A link in the transferred folder itself may not climb at all.
     if matches!(entry.kind, Kind::Link(target) if !stays_inside(target, usize::from(above.depth).saturating_sub(1))) {
         return Err(ManifestError::Target(number));
+    }
+    if let Kind::Name(original) = entry.kind
+        && !rows.get(original as usize).is_some_and(|row| matches!(kind(row), Some(FILE | SPARSE)))
+    {
+        return Err(ManifestError::Original(number));
     }
     Ok(Row { at: at as u32, depth: above.depth, length: length as u16 })
 }
@@ -374,6 +425,7 @@ impl fmt::Display for ManifestError {
             Self::Name(number, error) => write!(f, "{} is refused: {error}", entry(number)),
             Self::Parent(number) => write!(f, "{} is in no folder of the list", entry(number)),
             Self::Target(number) => write!(f, "{} is a link that leads out of its folder", entry(number)),
+            Self::Original(number) => write!(f, "{} is another name of what is no file", entry(number)),
             Self::Twice(number, name) => write!(f, "{} is refused: {name} is there twice", entry(number)),
             Self::TooMany => {
                 write!(f, "the list of files has more than {ENTRIES_MAX} entries, or {} MB", MANIFEST_MAX >> 20)
@@ -386,13 +438,22 @@ impl std::error::Error for ManifestError {}
 
 const MAGIC: &[u8; 7] = b"ab-list";
 
-/// The version of the list, and of all streams of a transfer. The first version had the digit 1 here; in the second one, no reply began with a rate.
-const VERSION: u8 = b'3';
+/// The version of the list, and of all streams of a transfer. The first version had the digit 1 here; in the second one, no reply began with a rate;
+/// in the third one there were neither streams, texts, further names nor attributes.
+const VERSION: u8 = b'4';
+
+const COMPARES: u8 = 1;
+const VERIFIES: u8 = 2;
 
 const FOLDER: u8 = 0;
 const FILE: u8 = 1;
 const SPARSE: u8 = 2;
 const LINK: u8 = 3;
+const STREAM: u8 = 4;
+const TEXT: u8 = 5;
+const NAME: u8 = 6;
+/// The bit that says that attributes follow.
+const ATTRIBUTES: u8 = 0x80;
 
 /// The permissions of a mode. Others, such as set-user-id, are not transferred.
 const MODE: u32 = 0o777;

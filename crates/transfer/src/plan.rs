@@ -5,10 +5,10 @@ use std::io;
 
 use crate::folder::{About, Occupied, What};
 use crate::frame::{SMALL, Step};
-use crate::hash::{self, Value};
+use crate::hash::{self, Digest, Value};
 use crate::manifest::{Entry, Kind};
 use crate::name::Leaf;
-use crate::site::{Existing, PartName, Site, Spot, Trouble, is_same_time};
+use crate::site::{ANOTHER, Existing, PartName, Site, Spot, Trouble, is_same_time};
 
 /// Plans the entries in their order.
 pub(crate) struct Planner<'a> {
@@ -21,6 +21,17 @@ pub(crate) struct Planner<'a> {
     winners: BTreeMap<u32, u32>,
     /// The names in the folder of the last group.
     listing: Option<(Option<u32>, Vec<u64>)>,
+    /// Whether a text was among the entries.
+    has_text: bool,
+}
+
+/// What is done about an entry.
+pub(crate) struct Planned {
+    /// What the sender is told.
+    pub(crate) step: Step,
+    pub(crate) want: Want,
+    /// How many of the step's chunks are in the incomplete file; the others are in the file that is replaced.
+    pub(crate) own: usize,
 }
 
 /// What the receiver does with what the sender sends of an entry.
@@ -49,34 +60,38 @@ impl Want {
     }
 }
 
-/// The reason for which a file that is there stays.
-pub(crate) const ANOTHER: &str = "another file has this name; receive with --overwrite, or elsewhere";
-
 impl<'a> Planner<'a> {
     pub(crate) fn new(site: &'a Site) -> Self {
         let groups = site.manifest.twins();
         let mut members: Vec<_> = groups.iter().map(|(first, member)| (*member, *first)).collect();
         members.sort_unstable();
-        Self { site, groups, members, winners: BTreeMap::new(), listing: None }
+        Self { site, groups, members, winners: BTreeMap::new(), listing: None, has_text: false }
     }
 
-    /// What is still needed of an entry. Makes the folder, if it is one.
-    pub(crate) fn step(&mut self, index: u32) -> Result<(Step, Want), Trouble> {
-        let step = self.try_step(index);
-        match step {
+    /// What is still needed of an entry, behind those for which `before` was decided. Makes the folder, if it is one.
+    pub(crate) fn step(&mut self, index: u32, before: &[Want]) -> Result<Planned, Trouble> {
+        let planned = self.try_step(index, before);
+        match planned {
             Err(Trouble::Entry(reason)) => {
                 if self.site.manifest.entry(index).kind == Kind::Folder {
                     self.site.refuse_folder(index);
                 }
-                Ok((Step::Refused(reason), Want::Nothing))
+                Ok(planned_so(Step::Refused(reason), Want::Nothing))
             }
-            step => step,
+            planned => planned,
         }
     }
 
-    fn try_step(&mut self, index: u32) -> Result<(Step, Want), Trouble> {
+    fn try_step(&mut self, index: u32, before: &[Want]) -> Result<Planned, Trouble> {
         let site = self.site;
         let entry = site.manifest.entry(index);
+        if entry.kind == Kind::Text {
+            // It needs no place, but memory.
+            return match std::mem::replace(&mut self.has_text, true) {
+                false => Ok(planned_so(Step::All, Want::New)),
+                true => Err(refused("a transfer has one text; send this one by itself")),
+            };
+        }
         entry.name.fits().map_err(|error| refused(error.to_string()))?;
         let spot = site.spot(entry.parent)?;
         if entry.name.is_reserved() && spot.has_shop {
@@ -85,25 +100,62 @@ impl<'a> Planner<'a> {
         let there = spot.folder.about(entry.name).map_err(|error| site.trouble("it cannot be looked up", error))?;
         if there.is_some() {
             self.check_twin(index, &entry, &spot)?;
+        } else if site.manifest.asks.verifies {
+            return Err(refused("it is not there"));
         }
+        let nothing = || Ok(planned_so(Step::Nothing, Want::Nothing));
         match (entry.kind, there) {
             (Kind::Folder, None) => {
-                site.make_folder(&entry, &spot).map_err(|error| site.trouble("it cannot be created", error))?;
-                Ok((Step::Nothing, Want::Nothing))
+                site.make_folder(&entry, &spot)?;
+                nothing()
             }
-            (Kind::Folder, Some(About { what: What::Folder, .. })) => Ok((Step::Nothing, Want::Nothing)),
+            (Kind::Folder, Some(About { what: What::Folder, .. })) => nothing(),
             (Kind::Folder, Some(_)) => Err(refused("something that is no folder has this name")),
-            (Kind::Link(_), None) => Ok((Step::Nothing, Want::New)),
+            (Kind::Link(_), None) => Ok(planned_so(Step::Nothing, Want::New)),
             (Kind::Link(target), Some(About { what: What::Link, .. })) => {
                 let there = spot.folder.target(entry.name);
                 match there.map_err(|error| site.trouble("the link with this name cannot be read", error))? {
-                    there if there == target => Ok((Step::Nothing, Want::Nothing)),
-                    _ if site.existing == Existing::Overwrite => Ok((Step::Nothing, Want::Replace)),
+                    there if there == target => nothing(),
+                    _ if site.manifest.asks.verifies => Err(refused("the link there leads elsewhere")),
+                    _ if site.existing == Existing::Overwrite => Ok(planned_so(Step::Nothing, Want::Replace)),
                     _ => Err(refused("another link has this name; receive with --overwrite, or elsewhere")),
                 }
             }
             (Kind::Link(_), Some(_)) => Err(refused("something that is no link has this name")),
+            (Kind::Name(original), there) => {
+                let stays = matches!(before.get(original as usize), Some(Want::Nothing | Want::Compare));
+                self.name(original, stays, there)
+            }
             (Kind::File { size, .. }, there) => self.file(index, &entry, size, &spot, there),
+            (Kind::Stream | Kind::Text, None) => Ok(planned_so(Step::All, Want::New)),
+            (Kind::Stream | Kind::Text, Some(About { what: What::File, .. }))
+                if site.existing == Existing::Overwrite =>
+            {
+                Ok(planned_so(Step::All, Want::Replace))
+            }
+            (Kind::Stream | Kind::Text, Some(_)) => Err(refused(ANOTHER)),
+        }
+    }
+
+    /// Another name of a file that comes before it, and that stays or is replaced.
+    fn name(&self, original: u32, stays: bool, there: Option<About>) -> Result<Planned, Trouble> {
+        let site = self.site;
+        let Some(there) = there else { return Ok(planned_so(Step::Nothing, Want::New)) };
+        if there.what != What::File {
+            return Err(refused("something other than a file has this name"));
+        }
+        let first = site.manifest.entry(original);
+        let about = site.spot(first.parent).map(|spot| spot.folder.about(first.name));
+        let is_same = about.is_ok_and(|about| {
+            about.is_ok_and(|first| first.is_some_and(|first| first.id == there.id && there.id != (0, 0)))
+        });
+        match is_same {
+            true if stays => Ok(planned_so(Step::Nothing, Want::Nothing)),
+            _ if site.manifest.asks.verifies => {
+                Err(refused(format!("it is another file there than {}", site.manifest.path(original))))
+            }
+            _ if site.existing == Existing::Overwrite => Ok(planned_so(Step::Nothing, Want::Replace)),
+            _ => Err(refused(ANOTHER)),
         }
     }
 
@@ -114,50 +166,77 @@ impl<'a> Planner<'a> {
         size: u64,
         spot: &Spot,
         there: Option<About>,
-    ) -> Result<(Step, Want), Trouble> {
-        let Some(there) = there else { return Ok((self.rest(index, size, spot), Want::New)) };
+    ) -> Result<Planned, Trouble> {
+        let Some(there) = there else { return Ok(self.rest(index, size, spot, None, Want::New)) };
         match there.what {
             What::File => {}
             What::Link => return Err(refused("a symbolic link has this name")),
             What::Folder | What::Other => return Err(refused("something other than a file has this name")),
         }
+        let asks = self.site.manifest.asks;
         let is_same_time = is_same_time(there.modified, entry);
-        let overwrites = self.site.existing == Existing::Overwrite;
+        let overwrites = self.site.existing == Existing::Overwrite && !asks.verifies;
         if there.size == size {
-            if size == 0 || is_same_time && !self.site.manifest.compares {
-                return Ok((Step::Nothing, Want::Nothing));
+            if size == 0 || is_same_time && !asks.compares && !asks.verifies {
+                return Ok(planned_so(Step::Nothing, Want::Nothing));
             }
             // The time may be one that the file system could not keep, so the content decides.
-            return match (hash_of(spot, entry.name, size), overwrites) {
-                (Ok(hash), true) => Ok((Step::SendIfDiffers(hash), Want::ReplaceIfDiffers)),
-                (Ok(hash), false) => Ok((Step::SayIfDiffers(hash), Want::Compare)),
-                (Err(_), true) => Ok((self.rest(index, size, spot), Want::Replace)),
+            let values = spot.folder.read(entry.name).and_then(|file| hash::file_values(&file, size, size));
+            let whole = |values: &[Value]| Digest::of(size, values).ok_or_else(|| refused("it cannot be hashed"));
+            return match (values, overwrites) {
+                (Ok(values), true) => {
+                    let hash = whole(&values)?;
+                    Ok(self.rest(index, size, spot, Some((values, Some(hash))), Want::ReplaceIfDiffers))
+                }
+                (Ok(values), false) => Ok(planned_so(Step::SayIfDiffers(whole(&values)?), Want::Compare)),
+                (Err(_), true) => Ok(self.rest(index, size, spot, None, Want::Replace)),
                 (Err(error), false) => Err(self.site.trouble("the file with this name cannot be read", error)),
             };
         }
+        if asks.verifies {
+            return Err(refused(format!("it has {} bytes there, and {size} here", there.size)));
+        }
         if overwrites {
-            return Ok((self.rest(index, size, spot), Want::Replace));
+            let file = if size <= SMALL { None } else { spot.folder.read(entry.name).ok() };
+            let values = file.and_then(|file| hash::file_values(&file, size, there.size).ok());
+            return Ok(self.rest(index, size, spot, values.map(|values| (values, None)), Want::Replace));
         }
         // A crash may have left a file that was renamed before its data was on the disk, with its time already set.
         if there.size < size && is_same_time {
             let hash = hash_of(spot, entry.name, there.size);
             let hash = hash.map_err(|error| self.site.trouble("the file with this name cannot be read", error))?;
-            return Ok((Step::SendIfBegins(there.size, hash), Want::Repair));
+            return Ok(planned_so(Step::SendIfBegins(there.size, hash), Want::Repair));
         }
         Err(refused(ANOTHER))
     }
 
-    /// Requests what an earlier transfer has not left. What it has left is hashed, and the sender compares it.
-    fn rest(&self, index: u32, size: u64, spot: &Spot) -> Step {
-        if size <= SMALL {
-            return Step::All;
+    /// Requests what neither an earlier transfer has left nor the file has that is replaced, of which the values of chunks are given,
+    /// and the hash if the file may be the same. What is there is hashed, and the sender compares it.
+    fn rest(
+        &self,
+        index: u32,
+        size: u64,
+        spot: &Spot,
+        replaced: Option<(Vec<Value>, Option<Value>)>,
+        want: Want,
+    ) -> Planned {
+        let (mut others, hash) = replaced.unwrap_or_default();
+        let mut values = vec![];
+        if size > SMALL {
+            let part = PartName::of(&self.site.manifest, index);
+            // What cannot be read is sent again.
+            values = kept(spot, part.leaf(), size).unwrap_or_default();
+        } else {
+            others.clear();
         }
-        let part = PartName::of(&self.site.manifest, index);
-        // What cannot be read is sent again.
-        match kept(spot, part.leaf(), size) {
-            Ok(values) if !values.is_empty() => Step::From(values),
-            _ => Step::All,
-        }
+        let own = values.len();
+        values.extend(others.drain(..).skip(own));
+        let step = match hash {
+            Some(hash) => Step::SendIfDiffers(hash, values),
+            None if values.is_empty() => Step::All,
+            None => Step::From(values),
+        };
+        Planned { step, want, own }
     }
 
     /// Refuses an entry whose name is there because the file system takes it for that of another entry.
@@ -196,6 +275,10 @@ fn refused(reason: impl Into<String>) -> Trouble {
     Trouble::Entry(reason.into())
 }
 
+fn planned_so(step: Step, want: Want) -> Planned {
+    Planned { step, want, own: 0 }
+}
+
 /// The hash of a file that is there.
 fn hash_of(spot: &Spot, name: Leaf<'_>, size: u64) -> io::Result<Value> {
     hash::file(&spot.folder.read(name)?, size)
@@ -203,10 +286,11 @@ fn hash_of(spot: &Spot, name: Leaf<'_>, size: u64) -> io::Result<Value> {
 
 /// The hashes of the first chunks of an incomplete file.
 fn kept(spot: &Spot, part: Leaf<'_>, size: u64) -> io::Result<Vec<Value>> {
-    match spot.shop.folder.about(part)? {
+    let Ok(shop) = spot.shop() else { return Ok(vec![]) };
+    match shop.folder.about(part)? {
         // A file with another name would be changed under that name, too.
         Some(About { what: What::File, links: 1, size: there, .. }) => {
-            hash::file_values(&spot.shop.folder.read(part)?, size, there)
+            hash::file_values(&shop.folder.read(part)?, size, there)
         }
         _ => Ok(vec![]),
     }

@@ -1,6 +1,6 @@
 //! Reads a file of the sender chunk by chunk, and checks that it does not change.
 
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::{File, Metadata};
 use std::io::{self, Read as _};
 use std::path::PathBuf;
 
@@ -29,8 +29,8 @@ pub(crate) enum There {
     Nothing,
     /// The hashes of the first chunks of an incomplete file.
     Chunks(Vec<Value>),
-    /// The hash of another file, which the file replaces.
-    File(Value),
+    /// The hash of another file, which the file replaces, and those of its chunks that need not be sent again.
+    File(Value, Vec<Value>),
     /// The hash of another file, which stays.
     FileThatStays(Value),
     /// A shorter file that the file replaces if it begins like this one.
@@ -66,7 +66,7 @@ impl Reader {
     pub(crate) fn compare(&mut self) -> Result<Option<Frame>, String> {
         let (size, hash) = match self.there {
             There::Nothing | There::Chunks(_) => return Ok(None),
-            There::File(hash) | There::FileThatStays(hash) => (self.source.size, hash),
+            There::File(hash, _) | There::FileThatStays(hash) => (self.source.size, hash),
             There::Begin(size, hash) => (size, hash),
         };
         let own = self.open().and_then(|file| {
@@ -77,7 +77,7 @@ impl Reader {
         });
         let is_same = own.map_err(unreadable)? == hash;
         Ok(match (&self.there, is_same) {
-            (There::File(_) | There::FileThatStays(_), true) => Some(Frame::Same),
+            (There::File(..) | There::FileThatStays(_), true) => Some(Frame::Same),
             (There::FileThatStays(_), false) | (There::Begin(..), false) => Some(Frame::Differs),
             _ => None,
         })
@@ -115,7 +115,10 @@ impl Reader {
         let value = hash::value(self.source.size, number, &bytes);
         self.digest.add(value);
         self.file = Some(file);
-        let is_kept = matches!(&self.there, There::Chunks(kept) if kept.get(number as usize) == Some(&value));
+        let is_kept = match &self.there {
+            There::Chunks(kept) | There::File(_, kept) => kept.get(number as usize) == Some(&value),
+            There::Nothing | There::FileThatStays(_) | There::Begin(..) => false,
+        };
         let is_zero = self.source.is_sparse && bytes.iter().all(|byte| *byte == 0);
         if is_kept || is_zero {
             self.buffer = bytes;
@@ -126,7 +129,7 @@ impl Reader {
 
     /// Opens the file, and checks that it has not changed.
     fn open(&self) -> io::Result<File> {
-        let file = open(&self.source)?;
+        let file = scan::open(&self.source.path, self.source.is_named)?;
         let metadata = file.metadata()?;
         if !metadata.is_file() {
             return Err(io::Error::other("it is no file any more"));
@@ -162,26 +165,6 @@ impl Reader {
     }
 }
 
-/// Opens a file. Only one that the user has named may be a link.
-#[cfg(unix)]
-fn open(source: &Source) -> io::Result<File> {
-    use std::os::unix::fs::OpenOptionsExt as _;
-
-    use rustix::fs::OFlags;
-    // Somebody may have replaced it by a pipe, which would be waited for.
-    let flags = if source.is_named { OFlags::NONBLOCK } else { OFlags::NONBLOCK | OFlags::NOFOLLOW };
-    OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(&source.path)
-}
-
-#[cfg(not(unix))]
-fn open(source: &Source) -> io::Result<File> {
-    let is_plain = source.is_named || source.path.symlink_metadata()?.is_file();
-    if !is_plain {
-        return Err(io::Error::other("it is no file any more"));
-    }
-    OpenOptions::new().read(true).open(&source.path)
-}
-
 /// The reason for which a file is not sent: a sentence of ours, or an error of the system.
 fn unreadable(error: io::Error) -> String {
     if error.kind() == io::ErrorKind::Other { error.to_string() } else { format!("it cannot be read: {error}") }
@@ -199,7 +182,7 @@ mod tests {
     use std::time::{Duration, SystemTime};
 
     use super::*;
-    use crate::scan::{Links, scan};
+    use crate::scan::{Options, Parcel};
 
     /// The pieces of a file that `change` modifies after the scan, or the reason for which it is not sent.
     fn read_after(change: fn(&Path), there: There) -> Result<Vec<Piece>, String> {
@@ -207,8 +190,8 @@ mod tests {
         fs::create_dir_all(&folder).unwrap();
         let path = folder.join("small");
         fs::write(&path, "0123456789").unwrap();
-        let found = scan(std::slice::from_ref(&path), Links::Report, false).unwrap();
-        let entry = found.manifest.entry(0);
+        let parcel = Parcel::of_paths(std::slice::from_ref(&path), Options::default()).unwrap();
+        let entry = parcel.manifest.entry(0);
         let source = Source {
             path: path.clone(),
             is_named: true,

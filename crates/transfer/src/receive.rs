@@ -1,8 +1,9 @@
 //! The receiving end of a transfer.
 
+use std::collections::BTreeSet;
 use std::iter;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anabranch::units::Rate;
@@ -17,10 +18,10 @@ use crate::folder::Occupied;
 use crate::frame::{Outcome, Step, put_fatal, put_rate};
 use crate::incoming::receive_files;
 use crate::manifest::{Kind, MANIFEST_MAX, Manifest, ManifestError};
-use crate::plan::{Planner, Want};
+use crate::plan::{Planned, Planner, Want};
 use crate::progress::Progress;
-use crate::shared::{Report, Shared, Told, Wanted, fatal, joined};
-use crate::site::{Existing, Site, Trouble};
+use crate::shared::{Kept, Report, Shared, Told, Wanted, fatal, joined};
+use crate::site::{Existing, Site, Trouble, locked};
 use crate::write::{commit, write_small};
 use crate::{FAREWELL, Summary};
 
@@ -162,7 +163,7 @@ impl Receiver {
         let prepare = move || Site::prepare(&folder, existing, manifest, holder);
         let site = Arc::new(joined(spawn_blocking(prepare).await)?.map_err(fatal)?);
         let (wanted, mut summary) = plan(Arc::clone(&site), reply, &progress).await?;
-        let links = wanted.links(&site.manifest);
+        let links = wanted.without_content(&site.manifest);
         let open = wanted.wants.iter().filter(|want| **want != Want::Nothing).count() - links.len();
         // If the sender does not read results, results wait, and then writing waits, too.
         let (reports, mut told) = mpsc::channel(REPORTS);
@@ -172,6 +173,7 @@ impl Receiver {
             open: AtomicUsize::new(open),
             reports,
             progress,
+            streamed: AtomicU64::new(0),
         });
         let mut tasks = JoinSet::new();
         let (ready, to_commit) = mpsc::channel(READY);
@@ -191,8 +193,13 @@ impl Receiver {
                     Some(first) => {
                         for told in all_there(first, &mut told)? {
                             shared.open.fetch_sub(summary.count(&told, &shared).into(), Ordering::Relaxed);
-                            if let Told::Outcome(outcome) = told {
-                                outcome.put(&mut out);
+                            match told {
+                                Told::Outcome(outcome) => outcome.put(&mut out),
+                                Told::Text(index, text) => {
+                                    Outcome::Done(index).put(&mut out);
+                                    summary.texts.push(text);
+                                }
+                                Told::There(_) | Told::Kept(_) => {}
                             }
                         }
                         reply.write_all_bytes(out.split().freeze()).await?;
@@ -214,9 +221,11 @@ impl Receiver {
                 }
             }
         }
+        summary.bytes += shared.streamed.load(Ordering::Relaxed);
         // A file that was there may be one of a process that was killed before its sync.
         let is_durable = links.is_empty() && summary.files_there == 0;
-        for told in joined(spawn_blocking(move || close(&site, &links, is_durable)).await)?? {
+        let failed = std::mem::take(&mut locked(&shared.wanted).failed);
+        for told in joined(spawn_blocking(move || close(&site, &links, &failed, is_durable)).await)?? {
             summary.count(&told, &shared);
             if let Told::Outcome(outcome) = told {
                 outcome.put(&mut out);
@@ -248,14 +257,20 @@ async fn plan(
     let progress = Arc::clone(progress);
     let plan = move || {
         let mut planner = Planner::new(&site);
-        let (mut wanted, mut summary, mut out) = (Wanted::default(), Summary::default(), BytesMut::new());
+        let (mut wanted, mut out) = (Wanted::default(), BytesMut::new());
+        let mut summary = Summary { verified: site.manifest.asks.verifies, ..Summary::default() };
         for (index, entry) in site.manifest.entries() {
-            let (step, want) = planner.step(index).map_err(fatal)?;
+            let Planned { step, want, own } = planner.step(index, &wanted.wants).map_err(fatal)?;
             step.put(&mut out);
             wanted.wants.push(want);
             match (step, entry.size()) {
-                (Step::From(kept), _) => _ = wanted.kept.insert(index, kept),
-                (Step::Refused(reason), _) => summary.fail(site.manifest.path(index), reason),
+                (Step::From(values) | Step::SendIfDiffers(_, values), _) if !values.is_empty() => {
+                    wanted.kept.insert(index, Kept { values, own });
+                }
+                (Step::Refused(reason), _) => {
+                    wanted.failed.insert(index);
+                    summary.fail(site.manifest.path(index), reason);
+                }
                 (Step::Nothing, Some(size)) => {
                     summary.files_there += 1;
                     summary.bytes_there += size;
@@ -280,11 +295,23 @@ async fn plan(
     joined(planning.await)?
 }
 
-/// Makes the links, and ends the work in the folder.
-fn close(site: &Site, links: &[(u32, Occupied)], is_durable: bool) -> Result<Vec<Told>, ReceiveError> {
+/// Makes the links and further names, and ends the work in the folder. `failed` are files that did not arrive.
+fn close(
+    site: &Site,
+    links: &[(u32, Occupied)],
+    failed: &BTreeSet<u32>,
+    is_durable: bool,
+) -> Result<Vec<Told>, ReceiveError> {
     let mut told = vec![];
     for (index, occupied) in links {
-        told.push(Told::Outcome(match site.make_link(*index, *occupied) {
+        let made = match site.manifest.entry(*index).kind {
+            Kind::Name(original) if failed.contains(&original) => {
+                Err(Trouble::Entry(format!("{}, whose other name it is, did not arrive", site.manifest.path(original))))
+            }
+            Kind::Name(original) => site.make_name(*index, original, *occupied),
+            _ => site.make_link(*index, *occupied),
+        };
+        told.push(Told::Outcome(match made {
             Ok(()) => Outcome::Done(*index),
             Err(Trouble::Entry(reason)) => Outcome::Failed(*index, reason),
             Err(error) => return Err(fatal(error)),
@@ -296,9 +323,10 @@ fn close(site: &Site, links: &[(u32, Occupied)], is_durable: bool) -> Result<Vec
 }
 
 impl Wanted {
-    fn links(&self, manifest: &Manifest) -> Vec<(u32, Occupied)> {
+    /// The symbolic links and further names to make.
+    fn without_content(&self, manifest: &Manifest) -> Vec<(u32, Occupied)> {
         let wanted = manifest.entries().zip(&self.wants).filter(|(_, want)| **want != Want::Nothing);
-        let links = wanted.filter(|((_, entry), _)| matches!(entry.kind, Kind::Link(_)));
+        let links = wanted.filter(|((_, entry), _)| !entry.has_content());
         links.map(|((index, _), want)| (index, want.occupied())).collect()
     }
 }
@@ -309,17 +337,22 @@ impl Summary {
         let manifest = &shared.site.manifest;
         match told {
             Told::Outcome(Outcome::Done(index)) => {
-                match manifest.entry(*index).size() {
-                    Some(size) => {
-                        self.files += 1;
-                        self.bytes += size;
-                        shared.progress.add_file();
-                    }
-                    None => self.links += 1,
+                let entry = manifest.entry(*index);
+                if entry.has_content() {
+                    self.files += 1;
+                    self.bytes += entry.size().unwrap_or(0);
+                    shared.progress.add_file();
+                } else {
+                    self.links += 1;
                 }
                 true
             }
+            Told::Text(..) => {
+                shared.progress.add_file();
+                true
+            }
             Told::Outcome(Outcome::Failed(index, reason)) => {
+                locked(&shared.wanted).failed.insert(*index);
                 self.fail(manifest.path(*index), reason.clone());
                 true
             }

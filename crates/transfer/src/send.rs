@@ -1,47 +1,29 @@
 //! The sending end of a transfer.
 
 use std::collections::BTreeSet;
+use std::io::Read;
 use std::ops::Range;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use anabranch::units::Rate;
 use anabranch::{Connection, SendStream, WriteError};
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::timeout;
 
 use crate::error::SendError;
-use crate::frame::{Frame, Incoming, Outcome, SMALL, Step, put_chunk, put_file, put_frame, write_chunk};
+use crate::frame::{Frame, Incoming, Outcome, SMALL, Step, put_chunk, put_file, put_frame, write_chunk, write_piece};
+use crate::hash::CHUNK;
 use crate::manifest::Kind;
 use crate::progress::Progress;
 use crate::reader::{Piece, Reader, Source, There, ZEROS_AT_ONCE};
-use crate::scan::{Found, Links, scan};
+use crate::scan::Parcel;
 use crate::site::locked;
 use crate::{FAREWELL, Summary};
 
 /// Data streams of a transfer. So many files are in flight at a time.
 pub const STREAMS: usize = 16;
-
-/// How files are sent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Options {
-    /// What happens to symbolic links.
-    pub links: Links,
-    /// How files that are there are compared.
-    pub compare: Compare,
-}
-
-/// How a file is recognised that the receiver has already.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Compare {
-    /// By size and time. A file of another time but the same size is compared by content.
-    #[default]
-    SizeAndTime,
-    /// By its content: both ends hash the file, and the receiver's is replaced or stays as if its size differed.
-    Content,
-}
 
 /// Sends files and folders to a [`crate::Receiver`], and waits for the result of each. If the receiver asks for a rate, it becomes the
 /// connection's limit, unless that is lower. Afterwards it closes the connection, and
@@ -49,13 +31,8 @@ pub enum Compare {
 ///
 /// # Errors
 /// If nothing more can be sent. Failures of single files are in the summary instead.
-pub async fn send(
-    connection: &Connection,
-    paths: Vec<PathBuf>,
-    options: Options,
-    progress: Arc<Progress>,
-) -> Result<Summary, SendError> {
-    let sent = send_all(connection, paths, options, progress).await;
+pub async fn send(connection: &Connection, parcel: Arc<Parcel>, progress: Arc<Progress>) -> Result<Summary, SendError> {
+    let sent = send_all(connection, parcel, progress).await;
     if !matches!(sent, Err(SendError::Lost(_))) {
         // The result is known. The receiver closes after this end has.
         let farewell = async {
@@ -67,21 +44,13 @@ pub async fn send(
     sent
 }
 
-async fn send_all(
-    connection: &Connection,
-    paths: Vec<PathBuf>,
-    options: Options,
-    progress: Arc<Progress>,
-) -> Result<Summary, SendError> {
-    let compares = options.compare == Compare::Content;
-    let scan = move || scan(&paths, options.links, compares);
-    let mut found = spawn_blocking(scan).await.map_err(|_| SendError::Protocol)??;
-    progress.set_total(found.manifest.totals());
-    let mut summary = std::mem::take(&mut found.summary);
+async fn send_all(connection: &Connection, parcel: Arc<Parcel>, progress: Arc<Progress>) -> Result<Summary, SendError> {
+    progress.set_total(parcel.manifest.totals());
+    let mut summary = parcel.summary.clone();
     let mut stream = connection.open_stream().await?;
     // If the receiver refuses the manifest, it stops that stream and gives the reason in its reply.
     let sent = async {
-        stream.write_all_bytes(found.manifest.encoded()).await?;
+        stream.write_all_bytes(parcel.manifest.encoded()).await?;
         stream.finish()
     };
     if let Err(WriteError::Lost(lost)) = sent.await {
@@ -89,31 +58,39 @@ async fn send_all(
     }
     let mut reply = Incoming::new(connection.accept_stream().await?);
     keep_rate(connection, reply.rate().await?)?;
-    let files = plan(&found, &mut reply, &mut summary, &progress).await?;
+    let (files, streams) = plan(&parcel, &mut reply, &mut summary, &progress).await?;
     let todo = Arc::new(Todo {
-        found,
+        parcel,
         files,
         next: AtomicUsize::new(0),
         given_up: Mutex::default(),
         files_there: AtomicU64::new(0),
         bytes_there: AtomicU64::new(0),
+        streamed: AtomicU64::new(0),
         progress,
     });
     let mut workers = JoinSet::new();
+    for index in streams {
+        workers.spawn(send_stream(connection.clone(), Arc::clone(&todo), index));
+    }
     for _ in 0..STREAMS.min(todo.files.len()) {
         workers.spawn(work(connection.clone(), Arc::clone(&todo)));
     }
-    let manifest = &todo.found.manifest;
+    let manifest = &todo.parcel.manifest;
     loop {
         match reply.outcome().await?.ok_or(SendError::Protocol)? {
-            Outcome::Done(index) => match manifest.find(index).ok_or(SendError::Protocol)?.size() {
-                Some(size) => {
-                    summary.files += 1;
-                    summary.bytes += size;
+            Outcome::Done(index) => {
+                let entry = manifest.find(index).ok_or(SendError::Protocol)?;
+                match entry.kind {
+                    Kind::Text => summary.texts_sent += 1,
+                    Kind::File { .. } | Kind::Stream => summary.files += 1,
+                    Kind::Folder | Kind::Link(_) | Kind::Name(_) => summary.links += 1,
+                }
+                if entry.has_content() {
+                    summary.bytes += entry.size().unwrap_or(0);
                     todo.progress.add_file();
                 }
-                None => summary.links += 1,
-            },
+            }
             Outcome::Failed(index, reason) => {
                 manifest.find(index).ok_or(SendError::Protocol)?;
                 locked(&todo.given_up).insert(index);
@@ -129,6 +106,7 @@ async fn send_all(
     workers.shutdown().await;
     summary.files_there += todo.files_there.load(Ordering::Relaxed);
     summary.bytes_there += todo.bytes_there.load(Ordering::Relaxed);
+    summary.bytes += todo.streamed.load(Ordering::Relaxed);
     Ok(summary)
 }
 
@@ -141,7 +119,7 @@ fn keep_rate(connection: &Connection, asked: Option<Rate>) -> Result<(), SendErr
 
 /// The files to send.
 struct Todo {
-    found: Found,
+    parcel: Arc<Parcel>,
     files: Vec<Wanted>,
     /// The first file that no worker has begun.
     next: AtomicUsize,
@@ -150,6 +128,8 @@ struct Todo {
     /// Files and bytes of which the comparison has shown that the receiver has them.
     files_there: AtomicU64,
     bytes_there: AtomicU64,
+    /// Bytes of streams that were sent to their end.
+    streamed: AtomicU64,
     progress: Arc<Progress>,
 }
 
@@ -160,20 +140,20 @@ struct Wanted {
     there: There,
 }
 
-/// Reads the receiver's plan.
+/// Reads the receiver's plan: the files and the streams that it wants.
 async fn plan(
-    found: &Found,
+    parcel: &Parcel,
     reply: &mut Incoming,
     summary: &mut Summary,
     progress: &Progress,
-) -> Result<Vec<Wanted>, SendError> {
-    let mut wanted = vec![];
-    for (index, entry) in found.manifest.entries() {
+) -> Result<(Vec<Wanted>, Vec<u32>), SendError> {
+    let (mut wanted, mut streams) = (vec![], vec![]);
+    for (index, entry) in parcel.manifest.entries() {
         let step = reply.step(entry.size()).await?.ok_or(SendError::Protocol)?;
         let there = match step {
             Step::All => There::Nothing,
             Step::From(kept) => There::Chunks(kept),
-            Step::SendIfDiffers(hash) => There::File(hash),
+            Step::SendIfDiffers(hash, kept) => There::File(hash, kept),
             Step::SayIfDiffers(hash) => There::FileThatStays(hash),
             Step::SendIfBegins(size, hash) => There::Begin(size, hash),
             Step::Nothing => {
@@ -186,16 +166,18 @@ async fn plan(
                 continue;
             }
             Step::Refused(reason) => {
-                summary.fail(found.manifest.path(index), reason);
+                summary.fail(parcel.manifest.path(index), reason);
                 continue;
             }
             Step::Fatal(reason) => return Err(SendError::Receiver(reason)),
         };
-        if let Some(size) = entry.size() {
-            wanted.push(Wanted { index, size, there });
+        match entry.size() {
+            Some(size) => wanted.push(Wanted { index, size, there }),
+            None if entry.has_content() => streams.push(index),
+            None => {}
         }
     }
-    Ok(wanted)
+    Ok((wanted, streams))
 }
 
 impl Todo {
@@ -217,8 +199,8 @@ impl Todo {
     }
 
     fn reader(&self, wanted: &Wanted) -> Reader {
-        let entry = self.found.manifest.entry(wanted.index);
-        let (path, is_named) = self.found.path(wanted.index);
+        let entry = self.parcel.manifest.entry(wanted.index);
+        let (path, is_named) = self.parcel.path(wanted.index);
         let is_sparse = matches!(entry.kind, Kind::File { is_sparse: true, .. });
         let source = Source { path, is_named, size: wanted.size, modified: entry.modified, is_sparse };
         Reader::new(source, wanted.there.clone())
@@ -360,6 +342,66 @@ async fn send_large(
     todo.put_end(wanted, &end, out);
     Ok(())
 }
+
+/// Sends what can be read, as it comes, on a stream of its own.
+async fn send_stream(connection: Connection, todo: Arc<Todo>, index: u32) -> Result<(), SendError> {
+    let mut stream = connection.open_stream().await?;
+    let mut out = BytesMut::new();
+    put_file(index, &mut out);
+    let end = match todo.parcel.input(index) {
+        None => Frame::Failed("it was read for another receiver".into()),
+        Some(mut input) => {
+            let mut hasher = blake3::Hasher::new();
+            let mut bytes = 0;
+            loop {
+                let read = spawn_blocking(move || {
+                    let piece = read_some(&mut *input);
+                    (input, piece)
+                });
+                let piece;
+                (input, piece) = read.await.map_err(|_| SendError::Protocol)?;
+                if locked(&todo.given_up).contains(&index) {
+                    break Frame::Failed("the receiver has given it up".into());
+                }
+                match piece {
+                    Ok(piece) if piece.is_empty() => {
+                        todo.streamed.fetch_add(bytes, Ordering::Relaxed);
+                        break Frame::End(*hasher.finalize().as_bytes());
+                    }
+                    Ok(piece) => {
+                        hasher.update(&piece);
+                        bytes += piece.len() as u64;
+                        todo.progress.add_bytes(piece.len() as u64);
+                        write_piece(&mut stream, &mut out, piece).await?;
+                    }
+                    Err(error) => break Frame::Failed(format!("it cannot be read: {error}")),
+                }
+            }
+        }
+    };
+    put_frame(&end, &mut out);
+    stream.write_all_bytes(out.freeze()).await?;
+    stream.finish()?;
+    Ok(())
+}
+
+/// What can be read at once; empty at the end.
+fn read_some(input: &mut dyn Read) -> std::io::Result<Bytes> {
+    let mut room = vec![0; PIECE];
+    loop {
+        match input.read(&mut room) {
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            read => {
+                room.truncate(read?);
+                return Ok(room.into());
+            }
+        }
+    }
+}
+
+/// The most that is read of a stream at once: what a pipe holds, or more.
+const PIECE: usize = 256 << 10;
+const _: () = assert!(PIECE as u64 <= CHUNK);
 
 /// The bytes of small files gathered before a write.
 const GATHERED: usize = 32 << 10;

@@ -1,8 +1,8 @@
 //! What the tasks of a receiving transfer share, and what they report.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::mpsc;
@@ -22,14 +22,27 @@ pub(crate) struct Shared {
     pub(crate) open: AtomicUsize,
     pub(crate) reports: mpsc::Sender<Report>,
     pub(crate) progress: Arc<Progress>,
+    /// Bytes of streams that have arrived.
+    pub(crate) streamed: AtomicU64,
 }
 
 /// What the receiver does with each entry.
 #[derive(Default)]
 pub(crate) struct Wanted {
     pub(crate) wants: Vec<Want>,
-    /// The hashes of the chunks that an earlier transfer has left.
-    pub(crate) kept: BTreeMap<u32, Vec<Value>>,
+    /// The chunks that are there.
+    pub(crate) kept: BTreeMap<u32, Kept>,
+    /// Entries that were refused or did not arrive.
+    pub(crate) failed: BTreeSet<u32>,
+}
+
+/// The chunks of a file that need not be sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Kept {
+    /// Their hashes, from the first one on.
+    pub(crate) values: Vec<Value>,
+    /// So many of them are in the incomplete file, which an earlier transfer has left; the others in the file that is replaced.
+    pub(crate) own: usize,
 }
 
 /// A report of a data stream: the result of a file, or a fatal error.
@@ -42,18 +55,20 @@ pub(crate) enum Told {
     Outcome(Outcome),
     /// The file that is there is the same, says the sender.
     There(u32),
+    /// A text has arrived.
+    Text(u32, String),
     /// So many bytes did not have to be sent.
     Kept(u64),
 }
 
 impl Shared {
     /// What is wanted of an entry, once.
-    pub(crate) fn take(&self, index: u32) -> Option<(Want, Vec<Value>)> {
-        let size = self.site.manifest.find(index)?.size();
+    pub(crate) fn take(&self, index: u32) -> Option<(Want, Kept)> {
+        let has_content = self.site.manifest.find(index)?.has_content();
         let mut wanted = locked(&self.wanted);
         let want = std::mem::replace(wanted.wants.get_mut(index as usize)?, Want::Nothing);
         let kept = wanted.kept.remove(&index).unwrap_or_default();
-        (want != Want::Nothing && size.is_some()).then_some((want, kept))
+        (want != Want::Nothing && has_content).then_some((want, kept))
     }
 
     /// The number of files without a result.

@@ -28,6 +28,12 @@ pub enum Existing {
     Overwrite,
 }
 
+/// The reason for which a file that was verified counts as not arrived.
+pub(crate) const DIFFERS: &str = "its content differs there";
+
+/// The reason for which a file that is there stays.
+pub(crate) const ANOTHER: &str = "another file has this name; receive with --overwrite, or elsewhere";
+
 /// The folder of a receiver while a transfer works in it.
 #[derive(Debug)]
 pub(crate) struct Site {
@@ -44,7 +50,6 @@ pub(crate) struct Site {
     refused: Mutex<BTreeSet<u32>>,
     remarks: Mutex<BTreeSet<String>>,
     /// Held while the transfer works in the folder.
-    #[expect(dead_code, reason = "it is there to be dropped")]
     holder: Arc<watch::Sender<()>>,
 }
 
@@ -52,8 +57,9 @@ pub(crate) struct Site {
 #[derive(Debug)]
 pub(crate) struct Spot {
     pub(crate) folder: Arc<Folder>,
-    /// Where incomplete files of this folder are.
-    pub(crate) shop: Arc<Shop>,
+    mount: u64,
+    /// Where incomplete files of this folder are; `None` if nothing is written.
+    shop: Option<Arc<Shop>>,
     /// Whether that is in this folder.
     pub(crate) has_shop: bool,
 }
@@ -80,7 +86,7 @@ pub(crate) enum Trouble {
 }
 
 impl Site {
-    /// Opens the folder, which is created if necessary.
+    /// Opens the folder, which is created if necessary. Where the sender asks only to verify, nothing is made.
     pub(crate) fn prepare(
         path: &Path,
         existing: Existing,
@@ -88,12 +94,20 @@ impl Site {
         holder: Arc<watch::Sender<()>>,
     ) -> Result<Self, Trouble> {
         let open = || {
-            let is_new = !path.exists();
-            fs::create_dir_all(path)?;
+            let is_new = !manifest.asks.verifies && !path.exists();
+            if is_new {
+                fs::create_dir_all(path)?;
+            }
             let folder = Arc::new(Folder::of_user(path)?);
-            let shop = Arc::new(Shop::open(&folder, folder.mount()?)?);
-            shop.is_due.store(is_new, Ordering::Relaxed);
-            Ok((is_new, Arc::new(Spot { folder, shop, has_shop: true })))
+            let mount = folder.mount()?;
+            let mut shop = None;
+            if !manifest.asks.verifies {
+                let opened = Shop::open(&folder, mount)?;
+                opened.is_due.store(is_new, Ordering::Relaxed);
+                shop = Some(Arc::new(opened));
+            }
+            let has_shop = shop.is_some();
+            Ok((is_new, Arc::new(Spot { folder, mount, shop, has_shop })))
         };
         let (is_new, root) = open().map_err(|error| Trouble::Disk(path.to_owned(), error))?;
         Ok(Self {
@@ -102,7 +116,7 @@ impl Site {
             existing,
             is_new,
             open: Mutex::default(),
-            shops: Mutex::new(vec![Arc::clone(&root.shop)]),
+            shops: Mutex::new(root.shop.iter().cloned().collect()),
             root,
             refused: Mutex::default(),
             remarks: Mutex::default(),
@@ -143,8 +157,8 @@ impl Site {
     fn below(&self, spot: &Spot, folder: Folder) -> io::Result<Arc<Spot>> {
         let folder = Arc::new(folder);
         let mount = folder.mount()?;
-        if mount == spot.shop.mount {
-            return Ok(Arc::new(Spot { folder, shop: Arc::clone(&spot.shop), has_shop: false }));
+        if mount == spot.mount || spot.shop.is_none() {
+            return Ok(Arc::new(Spot { folder, mount, shop: spot.shop.clone(), has_shop: false }));
         }
         let mut shops = locked(&self.shops);
         let known = shops.iter().find(|shop| shop.mount == mount).map(Arc::clone);
@@ -156,7 +170,12 @@ impl Site {
                 shop
             }
         };
-        Ok(Arc::new(Spot { folder, shop, has_shop: true }))
+        Ok(Arc::new(Spot { folder, mount, shop: Some(shop), has_shop: true }))
+    }
+
+    /// What the next transfer into the folder waits for, until it is dropped.
+    pub(crate) fn holder(&self) -> Arc<watch::Sender<()>> {
+        Arc::clone(&self.holder)
     }
 
     /// Refuses everything below a folder.
@@ -185,13 +204,17 @@ impl Site {
     }
 
     /// Makes a folder, private to the user until [`Self::close`].
-    pub(crate) fn make_folder(&self, entry: &Entry<'_>, spot: &Spot) -> io::Result<()> {
-        spot.shop.is_due.store(true, Ordering::Relaxed);
-        spot.folder.make(entry.name, entry.mode & folder::mode_allowed() | 0o700)
+    pub(crate) fn make_folder(&self, entry: &Entry<'_>, spot: &Spot) -> Result<(), Trouble> {
+        spot.shop()?.is_due.store(true, Ordering::Relaxed);
+        let made = spot.folder.make(entry.name, entry.mode & folder::mode_allowed() | 0o700);
+        made.map_err(|error| self.trouble("it cannot be created", error))
     }
 
-    /// Sets the time and the mode of a file that was received.
+    /// Sets the attributes, the time and the mode of a file that was received.
     pub(crate) fn dress(&self, file: &File, entry: &Entry<'_>) {
+        if let Err(error) = entry.attributes.set(file) {
+            self.remark("extended attributes", &error);
+        }
         if let Err(error) = folder::set_time(file, entry.modified) {
             self.remark("times as they are", &error);
         }
@@ -202,7 +225,10 @@ impl Site {
 
     /// Makes the names of all folders durable. Where one call makes everything durable, the sync for the first files does it.
     pub(crate) fn sync_folders(&self) -> Result<(), Trouble> {
-        if !self.root.shop.syncs_all {
+        if self.manifest.asks.verifies {
+            return Ok(());
+        }
+        if self.root.shop.as_ref().is_none_or(|shop| !shop.syncs_all) {
             self.root.folder.sync().map_err(|error| Trouble::Disk(self.path.clone(), error))?;
             if let Some(parent) = self.path.parent().filter(|parent| self.is_new && *parent != Path::new("")) {
                 // The parent is the user's, and may not be readable.
@@ -212,7 +238,7 @@ impl Site {
         for (index, _) in self.manifest.entries().filter(|(_, entry)| entry.kind == Kind::Folder) {
             // A folder that cannot be opened was refused.
             if let Ok(spot) = self.spot(Some(index))
-                && !spot.shop.syncs_all
+                && spot.shop.as_ref().is_none_or(|shop| !shop.syncs_all)
                 && let Err(error) = spot.folder.sync()
             {
                 self.remark("folders at once", &error);
@@ -230,21 +256,56 @@ impl Site {
         let entry = self.manifest.entry(index);
         let Kind::Link(target) = entry.kind else { return Ok(()) };
         let spot = self.spot(entry.parent)?;
+        let shop = spot.shop()?;
         let link = || match occupied {
             Occupied::Keep => spot.folder.link(entry.name, target),
             Occupied::Replace => {
                 let part = PartName::of(&self.manifest, index);
-                _ = spot.shop.folder.remove(part.leaf());
-                spot.shop.folder.link(part.leaf(), target)?;
-                spot.shop.folder.rename(part.leaf(), &spot.folder, entry.name, occupied)
+                _ = shop.folder.remove(part.leaf());
+                shop.folder.link(part.leaf(), target)?;
+                shop.folder.rename(part.leaf(), &spot.folder, entry.name, occupied)
             }
         };
         link().map_err(|error| self.trouble("the link cannot be made", error))
     }
 
+    /// Gives a file of this transfer another name. Where the file system has no such names, the file is copied.
+    pub(crate) fn make_name(&self, index: u32, original: u32, occupied: Occupied) -> Result<(), Trouble> {
+        let (entry, first) = (self.manifest.entry(index), self.manifest.entry(original));
+        let (spot, from) = (self.spot(entry.parent)?, self.spot(first.parent)?);
+        let shop = spot.shop()?;
+        let part = PartName::of(&self.manifest, index);
+        let copy = || {
+            let file = shop.create(&part)?;
+            io::copy(&mut from.folder.read(first.name)?, &mut &file)?;
+            self.dress(&file, &first);
+            file.sync_all()
+        };
+        let make = || {
+            // Renaming one name of a file to another name of it would do nothing.
+            let (there, wanted) = (spot.folder.about(entry.name)?, from.folder.about(first.name)?);
+            if there.zip(wanted).is_some_and(|(there, wanted)| there.id == wanted.id && there.id != (0, 0)) {
+                return Ok(());
+            }
+            _ = shop.folder.remove(part.leaf());
+            if let Err(error) = from.folder.name(first.name, &shop.folder, part.leaf()) {
+                self.remark("further names of a file, which are copies now", &error);
+                copy()?;
+            }
+            shop.folder.rename(part.leaf(), &spot.folder, entry.name, occupied)
+        };
+        make().map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => Trouble::Entry(ANOTHER.into()),
+            _ => self.trouble("this further name of a file cannot be made", error),
+        })
+    }
+
     /// Sets times and modes of folders after everything is written, removes the folders for incomplete files, and makes all durable.
     /// If all files and folders are durable already, only those times and modes may be lost, and another transfer sets them again.
     pub(crate) fn close(&self, is_durable: bool) -> Result<(), Trouble> {
+        if self.manifest.asks.verifies {
+            return Ok(());
+        }
         for shop in self.shops() {
             // The removal fails while the folder contains anything.
             _ = shop.above.remove_folder(WORKSHOP);
@@ -253,6 +314,9 @@ impl Site {
             let Ok(spot) = self.spot(Some(index)) else { continue };
             // A system without folders as files keeps no times of them.
             let Ok(file) = spot.folder.file() else { continue };
+            if let Err(error) = entry.attributes.set(&file) {
+                self.remark("extended attributes", &error);
+            }
             if let Err(error) = folder::set_time(&file, entry.modified) {
                 self.remark("times as they are", &error);
             }
@@ -273,7 +337,29 @@ impl Site {
     }
 }
 
+impl Spot {
+    /// The folder for incomplete files.
+    ///
+    /// # Errors
+    /// If the transfer only verifies. Nothing is written then, so this is no case that a user meets.
+    pub(crate) fn shop(&self) -> Result<&Arc<Shop>, Trouble> {
+        self.shop.as_ref().ok_or_else(|| Trouble::Entry("nothing is written while files are verified".into()))
+    }
+}
+
 impl Shop {
+    /// Creates an incomplete file, in the place of what an earlier transfer has left.
+    pub(crate) fn create(&self, name: &PartName) -> io::Result<File> {
+        match self.folder.create(name.leaf()) {
+            // Usually there is none. Trying to remove a missing file would lock the folder for as long as creating one does.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                self.folder.remove(name.leaf())?;
+                self.folder.create(name.leaf())
+            }
+            created => created,
+        }
+    }
+
     /// Makes everything on the mount durable.
     pub(crate) fn sync_all(&self) -> io::Result<()> {
         self.folder.sync_all()?;

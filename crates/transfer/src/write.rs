@@ -13,7 +13,7 @@ use crate::frame::Outcome;
 use crate::hash::Value;
 use crate::part::{Ready, WriteFailed};
 use crate::plan::Want;
-use crate::shared::{Report, Shared, Told, fatal, joined};
+use crate::shared::{Kept, Report, Shared, Told, fatal, joined};
 use crate::site::{PartName, Site, Trouble};
 
 /// A small file to be written.
@@ -101,7 +101,7 @@ pub(crate) async fn commit(shared: Arc<Shared>, mut ready: mpsc::Receiver<Ready>
 impl Site {
     /// Writes a complete small file.
     fn write(&self, Small { index, want, bytes, hash }: &Small) -> Result<Ready, Trouble> {
-        let mut part = self.begin(*index, vec![])?;
+        let mut part = self.begin(*index, Kept::default())?;
         if !bytes.is_empty() {
             part.write(bytes).map_err(|failed| match failed {
                 WriteFailed::Protocol => Trouble::Entry("its size is wrong".into()),

@@ -56,7 +56,7 @@ async fn list_of_a_million_deep_entries_is_bounded_and_freed() {
     let folder = std::env::temp_dir().join(format!("anabranch-memory-{}", std::process::id()));
     let target = Receiver::new(&folder, Existing::Keep);
     let deep = |count: u32| {
-        let mut list = b"ab-list3\0".to_vec();
+        let mut list = b"ab-list4\0".to_vec();
         (0..255u32).for_each(|depth| list.extend(entry(0, depth.wrapping_sub(1), b"d")));
         // A file, so that nothing is created but the folders; its parent is the last of them.
         (0..count).for_each(|number| list.extend(entry(1, 254, number.to_string().as_bytes())));
@@ -76,7 +76,7 @@ async fn list_of_a_million_deep_entries_is_bounded_and_freed() {
     let (_, error) = held(deep(1_000_001), &target).await;
     assert!(error.to_string().contains("more than 1000000 entries"), "{error}");
     let long = entry(1, u32::MAX, &[b'x'; 255]);
-    let (peak, error) = held([&b"ab-list3\0"[..], &long.repeat(400_000)].concat(), &target).await;
+    let (peak, error) = held([&b"ab-list4\0"[..], &long.repeat(400_000)].concat(), &target).await;
     assert!(error.to_string().contains("80 MB"), "{error}");
     assert!(peak < 3 * (80 << 20), "{peak}");
     _ = std::fs::remove_dir_all(folder);

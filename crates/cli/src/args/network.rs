@@ -1,13 +1,12 @@
 //! Arguments of the commands that use a network.
 
-use std::ffi::OsString;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use anabranch::measure::SIZE_MAX;
 use anabranch::units::{ParseError, Rate};
-use anabranch::{Code, PublicKey, Scheduling, Ticket};
+use anabranch::{PublicKey, Scheduling, Ticket};
 use anabranch_tunnel::vpn::Network;
 use anabranch_tunnel::{ListenAt, PortForward, Target};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -15,70 +14,6 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::relay::RelayName;
 use super::{rate, ticket};
-
-#[derive(Debug, Args)]
-#[command(after_help = "Exit codes: 0 every file arrived, 1 a file did not, 2 wrong usage.")]
-pub(crate) struct Send {
-    /// Files and folders, and behind them the ticket that `anabranch recv` has printed; or where it is: @FILE, env:VARIABLE, or - for
-    /// standard input. With --relay there is no ticket. A folder is sent with its content; for symbolic links see --links.
-    #[arg(value_name = "PATH... TICKET", required = true, num_args = 1..)]
-    pub(crate) items: Vec<OsString>,
-    /// Print a short code, and wait at this relay until it is typed at the other end: `anabranch recv CODE`. The relay is HOST[:PORT] or
-    /// KEY@HOST[:PORT]; the variable ANABRANCH_RELAY of the environment names one, too.
-    #[arg(long, value_name = "RELAY")]
-    pub(crate) relay: Option<RelayName>,
-    /// A key file of `anabranch key new`; the default is a new key.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) key: Option<PathBuf>,
-    /// Compare files that are there by their content. By default a file of the same size and time counts as the same, and content
-    /// decides if only the size is the same.
-    #[arg(long)]
-    pub(crate) checksum: bool,
-    /// Send symbolic links that stay inside of their transferred folder as links. By default links are not sent, and are reported.
-    #[arg(long)]
-    pub(crate) links: bool,
-    /// The largest rate at which this end sends, such as 20Mbit/s, in bytes of IP packets: on a connection, all its paths together.
-    #[arg(long, value_name = "RATE", value_parser = rate::limit)]
-    pub(crate) rate: Option<Rate>,
-    /// Use all interfaces of this computer at once, with a path for each.
-    #[arg(long)]
-    pub(crate) multipath: bool,
-    #[command(flatten)]
-    pub(crate) log: Log,
-    /// Print one JSON document.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "Exit codes: 0 with --once, every file arrived; 1 a file did not; 2 wrong usage.")]
-pub(crate) struct Recv {
-    /// The code that `anabranch send` has printed, such as 7-guitar-ocean. It needs a relay, and one transfer is received.
-    #[arg(value_name = "CODE")]
-    pub(crate) code: Option<Code>,
-    /// The folder to write into; created if necessary.
-    #[arg(long, value_name = "DIR", default_value = ".")]
-    pub(crate) to: PathBuf,
-    #[command(flatten)]
-    pub(crate) listen: Listen,
-    /// Admit only this key; repeatable. The default admits everyone with the ticket.
-    #[arg(long = "allow", value_name = "KEY")]
-    pub(crate) allow: Vec<PublicKey>,
-    /// The largest rate at which each sender sends to this end, such as 20Mbit/s, in bytes of IP packets. The sender is asked, and keeps it.
-    #[arg(long, value_name = "RATE", value_parser = rate::limit)]
-    pub(crate) rate: Option<Rate>,
-    /// Replace existing files that differ. By default they stay, and the new ones are refused.
-    #[arg(long)]
-    pub(crate) overwrite: bool,
-    /// Exit after one complete transfer.
-    #[arg(long)]
-    pub(crate) once: bool,
-    #[command(flatten)]
-    pub(crate) log: Log,
-    /// Print JSON, one document a line: the ticket, then each transfer.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
 
 /// Logging options.
 #[derive(Debug, Args)]

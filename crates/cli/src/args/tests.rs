@@ -14,7 +14,8 @@ fn commands(page: &str) -> Vec<String> {
         match line.strip_prefix("```") {
             Some(language) => is_inside = ["console", "sh"].contains(&language),
             None if is_inside => {
-                let line = line.split(" #").next().unwrap_or_default().trim();
+                let line = line.split(" #").next().unwrap_or_default();
+                let line = line.split(['|', '>']).next().unwrap_or_default().trim();
                 let line = line.strip_prefix("sudo ").unwrap_or(line);
                 found.extend(line.starts_with("anabranch ").then(|| line.to_owned()));
             }

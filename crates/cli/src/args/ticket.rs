@@ -10,12 +10,31 @@ use std::path::Path;
 use anabranch::{Ticket, TicketError};
 use anabranch_lab::files;
 
+/// Whether an argument is a ticket, or names a place of one other than the standard input.
+pub(crate) fn is_one(argument: &str) -> bool {
+    ["@", VARIABLE].iter().any(|begin| argument.starts_with(begin)) || argument.parse::<Ticket>().is_ok()
+}
+
 /// Reads a ticket from the place that an argument names.
 ///
 /// # Errors
-/// If it cannot be read, or is no ticket.
+/// If it cannot be read, or is no ticket, or if there are several.
 pub(crate) fn read(argument: &str) -> Result<Ticket, String> {
-    let text = if argument == "-" {
+    text(argument)?.parse().map_err(|error: TicketError| error.to_string())
+}
+
+/// Reads the tickets from the place that an argument names, with blanks or line ends between them.
+///
+/// # Errors
+/// If it cannot be read, or something in it is no ticket.
+pub(crate) fn read_all(argument: &str) -> Result<Vec<Ticket>, String> {
+    let text = text(argument)?;
+    let words = if text.trim().is_empty() { vec![""] } else { text.split_whitespace().collect() };
+    words.into_iter().map(|word| word.parse().map_err(|error: TicketError| error.to_string())).collect()
+}
+
+fn text(argument: &str) -> Result<String, String> {
+    Ok(if argument == "-" {
         let mut text = String::new();
         let read = std::io::stdin().lock().take(BYTES_MAX).read_to_string(&mut text);
         read.map_err(|error| format!("standard input cannot be read: {error}"))?;
@@ -29,28 +48,32 @@ pub(crate) fn read(argument: &str) -> Result<Ticket, String> {
         std::env::var(name).map_err(|error| format!("the variable {name} of the environment: {error}"))?
     } else {
         argument.to_owned()
-    };
-    text.parse().map_err(|error: TicketError| error.to_string())
+    })
 }
 
 /// Starts this command again without its ticket among the arguments, if it has one there. It goes on if that fails.
 #[cfg(unix)]
 pub(crate) fn hide() {
-    use std::ffi::OsString;
+    use std::ffi::{OsStr, OsString};
     use std::os::unix::process::CommandExt as _;
     use std::process::Command;
 
     let mut arguments: Vec<OsString> = std::env::args_os().collect();
-    if !arguments.get(1).is_some_and(|command| ["bench", "send", "tunnel"].iter().any(|one| command == one)) {
+    if !arguments.get(1).is_some_and(|command| ["bench", "recv", "send", "tunnel"].iter().any(|one| command == one)) {
         return;
     }
-    let mut tickets = arguments
-        .iter_mut()
-        .skip(2)
-        .filter(|argument| argument.to_str().is_some_and(|text| text.parse::<Ticket>().is_ok()));
-    // Of two, one is the name of a file, and nobody knows which.
-    let (Some(argument), None) = (tickets.next(), tickets.next()) else { return };
-    let ticket = std::mem::replace(argument, format!("{VARIABLE}{HIDDEN}").into());
+    let is_ticket = |argument: &OsString| argument.to_str().is_some_and(|text| text.parse::<Ticket>().is_ok());
+    // The ticket of a relay admits nobody to an end.
+    let is_of_end = |at: usize| is_ticket(&arguments[at]) && arguments[at - 1] != "--relay";
+    let Some(first) = (2..arguments.len()).find(|at| is_of_end(*at)) else { return };
+    let count = (first..arguments.len()).take_while(|at| is_of_end(*at)).count();
+    // Of tickets that are not together, one is the name of a file, and nobody knows which.
+    if (first + count..arguments.len()).any(is_of_end) {
+        return;
+    }
+    let hidden = OsString::from(format!("{VARIABLE}{HIDDEN}"));
+    let tickets: Vec<OsString> = arguments.splice(first..first + count, [hidden]).collect();
+    let ticket = tickets.join(OsStr::new(" "));
     let Ok(program) = std::env::current_exe() else { return };
     // This returns only on failure.
     _ = Command::new(program).arg0(&arguments[0]).args(&arguments[1..]).env(HIDDEN, ticket).exec();
@@ -66,5 +89,5 @@ const VARIABLE: &str = "env:";
 #[cfg(unix)]
 const HIDDEN: &str = "ANABRANCH_TICKET";
 
-/// The longest ticket has some hundred letters.
-const BYTES_MAX: u64 = 4096;
+/// The longest ticket has some hundred letters, and a sender has at most a few hundred receivers.
+const BYTES_MAX: u64 = 256 << 10;

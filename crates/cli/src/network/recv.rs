@@ -1,12 +1,12 @@
 //! `anabranch recv`.
 
-use std::io::Write as _;
+use std::io::{self, IsTerminal as _, Write};
 use std::sync::Arc;
 use std::time::Instant;
 
-use anabranch::units::shown;
-use anabranch::{Admission, Code, Config, Connection, Endpoint};
-use anabranch_transfer::{Existing, Progress, ReceiveError, Receiver};
+use anabranch::units::{Rate, shown};
+use anabranch::{Admission, Code, Config, Connection, Endpoint, Ticket};
+use anabranch_transfer::{Existing, Progress, ReceiveError, Receiver, Summary, receive_into};
 use serde::Serialize;
 use tokio::task::JoinSet;
 
@@ -14,8 +14,9 @@ use super::Ended;
 use super::offer::{Offer, Showing};
 use super::relay::Way;
 use super::send::{Side, draw};
-use crate::args::network::Recv;
+use crate::args::network::Listen;
 use crate::args::relay::RelayName;
+use crate::args::transfer::{Recv, Sender};
 use crate::failure::{Failure, Outcome};
 use crate::terminal;
 
@@ -49,18 +50,20 @@ pub(crate) fn recv(args: &Recv) -> Outcome {
 }
 
 async fn wait(args: &Recv) -> Outcome {
+    let offer = Offer::new("recv");
     let admission =
         if args.allow.is_empty() { Admission::Ticket } else { Admission::Keys(args.allow.iter().copied().collect()) };
+    let config = super::logged(Config::default().admit(admission), &args.log);
     let named = args.listen.relay.as_ref();
-    let code = match &args.code {
-        None => None,
-        Some(code) => match RelayName::or_of_environment(named).map_err(Failure::usage)? {
+    let code = match &args.sender {
+        Some(Sender::Ticket(ticket)) => return fetch(args, config, ticket, &offer).await,
+        Some(Sender::Code(code)) => match RelayName::or_of_environment(named).map_err(Failure::usage)? {
             Some(relay) => Some((code, relay)),
             None => return Err(Failure::usage("a code needs the relay that the other end uses: --relay HOST")),
         },
+        None => None,
     };
-    let is_once = args.once || code.is_some();
-    let config = super::logged(Config::default().admit(admission), &args.log);
+    let is_once = args.once || args.stdout || code.is_some();
     let endpoint = super::bound(&args.listen, config)?;
     let endpoint = match &code {
         Some((code, relay)) => redeemed(endpoint, code, relay).await?,
@@ -72,25 +75,25 @@ async fn wait(args: &Recv) -> Outcome {
     } else if args.json {
         super::print_line(&Told::Listening { ticket: &ticket })?;
     } else {
-        let mut out = anstream::stdout();
-        writeln!(out, "To send files into {}:\n\n  anabranch send PATH... {ticket}\n", shown(&args.to))?;
+        let mut out = said_to(args);
+        let what = if args.stdout {
+            "To send something here".into()
+        } else {
+            format!("To send files into {}", shown(&args.to))
+        };
+        writeln!(out, "{what}:\n\n  anabranch send PATH... {ticket}\n")?;
         super::show_code(&mut out, &args.listen, &ticket)?;
         out.flush()?;
     }
-    let existing = if args.overwrite { Existing::Overwrite } else { Existing::Keep };
-    let receiver = Receiver::new(&args.to, existing);
-    let receiver = Arc::new(match args.rate {
-        Some(rate) => receiver.ask_rate(rate),
-        None => receiver,
-    });
-    let offer = Offer::new("recv");
+    let target = Arc::new(Target::of(args));
     let mut transfers = JoinSet::new();
     loop {
         tokio::select! {
-            connection = endpoint.accept() => match connection {
+            // Only one can be written to the standard output.
+            connection = endpoint.accept(), if !args.stdout || transfers.is_empty() => match connection {
                 Some(connection) => {
                     let showing = offer.show(&connection);
-                    transfers.spawn(receive(Arc::clone(&receiver), connection, showing));
+                    transfers.spawn(receive(Arc::clone(&target), connection, showing));
                 }
                 None => return Err(Failure::failed("the socket is gone")),
             },
@@ -105,6 +108,60 @@ async fn wait(args: &Recv) -> Outcome {
     }
 }
 
+/// Comes to a sender that waits.
+async fn fetch(args: &Recv, config: Config, ticket: &Ticket, offer: &Offer) -> Outcome {
+    let Listen { address, key, qr, relay, metrics } = &args.listen;
+    if address.is_some() || *qr || relay.is_some() || metrics.is_some() || !args.allow.is_empty() {
+        let why = "with a ticket this end comes to the sender: --listen, --qr, --relay, --metrics and --allow are for an end that waits";
+        return Err(Failure::usage(why));
+    }
+    let endpoint = super::client(key.as_deref(), config)?;
+    let connection = super::relay::connect(&endpoint, ticket).await?;
+    let showing = offer.show(&connection);
+    let (from, ended) = receive(Arc::new(Target::of(args)), connection, showing).await;
+    let outcome = tell(args, true, from, ended)?;
+    super::end_logs(&endpoint, &args.log).await;
+    outcome.unwrap_or_else(|| Err(Failure::failed("the transfer has failed; the same command goes on")))
+}
+
+/// Where what comes goes.
+enum Target {
+    Folder(Receiver),
+    Output(Option<Rate>),
+}
+
+impl Target {
+    fn of(args: &Recv) -> Self {
+        if args.stdout {
+            return Self::Output(args.rate);
+        }
+        let existing = if args.overwrite { Existing::Overwrite } else { Existing::Keep };
+        let receiver = Receiver::new(&args.to, existing);
+        Self::Folder(match args.rate {
+            Some(rate) => receiver.ask_rate(rate),
+            None => receiver,
+        })
+    }
+
+    async fn receive(&self, connection: &Connection, progress: Arc<Progress>) -> Result<Summary, ReceiveError> {
+        match self {
+            Self::Folder(receiver) => receiver.receive(connection, progress).await,
+            Self::Output(rate) => receive_into(connection, output(), *rate, progress).await,
+        }
+    }
+}
+
+/// The standard output; on a terminal, without what a terminal would obey.
+fn output() -> Box<dyn Write + Send> {
+    let out = io::stdout();
+    if out.is_terminal() { Box::new(terminal::Tame::new(out)) } else { Box::new(out) }
+}
+
+/// Where people read what this command says.
+fn said_to(args: &Recv) -> Box<dyn Write> {
+    if args.stdout { Box::new(anstream::stderr()) } else { Box::new(anstream::stdout()) }
+}
+
 /// Gives the ticket of the endpoint to the end that shows this code.
 async fn redeemed(endpoint: Endpoint, code: &Code, relay: &RelayName) -> Result<Endpoint, Failure> {
     let relay = super::relay::find(&endpoint, relay).await?;
@@ -113,20 +170,24 @@ async fn redeemed(endpoint: Endpoint, code: &Code, relay: &RelayName) -> Result<
     Ok(endpoint)
 }
 
-async fn receive(receiver: Arc<Receiver>, connection: Connection, showing: Showing) -> (String, Result<Ended, Broken>) {
+async fn receive(target: Arc<Target>, connection: Connection, showing: Showing) -> (String, Result<Ended, Broken>) {
     let (begin, progress, way) = (Instant::now(), Arc::new(Progress::default()), Way::new());
     let from = connection.remote_key().to_string();
     let received = {
         let bar = terminal::Progress::of_bytes();
         tokio::select! {
-            received = receiver.receive(&connection, Arc::clone(&progress)) => received,
+            received = target.receive(&connection, Arc::clone(&progress)) => received,
             () = draw(&bar, &progress, &connection, &way, Side::Receives) => unreachable!("it goes on and on"),
         }
     };
     drop(showing);
     let broken = |error: ReceiveError| Broken {
-        // A caller that said nothing was no sender; an interrupted one will resume.
-        is_last: matches!(error, ReceiveError::Folder(..)),
+        // A caller that said nothing was no sender; an interrupted one will resume. What was written to the output cannot be resumed.
+        is_last: match (&error, &*target) {
+            (ReceiveError::Folder(..) | ReceiveError::Output(_), _) => true,
+            (_, Target::Output(_)) => progress.done().1 > 0,
+            (_, Target::Folder(_)) => false,
+        },
         reason: way.explain(&error.to_string()),
     };
     (from, received.map(|summary| Ended::new(summary, begin.elapsed().as_secs_f64(), way.went())).map_err(broken))
@@ -140,8 +201,13 @@ fn tell(args: &Recv, is_once: bool, from: String, ended: Result<Ended, Broken>) 
             if args.json {
                 super::print_line(&Told::Received { from, ended: &ended })?;
             } else {
-                writeln!(anstream::stdout(), "received {}", ended.line())?;
-                ended.remark()?;
+                let mut out = said_to(args);
+                writeln!(out, "{}", ended.line("received"))?;
+                for text in &ended.texts {
+                    let lines: Vec<_> = text.lines().map(shown).collect();
+                    writeln!(out, "\n{}\n", lines.join("\n"))?;
+                }
+                ended.remark(&mut out)?;
             }
             Ok(Some(ended.failure().map_or(Ok(()), |failure| once_or_said(is_once, failure))))
         }

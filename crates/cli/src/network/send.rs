@@ -1,186 +1,368 @@
 //! `anabranch send`.
 
-use std::collections::VecDeque;
-use std::ffi::OsString;
+mod draw;
+
+use std::ffi::{OsStr, OsString};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anabranch::units::shown;
-use anabranch::{CodeError, Config, Connection, Endpoint, Limit, Limits, Ticket};
-use anabranch_transfer::{Compare, Links, Options, Progress, SendError};
+use anabranch::{Admission, CodeError, CodeOffer, Config, Connection, Endpoint, Ticket};
+use anabranch_transfer::{Compare, Item, Links, Options, Parcel, Progress};
 use serde::Serialize;
+use tokio::task::{JoinSet, spawn_blocking};
 
+pub(super) use self::draw::{Side, draw};
+use super::Ended;
 use super::offer::Offer;
 use super::relay::Way;
-use super::{Ended, observe};
-use crate::args::network::Send;
+use crate::args::network::Listen;
 use crate::args::relay::RelayName;
 use crate::args::ticket;
+use crate::args::transfer::Send;
 use crate::failure::{Failure, Outcome};
 use crate::terminal;
 
-/// Sends, and reports the result.
+/// Sends, and reports the results.
 pub(crate) fn send(args: &Send) -> Outcome {
-    let ended = super::block_on(async {
-        let ended = transfer(args).await?;
-        if args.json {
-            super::print_line(&ended)?;
-        } else {
-            writeln!(anstream::stdout(), "sent {}", ended.line())?;
-            ended.remark()?;
-        }
-        // Everything has arrived and both ends have closed: nothing is waited for.
-        Ok(ended)
-    })?;
-    ended.failure().map_or(Ok(()), Err)
+    super::block_on(transfer(args))
 }
 
-async fn transfer(args: &Send) -> Result<Ended, Failure> {
-    let begin = Instant::now();
-    let (paths, to) = destination(args)?;
-    for path in &paths {
-        // Before connecting.
-        std::fs::metadata(path).map_err(|error| Failure::usage(format!("{}: {error}", shown(path))))?;
-    }
-    let endpoint = super::client(
-        args.key.as_deref(),
-        super::logged(Config { rate_max: args.rate, ..Config::default() }, &args.log),
-    )?;
-    let ticket = match to {
-        To::Ticket(ticket) => *ticket,
-        To::Code(relay) => offered(args, &endpoint, &relay).await?,
-    };
-    let connection = super::relay::connect(&endpoint, &ticket).await?;
-    if args.multipath {
-        connection.add_paths(&ticket).await;
-    }
-    let offer = Offer::new("send");
-    let showing = offer.show(&connection);
-    let (progress, way) = (Arc::new(Progress::default()), Way::new());
-    let sent = {
-        let bar = terminal::Progress::of_bytes();
-        let options = Options {
-            links: if args.links { Links::Copy } else { Links::Report },
-            compare: if args.checksum { Compare::Content } else { Compare::SizeAndTime },
-        };
-        let send = anabranch_transfer::send(&connection, paths, options, Arc::clone(&progress));
-        tokio::select! {
-            sent = send => sent,
-            () = draw(&bar, &progress, &connection, &way, Side::Sends) => unreachable!("it goes on and on"),
+async fn transfer(args: &Send) -> Outcome {
+    let (items, to) = destination(args)?;
+    let parcel = packed(args, &items, &to).await?;
+    let sender = Arc::new(Sender { parcel, offer: Offer::new("send"), is_multipath: args.multipath });
+    let config = super::logged(Config { rate_max: args.rate, ..Config::default() }, &args.log);
+    match to {
+        To::Everyone(relay) => wait(args, sender, config, relay).await,
+        To::Tickets(tickets) => {
+            let endpoint = Arc::new(super::client(args.key.as_deref(), config)?);
+            let mut sending = JoinSet::new();
+            let count = tickets.len();
+            for ticket in tickets {
+                sending.spawn(Arc::clone(&sender).send_to(Arc::clone(&endpoint), ticket));
+            }
+            report(args, count, sending, &[endpoint]).await
         }
-    };
-    drop((showing, connection));
-    super::end_logs(&endpoint, &args.log).await;
-    let summary = sent.map_err(|error| match error {
-        SendError::Path(..) => Failure::usage(error.to_string()),
-        _ => Failure::failed(way.explain(&error.to_string())),
-    })?;
-    let is_compared = args.checksum;
-    Ok(Ended { is_compared, ..Ended::new(summary, begin.elapsed().as_secs_f64(), way.went()) })
+        To::Codes(relay, count) => {
+            if count > 1 && args.key.is_some() {
+                return Err(Failure::usage(
+                    "a relay knows an end by its key, so each of several codes needs a new one: omit --key",
+                ));
+            }
+            let mut endpoints = vec![];
+            for _ in 0..count {
+                endpoints.push(Arc::new(super::client(args.key.as_deref(), config.clone())?));
+            }
+            let mut sending = JoinSet::new();
+            for (offer, endpoint) in offered(args, &endpoints, &relay).await?.into_iter().zip(&endpoints) {
+                let (sender, endpoint) = (Arc::clone(&sender), Arc::clone(endpoint));
+                sending.spawn(async move {
+                    match offer.ticket().await {
+                        Ok(ticket) => sender.send_to(endpoint, ticket).await,
+                        Err(error) => Sent { to: None, result: Err(failed(&error)) },
+                    }
+                });
+            }
+            report(args, count, sending, &endpoints).await
+        }
+    }
 }
 
 /// Where the files go.
 enum To {
-    Ticket(Box<Ticket>),
-    /// To whoever types the code that this relay offers.
-    Code(RelayName),
+    Tickets(Vec<Ticket>),
+    /// To whoever types the codes that this relay offers, and how many of them.
+    Codes(RelayName, usize),
+    /// To whoever comes with the ticket, which names this relay.
+    Everyone(Option<RelayName>),
 }
 
-/// Tells the files from the ticket. Without a relay the last item is the ticket; one that only the environment names is used if the last item is none.
-fn destination(args: &Send) -> Result<(Vec<PathBuf>, To), Failure> {
-    let paths = |items: &[OsString]| items.iter().map(PathBuf::from).collect();
-    let relay = RelayName::or_of_environment(args.relay.as_ref()).map_err(Failure::usage)?;
-    let (last, others) = args.items.split_last().expect("one is required");
-    let text = last.to_str().unwrap_or_default();
-    let is_named =
-        text == "-" || ["@", "env:"].iter().any(|begin| text.starts_with(begin)) || text.parse::<Ticket>().is_ok();
-    match relay {
-        Some(relay) if args.relay.is_some() || !is_named => Ok((paths(&args.items), To::Code(relay))),
-        _ => {
-            let wrong = |why| {
-                Failure::usage(format!(
-                    "{}: {why}\nThe last word is the ticket that `anabranch recv` has printed; or use --relay for a code in its place",
-                    shown(Path::new(last))
-                ))
-            };
-            let ticket = ticket::read(text).map_err(wrong)?;
-            if others.is_empty() {
-                return Err(Failure::usage("required arguments are missing: files or folders, in front of the ticket"));
-            }
-            Ok((paths(others), To::Ticket(Box::new(ticket))))
-        }
-    }
+/// What is sent to each receiver.
+struct Sender {
+    parcel: Arc<Parcel>,
+    offer: Offer,
+    is_multipath: bool,
 }
 
-/// Shows a code, and waits until it is typed at the other end.
-async fn offered(args: &Send, endpoint: &Endpoint, relay: &RelayName) -> Result<Ticket, Failure> {
-    let failed = |error: CodeError| Failure::failed(error.to_string());
-    let relay_ticket = super::relay::find(endpoint, relay).await?;
-    let offer = endpoint.offer_code(&relay_ticket).await.map_err(failed)?;
-    super::relay::say(endpoint)?;
-    let code = offer.code();
-    if args.json {
-        super::print_line(&Told::Offered { code: code.to_string() })?;
-    } else {
-        let mut out = anstream::stdout();
-        let option = args.relay.as_ref().map_or_else(String::new, |relay| format!(" --relay {relay}"));
-        writeln!(out, "On the other computer:\n\n  anabranch recv{option} {code}\n")?;
-        out.flush()?;
-    }
-    offer.ticket().await.map_err(failed)
+/// The end of a transfer.
+struct Sent {
+    /// The receiver's key, if it was reached.
+    to: Option<String>,
+    result: Result<Ended, Failure>,
 }
 
-/// The line of JSON before the document.
+/// The lines of JSON.
 #[derive(Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-enum Told {
-    Offered { code: String },
+enum Told<'a> {
+    Offered {
+        code: String,
+    },
+    Listening {
+        ticket: &'a str,
+    },
+    Sent {
+        to: Option<String>,
+        #[serde(flatten)]
+        ended: &'a Ended,
+    },
+    Broken {
+        to: Option<String>,
+        reason: &'a str,
+    },
 }
 
-/// The role of an end of a transfer.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
-    Sends,
-    Receives,
+/// Tells the files from the tickets, which are the last words. A relay that only the environment names is used if the last word is no ticket.
+fn destination(args: &Send) -> Result<(Vec<OsString>, To), Failure> {
+    let items = args.items.clone();
+    let relay = RelayName::or_of_environment(args.relay.as_ref()).map_err(Failure::usage)?;
+    if args.wait {
+        return Ok((items, To::Everyone(args.relay.clone())));
+    }
+    let last = items.last().and_then(|last| last.to_str()).unwrap_or_default();
+    let is_named = last == STDIN && items.len() > 1 || ticket::is_one(last);
+    if let Some(relay) = relay
+        && (args.relay.is_some() || !is_named)
+    {
+        return Ok((items, To::Codes(relay, args.receivers.unwrap_or(1).into())));
+    }
+    if args.receivers.is_some() {
+        let why = "--receivers says for how many receivers a sender waits: with --relay or --wait. Else there is a ticket for each";
+        return Err(Failure::usage(why));
+    }
+    let wrong = |word: &OsStr, why| {
+        Failure::usage(format!(
+            "{}: {why}\nThe last word is the ticket that `anabranch recv` has printed; or use --relay for a code in its place, or --wait for a ticket of this end",
+            shown(Path::new(word))
+        ))
+    };
+    let is_ticket = |word: &&OsString| word.to_str().is_some_and(ticket::is_one);
+    let count = match items.iter().rev().take_while(is_ticket).count() {
+        // The standard input, or what is no ticket, which is said.
+        0 => 1,
+        count => count,
+    };
+    let (paths, words) = items.split_at(items.len().saturating_sub(count));
+    let is_stdin = |word: &OsString| word == STDIN;
+    if paths.iter().any(is_stdin) && words.iter().any(is_stdin) {
+        return Err(Failure::usage(
+            "the standard input is sent, so it cannot have the ticket: use @FILE or env:VARIABLE",
+        ));
+    }
+    let mut tickets = vec![];
+    for word in words {
+        tickets.extend(ticket::read_all(word.to_str().unwrap_or_default()).map_err(|why| wrong(word, why))?);
+    }
+    if tickets.is_empty() {
+        return Err(wrong(OsStr::new(""), "there is no ticket".into()));
+    }
+    if tickets.len() > RECEIVERS_MAX {
+        return Err(Failure::usage(format!("{} tickets are more than {RECEIVERS_MAX}: send in turns", tickets.len())));
+    }
+    if paths.is_empty() && args.text.is_none() {
+        return Err(Failure::usage("required arguments are missing: files or folders, in front of the ticket"));
+    }
+    Ok((paths.to_vec(), To::Tickets(tickets)))
 }
 
-/// Updates a progress bar.
-pub(super) async fn draw(
-    bar: &terminal::Progress,
-    progress: &Progress,
-    connection: &Connection,
-    way: &Way,
-    side: Side,
-) {
-    let mut past: VecDeque<Limits> = VecDeque::new();
-    loop {
-        let ((files, bytes), (files_done, bytes_done)) = (progress.total(), progress.done());
-        let rtt = connection.paths().first().and_then(|path| path.report.rtt_smoothed);
-        let rtt = rtt.map(|rtt| format!(", RTT {:.1} ms", rtt.as_secs_f64() * 1e3)).unwrap_or_default();
-        let by = if way.look(connection) { ", through the relay" } else { "" };
-        let stats = connection.stats();
-        past.push_back(stats.limits);
-        let before = if past.len() > LIMITS_KEPT { past.pop_front() } else { past.front().copied() };
-        let limit = match side {
-            Side::Sends => before.and_then(|before| observe::most(&stats.limits.since(&before))).map(Limit::name),
-            // Only the other end knows the limit, unless it is this end.
-            Side::Receives => (stats.bytes_unread > Config::default().receive_buffer / 2).then_some("host"),
+/// Lists what is sent.
+async fn packed(args: &Send, items: &[OsString], to: &To) -> Result<Arc<Parcel>, Failure> {
+    let mut packed = vec![];
+    for item in items {
+        if item != STDIN {
+            packed.push(Item::Path(PathBuf::from(item)));
+            continue;
+        }
+        let is_for_one = match to {
+            To::Tickets(tickets) => tickets.len() == 1,
+            To::Codes(_, count) => *count == 1,
+            To::Everyone(_) => args.receivers.is_none_or(|count| count == 1),
         };
-        let limit = limit.map(|name| format!(", limited by {}", limit_words(name))).unwrap_or_default();
-        bar.say(format!(", {files_done} of {files} files{rtt}{by}{limit}"));
-        bar.set(bytes_done as usize, bytes as usize);
-        tokio::time::sleep(TICK).await;
+        if args.verify || !is_for_one {
+            let why =
+                "the standard input can be read once: it goes to one receiver, and cannot be verified. Send a file";
+            return Err(Failure::usage(why));
+        }
+        packed.push(Item::Stream { name: args.name.clone(), from: Box::new(std::io::stdin()) });
+    }
+    packed.extend(args.text.clone().map(Item::Text));
+    let compare = match (args.verify, args.checksum) {
+        (true, _) => Compare::Only,
+        (false, true) => Compare::Content,
+        (false, false) => Compare::SizeAndTime,
+    };
+    let links = if args.links || args.archive { Links::Copy } else { Links::Report };
+    let options = Options { links, compare, archives: args.archive };
+    let packed = spawn_blocking(move || Parcel::pack(packed, options)).await;
+    let packed = packed.map_err(|_| Failure::failed("the list of files could not be made"))?;
+    packed.map(Arc::new).map_err(|error| Failure::usage(error.to_string()))
+}
+
+impl Sender {
+    async fn send_to(self: Arc<Self>, endpoint: Arc<Endpoint>, ticket: Ticket) -> Sent {
+        let begin = Instant::now();
+        match super::relay::connect(&endpoint, &ticket).await {
+            Ok(connection) => {
+                if self.is_multipath {
+                    connection.add_paths(&ticket).await;
+                }
+                self.send(connection, begin).await
+            }
+            Err(failure) => Sent { to: Some(ticket.key().to_string()), result: Err(failure) },
+        }
+    }
+
+    async fn send(self: Arc<Self>, connection: Connection, begin: Instant) -> Sent {
+        let to = Some(connection.remote_key().to_string());
+        let showing = self.offer.show(&connection);
+        let (progress, way) = (Arc::new(Progress::default()), Way::new());
+        let sent = {
+            let bar = terminal::Progress::of_bytes();
+            let send = anabranch_transfer::send(&connection, Arc::clone(&self.parcel), Arc::clone(&progress));
+            tokio::select! {
+                sent = send => sent,
+                () = draw(&bar, &progress, &connection, &way, Side::Sends) => unreachable!("it goes on and on"),
+            }
+        };
+        drop((showing, connection));
+        let result = sent.map_err(|error| Failure::failed(way.explain(&error.to_string())));
+        let result = result.map(|summary| Ended::new(summary, begin.elapsed().as_secs_f64(), way.went()));
+        Sent { to, result }
     }
 }
 
-/// A sender with nothing to send reads its files too slowly.
-fn limit_words(name: &str) -> &str {
-    if name == Limit::Application.name() { "reading files" } else { observe::words(name) }
+/// Reports transfers as they end: a single one as the command's result, several each for itself.
+async fn report(args: &Send, count: usize, mut sending: JoinSet<Sent>, endpoints: &[Arc<Endpoint>]) -> Outcome {
+    let mut outcome = Ok(());
+    while let Some(sent) = sending.join_next().await {
+        let Ok(sent) = sent else { return Err(Failure::failed("a part of this program has failed")) };
+        if count > 1 {
+            tell(args, sent, &mut outcome)?;
+            continue;
+        }
+        for endpoint in endpoints {
+            super::end_logs(endpoint, &args.log).await;
+        }
+        let mut ended = sent.result?;
+        ended.is_compared = args.checksum;
+        if args.json {
+            super::print_line(&ended)?;
+        } else {
+            writeln!(anstream::stdout(), "{}", ended.line("sent"))?;
+            ended.remark(&mut anstream::stdout())?;
+        }
+        // Everything has arrived and both ends have closed: nothing is waited for.
+        return ended.failure().map_or(Ok(()), Err);
+    }
+    for endpoint in endpoints {
+        super::end_logs(endpoint, &args.log).await;
+    }
+    outcome
 }
 
-/// The limit shown is that of the last second.
-const LIMITS_KEPT: usize = 10;
+/// Tells how one of several transfers has ended. Returns whether everything has arrived; if not, the command's outcome says so.
+fn tell(args: &Send, sent: Sent, outcome: &mut Outcome) -> Result<bool, Failure> {
+    let who = sent.to.clone().unwrap_or_else(|| "a receiver".into());
+    let failure = match sent.result {
+        Ok(mut ended) => {
+            ended.is_compared = args.checksum;
+            if args.json {
+                super::print_line(&Told::Sent { to: sent.to, ended: &ended })?;
+            } else {
+                writeln!(anstream::stdout(), "{who}: {}", ended.line("sent"))?;
+                ended.remark(&mut anstream::stdout())?;
+            }
+            ended.failure()
+        }
+        Err(failure) => {
+            if args.json {
+                super::print_line(&Told::Broken { to: sent.to, reason: &failure.message })?;
+            }
+            Some(failure)
+        }
+    };
+    let Some(failure) = failure else { return Ok(true) };
+    terminal::complain(&format!("{who}: {}", failure.message));
+    *outcome = Err(Failure { code: failure.code, ..Failure::failed("not everything has arrived at every receiver") });
+    Ok(false)
+}
 
-const TICK: Duration = Duration::from_millis(100);
+/// Prints a ticket, and sends to those who come.
+async fn wait(args: &Send, sender: Arc<Sender>, config: Config, relay: Option<RelayName>) -> Outcome {
+    let admission =
+        if args.allow.is_empty() { Admission::Ticket } else { Admission::Keys(args.allow.iter().copied().collect()) };
+    let listen = Listen { address: args.listen, key: args.key.clone(), qr: false, relay, metrics: None };
+    let endpoint = super::server(&listen, config.admit(admission)).await?;
+    let ticket = endpoint.ticket().to_string();
+    if args.json {
+        super::print_line(&Told::Listening { ticket: &ticket })?;
+    } else {
+        let mut out = anstream::stdout();
+        writeln!(out, "On other computers:\n\n  anabranch recv {ticket}\n")?;
+        out.flush()?;
+    }
+    let mut sending = JoinSet::new();
+    let (mut outcome, mut complete) = (Ok(()), 0);
+    let wanted = args.receivers.map_or(usize::MAX, usize::from);
+    while complete < wanted {
+        tokio::select! {
+            connection = endpoint.accept(), if sending.len() < RECEIVERS_MAX => match connection {
+                Some(connection) => _ = sending.spawn(Arc::clone(&sender).send(connection, Instant::now())),
+                None => return Err(Failure::failed("the socket is gone")),
+            },
+            Some(sent) = sending.join_next() => {
+                let Ok(sent) = sent else { continue };
+                complete += usize::from(tell(args, sent, &mut outcome)?);
+            }
+        }
+    }
+    super::end_logs(&endpoint, &args.log).await;
+    // Who was interrupted has come again.
+    Ok(())
+}
+
+/// Shows a code of each endpoint, to be typed at another end.
+async fn offered(args: &Send, endpoints: &[Arc<Endpoint>], relay: &RelayName) -> Result<Vec<CodeOffer>, Failure> {
+    let mut offers = vec![];
+    for endpoint in endpoints {
+        let relay_ticket = super::relay::find(endpoint, relay).await?;
+        offers.push(endpoint.offer_code(&relay_ticket).await.map_err(|error| failed(&error))?);
+        super::relay::say(endpoint)?;
+    }
+    let count = endpoints.len();
+    let mut out = anstream::stdout();
+    if !args.json {
+        writeln!(
+            out,
+            "{}:\n",
+            if count == 1 { "On the other computer" } else { "On the other computers, one code each" }
+        )?;
+    }
+    for offer in &offers {
+        let code = offer.code();
+        if args.json {
+            super::print_line(&Told::Offered { code: code.to_string() })?;
+        } else {
+            let option = args.relay.as_ref().map_or_else(String::new, |relay| format!(" --relay {relay}"));
+            writeln!(out, "  anabranch recv{option} {code}")?;
+        }
+    }
+    if !args.json {
+        writeln!(out)?;
+        out.flush()?;
+    }
+    Ok(offers)
+}
+
+fn failed(error: &CodeError) -> Failure {
+    Failure::failed(error.to_string())
+}
+
+/// The word for the standard input.
+const STDIN: &str = "-";
+
+/// Receivers at the same time.
+const RECEIVERS_MAX: usize = 256;

@@ -1,6 +1,7 @@
 //! Commands that use a network, between processes: what all of them share, and transfers.
 
 mod bench;
+mod items;
 mod tunnel;
 mod watch;
 

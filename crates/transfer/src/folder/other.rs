@@ -52,7 +52,7 @@ impl Folder {
             _ => What::Other,
         };
         let modified = there.modified().map(Stamp::of).unwrap_or_default();
-        Ok(Some(About { what, size: there.len(), modified, links: 1 }))
+        Ok(Some(About { what, size: there.len(), modified, links: 1, id: (0, 0) }))
     }
 
     /// Creates a file, for reading and writing.
@@ -96,6 +96,11 @@ impl Folder {
     /// Symbolic links are not made: here a link to a folder differs from one to a file, and needs a privilege.
     pub(crate) fn link(&self, _: Leaf<'_>, _: &[u8]) -> io::Result<()> {
         Err(io::Error::other("symbolic links are not made on this system"))
+    }
+
+    /// Gives a file of this folder another name in another one.
+    pub(crate) fn name(&self, name: Leaf<'_>, to: &Self, new: Leaf<'_>) -> io::Result<()> {
+        fs::hard_link(self.at(name)?, to.at(new)?)
     }
 
     /// The target of a symbolic link.

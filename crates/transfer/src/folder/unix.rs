@@ -55,6 +55,7 @@ impl Folder {
             size: number(stat.st_size),
             modified: Stamp { seconds: number(stat.st_mtime), nanoseconds: number(stat.st_mtime_nsec) },
             links: number(stat.st_nlink),
+            id: (number(stat.st_dev), number(stat.st_ino)),
         }))
     }
 
@@ -123,6 +124,11 @@ impl Folder {
     /// Makes a symbolic link.
     pub(crate) fn link(&self, name: Leaf<'_>, target: &[u8]) -> io::Result<()> {
         Ok(fs::symlinkat(OsStr::from_bytes(target), &self.fd, name.os())?)
+    }
+
+    /// Gives a file of this folder another name in another one. A symbolic link is not followed.
+    pub(crate) fn name(&self, name: Leaf<'_>, to: &Self, new: Leaf<'_>) -> io::Result<()> {
+        Ok(fs::linkat(&self.fd, name.os(), &to.fd, new.os(), AtFlags::empty())?)
     }
 
     /// The target of a symbolic link.

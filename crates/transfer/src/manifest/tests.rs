@@ -3,7 +3,7 @@ use super::*;
 fn entry(parent: Option<u32>, name: &str, kind: Kind<'static>) -> Entry<'static> {
     let modified = Stamp { seconds: -1_700_000_000, nanoseconds: 123_456_789 };
     let name = Leaf::new(name.as_bytes()).unwrap().bytes().to_vec().leak();
-    Entry { parent, name: Leaf::new(name).unwrap(), kind, mode: 0o644, modified }
+    Entry { parent, name: Leaf::new(name).unwrap(), kind, mode: 0o644, modified, attributes: Attributes::default() }
 }
 
 const PLAIN: Kind<'_> = Kind::File { size: 1, is_sparse: false };
@@ -11,7 +11,7 @@ const PLAIN: Kind<'_> = Kind::File { size: 1, is_sparse: false };
 fn built(entries: &[Entry<'_>]) -> Manifest {
     let mut builder = Builder::default();
     entries.iter().for_each(|entry| _ = builder.add(entry).unwrap());
-    builder.build(true)
+    builder.build(Asks { compares: true, verifies: false })
 }
 
 fn manifest() -> Manifest {
@@ -21,8 +21,15 @@ fn manifest() -> Manifest {
         entry(Some(0), "ä", Kind::Folder),
         entry(Some(2), "l", Kind::Link(b"../b.txt")),
         entry(None, "c", Kind::File { size: 0, is_sparse: false }),
+        entry(Some(2), "n", Kind::Name(1)),
+        Entry { attributes: Attributes::read(TAGGED).unwrap(), ..entry(Some(2), "t", PLAIN) },
+        entry(None, "s", Kind::Stream),
+        entry(None, "x", Kind::Text),
     ])
 }
+
+/// The attribute `user.tag`.
+const TAGGED: &[u8] = b"\x03tag\x04\0\0\0blue";
 
 /// The encoding of entries without a check of them all.
 fn list(entries: &[Entry<'_>]) -> Bytes {
@@ -35,15 +42,16 @@ fn list(entries: &[Entry<'_>]) -> Bytes {
 fn manifest_that_is_read_is_what_was_written() {
     let manifest = manifest();
     assert_eq!(Manifest::read(manifest.encoded()), Ok(manifest.clone()));
-    assert_eq!(manifest.totals(), (2, 1 << 40));
+    assert_eq!(manifest.totals(), (5, (1 << 40) + 1));
     assert_eq!(manifest.path(3), "a/ä/l");
+    assert_eq!((manifest.entry(5).kind, manifest.entry(6).attributes.encoded()), (Kind::Name(1), TAGGED));
 }
 
 #[test]
 fn manifest_that_is_cut_or_spoilt_is_refused_or_harmless() {
     let whole = manifest().encoded();
     for len in 0..whole.len() {
-        let is_whole = matches!(Manifest::read(whole.slice(..len)), Ok(read) if read.len() < 5);
+        let is_whole = matches!(Manifest::read(whole.slice(..len)), Ok(read) if read.len() < 9);
         assert!(is_whole || Manifest::read(whole.slice(..len)).is_err(), "{len}");
     }
     for place in 0..whole.len() {
@@ -55,6 +63,8 @@ fn manifest_that_is_cut_or_spoilt_is_refused_or_harmless() {
             for (index, entry) in read.entries() {
                 assert!(read.leaves(index).iter().all(|leaf| Leaf::new(leaf.bytes()).is_ok()));
                 assert!(entry.mode <= 0o777);
+                let Kind::Name(original) = entry.kind else { continue };
+                assert!(original < index && read.entry(original).size().is_some());
             }
         }
     }
@@ -109,6 +119,32 @@ fn link_that_leads_out_of_its_folder_is_refused() {
         let link = Entry { kind: Kind::Link(target), ..entry(parent, "l", PLAIN) };
         let read = Manifest::read(list(&[folders[0], folders[1], link]));
         assert_eq!(read.is_ok(), is_inside, "{target:?} in {parent:?}: {read:?}");
+    }
+}
+
+#[test]
+fn further_name_of_what_is_no_earlier_file_is_refused() {
+    let before = [entry(None, "f", Kind::Folder), entry(Some(0), "l", Kind::Link(b"x")), entry(Some(0), "a", PLAIN)];
+    let named = |original| list(&[before[0], before[1], before[2], entry(Some(0), "n", Kind::Name(original))]);
+    assert!(Manifest::read(named(2)).is_ok());
+    for original in [0, 1, 3, 4, u32::MAX] {
+        assert_eq!(Manifest::read(named(original)), Err(ManifestError::Original(3)), "{original}");
+    }
+}
+
+#[test]
+fn attributes_of_what_has_none_are_refused() {
+    let attributes = Attributes::read(TAGGED).unwrap();
+    for (kind, is_allowed) in [
+        (PLAIN, true),
+        (Kind::Folder, true),
+        (Kind::Link(b"x"), false),
+        (Kind::Stream, false),
+        (Kind::Text, false),
+        (Kind::Name(0), false),
+    ] {
+        let read = Manifest::read(list(&[entry(None, "a", PLAIN), Entry { attributes, ..entry(None, "b", kind) }]));
+        assert_eq!(read.is_ok(), is_allowed, "{kind:?}: {read:?}");
     }
 }
 

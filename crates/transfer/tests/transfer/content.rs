@@ -9,7 +9,8 @@ use anabranch_transfer::{Compare, Existing, Options};
 use crate::resume::break_off;
 use crate::support::{Folder, noise, transfer, transfer_by, tree};
 
-const BY_CONTENT: Options = Options { links: anabranch_transfer::Links::Report, compare: Compare::Content };
+const BY_CONTENT: Options =
+    Options { links: anabranch_transfer::Links::Report, compare: Compare::Content, archives: false };
 
 fn set_time(path: &Path, seconds: i64) {
     let span = Duration::from_secs(seconds.unsigned_abs());

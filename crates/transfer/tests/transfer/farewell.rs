@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anabranch_transfer::{Existing, Options, Progress, Receiver, send};
+use anabranch_transfer::{Existing, Progress, Receiver, send};
 
-use crate::support::{Folder, Pair, noise, pair, transfer};
+use crate::support::{Folder, Pair, noise, pair, parcel, transfer};
 
 /// The peer sends nothing more, but does not close. For half a minute it does not count as dead, and a keep-alive probe is
 /// answered.
@@ -21,7 +21,7 @@ async fn a_receiver_that_does_not_close_is_not_waited_for() {
     let Pair { sender, receiver, _ends } = pair().await;
     tokio::spawn(async move {
         let list = receiver.accept_stream().await.unwrap().read_to_end(1000).await.unwrap();
-        assert!(list.starts_with(b"ab-list3\0"));
+        assert!(list.starts_with(b"ab-list4\0"));
         let mut reply = receiver.open_stream().await.unwrap();
         // No rate; a folder, of which nothing is requested; then the end of the transfer.
         reply.write_all(&[0, 0, 0, 0, 0, 0, 0, 0, 1, 3]).await.unwrap();
@@ -29,7 +29,7 @@ async fn a_receiver_that_does_not_close_is_not_waited_for() {
         tokio::time::sleep(STAYS).await;
     });
     let begin = Instant::now();
-    let sent = send(&sender, vec![from.0.join("empty")], Options::default(), Arc::new(Progress::default()));
+    let sent = send(&sender, parcel(&[from.0.join("empty")]), Arc::new(Progress::default()));
     let sent = tokio::time::timeout(STAYS, sent).await.expect("nobody waits for it").unwrap();
     assert!(sent.failed.is_empty(), "{sent:?}");
     assert!(begin.elapsed() < SOON, "{:?}", begin.elapsed());
@@ -42,7 +42,7 @@ async fn a_sender_that_does_not_close_is_not_waited_for() {
     let Pair { sender, receiver, _ends } = pair().await;
     tokio::spawn(async move {
         let mut list = sender.open_stream().await.unwrap();
-        list.write_all(b"ab-list3\0").await.unwrap();
+        list.write_all(b"ab-list4\0").await.unwrap();
         list.finish().unwrap();
         let said = sender.accept_stream().await.unwrap().read_to_end(1000).await.unwrap();
         assert_eq!(&said[..], [0, 0, 0, 0, 0, 0, 0, 0, 3]);

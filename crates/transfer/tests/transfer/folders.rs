@@ -2,10 +2,9 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use anabranch_transfer::{Existing, Options, SendError, send};
+use anabranch_transfer::{Existing, Options, Parcel, SendError};
 
 use crate::support::{Folder, noise, transfer, tree};
 
@@ -75,9 +74,8 @@ async fn unsendable_file_is_named() {
         sent.failed
     );
     assert!(!to.0.join("f/link").exists());
-    let sender = crate::support::pair().await.sender;
-    let sent = send(&sender, vec![from.0.join("nothing")], Options::default(), Arc::default()).await;
-    assert!(matches!(sent, Err(SendError::Path(..))), "{sent:?}");
+    let packed = Parcel::of_paths(&[from.0.join("nothing")], Options::default());
+    assert!(matches!(packed, Err(SendError::Path(..))), "{packed:?}");
 }
 
 /// An existing file that differs is kept, unless the receiver allows overwriting.

@@ -28,7 +28,7 @@ fn entry(kind: u8, size: u64, name: &[u8]) -> Vec<u8> {
 }
 
 fn list(entries: &[Vec<u8>]) -> Vec<u8> {
-    [&b"ab-list3\0"[..], &entries.concat()].concat()
+    [&b"ab-list4\0"[..], &entries.concat()].concat()
 }
 
 async fn say(connection: &Connection, bytes: &[u8]) {
@@ -39,6 +39,16 @@ async fn say(connection: &Connection, bytes: &[u8]) {
 
 /// Runs a receiver with a manifest and, optionally, a data stream. Returns the receiver's result.
 async fn receive(folder: &Folder, list: &[u8], data: Option<&[u8]>) -> (Result<(), ReceiveError>, Vec<u8>) {
+    receive_after(folder, list, data, || ()).await
+}
+
+/// The same, with something that happens between plan and data.
+async fn receive_after(
+    folder: &Folder,
+    list: &[u8],
+    data: Option<&[u8]>,
+    change: impl Fn(),
+) -> (Result<(), ReceiveError>, Vec<u8>) {
     let pair = pair().await;
     let target = Receiver::new(folder.0.join("in"), Existing::Overwrite);
     let hostile = async {
@@ -49,6 +59,7 @@ async fn receive(folder: &Folder, list: &[u8], data: Option<&[u8]>) -> (Result<(
             // The receiver sends its plan first.
             let mut step = [0];
             reply.read_exact(&mut step).await.unwrap();
+            change();
             say(&pair.sender, data).await;
         }
         let said = reply.read_to_end(100_000).await.map(|said| said.to_vec());
@@ -103,10 +114,66 @@ async fn lists_that_are_none_are_refused() {
         list(&[file.clone(), file.clone()]),
         list(&[entry(7, 4, b"a")]),
         list(&[entry(1, u64::MAX, b"a")]),
+        list(&[entry(6, 0, b"a")]),
+        list(&[file.clone(), entry(6, 1 << 32, b"b")]),
+        list(&[entry(4, 9, b"a")]),
     ] {
         let (received, _) = receive(&folder, &list, None).await;
         assert!(matches!(received, Err(ReceiveError::Manifest(_))), "{received:?}");
     }
+}
+
+/// Chunks of the file that is replaced are compared again when they are copied.
+#[tokio::test]
+async fn replaced_file_that_changes_meanwhile_stays() {
+    const SIZE: usize = 3 << 20;
+    let bytes = crate::support::noise(3, SIZE);
+    let data = [&0u32.to_le_bytes()[..], &[4, 3, 0, 0, 0, 2], blake3::hash(&bytes).as_bytes()].concat();
+    for is_changed in [false, true] {
+        let folder = Folder::new();
+        let path = folder.file("in/a", &bytes);
+        let mut changed = bytes.clone();
+        changed[SIZE / 2] ^= u8::from(is_changed);
+        let change = || fs::write(&path, &changed).unwrap();
+        let (received, said) = receive_after(&folder, &list(&[entry(1, SIZE as u64, b"a")]), Some(&data), change).await;
+        received.unwrap();
+        let said = String::from_utf8_lossy(&said).into_owned();
+        assert_eq!(said.contains("has changed meanwhile"), is_changed, "{said}");
+        assert!(fs::read(&path).unwrap() == changed);
+    }
+}
+
+/// A stream and a text have no size, so nothing can be kept of them, and only one text is remembered.
+#[tokio::test]
+async fn stream_or_text_that_breaks_the_rules_leaves_nothing() {
+    let piece = |bytes: &[u8]| [&[1][..], &(bytes.len() as u32).to_le_bytes(), bytes].concat();
+    let end = |bytes: &[u8]| [&[2][..], blake3::hash(bytes).as_bytes()].concat();
+    let first = 0u32.to_le_bytes().to_vec();
+    for (kind, data, is_fatal) in [
+        (4, [first.clone(), piece(b"four"), end(b"other")].concat(), false),
+        (4, [first.clone(), vec![4, 1, 0, 0, 0], end(b"")].concat(), true),
+        (4, [first.clone(), vec![5, 1, 0, 0, 0], end(b"")].concat(), true),
+        (4, [first.clone(), vec![6]].concat(), true),
+        (4, [first.clone(), piece(b"four")].concat(), true),
+        (5, [first.clone(), piece(b"four"), end(b"other")].concat(), false),
+        (5, [first.clone(), piece(&[b'x'; 70_000]), end(&[b'x'; 70_000])].concat(), false),
+        (5, [first.clone(), vec![7]].concat(), true),
+    ] {
+        let folder = Folder::new();
+        let (received, said) = receive(&folder, &list(&[entry(kind, 0, b"a")]), Some(&data)).await;
+        assert_eq!(matches!(received, Err(ReceiveError::Protocol)), is_fatal, "{kind}: {received:?}");
+        let said = String::from_utf8_lossy(&said).into_owned();
+        assert_eq!(said.contains("it is too long; send it as a file"), data.len() > 70_000, "{said}");
+        assert!(!folder.0.join("in/a").exists());
+        let left: Vec<_> = fs::read_dir(folder.0.join("in/.anabranch")).into_iter().flatten().collect();
+        assert!(left.is_empty(), "{kind}: {left:?}");
+    }
+    let folder = Folder::new();
+    let texts = list(&[entry(5, 0, b"a"), entry(5, 0, b"b")]);
+    let data = [first, piece(b"four"), end(b"four")].concat();
+    let (received, said) = receive(&folder, &texts, Some(&data)).await;
+    received.unwrap();
+    assert!(String::from_utf8_lossy(&said).contains("a transfer has one text"), "{said:?}");
 }
 
 /// Data that differs from what was announced: no file gets its final name.

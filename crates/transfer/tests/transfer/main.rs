@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may")]
 
+mod archive;
 mod content;
 mod disk;
 mod farewell;
@@ -12,4 +13,6 @@ mod names;
 mod path;
 mod rate;
 mod resume;
+mod streams;
 mod support;
+mod verify;

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use anabranch::cc::{Settings, registry};
 use anabranch::{Admission, Config, Ticket};
-use anabranch_transfer::{Existing, Options, Progress, Receiver, send};
+use anabranch_transfer::{Existing, Progress, Receiver, send};
 use tokio::net::UdpSocket;
 use tokio::sync::mpsc;
 
-use crate::support::{Folder, bind, noise, tree};
+use crate::support::{Folder, bind, noise, parcel, tree};
 
 /// Forwards datagrams to `server` and back, each after `one_way`. It serves one client.
 async fn slow_path(server: SocketAddr, one_way: Duration) -> SocketAddr {
@@ -76,7 +76,7 @@ async fn many_small_files_cost_few_round_trips() {
     let (sender, receiver) = (sender.unwrap(), receiver.unwrap());
     let target = Receiver::new(&to.0, Existing::Keep);
     let (sent, received) = tokio::join!(
-        send(&sender, vec![from.0.join("f")], Options::default(), Arc::new(Progress::default())),
+        send(&sender, parcel(&[from.0.join("f")]), Arc::new(Progress::default())),
         target.receive(&receiver, Arc::new(Progress::default()))
     );
     println!("{:?}", begin.elapsed());

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use anabranch::units::Rate;
 use anabranch::{Admission, Config};
-use anabranch_transfer::{Existing, Options, Progress, Receiver, SendError, send};
+use anabranch_transfer::{Existing, Progress, Receiver, SendError, send};
 
-use crate::support::{Folder, Pair, bind, noise, pair};
+use crate::support::{Folder, Pair, bind, noise, pair, parcel};
 
 fn rate(text: &str) -> Rate {
     text.parse().unwrap()
@@ -29,7 +29,7 @@ async fn sender_keeps_the_lower_of_both_rates() {
         let target = Receiver::new(&to.0, Existing::Keep).ask_rate(rate(asked));
         let begin = Instant::now();
         let (sent, received) = tokio::join!(
-            send(&sender, vec![file], Options::default(), Arc::new(Progress::default())),
+            send(&sender, parcel(&[file]), Arc::new(Progress::default())),
             target.receive(&receiver, Arc::new(Progress::default()))
         );
         let took = begin.elapsed();
@@ -51,7 +51,7 @@ async fn rate_below_the_least_is_refused() {
         reply.write_all(&9_999_u64.to_le_bytes()).await.unwrap();
         (list, reply)
     };
-    let sending = send(&sender, vec![file], Options::default(), Arc::new(Progress::default()));
+    let sending = send(&sender, parcel(&[file]), Arc::new(Progress::default()));
     let (sent, _streams) = tokio::join!(sending, hostile);
     assert_eq!(sent.unwrap_err(), SendError::Protocol);
 }

@@ -4,9 +4,9 @@ use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anabranch_transfer::{Existing, Options, Progress, Receiver, send};
+use anabranch_transfer::{Existing, Progress, Receiver, send};
 
-use crate::support::{Folder, noise, pair, transfer, tree};
+use crate::support::{Folder, noise, pair, parcel, transfer, tree};
 
 /// Interrupts a transfer when `bytes` bytes have arrived.
 pub(crate) async fn break_off(from: &Folder, to: &Folder, bytes: u64) {
@@ -20,7 +20,7 @@ pub(crate) async fn break_off(from: &Folder, to: &Folder, bytes: u64) {
         pair.sender.abort();
     };
     let (sent, received, ()) = tokio::join!(
-        send(&pair.sender, vec![from.0.join("f")], Options::default(), Arc::new(Progress::default())),
+        send(&pair.sender, parcel(&[from.0.join("f")]), Arc::new(Progress::default())),
         target.receive(&pair.receiver, Arc::clone(&progress)),
         watch
     );
@@ -85,7 +85,7 @@ async fn a_file_that_changes_while_it_is_sent_is_refused() {
         fs::OpenOptions::new().append(true).open(&big).unwrap().set_len(31 << 20).unwrap();
     };
     let (sent, received, ()) = tokio::join!(
-        send(&pair.sender, vec![from.0.join("f")], Options::default(), Arc::new(Progress::default())),
+        send(&pair.sender, parcel(&[from.0.join("f")]), Arc::new(Progress::default())),
         target.receive(&pair.receiver, Arc::clone(&progress)),
         change
     );
@@ -106,14 +106,14 @@ async fn a_second_sender_takes_the_place_of_the_first() {
     let progress = Arc::new(Progress::default());
     let slow = async {
         // It sends its manifest, and then nothing more.
-        let sent = send(&first.sender, vec![from.0.join("f")], Options::default(), Arc::new(Progress::default()));
+        let sent = send(&first.sender, parcel(&[from.0.join("f")]), Arc::new(Progress::default()));
         _ = tokio::time::timeout(Duration::from_millis(30), sent).await;
         std::future::pending::<()>().await;
     };
     let again = async {
         tokio::time::sleep(Duration::from_millis(200)).await;
         tokio::join!(
-            send(&second.sender, vec![from.0.join("f")], Options::default(), Arc::new(Progress::default())),
+            send(&second.sender, parcel(&[from.0.join("f")]), Arc::new(Progress::default())),
             target.receive(&second.receiver, Arc::new(Progress::default()))
         )
     };

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
 
 use anabranch::{Config, Connection, Endpoint, SecretKey};
-use anabranch_transfer::{Existing, Options, Progress, ReceiveError, Receiver, SendError, Summary, send};
+use anabranch_transfer::{Existing, Item, Options, Parcel, Progress, ReceiveError, Receiver, SendError, Summary, send};
 
 /// A folder that is removed when the test ends.
 pub(crate) struct Folder(pub(crate) PathBuf);
@@ -86,6 +86,11 @@ pub(crate) async fn pair() -> Pair {
     Pair { sender: sender.unwrap(), receiver: receiver.unwrap(), _ends: [server, client] }
 }
 
+/// These paths, to be sent.
+pub(crate) fn parcel(paths: &[PathBuf]) -> Arc<Parcel> {
+    Arc::new(Parcel::of_paths(paths, Options::default()).unwrap())
+}
+
 /// Sends paths to a folder.
 pub(crate) async fn transfer(
     paths: &[&Path],
@@ -102,12 +107,22 @@ pub(crate) async fn transfer_by(
     to: &Path,
     existing: Existing,
 ) -> (Result<Summary, SendError>, Result<Summary, ReceiveError>) {
+    transfer_items(options, paths.iter().map(|path| Item::Path(path.to_path_buf())).collect(), to, existing).await
+}
+
+/// Sends anything to a folder.
+pub(crate) async fn transfer_items(
+    options: Options,
+    items: Vec<Item>,
+    to: &Path,
+    existing: Existing,
+) -> (Result<Summary, SendError>, Result<Summary, ReceiveError>) {
     let Pair { sender, receiver, _ends } = pair().await;
-    let paths = paths.iter().map(|path| path.to_path_buf()).collect();
+    let parcel = Arc::new(Parcel::pack(items, options).unwrap());
     let target = Receiver::new(to, existing);
     let both = async {
         tokio::join!(
-            send(&sender, paths, options, Arc::new(Progress::default())),
+            send(&sender, parcel, Arc::new(Progress::default())),
             target.receive(&receiver, Arc::new(Progress::default()))
         )
     };
