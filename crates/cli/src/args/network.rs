@@ -82,6 +82,9 @@ pub(crate) struct Bench {
     /// lets through.
     #[arg(long, group = "sized", conflicts_with_all = ["connections", "streams"])]
     pub(crate) datagrams: bool,
+    /// The system clocks of both ends agree (the same computer, PTP, good NTP): with --datagrams, show how long they were on their way, too.
+    #[arg(long, requires = "datagrams")]
+    pub(crate) clocks_agree: bool,
     /// Measure round trips in the place of a rate: on each stream a request, its answer of the same size, and then the next request.
     #[arg(long, group = "sized", conflicts_with_all = ["connections", "rate", "reverse", "bidir"])]
     pub(crate) ping_pong: bool,

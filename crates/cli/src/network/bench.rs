@@ -162,8 +162,8 @@ async fn serve(listen: &Listen, config: Config, log: &Log, json: bool) -> Outcom
 #[derive(Clone, Copy)]
 enum Traffic {
     Streams,
-    /// Datagrams of so many bytes.
-    Datagrams(u16),
+    /// Datagrams of so many bytes, and whether both ends' clocks agree.
+    Datagrams(u16, bool),
     /// Requests of so many bytes.
     RoundTrips(u32),
 }
@@ -171,7 +171,7 @@ enum Traffic {
 impl Traffic {
     fn of(args: &Bench) -> Result<Self, Failure> {
         match (args.datagrams, args.ping_pong) {
-            (true, _) => datagrams::size(args.size).map(Self::Datagrams),
+            (true, _) => datagrams::size(args.size).map(|size| Self::Datagrams(size, args.clocks_agree)),
             (false, true) => Ok(Self::RoundTrips(args.size.unwrap_or(round_trips::SIZE))),
             (false, false) => Ok(Self::Streams),
         }
@@ -191,9 +191,9 @@ async fn measure_all(connections: &[Connection], plan: Plan, traffic: Traffic) -
     // The other measurements have one connection.
     let [first, ..] = connections else { return Ok(Special::default()) };
     match traffic {
-        Traffic::Datagrams(size) => {
+        Traffic::Datagrams(size, clocks_agree) => {
             let reports = measure::measure_datagrams(first, plan, size).await.map_err(failed)?;
-            Ok(Special { datagrams: Some(Datagrams::new(&reports, plan.time)), ..Special::default() })
+            Ok(Special { datagrams: Some(Datagrams::new(&reports, plan.time, clocks_agree)), ..Special::default() })
         }
         Traffic::RoundTrips(size) => {
             let times = measure::measure_round_trips(first, plan, size).await.map_err(failed)?;

@@ -449,6 +449,32 @@ fn kernels_ecn_is_marked_by_a_queue() {
     assert_eq!(links.count(0, "dropped_packets"), 0);
 }
 
+/// The delay is 25 ms one way. No datagram is early; how late the fastest one is depends on the load of the machine.
+#[test]
+fn one_way_delay_of_a_link_is_measured_by_one_clock() {
+    let Some(links) = Links::up("one-way", &wire("a", "rate = \"50Mbit/s\"\ndelay = \"25ms\"")) else { return };
+    let begin = |host: &str, args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_anabranch"));
+        command.args(["link", "exec", "--name", &links.name, host, "--", env!("CARGO_BIN_EXE_anabranch")]).args(args);
+        command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
+    };
+    let mut server = begin("h1", &["bench", "serve", "--json"]);
+    let mut line = String::new();
+    io::BufRead::read_line(&mut io::BufReader::new(server.stdout.take().unwrap()), &mut line).unwrap();
+    let told: Value = serde_json::from_str(&line).unwrap();
+    let ticket = told["ticket"].as_str().unwrap();
+    let options = ["--datagrams", "--clocks-agree", "--rate", "2Mbit/s", "--time", "1", "--bidir", "--json"];
+    let measured = begin("h0", &[&["bench", ticket][..], &options].concat()).wait_with_output().unwrap();
+    server.kill().unwrap();
+    server.wait().unwrap();
+    let measured: Value = serde_json::from_slice(&measured.stdout).unwrap();
+    for way in ["up", "down"] {
+        let delay = |which: &str| measured["datagrams"][way][format!("delay_ms_{which}")].as_f64().unwrap();
+        assert_within(delay("min"), 25.0, 30.0);
+        assert!(delay("min") <= delay("p50") && delay("p50") <= delay("p99"), "{measured}");
+    }
+}
+
 /// A datagram that is longer than the link takes is lost, and the router says so: the kernel sends the next one in two fragments. Where routers
 /// are silent, that is lost, too.
 #[test]

@@ -2,8 +2,10 @@
 //!
 //! ```text
 //! datagram   number 8 | time 8 | filling          the time at the sender, in nanoseconds of its own clock
-//! told       1 | sent 8 | unsent 8                a sender: datagrams that have left, and those that were dropped before
-//!            2 | received, bytes, out of order, unread, jitter, and of the variation: count, mean, least, p50, p95, p99, largest; 8 each
+//! told       1 | sent 8 | unsent 8 | zero 8       a sender: datagrams that have left, and those that were dropped before; and when its clock
+//!                                                 was zero, in nanoseconds since 1970
+//!            2 | received, bytes, out of order, unread, jitter, and of the variation: count, mean, least, p50, p95, p99, largest, and the least
+//!                delay, signed; 8 each
 //!            3 | size 8                           a sender: this is the largest datagram, so none was sent
 //! ```
 //!
@@ -11,11 +13,12 @@
 //!
 //! The jitter is that of [rfc-3550] sec. 6.4.1: J ← J + (|D| − J)/16, where D is the difference of the transit times of two datagrams that arrive one after
 //! the other. The variation is the packet delay variation of [rfc-5481] sec. 4.2: the transit time above the least one. Both need no common clock, as the
-//! offset of the clocks cancels; their drift, some 10 µs a second, does not. The one-way delay itself would need clocks that agree, and is not told.
+//! offset of the clocks cancels; their drift, some 10 µs a second, does not. The one-way delay itself is that by the system clocks of both ends, so it
+//! is right only where these agree.
 //!
 //! A time of arrival is that at which this task reads the datagram, so it includes what a busy machine delays it.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 use tokio::sync::oneshot;
@@ -45,6 +48,9 @@ pub struct DatagramReport {
     pub jitter: Duration,
     /// How much longer than the fastest one the datagrams were on their way.
     pub variation: Quantiles,
+    /// How long the fastest one was on its way by the system clocks of both ends, in nanoseconds: the one-way delay, if these agree, as after PTP or on
+    /// one computer. Of other clocks it may be negative. `None` if nothing has arrived.
+    pub delay_least_ns: Option<i64>,
 }
 
 /// The results of both directions; `None` for one that was not measured.
@@ -111,13 +117,19 @@ impl Role {
     }
 }
 
+/// What only the sender knows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Sent {
+    sent: u64,
+    unsent: u64,
+    /// When its clock was zero, in nanoseconds since 1970.
+    zero: u64,
+}
+
 /// What the ends tell each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Told {
-    Sent {
-        sent: u64,
-        unsent: u64,
-    },
+    Sent(Sent),
     /// Without what only the sender knows.
     Received(DatagramReport),
     /// The size of the largest datagram that can be sent.
@@ -134,10 +146,8 @@ async fn exchange(connection: &Connection, plan: Plan, size: u16, role: Role) ->
         while tell_sent.is_some() || tell_received.is_some() {
             let bytes = connection.accept_stream().await?.read_to_end(TOLD_MAX).await?;
             match Told::read(&bytes).ok_or(MeasureError::Protocol)? {
-                Told::Sent { sent, unsent } => {
-                    // Without a receiver of it this end has failed.
-                    _ = tell_sent.take().ok_or(MeasureError::Protocol)?.send((sent, unsent));
-                }
+                // Without a receiver of it this end has failed.
+                Told::Sent(sent) => _ = tell_sent.take().ok_or(MeasureError::Protocol)?.send(sent),
                 Told::Received(report) => _ = tell_received.take().ok_or(MeasureError::Protocol)?.send(report),
                 Told::Refused(max) => {
                     return Err(DatagramError::TooLarge { len: size.into(), max: max as usize }.into());
@@ -157,9 +167,9 @@ async fn exchange(connection: &Connection, plan: Plan, size: u16, role: Role) ->
             }
             sent => sent?,
         };
-        super::say(connection, &Told::Sent { sent: sent.0, unsent: sent.1 }.write()).await?;
+        super::say(connection, &Told::Sent(sent).write()).await?;
         let received = received.await.map_err(|_| MeasureError::Protocol)?;
-        Ok(Some(DatagramReport { sent: sent.0, unsent: sent.1, ..received }))
+        Ok(Some(DatagramReport { sent: sent.sent, unsent: sent.unsent, ..received }))
     };
     let receive = async {
         if !role.receives {
@@ -173,11 +183,11 @@ async fn exchange(connection: &Connection, plan: Plan, size: u16, role: Role) ->
     Ok(DatagramReports { up, down })
 }
 
-/// Sends datagrams until the time is over and none waits. Returns how many have left, and how many have not.
-async fn send(connection: &Connection, plan: Plan, size: u16) -> Result<(u64, u64), MeasureError> {
+/// Sends datagrams until the time is over and none waits.
+async fn send(connection: &Connection, plan: Plan, size: u16) -> Result<Sent, MeasureError> {
     wait_for_size(connection, size.into()).await?;
     let size = usize::from(size).max(HEAD);
-    let begin = Instant::now();
+    let (begin, zero) = (Instant::now(), since_1970());
     let until = begin + plan.time;
     let throttle = plan.rate.map(|rate| Throttle::new(rate, begin));
     let before = connection.stats().datagrams;
@@ -217,7 +227,7 @@ async fn send(connection: &Connection, plan: Plan, size: u16) -> Result<(u64, u6
     };
     _ = tokio::time::timeout(2 * WITHIN, drained).await;
     let sent = connection.stats().datagrams.sent.saturating_sub(before.sent);
-    Ok((sent, offered.saturating_sub(sent)))
+    Ok(Sent { sent, unsent: offered.saturating_sub(sent), zero })
 }
 
 /// Datagrams of which it is known whether they are sent.
@@ -243,16 +253,13 @@ async fn wait_for_size(connection: &Connection, size: usize) -> Result<(), Measu
 }
 
 /// Reads datagrams until all that were sent have arrived, or can no longer.
-async fn receive(
-    connection: &Connection,
-    mut told: oneshot::Receiver<(u64, u64)>,
-) -> Result<DatagramReport, MeasureError> {
+async fn receive(connection: &Connection, mut told: oneshot::Receiver<Sent>) -> Result<DatagramReport, MeasureError> {
     let mut arrivals = Arrivals::new();
-    let begin = Instant::now();
-    let (mut sent, mut is_open) = (None, true);
+    let (begin, zero) = (Instant::now(), since_1970());
+    let (mut sent, mut is_open) = (None::<Sent>, true);
     let late = tokio::time::sleep(Duration::MAX);
     tokio::pin!(late);
-    while sent.is_none_or(|(sent, _)| is_open && arrivals.received < sent) {
+    while sent.is_none_or(|sent| is_open && arrivals.received < sent.sent) {
         tokio::select! {
             biased;
             datagram = connection.read_datagram(), if is_open => {
@@ -273,9 +280,11 @@ async fn receive(
             () = &mut late => break,
         }
     }
-    let (sent, unsent) = sent.unwrap_or_default();
     let unread = connection.stats().datagrams.dropped_unread;
-    Ok(DatagramReport { sent, unsent, unread, ..arrivals.report() })
+    let sent = sent.unwrap_or_default();
+    let offset = zero.wrapping_sub(sent.zero).cast_signed();
+    let delay_least_ns = arrivals.transits.least().map(|least| least.wrapping_add(offset));
+    Ok(DatagramReport { sent: sent.sent, unsent: sent.unsent, unread, delay_least_ns, ..arrivals.report() })
 }
 
 /// The datagrams that have arrived.
@@ -332,13 +341,14 @@ impl Told {
     fn write(&self) -> Bytes {
         let mut bytes = BytesMut::new();
         let (kind, numbers) = match *self {
-            Self::Sent { sent, unsent } => (1, vec![sent, unsent]),
+            Self::Sent(Sent { sent, unsent, zero }) => (1, vec![sent, unsent, zero]),
             Self::Received(report) => {
                 let DatagramReport { received, bytes, out_of_order, unread, jitter, variation, .. } = report;
                 let Quantiles { count, mean, least, p50, p95, p99, largest } = variation;
                 let times = [mean, least, p50, p95, p99, largest].map(whole_nanos);
                 let counts = [received, bytes, out_of_order, unread, whole_nanos(jitter), count];
-                (2, [counts, times].concat())
+                let delay = report.delay_least_ns.unwrap_or(UNKNOWN).cast_unsigned();
+                (2, [&counts[..], &times, &[delay]].concat())
             }
             Self::Refused(max) => (3, vec![max]),
         };
@@ -353,22 +363,22 @@ impl Told {
         let (numbers, rest) = rest.as_chunks::<8>();
         let numbers: Vec<u64> = numbers.iter().map(|number| u64::from_le_bytes(*number)).collect();
         match (kind, &numbers[..], rest) {
-            (1, &[sent, unsent], []) => Some(Self::Sent { sent, unsent }),
-            (2, &[received, bytes, out_of_order, unread, jitter, count, ref times @ ..], []) => {
+            (1, &[sent, unsent, zero], []) => Some(Self::Sent(Sent { sent, unsent, zero })),
+            (2, &[received, bytes, out_of_order, unread, jitter, count, ref times @ .., delay], []) => {
                 let times: [u64; 6] = times.try_into().ok()?;
                 let [mean, least, p50, p95, p99, largest] = times.map(Duration::from_nanos);
                 let variation = Quantiles { count, mean, least, p50, p95, p99, largest };
-                let jitter = Duration::from_nanos(jitter);
-                let (sent, unsent) = (0, 0);
+                let delay = delay.cast_signed();
                 Some(Self::Received(DatagramReport {
-                    sent,
-                    unsent,
+                    sent: 0,
+                    unsent: 0,
                     received,
                     bytes,
                     out_of_order,
                     unread,
-                    jitter,
+                    jitter: Duration::from_nanos(jitter),
                     variation,
+                    delay_least_ns: (delay != UNKNOWN).then_some(delay),
                 }))
             }
             (3, &[max], []) => Some(Self::Refused(max)),
@@ -386,6 +396,11 @@ fn nanos(begin: Instant) -> u64 {
     whole_nanos(begin.elapsed())
 }
 
+/// The time of the system's clock.
+fn since_1970() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, whole_nanos)
+}
+
 fn whole_nanos(span: Duration) -> u64 {
     u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }
@@ -394,7 +409,10 @@ fn whole_nanos(span: Duration) -> u64 {
 const HEAD: usize = 16;
 
 /// The longest message, a report.
-const TOLD_MAX: usize = 1 + 12 * 8;
+const TOLD_MAX: usize = 1 + 13 * 8;
+
+/// The delay where nothing has arrived.
+const UNKNOWN: i64 = i64::MIN;
 
 /// A datagram that the network has not taken within this time is dropped, as by `anabranch tunnel`.
 const WITHIN: Duration = Duration::from_millis(250);
@@ -475,9 +493,12 @@ mod tests {
             unread: 5,
             jitter,
             variation,
+            delay_least_ns: Some(-4),
             ..Default::default()
         };
-        for told in [Told::Sent { sent: 5, unsent: 6 }, Told::Received(report), Told::Refused(1416)] {
+        let sent = Sent { sent: 5, unsent: 6, zero: 7 };
+        let nothing = DatagramReport { delay_least_ns: None, ..report };
+        for told in [Told::Sent(sent), Told::Received(report), Told::Received(nothing), Told::Refused(1416)] {
             let bytes = told.write();
             assert!(bytes.len() <= TOLD_MAX);
             assert_eq!(Told::read(&bytes), Some(told));

@@ -55,6 +55,11 @@ impl Samples {
         (self.least, self.largest) = (self.least.min(value), self.largest.max(value));
     }
 
+    /// The least value.
+    pub(super) fn least(&self) -> Option<i64> {
+        (self.count > 0).then_some(self.least)
+    }
+
     /// The quantiles of the values themselves. Negative ones count as zero.
     pub(super) fn quantiles(&self) -> Quantiles {
         self.above(0)

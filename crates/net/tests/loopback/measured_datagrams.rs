@@ -32,6 +32,8 @@ fn is_complete(report: &DatagramReport) {
     assert!(report.lost() + report.unsent <= 50 && report.received + report.lost() == report.sent, "{report:?}");
     assert_eq!((report.bytes, report.out_of_order), (500 * report.received, 0), "{report:?}");
     assert_eq!((report.variation.count, report.variation.least), (report.received, Duration::ZERO), "{report:?}");
+    // Both ends have the same clock. The fastest datagram of half a second does not wait.
+    assert!(report.delay_least_ns.is_some_and(|delay| (1..100_000_000).contains(&delay)), "{report:?}");
     assert!(report.variation.p50 <= report.variation.p99 && report.variation.p99 <= report.variation.largest);
 }
 
@@ -135,12 +137,12 @@ async fn older_end_is_named() {
 /// A serving end that tells nonsense, the wrong thing, something twice or too much.
 #[tokio::test]
 async fn serving_end_that_tells_nonsense_ends_the_measurement() {
-    let sent = [&[1][..], &[7; 16]].concat();
-    let wrong: [&[&[u8]]; 5] = [&[b"hello"], &[b""], &[&[2; 97]], &[&sent, &sent], &[&[1; 500]]];
+    let sent = [&[1][..], &[7; 24]].concat();
+    let wrong: [&[&[u8]]; 5] = [&[b"hello"], &[b""], &[&[2; 105]], &[&sent, &sent], &[&[1; 500]]];
     for told in wrong {
         let Pair { here, there, server, client } = Pair::new().await;
         let hostile = async {
-            soon(here.accept_stream()).await.unwrap().read_to_end(99).await.unwrap();
+            soon(here.accept_stream()).await.unwrap().read_to_end(150).await.unwrap();
             say(&here, b"ab-ready").await;
             for bytes in told {
                 say(&here, bytes).await;
@@ -150,7 +152,7 @@ async fn serving_end_that_tells_nonsense_ends_the_measurement() {
         let measuring = measure::measure_datagrams(&there, plan(Direction::Both, 300), SIZE);
         let (measured, ()) = soon(async { tokio::join!(measuring, hostile) }).await;
         // A report of nonsense in the right form is one: the numbers are the other end's.
-        let is_report = told == [&[2; 97][..]];
+        let is_report = told == [&[2; 105][..]];
         assert_eq!(measured, Err(if is_report { MeasureError::NoReport } else { MeasureError::Protocol }), "{told:?}");
         drop((server, client));
     }
@@ -163,17 +165,17 @@ async fn measuring_end_that_lies_gets_a_report_of_what_has_arrived() {
     let hostile = async {
         let plan = b"ab-bench\x00\x01\x64\x00\x00\x00\0\0\0\0\0\0\0\0\x01\x10\0\0\0";
         say(&there, plan).await;
-        assert_eq!(&there.accept_stream().await.unwrap().read_to_end(99).await.unwrap()[..], b"ab-ready");
+        assert_eq!(&there.accept_stream().await.unwrap().read_to_end(150).await.unwrap()[..], b"ab-ready");
         for datagram in [&[][..], &[1], &[0xff; 15], &[0xff; 16], &[0; 1000]] {
             there.send_datagram(datagram.to_vec().into()).unwrap();
         }
-        say(&there, &[&[1][..], &[0xff; 16]].concat()).await;
-        let report = there.accept_stream().await.unwrap().read_to_end(99).await.unwrap();
+        say(&there, &[&[1][..], &[0xff; 24]].concat()).await;
+        let report = there.accept_stream().await.unwrap().read_to_end(150).await.unwrap();
         _ = there.close().await;
         report
     };
     let (served, report) = soon(async { tokio::join!(measure::serve(&here), hostile) }).await;
-    assert_eq!((served, report.len()), (Ok(()), 97));
+    assert_eq!((served, report.len()), (Ok(()), 105));
     // Two of 16 and 1000 bytes count.
     assert_eq!((&report[..9], &report[9..17]), (&[2, 2, 0, 0, 0, 0, 0, 0, 0][..], &1016_u64.to_le_bytes()[..]));
 }

@@ -44,11 +44,16 @@ struct Way {
     delay_variation_ms_p95: f64,
     delay_variation_ms_p99: f64,
     delay_variation_ms_max: f64,
+    /// How long the packets were on their way, by the clocks of both ends; `null` without --clocks-agree.
+    delay_ms_min: Option<f64>,
+    delay_ms_p50: Option<f64>,
+    delay_ms_p99: Option<f64>,
 }
 
 impl Datagrams {
-    pub(super) fn new(reports: &DatagramReports, time: Duration) -> Self {
-        let way = |report: &DatagramReport| Way::new(report, time.as_secs_f64());
+    /// The reports of measurements of this length, with the delays by the clocks of both ends if these agree.
+    pub(super) fn new(reports: &DatagramReports, time: Duration, clocks_agree: bool) -> Self {
+        let way = |report: &DatagramReport| Way::new(report, time.as_secs_f64(), clocks_agree);
         Self { up: reports.up.as_ref().map(way), down: reports.down.as_ref().map(way) }
     }
 
@@ -60,7 +65,9 @@ impl Datagrams {
 }
 
 impl Way {
-    fn new(report: &DatagramReport, seconds: f64) -> Self {
+    fn new(report: &DatagramReport, seconds: f64, clocks_agree: bool) -> Self {
+        let least = report.delay_least_ns.filter(|_| clocks_agree);
+        let delay = |variation: Duration| Some(least? as f64 / 1e6 + variation.as_secs_f64() * 1e3);
         let ms = |span: Duration| span.as_secs_f64() * 1e3;
         let percent = if report.sent > 0 { 100.0 * report.lost() as f64 / report.sent as f64 } else { 0.0 };
         Self {
@@ -79,12 +86,18 @@ impl Way {
             delay_variation_ms_p95: ms(report.variation.p95),
             delay_variation_ms_p99: ms(report.variation.p99),
             delay_variation_ms_max: ms(report.variation.largest),
+            delay_ms_min: delay(Duration::ZERO),
+            delay_ms_p50: delay(report.variation.p50),
+            delay_ms_p99: delay(report.variation.p99),
         }
     }
 
-    fn rows(&self, way: &str) -> [(String, String); 8] {
+    fn rows(&self, way: &str) -> Vec<(String, String)> {
         let ms = |value: f64| format!("{} ms", terminal::number(value));
-        [
+        let delays =
+            [("delay min", self.delay_ms_min), ("delay p50", self.delay_ms_p50), ("delay p99", self.delay_ms_p99)];
+        let delays = delays.into_iter().filter_map(|(name, delay)| Some((name, ms(delay?))));
+        let rows = [
             ("datagrams", format!("{} received", rate(self.bits_per_second))),
             ("sent", self.packets.to_string()),
             ("lost", format!("{} ({:.2} %)", self.lost_packets, self.lost_percent)),
@@ -93,8 +106,8 @@ impl Way {
             ("jitter", ms(self.jitter_ms)),
             ("delay variation p50", ms(self.delay_variation_ms_p50)),
             ("delay variation p99", ms(self.delay_variation_ms_p99)),
-        ]
-        .map(|(name, value)| (format!("{way}: {name}"), value))
+        ];
+        rows.into_iter().chain(delays).map(|(name, value)| (format!("{way}: {name}"), value)).collect()
     }
 }
 
