@@ -1,4 +1,5 @@
-//! Measures a network: one end or both send at full rate, and received data is discarded; or datagrams, or round trips, are measured.
+//! Measures a network: one end or both send at full rate, and received data is discarded; or datagrams, round trips, or set-ups of
+//! connections are measured.
 //!
 //! One stream of the measuring end is the request. It is recognised by the eight bytes that it begins with, since a stream of data
 //! may arrive before it:
@@ -20,6 +21,7 @@
 mod datagrams;
 mod ping_pong;
 mod samples;
+mod set_ups;
 mod tcp;
 
 use std::io;
@@ -36,6 +38,7 @@ use tokio::task::JoinSet;
 pub use self::datagrams::{DatagramReport, DatagramReports, measure_datagrams};
 pub use self::ping_pong::{SIZE_MAX, measure_round_trips};
 pub use self::samples::Quantiles;
+pub use self::set_ups::{SetUpError, SetUpReport, measure_set_ups};
 use self::tcp::LawName;
 pub use self::tcp::{TCP_CONNECTIONS_MAX, TcpPlan, TcpReport, measure_tcp};
 use crate::connection::Connection;

@@ -88,6 +88,10 @@ pub(crate) struct Bench {
     /// Measure round trips in the place of a rate: on each stream a request, its answer of the same size, and then the next request.
     #[arg(long, group = "sized", conflicts_with_all = ["connections", "rate", "reverse", "bidir"])]
     pub(crate) ping_pong: bool,
+    /// Measure in the place of a rate how long connections take to be set up: connect, wait for the first answer, close, and again; --connections at the same
+    /// time, and at most 20 a second.
+    #[arg(long, conflicts_with_all = ["datagrams", "ping_pong", "streams", "rate", "reverse", "bidir", "beside", "multipath", "size"])]
+    pub(crate) set_up: bool,
     /// The size in bytes of a datagram, 16 to 8900 (the default is 1000), or of a request, 1 to 1048576 (the default is 64).
     #[arg(long, value_name = "BYTES", requires = "sized", value_parser = clap::value_parser!(u32).range(1..=i64::from(SIZE_MAX)))]
     pub(crate) size: Option<u32>,

@@ -3,6 +3,8 @@
 mod beside;
 mod datagrams;
 mod round_trips;
+mod set_up;
+mod times;
 
 use std::io::Write as _;
 use std::time::{Duration, Instant};
@@ -121,6 +123,15 @@ pub(crate) fn bench(args: &Bench) -> Outcome {
     match (&args.serve, &args.ticket) {
         (Some(BenchServer::Serve { listen, law, packet_max, log, json }), _) => {
             super::block_on(serve(listen, Config { packet_max: *packet_max, ..super::config(law)? }, log, *json))
+        }
+        (None, Some(ticket)) if args.set_up => {
+            let set_ups = super::block_on(async {
+                let endpoint = super::client(None, super::logged(super::config(&args.law)?, &args.log))?;
+                let set_ups = set_up::measured(args, &endpoint, ticket).await?;
+                super::end_logs(&endpoint, &args.log).await;
+                Ok(set_ups)
+            })?;
+            set_ups.print(args.json || args.jsonl)
         }
         (None, Some(_)) => {
             let measured = super::block_on(run(args))?;

@@ -449,9 +449,10 @@ fn kernels_ecn_is_marked_by_a_queue() {
     assert_eq!(links.count(0, "dropped_packets"), 0);
 }
 
-/// The delay is 25 ms one way. No datagram is early; how late the fastest one is depends on the load of the machine.
+/// The delay is 25 ms one way. No datagram is early; how late the fastest one is depends on the load of the machine. A connection takes a round trip, and the
+/// first answer another one.
 #[test]
-fn one_way_delay_of_a_link_is_measured_by_one_clock() {
+fn one_way_delay_and_set_up_over_a_link_are_measured() {
     let Some(links) = Links::up("one-way", &wire("a", "rate = \"50Mbit/s\"\ndelay = \"25ms\"")) else { return };
     let begin = |host: &str, args: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_anabranch"));
@@ -464,10 +465,16 @@ fn one_way_delay_of_a_link_is_measured_by_one_clock() {
     let told: Value = serde_json::from_str(&line).unwrap();
     let ticket = told["ticket"].as_str().unwrap();
     let options = ["--datagrams", "--clocks-agree", "--rate", "2Mbit/s", "--time", "1", "--bidir", "--json"];
-    let measured = begin("h0", &[&["bench", ticket][..], &options].concat()).wait_with_output().unwrap();
+    let run = |options: &[&str]| -> Value {
+        let measured = begin("h0", &[&["bench", ticket][..], options].concat()).wait_with_output().unwrap();
+        serde_json::from_slice(&measured.stdout).unwrap()
+    };
+    let (measured, set_ups) = (run(&options), run(&["--set-up", "--connections", "2", "--time", "1", "--json"]));
     server.kill().unwrap();
     server.wait().unwrap();
-    let measured: Value = serde_json::from_slice(&measured.stdout).unwrap();
+    assert!(set_ups["count"].as_u64().unwrap() >= 5 && set_ups["failed"] == 0, "{set_ups}");
+    assert_within(set_ups["connected"]["ms_min"].as_f64().unwrap(), 50.0, 60.0);
+    assert_within(set_ups["answered"]["ms_min"].as_f64().unwrap(), 100.0, 115.0);
     for way in ["up", "down"] {
         let delay = |which: &str| measured["datagrams"][way][format!("delay_ms_{which}")].as_f64().unwrap();
         assert_within(delay("min"), 25.0, 30.0);

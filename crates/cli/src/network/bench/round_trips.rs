@@ -5,6 +5,7 @@ use std::time::Duration;
 use anabranch::measure::Quantiles;
 use serde::Serialize;
 
+use super::times::Times;
 use crate::terminal;
 
 /// Round trips on all streams together.
@@ -14,37 +15,21 @@ pub(super) struct RoundTrips {
     size_bytes: u32,
     count: u64,
     per_second: f64,
-    /// From the write of a request until its whole answer is read. The times are `null` if there was no answer.
-    ms_mean: Option<f64>,
-    ms_min: Option<f64>,
-    ms_p50: Option<f64>,
-    ms_p95: Option<f64>,
-    ms_p99: Option<f64>,
-    ms_max: Option<f64>,
+    /// From the write of a request until its whole answer is read.
+    #[serde(flatten)]
+    times: Times,
 }
 
 impl RoundTrips {
     pub(super) fn new(times: &Quantiles, size_bytes: u32, time: Duration) -> Self {
-        let Quantiles { count, mean, least, p50, p95, p99, largest } = *times;
-        let [ms_mean, ms_min, ms_p50, ms_p95, ms_p99, ms_max] =
-            [mean, least, p50, p95, p99, largest].map(|span| (count > 0).then_some(span.as_secs_f64() * 1e3));
-        let per_second = count as f64 / time.as_secs_f64();
-        Self { size_bytes, count, per_second, ms_mean, ms_min, ms_p50, ms_p95, ms_p99, ms_max }
+        let per_second = times.count as f64 / time.as_secs_f64();
+        Self { size_bytes, count: times.count, per_second, times: Times::new(times) }
     }
 
     /// Names and values for people.
-    pub(super) fn rows(&self) -> [(String, String); 7] {
-        let ms = |value: Option<f64>| value.map_or("?".to_owned(), |ms| format!("{} ms", terminal::number(ms)));
-        [
-            ("round trips", self.count.to_string()),
-            ("per second", terminal::number(self.per_second)),
-            ("round trip min", ms(self.ms_min)),
-            ("round trip p50", ms(self.ms_p50)),
-            ("round trip p95", ms(self.ms_p95)),
-            ("round trip p99", ms(self.ms_p99)),
-            ("round trip max", ms(self.ms_max)),
-        ]
-        .map(|(name, value)| (name.to_owned(), value))
+    pub(super) fn rows(&self) -> impl Iterator<Item = (String, String)> {
+        let counts = [("round trips", self.count.to_string()), ("per second", terminal::number(self.per_second))];
+        counts.map(|(name, value)| (name.to_owned(), value)).into_iter().chain(self.times.rows("round trip"))
     }
 }
 

@@ -70,7 +70,10 @@ fn datagrams_and_round_trips_of_a_network_are_measured() {
     let shown = run("anabranch bench --ping-pong", &["--time", "1"]);
     let text = stdout(&shown);
     assert!(text.contains("round trip p99"), "{text}");
-    let wrong: [(&[&str], &str); 6] = [
+    let shown = run("anabranch bench --set-up", &["--time", "1"]);
+    assert!(stdout(&shown).contains("connected p50") && stdout(&shown).contains("first answer p99"), "{shown:?}");
+    let wrong: [(&[&str], &str); 7] = [
+        (&["--set-up", "--ping-pong"], "cannot be used with"),
         (&["--datagrams", "--ping-pong"], "cannot be used with"),
         (&["--datagrams", "--connections", "2"], "cannot be used with"),
         (&["--ping-pong", "--rate", "1Mbit/s"], "cannot be used with"),
