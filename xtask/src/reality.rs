@@ -1,11 +1,12 @@
 //! `cargo xtask reality`: compares a simulated scenario with the same scenario over emulated links (`anabranch link`).
 //!
 //! The transport runs in both: in the simulator as a flow, in network namespaces as `anabranch bench` over UDP. The comparison has the goodput, the mean
-//! queueing delay (the mean RTT less that of the empty path), and the lost segments. With `--kernel` the kernel's Reno, CUBIC and BBR run over the
-//! same links by iperf3, for comparison. With `--write` the real values are written into the experiments, whose report shows them beside the simulated
-//! ones.
+//! queueing delay (the mean RTT less that of the empty path), and the lost segments. With `--tcp` the kernel's Reno, CUBIC and BBR run over the
+//! same links by iperf3, for comparison. With `--kernel` the laws in the kernel are measured instead (`experiments/kernel/`). With `--write` the real values are
+//! written into the experiments, whose report shows them beside the simulated ones.
 
 mod cells;
+mod kernel;
 mod record;
 
 use clap::Args;
@@ -27,8 +28,20 @@ pub(crate) struct Options {
     only: String,
     /// Also run the kernel's Reno, CUBIC and BBR (Debian's package `iperf3`).
     #[arg(long)]
+    tcp: bool,
+    /// Measure the laws in the kernel, the experiments of `experiments/kernel/`, instead (Debian's package `iperf3`).
+    #[arg(long, conflicts_with_all = ["tcp", "seconds"])]
     kernel: bool,
-    /// Write the measured values into `experiments/reality/`.
+    /// How often each of their variants is measured; 0 compares, or writes, what `measured.csv` has.
+    #[arg(long, value_name = "COUNT", default_value_t = 2, requires = "kernel", value_parser = clap::value_parser!(u32).range(0..=20))]
+    runs: u32,
+    /// Let receivers acknowledge each segment at once, as the simulated ones do: what delayed ACKs cost the laws in the kernel.
+    #[arg(long, requires = "kernel", conflicts_with = "write")]
+    quick_acks: bool,
+    /// Take this build of the command instead of making a release build.
+    #[arg(long, value_name = "FILE")]
+    program: Option<String>,
+    /// Write the measured values into the experiments.
     #[arg(long, conflicts_with = "seconds")]
     write: bool,
 }
@@ -37,8 +50,23 @@ pub(crate) struct Options {
 const SECONDS: u32 = 20;
 
 pub(crate) fn run(options: &Options) -> Result<(), String> {
-    run::run("cargo", &["build", "--release", "--locked", "--quiet"], &[])?;
-    let anabranch = run::anabranch()?;
+    let anabranch = match &options.program {
+        Some(program) => program.clone(),
+        None => {
+            run::run("cargo", &["build", "--release", "--locked", "--quiet"], &[])?;
+            run::anabranch()?
+        }
+    };
+    if options.kernel {
+        let plan = kernel::Plan {
+            anabranch: &anabranch,
+            only: &options.only,
+            runs: options.runs,
+            write: options.write,
+            quick_acks: options.quick_acks,
+        };
+        return kernel::run(&plan);
+    }
     say("                         simulated                     real                          off");
     say(
         "cell                     Mbit/s  queueing ms  lost    Mbit/s  queueing ms  lost    goodput  queueing  load, stolen",
@@ -55,9 +83,9 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
         if options.write {
             record::write(cell, real)?;
         }
-        if options.kernel {
+        if options.tcp {
             for law in ["reno", "cubic", "bbr"] {
-                let came = kernel(&anabranch, law, options.seconds)?;
+                let came = tcp(&anabranch, law, options.seconds)?;
                 let load = machine.load_and_stolen();
                 say(&format!(
                     "  the kernel's {law:<11}                              {}{load:>37}",
@@ -126,7 +154,7 @@ fn real(anabranch: &str, cell: &Cell, seconds: u32) -> Result<Came, String> {
     })
 }
 
-fn kernel(anabranch: &str, law: &str, seconds: u32) -> Result<Came, String> {
+fn tcp(anabranch: &str, law: &str, seconds: u32) -> Result<Came, String> {
     let _server = Server::start(anabranch, &["link", "exec", "b", "--name", NAME, "--", "iperf3", "--server"])?;
     std::thread::sleep(std::time::Duration::from_millis(500));
     let time = seconds.to_string();
