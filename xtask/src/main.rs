@@ -120,6 +120,7 @@ fn main() -> ExitCode {
         Task::Proofs(options) => proofs::run(&options),
         Task::Demo(options) => demo::run(&options),
         Task::Drill(options) => drill::run(&options),
+        Task::Python(options) if options.quick => python::quick(),
         Task::Python(options) => python::test(&options),
         Task::Dist(options) => dist::run(&options),
         Task::Platforms => platforms::run(),

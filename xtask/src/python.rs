@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use clap::Args;
 
@@ -12,6 +13,9 @@ pub(crate) struct Options {
     /// Make the virtual environment anew.
     #[arg(long)]
     fresh: bool,
+    /// Only what the test command runs: a minute, and no virtual environment.
+    #[arg(long, conflicts_with = "fresh")]
+    pub(crate) quick: bool,
     /// Arguments of pytest, such as `-k series`.
     #[arg(last = true)]
     pytest: Vec<String>,
@@ -47,6 +51,48 @@ pub(crate) fn test(options: &Options) -> Result<(), String> {
     let arguments: Vec<&str> = arguments.chain(options.pytest.iter().map(String::as_str)).collect();
     run::run(&python, &arguments, &[])
 }
+
+/// Tests of the module in a minute, for the test command: without a virtual environment, with the library of the test build. Left out are what takes
+/// longer (evaluation, the pages, builds in Rust) and what needs further packages; `cargo xtask python` runs all.
+pub(crate) fn quick() -> Result<(), String> {
+    let Some(python) = interpreter() else {
+        run::say(
+            "the tests of the Python module are left out: python3 has no pytest and numpy (`pip install pytest numpy`)",
+        );
+        return Ok(());
+    };
+    run::run("cargo", &["build", "--package", "anabranch-python", "--locked", "--quiet"], &[])?;
+    run::remove_in_target("python/quick")?;
+    let (folder, module) = (run::target()?.join("python/quick"), "anabranch");
+    let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
+    fs::create_dir_all(folder.join(module)).map_err(failed)?;
+    for entry in fs::read_dir(run::root().join("crates/python/anabranch")).map_err(failed)?.flatten() {
+        if entry.path().is_file() {
+            fs::copy(entry.path(), folder.join(module).join(entry.file_name())).map_err(failed)?;
+        }
+    }
+    let library = format!("{}anabranch_python{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
+    fs::copy(run::target()?.join("debug").join(library), folder.join(module).join("_native.abi3.so"))
+        .map_err(failed)?;
+    let files = QUICK.map(|name| format!("crates/python/tests/test_{name}.py"));
+    // A test that hangs ends them all, with the lines in which it hangs.
+    let limits = ["-o", "faulthandler_timeout=120", "-o", "faulthandler_exit_on_timeout=true"];
+    let options = ["-m", "pytest", "-q", "-p", "no:cacheprovider"].into_iter().chain(limits);
+    let arguments: Vec<&str> = options.chain(files.iter().map(String::as_str)).collect();
+    run::run(&python, &arguments, &[("PYTHONPATH", &folder.to_string_lossy())])
+}
+
+/// A Python with the packages that the quick tests need.
+fn interpreter() -> Option<String> {
+    let can = |python: &str| {
+        let asked = Command::new(python).args(["-c", "import numpy, pytest"]).stderr(Stdio::null()).status();
+        asked.is_ok_and(|status| status.success())
+    };
+    ["python3", "/usr/bin/python3"].into_iter().find(|python| can(python)).map(str::to_owned)
+}
+
+/// The tests that take a minute together.
+const QUICK: [&str; 8] = ["net", "net_cancelled", "net_datagrams", "net_limits", "run", "scenario", "sweep", "tables"];
 
 /// The interpreter of a virtual environment in cargo's target folder, with `tools`, and those of `others` that can be installed.
 pub(crate) fn environment(name: &str, fresh: bool, tools: &[&str], others: &[&str]) -> Result<String, String> {

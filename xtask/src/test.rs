@@ -3,7 +3,7 @@
 use std::thread;
 
 use crate::steps::Steps;
-use crate::{counts, demo, field, generate, limit, oracle, packages, run, tidy, tools};
+use crate::{counts, demo, field, generate, limit, oracle, packages, python, run, tidy, tools};
 
 /// The place of the outcome of all experiments, in the build folder. Tests that need one read it instead of running all experiments
 /// again.
@@ -59,6 +59,7 @@ fn check(steps: &mut Steps) -> Result<(), String> {
         let test = ["test", "--workspace", "--locked", "--quiet", "--no-fail-fast", "--config", &limited];
         run::run("cargo", &test, &environment)
     })?;
+    steps.run("Python", python::quick)?;
     steps.run("demo", demo::check)?;
     steps.run("ns-2", || oracle::run(&oracle::Options::quick()))?;
     steps.run("instruction counts", || counts::run(false))?;
