@@ -14,14 +14,16 @@ mod series;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use anabranch_sim::{BuildError, Capture, FlowId, GaugeRow, HostId, LinkId, Observed, QueueLengths, World};
+use anabranch_sim::{
+    BuildError, Capture, FlowId, GaugeRow, HostId, LinkId, LinkRow, LinkTrace, Observed, QueueLengths, World,
+};
 use anabranch_units::SimTime;
 
 use self::build::Parts;
 pub(crate) use self::recording::Recording;
 use crate::own::Faults;
 use crate::scenario::Scenario;
-use crate::trace::{ArrivalTrace, LinkTrace, Output, PacketTrace, Table, Watch};
+use crate::trace::{ArrivalTrace, Output, PacketTrace, Table, Watch};
 
 /// A scenario in the simulator.
 pub(crate) struct Simulation<'a> {
@@ -34,13 +36,16 @@ pub(crate) struct Simulation<'a> {
     /// The traces of recorded links, by position.
     traces: Vec<Option<Observed<LinkTrace>>>,
     arrivals: Vec<Option<Observed<ArrivalTrace>>>,
-    /// The tables of flows that are written.
-    tables: Vec<FlowTable>,
+    tables: Tables,
     capture: Option<Observed<Capture<Output>>>,
 }
 
-/// The table of a flow, which its source and the owner of the run have.
-type FlowTable = Arc<Mutex<Table<GaugeRow>>>;
+/// The tables that are written. Whoever adds the rows of one has it, too.
+#[derive(Default)]
+struct Tables {
+    flows: Vec<Arc<Mutex<Table<GaugeRow>>>>,
+    links: Vec<Arc<Mutex<Table<LinkRow>>>>,
+}
 
 /// What is written while a run goes on.
 #[derive(Default)]
@@ -116,9 +121,10 @@ impl<'a> Simulation<'a> {
     /// If one could not be written, now or before.
     pub(crate) fn finish_outputs(&mut self) -> io::Result<()> {
         let end = self.end();
-        self.traces.iter().flatten().try_for_each(|trace| trace.borrow().finish_table(end))?;
-        let mut tables = self.tables.iter();
-        tables.try_for_each(|table| table.lock().unwrap_or_else(PoisonError::into_inner).finish())?;
+        self.traces.iter().flatten().for_each(|trace| trace.borrow().finish(end));
+        let Tables { flows, links } = &self.tables;
+        links.iter().try_for_each(|table| table.lock().unwrap_or_else(PoisonError::into_inner).finish())?;
+        flows.iter().try_for_each(|table| table.lock().unwrap_or_else(PoisonError::into_inner).finish())?;
         self.capture.as_ref().map_or(Ok(()), |capture| capture.borrow().finish())
     }
 

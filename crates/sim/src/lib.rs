@@ -77,6 +77,7 @@ mod hold;
 mod host;
 mod id;
 mod link;
+mod link_trace;
 mod moment;
 mod multihome_host;
 mod network;
@@ -118,6 +119,7 @@ pub use link::{
     Counts, DeliveryTrace, DropReason, LinkReport, PACKETS_PER_LINK_MAX, RateSpec, ReorderSpec, STEP_MIN, STEPS_MAX,
     ScatterSpec, Steps,
 };
+pub use link_trace::{LinkRow, LinkTrace};
 pub use multihome_host::{MultihomedSink, MultihomedSource};
 pub use network::HOPS_MAX;
 pub use ns2_host::{DeliveryRow, Ns2Sink, Ns2Source};

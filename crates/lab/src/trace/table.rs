@@ -2,10 +2,8 @@
 
 use std::io::{self, Write};
 
-use anabranch_sim::{Entry, GaugeRow, is_same_bin};
+use anabranch_sim::{Entry, GaugeRow, LinkRow, is_same_bin};
 use anabranch_units::SimSpan;
-
-use super::LinkRow;
 
 /// Where a table is written.
 pub type Output = Box<dyn Write + Send>;

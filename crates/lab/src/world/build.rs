@@ -2,15 +2,17 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use anabranch_sim::{BuildError, Builder, Capture, GaugeListener, LinkId, Observed, Port, Workload};
+use anabranch_sim::{
+    BuildError, Builder, Capture, GaugeListener, LinkId, LinkRow, LinkTrace, Observed, Port, Workload,
+};
 
 use super::clock::{Clocks, clocks};
 use super::hosts::Hosts;
 use super::recording::{Recording, Wanted};
-use super::{Ends, FlowTable, Simulation};
+use super::{Ends, Simulation, Tables};
 use crate::own::Faults;
 use crate::scenario::{Clock, Flow, Scenario};
-use crate::trace::{ArrivalTrace, LinkTrace, Output, Table};
+use crate::trace::{ArrivalTrace, Output, Table};
 
 /// The parts of a [`Simulation`].
 pub(super) struct Parts<'a> {
@@ -22,7 +24,7 @@ pub(super) struct Parts<'a> {
     /// The traces of recorded links, by position.
     traces: Vec<Option<Observed<LinkTrace>>>,
     arrivals: Vec<Option<Observed<ArrivalTrace>>>,
-    tables: Vec<FlowTable>,
+    tables: Tables,
     pub(super) capture: Option<Observed<Capture<Output>>>,
 }
 
@@ -41,7 +43,7 @@ impl<'a> Parts<'a> {
         tables: Vec<Output>,
     ) -> Result<Self, BuildError> {
         let mut outputs = tables.into_iter();
-        let mut tables = vec![];
+        let mut tables = Tables::default();
         let mut builder = Builder::new(scenario.seed);
         if scenario.clock == Clock::Ns2 {
             builder.ns2_clock();
@@ -63,7 +65,7 @@ impl<'a> Parts<'a> {
             let messages = messages(flow, &builder);
             let output = if flow.transport.has_variables() { outputs.next() } else { None };
             let table = output.map(|out| Arc::new(Mutex::new(Table::new(out, scenario.resolution))));
-            tables.extend(table.clone());
+            tables.flows.extend(table.clone());
             let listener = table.map(|table| {
                 GaugeListener::new(move |row| table.lock().unwrap_or_else(PoisonError::into_inner).push(row))
             });
@@ -94,9 +96,13 @@ impl<'a> Parts<'a> {
         }
         let mut traces = Vec::with_capacity(links.len());
         for (&id, is_wanted) in links.iter().zip(wanted.links) {
-            let table = outputs.next().map(|out| Table::new(out, scenario.resolution));
+            let table = outputs.next().map(|out| Arc::new(Mutex::new(Table::new(out, scenario.resolution))));
+            tables.links.extend(table.clone());
             let is_traced = is_wanted || table.is_some();
-            let trace = is_traced.then(|| LinkTrace::new(is_wanted.then_some(detail), table));
+            let tell = table.map(|table| -> Box<dyn FnMut(LinkRow) + Send> {
+                Box::new(move |row| table.lock().unwrap_or_else(PoisonError::into_inner).push(row))
+            });
+            let trace = is_traced.then(|| LinkTrace::new(is_wanted.then_some(detail), tell));
             traces.push(trace.map(|trace| builder.observe(&[id], trace)).transpose()?);
         }
         let mut arrivals = Vec::with_capacity(flows.len());

@@ -1,12 +1,12 @@
 //! The series and tables of a finished run.
 
-use anabranch_sim::{Account, HostSeries, Observed, Points, Portion};
+use anabranch_sim::{Account, HostSeries, LinkRow, Observed, Points, Portion};
 use anabranch_units::{SimSpan, SimTime};
 
 use super::Simulation;
 use crate::names::SeriesPlace;
 use crate::series::{Kind, Series};
-use crate::trace::{self, LinkRow};
+use crate::trace;
 
 impl Simulation<'_> {
     /// The resolution of the recorded series, if it is coarser than the scenario's: a run with many changes does not fit into
@@ -61,14 +61,14 @@ impl Simulation<'_> {
                 Ok(Series::variable(in_seconds(points)))
             }
             SeriesPlace::Link => {
-                let rows = self.traces[index].as_ref().and_then(|trace| trace.borrow().rows(self.end()));
-                let rows = rows.ok_or_else(unknown)?;
+                let trace = self.traces[index].as_ref().map(Observed::borrow);
+                let rows = trace.as_ref().and_then(|trace| trace.rows(self.end())).ok_or_else(unknown)?;
                 if variable == "queue" {
-                    let points = rows.iter().map(|row| (row.time.as_secs_f64(), row.queue as f64));
+                    let points = rows.map(|row| (row.time.as_secs_f64(), row.queue as f64));
                     return Ok(Series::variable(from_nothing(points)));
                 }
                 let count = |row: &LinkRow| if variable == "drops" { row.dropped } else { row.forwarded };
-                Ok(Series::events(increments(rows.iter().map(|row| (row.time, count(row))))))
+                Ok(Series::events(increments(rows.map(|row| (row.time, count(&row))))))
             }
         }
     }

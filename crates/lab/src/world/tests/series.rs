@@ -16,7 +16,7 @@ fn assert_trace(scenario: &Scenario, queue: &str) {
     let mut simulation = Simulation::build(scenario, Recording::Trace).unwrap();
     simulation.run();
     let (end, link) = (simulation.end(), simulation.links[0]);
-    let rows = simulation.traces[0].as_ref().unwrap().borrow().rows(end).unwrap();
+    let rows: Vec<_> = simulation.traces[0].as_ref().unwrap().borrow().rows(end).unwrap().collect();
     let report = simulation.world.link(link);
     let last = rows.last().unwrap();
     assert_eq!((last.forwarded, last.dropped), (report.delivered, report.counts.drops), "{queue}");

@@ -78,7 +78,7 @@ fn table_equal_to_kept_rows() {
         let scenario = scenario(&set).unwrap();
         let mut simulation = Simulation::build(&scenario, Recording::Trace).unwrap();
         simulation.run();
-        let links = simulation.traces[0].as_ref().unwrap().borrow().rows(simulation.end()).unwrap();
+        let links: Vec<_> = simulation.traces[0].as_ref().unwrap().borrow().rows(simulation.end()).unwrap().collect();
         let gauges = simulation.world.account(simulation.flows[0].source).gauges().unwrap().into_owned();
         let tables = tables(&scenario);
         let lines = |rows: usize, name: &str| {
