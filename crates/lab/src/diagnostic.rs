@@ -185,14 +185,14 @@ pub fn suggestion<'a>(text: &str, known: impl IntoIterator<Item = &'a str>) -> S
 
 /// The name in `known` most similar to `text`, if one is similar.
 pub(crate) fn nearest<'a>(text: &str, known: &[&'a str]) -> Option<&'a str> {
-    let lower = text.to_lowercase();
+    let lower = text.to_ascii_lowercase();
     if lower.len() > QUOTE_LENGTH_MAX {
         // A text this long is not a misspelling.
         return None;
     }
     known
         .iter()
-        .map(|name| (strsim::damerau_levenshtein(&lower, &name.to_lowercase()), *name))
+        .map(|name| (strsim::damerau_levenshtein(&lower, &name.to_ascii_lowercase()), *name))
         // Half of the letters may differ: `quque` is `queue`, but `colour` is not `rate`.
         .filter(|&(distance, name)| distance * 2 <= name.chars().count().max(lower.chars().count()))
         .min_by_key(|&(distance, _)| distance)

@@ -110,7 +110,7 @@ impl fmt::Display for SettingError {
 
 /// The name in `known` that is most similar to `text`, if at most half of the letters differ.
 fn nearest<'a>(text: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let text = text.to_lowercase();
+    let text = text.to_ascii_lowercase();
     known
         .map(|name| (strsim::damerau_levenshtein(&text, name), name))
         .filter(|&(distance, name)| distance * 2 <= name.chars().count().max(text.chars().count()))
