@@ -66,6 +66,7 @@ class Engine {
         resolve(false);
       };
       this.worker.onmessage = ({ data }) => {
+        if (data.text) take(wholeAnswer(data.text, data.numbers));
         if (data.done) {
           clearTimeout(watchdog);
           this.isBusy = false;
@@ -73,8 +74,6 @@ class Engine {
           resolve(true);
           // What trapped has lost its order.
           if (data.isBroken) this.end();
-        } else {
-          take(JSON.parse(data.text));
         }
       };
       this.worker.onerror = (event) => {
@@ -84,7 +83,7 @@ class Engine {
       };
       const names = request.ask === "law" ? [request.name] : request.file?.laws ?? [];
       const laws = names.filter((name) => ownFiles.has(baseOf(name))).map((name) => [name, ownFiles.get(baseOf(name))]);
-      this.worker.postMessage({ request: JSON.stringify(request), laws });
+      this.worker.postMessage({ request, laws });
     });
   }
 

@@ -12,38 +12,46 @@ use serde_json::{Value, json};
 
 use crate::about::{about, law};
 use crate::limits::{self, EVENTS_MAX, TEXT_MAX};
-use crate::request::{File, Request};
+use crate::request::{File, Request, Run};
 
 /// Gives the law that is the module of this name, or says why it is none.
 pub type Modules<'a> = dyn FnMut(&str) -> Result<Module, String> + 'a;
 
-/// Answers a request, a JSON text, by one or several JSON texts. A run gives a beginning, parts, and an end; what fails gives an error last. `modules`
-/// gives the laws that a request names and the registry has not.
-pub fn answer(request: &str, modules: &mut Modules<'_>, emit: &mut dyn FnMut(&Value)) {
+/// Takes an answer: what becomes a JSON text, and the numbers of its `points`, of which the text has how many each curve has. They are the times of a curve,
+/// its values, and those of the next curve.
+pub type Emit<'a> = dyn FnMut(&Value, &[f64]) + 'a;
+
+/// Answers a request, as `request` describes it, by one or several answers. A run gives a beginning, parts, and an end; what fails gives an error last.
+/// `modules` gives the laws that a request names and the registry has not.
+pub fn answer(request: &[u8], modules: &mut Modules<'_>, emit: &mut Emit<'_>) {
     let answered = parse(request).and_then(|request| match request {
         Request::About => {
-            emit(&about());
+            emit(&about(), &[]);
             Ok(())
         }
-        Request::Law { name } => modules(&name).map(|module| emit(&law(&module))),
-        Request::Open { file } => picked(file, &[], modules).map(|(experiment, ..)| emit(&axes(&experiment))),
-        Request::Run { file, variant, seed, packets, view } => {
+        Request::Law { name } => modules(&name).map(|module| emit(&law(&module), &[])),
+        Request::Open { file } => picked(file, &[], modules).map(|(experiment, ..)| emit(&axes(&experiment), &[])),
+        Request::Run(run) => {
+            let Run { file, opens, variant, seed, packets, view } = *run;
             let (experiment, variant, mut scenario) = picked(file, &variant, modules)?;
+            if opens {
+                emit(&axes(&experiment), &[]);
+            }
             scenario.seed = seed.unwrap_or(scenario.seed);
             let toml = experiment.written(&variant, scenario.seed).map_err(|error| error.to_string())?;
-            run(&experiment, &scenario, &toml, Parts { packets, view }, emit)
+            run_parts(&experiment, &scenario, &toml, Parts { packets, view }, emit)
         }
     });
     if let Err(message) = answered {
-        emit(&json!({ "kind": "error", "message": message }));
+        emit(&json!({ "kind": "error", "message": message }), &[]);
     }
 }
 
-fn parse(request: &str) -> Result<Request, String> {
+fn parse(request: &[u8]) -> Result<Request, String> {
     if request.len() > REQUEST_MAX {
         return Err(format!("a request of more than {} MiB is too large", REQUEST_MAX >> 20));
     }
-    serde_json::from_str(request).map_err(|error| format!("no request: {error}"))
+    Request::read(request).map_err(|error| format!("no request: {error}"))
 }
 
 /// The experiment of a file, and the scenario of a variant: of the first one without labels.
@@ -91,30 +99,33 @@ struct Parts {
     view: Option<(f64, f64)>,
 }
 
-fn run(
+fn run_parts(
     experiment: &Experiment,
     scenario: &Scenario,
     toml: &str,
     parts: Parts,
-    emit: &mut dyn FnMut(&Value),
+    emit: &mut Emit<'_>,
 ) -> Result<(), String> {
     let curves = live::curves(scenario);
     let (links, flows) = live::names(scenario);
     let end = scenario.duration.as_secs_f64();
     let of_curve = |curve: &Curve| json!({ "panel": curve.panel, "name": curve.name, "colour": curve.colour, "steps": curve.is_steps });
-    emit(&json!({
-        "kind": "begin",
-        "question": experiment.question(),
-        "end": end,
-        "seed": scenario.seed,
-        "toml": (toml.len() <= TEXT_MAX).then_some(toml),
-        "random": scenario.is_random(),
-        "network": live::network(scenario),
-        "links": links,
-        "flows": flows,
-        "panels": PANELS,
-        "curves": curves.iter().map(of_curve).collect::<Vec<_>>(),
-    }));
+    emit(
+        &json!({
+            "kind": "begin",
+            "question": experiment.question(),
+            "end": end,
+            "seed": scenario.seed,
+            "toml": (toml.len() <= TEXT_MAX).then_some(toml),
+            "random": scenario.is_random(),
+            "network": live::network(scenario),
+            "links": links,
+            "flows": flows,
+            "panels": PANELS,
+            "curves": curves.iter().map(of_curve).collect::<Vec<_>>(),
+        }),
+        &[],
+    );
     let packets = parts.packets.map(|(from, to)| (time(from), time(to)));
     let mut live = Live::start(scenario, &curves, Some(experiment), packets);
     let view = parts
@@ -148,28 +159,43 @@ fn run(
         let rest = live.events() as f64 * live.end().since(now).as_secs_f64() / now.as_secs_f64();
         let is_due = now.since(shown) >= part && live.events() - told >= PART_EVENTS && rest >= PART_EVENTS as f64;
         if is_due && view.is_none() {
-            let points = points(&live, &curves, shown, now, PART_POINTS);
-            emit(&json!({ "kind": "part", "at": now.as_secs_f64(), "events": live.events(), "points": points }));
+            let Points { counts, numbers } = points(&live, &curves, shown, now, PART_POINTS);
+            let part = json!({ "kind": "part", "at": now.as_secs_f64(), "events": live.events(), "points": counts });
+            emit(&part, &numbers);
             (shown, told) = (now, live.events());
         }
     }
     let report = live.report();
-    emit(&json!({
+    let Points { counts, numbers } = points(&live, &curves, from, to, END_POINTS);
+    let end = json!({
         "kind": "end",
         "hash": report.hash,
         "events": report.events,
         "measures": live.measures(experiment, &report),
-        "points": points(&live, &curves, from, to, END_POINTS),
+        "points": counts,
         "hops": live.packets().iter().map(hop).collect::<Vec<_>>(),
         "coarsened": live.coarsened().map(|span| span.to_string()),
         "report": report,
-    }));
+    });
+    emit(&end, &numbers);
     Ok(())
 }
 
-/// The times and the values of each curve.
-fn points(live: &Live<'_>, curves: &[Curve], from: SimTime, to: SimTime, most: usize) -> Vec<(Vec<f64>, Vec<f64>)> {
-    curves.iter().map(|curve| live.points(curve, from, to, most).into_iter().unzip()).collect()
+/// The points of curves: how many each has, and the times and values of one after the other.
+struct Points {
+    counts: Vec<usize>,
+    numbers: Vec<f64>,
+}
+
+fn points(live: &Live<'_>, curves: &[Curve], from: SimTime, to: SimTime, most: usize) -> Points {
+    let mut numbers = Vec::new();
+    let counts = curves.iter().map(|curve| {
+        let points = live.points(curve, from, to, most);
+        numbers.extend(points.iter().map(|&(time, _)| time));
+        numbers.extend(points.iter().map(|&(_, value)| value));
+        points.len()
+    });
+    Points { counts: counts.collect(), numbers }
 }
 
 /// Link, flow, direction, the times in seconds, and whether it was lost.

@@ -22,13 +22,15 @@ const WORKER: &str = concat!(
     "\"use strict\";\n",
     include_str!("../page/law.js"),
     include_str!("../page/machine.js"),
+    include_str!("../page/request.js"),
     include_str!("../page/worker.js")
 );
 
 /// The script's files, in an order in which each uses only what is before it.
-const SCRIPTS: [&str; 12] = [
+const SCRIPTS: [&str; 13] = [
     THEME,
     include_str!("../page/model.js"),
+    include_str!("../page/answer.js"),
     include_str!("../page/engine.js"),
     include_str!("../page/charts.js"),
     include_str!("../page/network.js"),

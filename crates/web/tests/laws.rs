@@ -43,7 +43,7 @@ impl Laws {
             let bytes = fs::read(self.0.join(name)).map_err(|error| error.to_string())?;
             Module::new(name, bytes).map_err(|error| error.to_string())
         };
-        anabranch_web::answer(&request.to_string(), &mut modules, &mut |answer| last = answer.clone());
+        scenarios::asked(request, &mut modules, &mut |answer| last = answer.clone());
         last
     }
 }

@@ -129,6 +129,10 @@ fn scenarios_that_are_too_large_or_wrong_are_refused() {
         refused(&format!("{flow}transport = 'anabranch'\ncc = {{ plugin = 'x.wasm' }}\n")).contains("no other file")
     );
     let mut last = Value::Null;
-    answer("{", &mut |answer| last = answer.clone());
-    assert!(last["message"].as_str().unwrap().starts_with("no request"));
+    for request in
+        ["{", "\x03\0\0\0ask", "\x03\0\0\0ask\x05\0\0\0ab", "\x01\0\0\0x\0\0\0\0", "\x03\0\0\0ask\x01\0\0\0x"]
+    {
+        anabranch_web::answer(request.as_bytes(), &mut |_| unreachable!(), &mut |answer, _| last = answer.clone());
+        assert!(last["message"].as_str().unwrap().starts_with("no request"), "{request:?}: {last}");
+    }
 }

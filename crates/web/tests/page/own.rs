@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::browser::Browser;
 use crate::guest::{GROWS, module};
+use crate::scenarios;
 use crate::{assert_quiet, go, hashes, open, wait_for_hashes, wait_for_run};
 
 /// Drops a file onto the page.
@@ -30,7 +31,8 @@ fn interpreted(browser: &mut Browser, laws: &[(&str, &[u8])]) -> Value {
             let (name, bytes) = laws.iter().find(|(name, _)| *name == wanted).ok_or("not dropped")?;
             Module::new(name, bytes.to_vec()).map_err(|error| error.to_string())
         };
-        anabranch_web::answer(request.as_str().unwrap(), &mut modules, &mut |answer| last = answer.clone());
+        let request = serde_json::from_str(request.as_str().unwrap()).unwrap();
+        scenarios::asked(&request, &mut modules, &mut |answer| last = answer.clone());
         assert_eq!(last["kind"], "end", "{last}");
         last["hash"].clone()
     };

@@ -6,6 +6,7 @@ use std::path::Path;
 use anabranch_lab::document::Document;
 use anabranch_lab::experiment::Experiment;
 use anabranch_lab::run;
+use anabranch_web::answer::Modules;
 use serde_json::{Value, json};
 
 /// Files with a variant each: agents of ns-2 and the transport, one path and several, every kind of queue and of error model that the papers have. Those of
@@ -73,7 +74,55 @@ pub(crate) fn with_hashes() -> Vec<(Value, String)> {
     asked.collect()
 }
 
-/// Answers a request that names no law of its own.
+/// Answers a request, a JSON text, that names no law of its own.
 pub(crate) fn answer(request: &str, emit: &mut dyn FnMut(&Value)) {
-    anabranch_web::answer(request, &mut |name| Err(format!("{name} is not here")), emit);
+    let request = serde_json::from_str(request).unwrap();
+    asked(&request, &mut |name| Err(format!("{name} is not here")), emit);
+}
+
+/// Asks as the page does, and gives its answers as the page puts them together.
+pub(crate) fn asked(request: &Value, modules: &mut Modules<'_>, emit: &mut dyn FnMut(&Value)) {
+    anabranch_web::answer(&packed(request), modules, &mut |answer, numbers| emit(&together(answer, numbers)));
+}
+
+/// An answer with the numbers of its points in it, as `page/answer.js` makes it.
+pub(crate) fn together(answer: &Value, numbers: &[f64]) -> Value {
+    let mut answer = answer.clone();
+    let mut rest = numbers.iter();
+    if let Some(Value::Array(points)) = answer.get_mut("points") {
+        for curve in points {
+            let count = curve.as_u64().unwrap() as usize;
+            let times: Vec<f64> = rest.by_ref().take(count).copied().collect();
+            let values: Vec<f64> = rest.by_ref().take(count).copied().collect();
+            *curve = json!([times, values]);
+        }
+    }
+    assert_eq!(rest.len(), 0, "every number is of a curve");
+    answer
+}
+
+/// A request as `page/request.js` writes it.
+pub(crate) fn packed(request: &Value) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut put = |key: &str, value: &Value| {
+        let value = match value {
+            Value::String(text) => text.clone(),
+            Value::Array(span) => span.iter().map(Value::to_string).collect::<Vec<_>>().join(","),
+            other => other.to_string(),
+        };
+        for text in [key, &value] {
+            bytes.extend((text.len() as u32).to_le_bytes());
+            bytes.extend(text.bytes());
+        }
+    };
+    for (key, value) in request.as_object().unwrap().iter().chain(request["file"].as_object().into_iter().flatten()) {
+        match (key.as_str(), value) {
+            ("file", _) => {}
+            ("bases", Value::Object(bases)) => bases.iter().for_each(|(name, text)| put(&format!("base {name}"), text)),
+            ("set" | "variant", Value::Array(all)) => all.iter().for_each(|one| put(key, one)),
+            ("laws", Value::Array(all)) => all.iter().for_each(|one| put("law", one)),
+            _ => put(key, value),
+        }
+    }
+    bytes
 }
