@@ -107,8 +107,16 @@ class Charts {
     return Math.max(200, Math.floor(this.place.clientWidth));
   }
 
+  // What all plots have in common. It is asked before the first is there, since each question makes the browser lay out what has changed.
+  paint() {
+    const numbers = new Set(this.panels.flatMap(({ curves }) => curves.map(({ colour: number }) => number % 8)));
+    const strokes = new Map([...numbers].map((number) => [number, colour(`s${number}`)]));
+    return { width: this.width(), quiet: colour("quiet"), rule: colour("rule"), font: `11px ${getComputedStyle(document.body).fontFamily}`, strokes };
+  }
+
   // Panels of which something is known; one in which every value is 0 says nothing.
   draw() {
+    let paint = null;
     for (const panel of this.panels) {
       const isEmpty = panel.points.every(([, values]) => values.every((value) => value === 0));
       if (isEmpty) continue;
@@ -122,13 +130,14 @@ class Charts {
         panel.box?.remove();
         panel.plot = null;
         panel.drawn = drawn;
-        this.plot(panel, data);
+        paint ??= this.paint();
+        this.plot(panel, data, paint);
       }
     }
     for (const { panels } of this.all()) panels.forEach(scaled);
   }
 
-  plot(panel, data) {
+  plot(panel, data, { width, quiet, rule, font, strokes }) {
     const box = document.createElement("div");
     box.className = "panel";
     box.setAttribute("role", "img");
@@ -142,17 +151,16 @@ class Charts {
     // In the order of the panels, whichever has points first.
     const later = this.panels.slice(this.panels.indexOf(panel) + 1).find((one) => one.box?.parentNode);
     this.place.insertBefore(box, later?.box ?? null);
-    const quiet = colour("quiet");
-    const axis = { stroke: quiet, grid: { stroke: colour("rule"), width: 1 }, ticks: { show: false }, font: `11px ${getComputedStyle(document.body).fontFamily}` };
+    const axis = { stroke: quiet, grid: { stroke: rule, width: 1 }, ticks: { show: false }, font };
     const series = panel.drawn.map((index) => panel.curves[index]).map(({ name: label, steps, colour: number }) => {
-      const stroke = colour(`s${number % 8}`);
+      const stroke = strokes.get(number % 8);
       const common = { label, stroke, value: (u, value) => (u.cursor.left >= 0 ? shownNumber(value) : "") };
       return steps
         ? { ...common, width: 1.4, paths: uPlot.paths.stepped({ align: 1 }), points: { show: false } }
         : { ...common, width: 0, paths: () => null, points: { show: true, size: 4, fill: stroke, stroke, width: 0 } };
     });
     panel.plot = new uPlot({
-      width: this.width(),
+      width,
       height: 150,
       padding: [8, 18, 0, 0],
       legend: { live: true, mount: (u, table) => title.append(table), markers: { width: 0, fill: (u, place) => (place > 0 ? series[place - 1].stroke : null) } },

@@ -29,6 +29,11 @@ const told = {
   fail,
   look: (time) => showPackets(time),
   charts: () => sides.map(({ charts }) => charts),
+  opened: ({ variants }) => {
+    state.variants = [variants[0]];
+    listVariants(variants);
+    wanted().slice(0, SIDES_MAX).forEach(({ title, request }, index) => sides[index].name(title, request));
+  },
   change: (key, value) => changeScene(key, value),
   fit: ({ picture, handles }) => handles.fit(picture.svg, shownText() === null),
   progress: (side, part, { events }) => {
@@ -77,7 +82,9 @@ const fileOf = (law, name = state.file ?? "scenario.toml", shown = shownText()) 
 
 // The sides that are wanted: a title and a request each.
 const wanted = () => {
-  const side = (title, file, variant = []) => ({ title, request: { ask: "run", file, variant, ...(view ? { view } : {}) } });
+  // The first variant is run by the request that tells what variants there are.
+  const opens = (variant) => (variant.length === 0 ? { opens: true } : {});
+  const side = (title, file, variant) => ({ title, request: { ask: "run", file, variant: variant ?? [], ...(variant ? opens(variant) : {}), ...(view ? { view } : {}) } });
   const laws = state.laws.filter(Boolean);
   const text = shownText();
   if (text === null) {
@@ -404,28 +411,16 @@ const showLaws = () => {
 
 const opener = new Engine();
 
-// Opens a file, or a text, which may be made of a file and extend what that extends.
-const openFile = async (file, variants, text = null) => {
-  Object.assign(state, { file, text });
-  byId("files").value = file ?? "";
-  let known = [[]];
-  byId("stop").hidden = false;
-  const isOpen = await opener.ask({ ask: "open", file: fileOf(state.laws[0]) }, (answer) => {
-    if (answer.kind === "opened") known = answer.variants;
-  });
-  // What is wrong with it is told when it runs.
-  if (!isOpen || state.file !== file || state.text !== text) return;
-  const indexOf = (variant) => known.findIndex((labels) => labels.join("\n") === variant.join("\n"));
-  // Our own scenes are comparisons.
-  const first = file?.startsWith("scenes/") && text === null ? known.slice(0, SIDES_MAX) : [known[0]];
-  state.variants = variants?.filter((variant) => variant.length === 0 || indexOf(variant) >= 0) ?? first;
-  if (state.variants.length === 0) state.variants = [known[0]];
+const indexOf = (known, variant) => known.findIndex((labels) => labels.join("\n") === variant.join("\n"));
+
+// Lists the variants of the file that is shown.
+const listVariants = (known) => {
   const options = () => known.map((labels, index) => option(String(index), labels.join(", ")));
   byId("variants").replaceChildren(...options());
   byId("variants-beside").replaceChildren(option("", "nothing"), ...options());
   byId("variant-label").hidden = known.length < 2;
-  byId("variants").value = String(Math.max(0, indexOf(state.variants[0])));
-  byId("variants-beside").value = state.variants.length > 1 ? String(indexOf(state.variants[1])) : "";
+  byId("variants").value = String(Math.max(0, indexOf(known, state.variants[0])));
+  byId("variants-beside").value = state.variants.length > 1 ? String(indexOf(known, state.variants[1])) : "";
   const choose = () => {
     state.variants = [byId("variants"), byId("variants-beside")].filter(({ value }) => value !== "").map(({ value }) => known[Number(value)]);
     leaveTour();
@@ -434,6 +429,30 @@ const openFile = async (file, variants, text = null) => {
   };
   byId("variants").onchange = choose;
   byId("variants-beside").onchange = choose;
+};
+
+// Opens a file, or a text, which may be made of a file and extend what that extends.
+const openFile = async (file, variants, text = null) => {
+  Object.assign(state, { file, text });
+  byId("files").value = file ?? "";
+  // Our own scenes are comparisons.
+  const isComparison = file?.startsWith("scenes/") && text === null;
+  let known = [[]];
+  if (!variants && !isComparison) {
+    state.variants = known;
+    listVariants(known);
+    await run();
+    return;
+  }
+  byId("stop").hidden = false;
+  const isOpen = await opener.ask({ ask: "open", file: fileOf(state.laws[0]) }, (answer) => {
+    if (answer.kind === "opened") known = answer.variants;
+  });
+  // What is wrong with it is told when it runs.
+  if (!isOpen || state.file !== file || state.text !== text) return;
+  state.variants = variants?.filter((variant) => variant.length === 0 || indexOf(known, variant) >= 0) ?? known.slice(0, SIDES_MAX);
+  if (state.variants.length === 0) state.variants = [known[0]];
+  listVariants(known);
   await run();
 };
 
@@ -574,6 +593,16 @@ exporting("export-link", async () => {
   say((isDone ? "the link is copied" : "the link is the page's address") + more);
 });
 
+// A browser compiles code well when it has run for a while, for all workers. So the agents of ns-2, which no slider has, run once unseen when the first picture is
+// there: the first file that is opened has them ready.
+const WARM = "experiments/mfast-2019/table2.toml";
+const warmUp = async () => {
+  if (!files.has(WARM)) return;
+  const engine = new Engine();
+  await engine.ask({ ask: "run", file: fileOf(state.laws[0], WARM, files.get(WARM)), variant: [] }, () => {});
+  engine.end();
+};
+
 // The beginning.
 
 const begin = async () => {
@@ -601,6 +630,7 @@ const begin = async () => {
   });
   addEventListener("hashchange", read);
   await read();
+  const warm = new Promise((resolve) => { setTimeout(() => warmUp().then(resolve), 0); });
   // For tests and for those who look at the page from its console.
   const ask = async (request) => {
     const engine = new Engine();
@@ -610,6 +640,6 @@ const begin = async () => {
     return last;
   };
   const open = (file) => ask({ ask: "open", file: fileOf(state.laws[0], file, files.get(file)) });
-  globalThis.playground = { open, state, sides, run, ask, firstPicture, files, tours: TOURS };
+  globalThis.playground = { open, state, sides, run, ask, firstPicture, files, tours: TOURS, warm };
 };
 begin().catch((error) => fail(String(error)));

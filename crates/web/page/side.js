@@ -30,9 +30,11 @@ class Side {
     const begun = performance.now();
     const isDone = await this.engine.ask(request, (answer) => {
       last = answer;
-      if (answer.kind === "begin") {
+      if (answer.kind === "opened") {
+        this.told.opened(answer);
+      } else if (answer.kind === "begin") {
         this.begin = answer;
-        this.charts.begin(answer, request.view);
+        this.charts.begin(answer, this.request.view);
         this.picture.show(answer);
         this.told.fit(this);
       } else if (answer.kind === "part") {
@@ -46,7 +48,7 @@ class Side {
         this.showNumbers(answer);
         this.told.progress(this, 1, answer);
       } else if (answer.kind === "error") {
-        this.told.fail(`${title}: ${answer.message}`);
+        this.told.fail(`${this.title}: ${answer.message}`);
         // What is still there is of another run.
         if (!this.begin) this.empty();
       }
@@ -54,6 +56,12 @@ class Side {
     this.seconds = (performance.now() - begun) / 1000;
     if (isDone) this.answer = last;
     return isDone ? last : null;
+  }
+
+  // The variant that the run under way turned out to be.
+  name(title, request) {
+    Object.assign(this, { title, request });
+    this.head.textContent = title;
   }
 
   // A run that cannot begin.

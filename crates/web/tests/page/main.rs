@@ -15,6 +15,7 @@ mod own;
 mod runs;
 #[path = "../scenarios/mod.rs"]
 mod scenarios;
+mod speed;
 
 use std::fs;
 use std::path::{Path, PathBuf};
