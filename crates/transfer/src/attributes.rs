@@ -1,5 +1,5 @@
-//! Extended attributes of files and folders: only those of users (`user.…`), which change neither who may do what nor how the system
-//! treats a file. Those of the system, such as capabilities and access lists, are not sent.
+//! Extended attributes of files and folders: only those of users (`user.…`), without those among them that some programs take for owners, modes
+//! or devices. Those of the system, such as capabilities and access lists, are not sent. Only files and folders that a transfer makes get some.
 //!
 //! ```text
 //! attribute  length 1 | name, without `user.` | length 4 | value
@@ -15,11 +15,12 @@ pub(crate) struct Attributes<'a>(&'a [u8]);
 impl<'a> Attributes<'a> {
     /// The attributes that these bytes encode; `None` if they encode none.
     pub(crate) fn read(bytes: &'a [u8]) -> Option<Self> {
-        let mut rest = bytes;
+        let (mut rest, mut count) = (bytes, 0);
         while !rest.is_empty() {
             take(&mut rest)?;
+            count += 1;
         }
-        (!bytes.is_empty() && bytes.len() <= BYTES_MAX).then_some(Self(bytes))
+        ((1..=COUNT_MAX).contains(&count) && bytes.len() <= BYTES_MAX).then_some(Self(bytes))
     }
 
     pub(crate) fn encoded(self) -> &'a [u8] {
@@ -45,6 +46,7 @@ impl<'a> Attributes<'a> {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Found {
     bytes: Vec<u8>,
+    count: usize,
     /// Names of attributes that are not sent.
     pub(crate) left: Vec<String>,
 }
@@ -57,7 +59,10 @@ impl Found {
             let own = name.strip_prefix(USER).filter(|own| is_allowed(own));
             let value = own.map(|own| Ok::<_, io::Error>((own, system::value(file, &name)?))).transpose()?;
             match value {
-                Some((own, value)) if found.bytes.len() + own.len() + value.len() + 5 <= BYTES_MAX => {
+                Some((own, value))
+                    if found.count < COUNT_MAX && found.bytes.len() + own.len() + value.len() + 5 <= BYTES_MAX =>
+                {
+                    found.count += 1;
                     found.bytes.push(own.len() as u8);
                     found.bytes.extend(own);
                     found.bytes.extend((value.len() as u32).to_le_bytes());
@@ -84,7 +89,8 @@ fn take<'a>(rest: &mut &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
 
 /// Whether this may be the name of an attribute, without `user.`.
 fn is_allowed(name: &[u8]) -> bool {
-    !name.is_empty() && name.len() <= NAME_MAX && !name.contains(&0)
+    let is_of_system = SYSTEM.iter().any(|begin| name.starts_with(begin));
+    !name.is_empty() && name.len() <= NAME_MAX && !name.contains(&0) && !is_of_system
 }
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -147,8 +153,14 @@ mod system {
 /// The namespace of attributes that users may set.
 const USER: &[u8] = b"user.";
 
+/// Names there that overlay file systems, containers and Samba take for owners, modes, or files that are gone.
+const SYSTEM: [&[u8]; 5] = [b"overlay.", b"fuseoverlayfs.", b"containers.", b"DOSATTRIB", b"DosStream."];
+
 /// The longest name, without the namespace.
 const NAME_MAX: usize = 250;
+
+/// Attributes of a file.
+const COUNT_MAX: usize = 256;
 
 /// The limit for the attributes of a file: the longest value that Linux takes, and its name.
 const BYTES_MAX: usize = (64 << 10) + NAME_MAX + 5;
@@ -165,7 +177,7 @@ mod tests {
         for len in 0..encoded.len() {
             assert_eq!(Attributes::read(&encoded[..len]).is_some(), len == 10, "{len}");
         }
-        for name in [&b""[..], b"a\0b", &[b'a'; 251]] {
+        for name in [&b""[..], b"a\0b", &[b'a'; 251], b"overlay.opaque", b"containers.override_stat", b"DOSATTRIB"] {
             let encoded = [&[name.len() as u8][..], name, &[0; 4]].concat();
             assert_eq!(Attributes::read(&encoded), None, "{name:?}");
         }

@@ -31,6 +31,8 @@ pub enum SendError {
     Lost(Lost),
     /// The peer violates the protocol of a receiver.
     Protocol,
+    /// The peer has said nothing for ten seconds.
+    Silent,
 }
 
 /// Why a transfer cannot be received.
@@ -46,6 +48,10 @@ pub enum ReceiveError {
     Lost(Lost),
     /// The peer violates the protocol of a sender.
     Protocol,
+    /// The peer has sent nothing for ten seconds.
+    Silent,
+    /// Another sender's stream with the same name is being received, or this one's would end another sender's transfer.
+    Taken,
     /// Another sender has started a transfer with the same files.
     Replaced,
     /// More than one file comes, or a folder, where only one file can be written.
@@ -72,6 +78,9 @@ impl fmt::Display for SendError {
             Self::Receiver(reason) => write!(f, "the receiver cannot go on: {reason}"),
             Self::Lost(lost) => write!(f, "{lost}; send again to resume"),
             Self::Protocol => f.write_str("the other end is not a receiver of files: is it `anabranch recv`?"),
+            Self::Silent => f.write_str(
+                "the other end says nothing: is it `anabranch recv`, and does no other sender have its turn?",
+            ),
         }
     }
 }
@@ -88,6 +97,10 @@ impl fmt::Display for ReceiveError {
             }
             Self::Lost(lost) => write!(f, "{lost}; what has arrived is kept for the next time"),
             Self::Protocol => f.write_str("the other end is not a sender of files: is it `anabranch send`?"),
+            Self::Silent => f.write_str("the other end has sent nothing: is it `anabranch send`?"),
+            Self::Taken => f.write_str(
+                "something of the same name is being received from another sender, and a stream cannot be sent again: send it with another --name, or later",
+            ),
             Self::Replaced => f.write_str("another sender has come with the same files"),
             Self::Several => f.write_str(
                 "the receiver writes what comes to its standard output, which takes one file, one text or `-`: send one, or receive into a folder",

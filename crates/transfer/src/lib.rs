@@ -72,6 +72,9 @@ pub use site::Existing;
 /// How long an end waits for the other's close after everything is done. A closed end answers retransmissions for the same time.
 const FAREWELL: Duration = Duration::from_secs(2);
 
+/// An end whose peer has said nothing after this time talks to something else, as to a receiver that waits, too.
+const BEGUN_WITHIN: Duration = Duration::from_secs(10);
+
 /// The result of a transfer.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {

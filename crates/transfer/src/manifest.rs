@@ -106,6 +106,8 @@ pub enum ManifestError {
     Magic,
     /// A manifest of another version.
     Version(u8),
+    /// It asks for what this version does not know.
+    Flags(u8),
     /// This entry is incomplete, or of an unknown kind.
     Entry(usize),
     /// This entry's name is not allowed.
@@ -181,6 +183,9 @@ impl Manifest {
             return Err(ManifestError::Version(version));
         }
         let flags = rest.get_u8();
+        if flags & !(COMPARES | VERIFIES) != 0 {
+            return Err(ManifestError::Flags(flags));
+        }
         let asks = Asks { compares: flags & COMPARES != 0, verifies: flags & VERIFIES != 0 };
         let mut rows: Vec<Row> = vec![];
         while !rest.is_empty() {
@@ -199,10 +204,7 @@ impl Manifest {
     }
 
     fn check_twice(&self) -> Result<(), ManifestError> {
-        let place = |index: &u32| {
-            let entry = self.entry(*index);
-            (entry.parent, entry.name)
-        };
+        let place = |index: &u32| self.place(*index);
         let mut sorted: Vec<u32> = (0..self.len()).collect();
         sorted.sort_unstable_by(|one, other| place(one).cmp(&place(other)).then(one.cmp(other)));
         match sorted.windows(2).find(|pair| place(&pair[0]).cmp(&place(&pair[1])) == Ordering::Equal) {
@@ -230,13 +232,22 @@ impl Manifest {
         (0..self.len()).map(|index| (index, self.entry(index)))
     }
 
+    /// The folder and the name of an entry, without reading the rest of it, which may be long.
+    pub(crate) fn place(&self, index: u32) -> (Option<u32>, Leaf<'_>) {
+        let bytes = &self.bytes[self.rows[index as usize].at as usize..];
+        let parent = bytes[PARENT_AT..].first_chunk().map_or(u32::MAX, |parent| u32::from_le_bytes(*parent));
+        let name = &bytes[NAME_AT..][..usize::from(bytes[NAME_AT - 1])];
+        let name = Leaf::new(name).expect("it was checked when the manifest was made or read");
+        ((parent != u32::MAX).then_some(parent), name)
+    }
+
     /// The names from the outermost folder to the entry.
     pub(crate) fn leaves(&self, index: u32) -> Vec<Leaf<'_>> {
         let mut leaves = vec![];
         let mut next = Some(index);
-        while let Some(entry) = next.map(|index| self.entry(index)) {
-            leaves.push(entry.name);
-            next = entry.parent;
+        while let Some((parent, name)) = next.map(|index| self.place(index)) {
+            leaves.push(name);
+            next = parent;
         }
         leaves.reverse();
         leaves
@@ -251,8 +262,8 @@ impl Manifest {
     /// its group, sorted by that.
     pub(crate) fn twins(&self) -> Vec<(u32, u32)> {
         let fold = |index: u32| {
-            let entry = self.entry(index);
-            (entry.parent, entry.name.folded(), index)
+            let (parent, name) = self.place(index);
+            (parent, name.folded(), index)
         };
         let mut folded: Vec<_> = (0..self.len()).map(fold).collect();
         folded.sort_unstable();
@@ -421,6 +432,12 @@ impl fmt::Display for ManifestError {
                 char::from(*version).escape_default(),
                 char::from(VERSION)
             ),
+            Self::Flags(flags) => {
+                write!(
+                    f,
+                    "the other end asks for what this one does not know ({flags:#x}): use the same anabranch at both ends"
+                )
+            }
             Self::Entry(number) => write!(f, "{} cannot be read", entry(number)),
             Self::Name(number, error) => write!(f, "{} is refused: {error}", entry(number)),
             Self::Parent(number) => write!(f, "{} is in no folder of the list", entry(number)),
@@ -454,6 +471,10 @@ const TEXT: u8 = 5;
 const NAME: u8 = 6;
 /// The bit that says that attributes follow.
 const ATTRIBUTES: u8 = 0x80;
+
+/// Where these begin in an entry.
+const PARENT_AT: usize = 1;
+const NAME_AT: usize = 1 + 4 + 2 + 8 + 4 + 8 + 1;
 
 /// The permissions of a mode. Others, such as set-user-id, are not transferred.
 const MODE: u32 = 0o777;

@@ -16,7 +16,7 @@ use crate::manifest::{MANIFEST_MAX, Manifest, ManifestError};
 use crate::part::ZEROS_MAX;
 use crate::progress::Progress;
 use crate::shared::joined;
-use crate::{FAREWELL, Summary};
+use crate::{BEGUN_WITHIN, FAREWELL, Summary};
 
 /// Receives one file, stream or text into a writer, as it comes. What was written before an error is not taken back: only a result without failures
 /// says that all of it is what the sender has. The sender is asked to keep `rate`, if it is given.
@@ -29,11 +29,11 @@ pub async fn receive_into<W: Write + Send + 'static>(
     rate: Option<Rate>,
     progress: Arc<Progress>,
 ) -> Result<Summary, ReceiveError> {
-    let list = list(connection).await;
     let mut reply = connection.open_stream().await?;
     let mut out = BytesMut::new();
     put_rate(rate, &mut out);
-    let received = match list {
+    reply.write_all_bytes(out.split().freeze()).await?;
+    let received = match list(connection).await {
         Ok((manifest, index)) => {
             Step::All.put(&mut out);
             reply.write_all_bytes(out.split().freeze()).await?;
@@ -75,7 +75,7 @@ async fn finish(connection: &Connection, mut reply: SendStream, out: BytesMut) -
 
 /// Reads the list, which must have one entry with content.
 async fn list(connection: &Connection) -> Result<(Manifest, u32), ReceiveError> {
-    let mut stream = connection.accept_stream().await?;
+    let mut stream = timeout(BEGUN_WITHIN, connection.accept_stream()).await.map_err(|_| ReceiveError::Silent)??;
     let mut bytes = vec![];
     while let Some(piece) = stream.read_chunk(PIECE).await? {
         if bytes.len() + piece.len() > LIST_MAX.min(MANIFEST_MAX) {
@@ -128,6 +128,12 @@ async fn content<W: Write + Send + 'static>(
             Frame::Zeros(_) | Frame::Kept(_) | Frame::Same | Frame::Differs => return Err(ReceiveError::Protocol),
         };
         for _ in 0..count {
+            // A few bytes may stand for a gigabyte of zeros, which nobody waits for if the sender is gone.
+            tokio::select! {
+                biased;
+                Err(lost) = connection.closed() => return Err(ReceiveError::Lost(lost)),
+                () = std::future::ready(()) => {}
+            }
             let piece = chunk.take().unwrap_or_else(|| sum.zeros());
             if !sum.add(&piece) {
                 return Err(ReceiveError::Protocol);

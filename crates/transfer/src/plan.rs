@@ -106,7 +106,7 @@ impl<'a> Planner<'a> {
         let nothing = || Ok(planned_so(Step::Nothing, Want::Nothing));
         match (entry.kind, there) {
             (Kind::Folder, None) => {
-                site.make_folder(&entry, &spot)?;
+                site.make_folder(index, &spot)?;
                 nothing()
             }
             (Kind::Folder, Some(About { what: What::Folder, .. })) => nothing(),
@@ -124,7 +124,7 @@ impl<'a> Planner<'a> {
             (Kind::Link(_), Some(_)) => Err(refused("something that is no link has this name")),
             (Kind::Name(original), there) => {
                 let stays = matches!(before.get(original as usize), Some(Want::Nothing | Want::Compare));
-                self.name(original, stays, there)
+                self.name(original, stays, (&spot, entry.name), there)
             }
             (Kind::File { size, .. }, there) => self.file(index, &entry, size, &spot, there),
             (Kind::Stream | Kind::Text, None) => Ok(planned_so(Step::All, Want::New)),
@@ -133,21 +133,33 @@ impl<'a> Planner<'a> {
             {
                 Ok(planned_so(Step::All, Want::Replace))
             }
-            (Kind::Stream | Kind::Text, Some(_)) => Err(refused(ANOTHER)),
+            (Kind::Stream | Kind::Text, Some(About { what: What::File, .. })) => Err(refused(ANOTHER)),
+            (Kind::Stream | Kind::Text, Some(_)) => Err(refused("something other than a file has this name")),
         }
     }
 
     /// Another name of a file that comes before it, and that stays or is replaced.
-    fn name(&self, original: u32, stays: bool, there: Option<About>) -> Result<Planned, Trouble> {
+    fn name(
+        &self,
+        original: u32,
+        stays: bool,
+        (spot, name): (&Spot, Leaf<'_>),
+        there: Option<About>,
+    ) -> Result<Planned, Trouble> {
         let site = self.site;
         let Some(there) = there else { return Ok(planned_so(Step::Nothing, Want::New)) };
         if there.what != What::File {
             return Err(refused("something other than a file has this name"));
         }
         let first = site.manifest.entry(original);
-        let about = site.spot(first.parent).map(|spot| spot.folder.about(first.name));
-        let is_same = about.is_ok_and(|about| {
-            about.is_ok_and(|first| first.is_some_and(|first| first.id == there.id && there.id != (0, 0)))
+        let is_same = site.spot(first.parent).is_ok_and(|other| match other.folder.about(first.name) {
+            Ok(Some(about)) if about.id == there.id && there.id != (0, 0) => true,
+            // Where the file system has no such names, it is a copy.
+            Ok(Some(About { what: What::File, size, .. })) if size == there.size && stays => {
+                hash_of(&other, first.name, size)
+                    .is_ok_and(|hash| hash_of(spot, name, size).is_ok_and(|own| own == hash))
+            }
+            _ => false,
         });
         match is_same {
             true if stays => Ok(planned_so(Step::Nothing, Want::Nothing)),
@@ -194,7 +206,7 @@ impl<'a> Planner<'a> {
             };
         }
         if asks.verifies {
-            return Err(refused(format!("it has {} bytes there, and {size} here", there.size)));
+            return Err(refused("its size differs there"));
         }
         if overwrites {
             let file = if size <= SMALL { None } else { spot.folder.read(entry.name).ok() };

@@ -1,6 +1,6 @@
 //! The receiving end of a transfer.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -23,7 +23,7 @@ use crate::progress::Progress;
 use crate::shared::{Kept, Report, Shared, Told, Wanted, fatal, joined};
 use crate::site::{Existing, Site, Trouble, locked};
 use crate::write::{commit, write_small};
-use crate::{FAREWELL, Summary};
+use crate::{BEGUN_WITHIN, FAREWELL, STREAMS, Summary};
 
 /// A folder that receives transfers.
 #[derive(Debug)]
@@ -39,8 +39,8 @@ pub struct Receiver {
 /// A running transfer.
 #[derive(Debug)]
 struct Active {
-    /// Numbers of the names of what was sent, sorted; the same for names that differ only in case.
-    roots: Vec<u64>,
+    /// Numbers of the names of what was sent, the same for names that differ only in case, and which of them are streams.
+    roots: BTreeMap<u64, bool>,
     connection: Connection,
     /// Closes when the transfer has ended.
     over: watch::Receiver<()>,
@@ -68,12 +68,12 @@ impl Receiver {
     /// # Errors
     /// If nothing more can be received. Failures of single files are in the summary instead.
     pub async fn receive(&self, connection: &Connection, progress: Arc<Progress>) -> Result<Summary, ReceiveError> {
-        let list = self.list(connection.accept_stream().await?).await;
         let mut reply = connection.open_stream().await?;
         let mut head = BytesMut::new();
         put_rate(self.rate_max, &mut head);
         reply.write_all_bytes(head.freeze()).await?;
-        let (manifest, _room) = match list {
+        let list = timeout(BEGUN_WITHIN, connection.accept_stream()).await.map_err(|_| ReceiveError::Silent)??;
+        let (manifest, _room) = match self.list(list).await {
             Ok(list) => list,
             Err(error @ (ReceiveError::Manifest(_) | ReceiveError::Busy)) => {
                 return Err(refuse(connection, reply, error).await);
@@ -82,7 +82,9 @@ impl Receiver {
         };
         progress.set_total(manifest.totals());
         let manifest = Arc::new(manifest);
-        let over = self.take_turn(connection, &manifest).await;
+        let Some(over) = self.take_turn(connection, &manifest).await else {
+            return Err(refuse(connection, reply, ReceiveError::Taken).await);
+        };
         let mut is_over = over.subscribe();
         let received = self.receive_all(connection, &mut reply, manifest, over, progress).await;
         // Writes in progress are completed, so nothing changes in the folder afterwards. The error means that no writer is left.
@@ -128,17 +130,28 @@ impl Receiver {
         Ok((manifest, room))
     }
 
-    /// Ends other transfers with names in common, and waits until they have stopped writing.
-    async fn take_turn(&self, connection: &Connection, manifest: &Manifest) -> Arc<watch::Sender<()>> {
-        let roots = manifest.entries().filter(|(_, entry)| entry.parent.is_none());
-        let mut roots: Vec<u64> = roots.map(|(_, entry)| entry.name.folded()).collect();
-        roots.sort_unstable();
+    /// Ends other transfers with names in common, and waits until they have stopped writing. `None` if a stream is among them that another
+    /// sender sends: nobody could send it again.
+    async fn take_turn(&self, connection: &Connection, manifest: &Manifest) -> Option<Arc<watch::Sender<()>>> {
+        // A text needs no name.
+        let roots = manifest.entries().filter(|(_, entry)| entry.parent.is_none() && entry.kind != Kind::Text);
+        let roots = roots.map(|(_, entry)| (entry.name.folded(), entry.kind == Kind::Stream));
+        let roots: BTreeMap<u64, bool> = roots.collect();
         let (over, is_over) = watch::channel(());
         let rivals: Vec<_> = {
             let mut active = self.active();
-            let is_common = |root: &u64| roots.binary_search(root).is_ok();
-            let rivals = active.iter().filter(|other| other.roots.iter().any(is_common));
-            let rivals: Vec<_> = rivals.map(|other| (other.connection.clone(), other.over.clone())).collect();
+            let common = |other: &Active| {
+                let streams = other.roots.iter().filter_map(|(root, is_stream)| Some(*roots.get(root)? | is_stream));
+                streams.reduce(|one, other| one | other)
+            };
+            let mut rivals = vec![];
+            for other in active.iter().filter(|other| other.over.has_changed().is_ok()) {
+                let Some(is_stream) = common(other) else { continue };
+                if is_stream && other.connection.remote_key() != connection.remote_key() {
+                    return None;
+                }
+                rivals.push((other.connection.clone(), other.over.clone()));
+            }
             active.push(Active { roots, connection: connection.clone(), over: is_over });
             rivals
         };
@@ -147,7 +160,7 @@ impl Receiver {
             // The error means that the transfer has ended.
             while is_over.changed().await.is_ok() {}
         }
-        Arc::new(over)
+        Some(Arc::new(over))
     }
 
     /// Receives the files according to the plan.
@@ -186,6 +199,7 @@ impl Receiver {
         // Kept until all streams have been accepted.
         let mut to_write = Some((small, ready));
         let mut out = BytesMut::new();
+        let turns = Arc::new(Semaphore::new(DATA_STREAMS_MAX));
         while shared.open() > 0 {
             tokio::select! {
                 biased;
@@ -206,9 +220,13 @@ impl Receiver {
                     }
                     None => return Err(ReceiveError::Protocol),
                 },
-                stream = connection.accept_stream(), if to_write.is_some() => match (stream, &to_write) {
+                (stream, turn) = next_stream(connection, &turns), if to_write.is_some() => match (stream, &to_write) {
                     (Ok(stream), Some((small, ready))) => {
-                        tasks.spawn(receive_files(Arc::clone(&shared), stream, small.clone(), ready.clone()));
+                        let received = receive_files(Arc::clone(&shared), stream, small.clone(), ready.clone());
+                        tasks.spawn(async move {
+                            received.await;
+                            drop(turn);
+                        });
                     }
                     (Err(StreamError::Lost(lost)), _) => return Err(ReceiveError::Lost(lost)),
                     (Err(StreamError::Closed), _) | (_, None) => to_write = None,
@@ -240,6 +258,15 @@ impl Receiver {
     fn active(&self) -> MutexGuard<'_, Vec<Active>> {
         self.active.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Accepts a data stream when one of those before it has ended, if there are many: each holds chunks in memory.
+async fn next_stream(
+    connection: &Connection,
+    turns: &Arc<Semaphore>,
+) -> (Result<RecvStream, StreamError>, Option<OwnedSemaphorePermit>) {
+    let turn = Arc::clone(turns).acquire_owned().await.ok();
+    (connection.accept_stream().await, turn)
 }
 
 /// A report together with all others that are available, to be sent in one write. A fatal error replaces them all.
@@ -396,6 +423,9 @@ async fn refuse(connection: &Connection, mut reply: SendStream, error: ReceiveEr
 /// The memory for lists of files of all transfers together, in bytes. One list of the greatest size fits.
 const LISTS_MAX: usize = 200_000_000;
 const KILO: usize = 1000;
+
+/// Data streams at a time: those of [`send`](fn@crate::send), with a stream and a text.
+const DATA_STREAMS_MAX: usize = STREAMS + 2;
 
 /// Bytes of a list or a plan that are read or written at once.
 const PIECE: usize = 64 << 10;

@@ -139,6 +139,11 @@ impl Parcel {
         Self::pack(paths.iter().cloned().map(Item::Path).collect(), options)
     }
 
+    /// Whether it had streams, and all of them were begun.
+    pub fn is_used_up(&self) -> bool {
+        locked(&self.streams).is_empty() && self.manifest.entries().any(|(_, entry)| entry.kind == Kind::Stream)
+    }
+
     /// Where a stream or a text is read; `None` if somebody reads it already.
     pub(crate) fn input(&self, index: u32) -> Option<Box<dyn Read + Send>> {
         match self.texts.get(&index) {

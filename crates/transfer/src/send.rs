@@ -20,7 +20,7 @@ use crate::progress::Progress;
 use crate::reader::{Piece, Reader, Source, There, ZEROS_AT_ONCE};
 use crate::scan::Parcel;
 use crate::site::locked;
-use crate::{FAREWELL, Summary};
+use crate::{BEGUN_WITHIN, FAREWELL, Summary};
 
 /// Data streams of a transfer. So many files are in flight at a time.
 pub const STREAMS: usize = 16;
@@ -56,8 +56,14 @@ async fn send_all(connection: &Connection, parcel: Arc<Parcel>, progress: Arc<Pr
     if let Err(WriteError::Lost(lost)) = sent.await {
         return Err(SendError::Lost(lost));
     }
-    let mut reply = Incoming::new(connection.accept_stream().await?);
-    keep_rate(connection, reply.rate().await?)?;
+    let begun = async {
+        let mut reply = Incoming::new(connection.accept_stream().await?);
+        let rate = reply.rate().await?;
+        Ok::<_, SendError>((reply, rate))
+    };
+    // A receiver says this before it reads the list.
+    let (mut reply, rate) = timeout(BEGUN_WITHIN, begun).await.map_err(|_| SendError::Silent)??;
+    keep_rate(connection, rate)?;
     let (files, streams) = plan(&parcel, &mut reply, &mut summary, &progress).await?;
     let todo = Arc::new(Todo {
         parcel,
@@ -150,6 +156,15 @@ async fn plan(
     let (mut wanted, mut streams) = (vec![], vec![]);
     for (index, entry) in parcel.manifest.entries() {
         let step = reply.step(entry.size()).await?.ok_or(SendError::Protocol)?;
+        // A receiver that was asked to compare neither gets content nor is believed without a hash.
+        let compares = match step {
+            Step::SayIfDiffers(_) | Step::Refused(_) | Step::Fatal(_) => true,
+            Step::Nothing => !entry.has_content() || entry.size() == Some(0),
+            Step::All | Step::From(_) | Step::SendIfDiffers(..) | Step::SendIfBegins(..) => false,
+        };
+        if parcel.manifest.asks.verifies && !compares {
+            return Err(SendError::Protocol);
+        }
         let there = match step {
             Step::All => There::Nothing,
             Step::From(kept) => There::Chunks(kept),

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -46,6 +46,8 @@ pub(crate) struct Site {
     /// Open folders, by their entry.
     open: Mutex<BTreeMap<u32, Arc<Spot>>>,
     shops: Mutex<Vec<Arc<Shop>>>,
+    /// Folders that this transfer has made: only these get attributes.
+    made: Mutex<BTreeSet<u32>>,
     /// Folders that are not made: nothing is written below them.
     refused: Mutex<BTreeSet<u32>>,
     remarks: Mutex<BTreeSet<String>>,
@@ -118,6 +120,7 @@ impl Site {
             open: Mutex::default(),
             shops: Mutex::new(root.shop.iter().cloned().collect()),
             root,
+            made: Mutex::default(),
             refused: Mutex::default(),
             remarks: Mutex::default(),
             holder,
@@ -137,10 +140,10 @@ impl Site {
                 break Arc::clone(open);
             }
             missing.push(index);
-            next = self.manifest.entry(index).parent;
+            next = self.manifest.place(index).0;
         };
         for index in missing.into_iter().rev() {
-            let name = self.manifest.entry(index).name;
+            let (_, name) = self.manifest.place(index);
             let opened = spot.folder.folder(name).and_then(|folder| self.below(&spot, folder));
             spot = opened
                 .map_err(|error| self.trouble(format_args!("its folder {}", self.manifest.path(index)), error))?;
@@ -204,10 +207,15 @@ impl Site {
     }
 
     /// Makes a folder, private to the user until [`Self::close`].
-    pub(crate) fn make_folder(&self, entry: &Entry<'_>, spot: &Spot) -> Result<(), Trouble> {
+    pub(crate) fn make_folder(&self, index: u32, spot: &Spot) -> Result<(), Trouble> {
+        let entry = self.manifest.entry(index);
         spot.shop()?.is_due.store(true, Ordering::Relaxed);
         let made = spot.folder.make(entry.name, entry.mode & folder::mode_allowed() | 0o700);
-        made.map_err(|error| self.trouble("it cannot be created", error))
+        made.map_err(|error| self.trouble("it cannot be created", error))?;
+        if !entry.attributes.encoded().is_empty() {
+            locked(&self.made).insert(index);
+        }
+        Ok(())
     }
 
     /// Sets the attributes, the time and the mode of a file that was received.
@@ -277,7 +285,7 @@ impl Site {
         let part = PartName::of(&self.manifest, index);
         let copy = || {
             let file = shop.create(&part)?;
-            io::copy(&mut from.folder.read(first.name)?, &mut &file)?;
+            copy_sparsely(&from.folder.read(first.name)?, &file)?;
             self.dress(&file, &first);
             file.sync_all()
         };
@@ -288,9 +296,14 @@ impl Site {
                 return Ok(());
             }
             _ = shop.folder.remove(part.leaf());
-            if let Err(error) = from.folder.name(first.name, &shop.folder, part.leaf()) {
-                self.remark("further names of a file, which are copies now", &error);
-                copy()?;
+            match from.folder.name(first.name, &shop.folder, part.leaf()) {
+                Ok(()) => {}
+                // Another mount, or a file system without such names.
+                Err(error) if NO_NAMES.contains(&error.kind()) => {
+                    self.remark("further names of a file, which are copies now", &error);
+                    copy()?;
+                }
+                Err(error) => return Err(error),
             }
             shop.folder.rename(part.leaf(), &spot.folder, entry.name, occupied)
         };
@@ -314,7 +327,9 @@ impl Site {
             let Ok(spot) = self.spot(Some(index)) else { continue };
             // A system without folders as files keeps no times of them.
             let Ok(file) = spot.folder.file() else { continue };
-            if let Err(error) = entry.attributes.set(&file) {
+            if locked(&self.made).contains(&index)
+                && let Err(error) = entry.attributes.set(&file)
+            {
                 self.remark("extended attributes", &error);
             }
             if let Err(error) = folder::set_time(&file, entry.modified) {
@@ -406,6 +421,29 @@ impl PartName {
         Leaf::new(self.0.as_bytes()).expect("it consists of digits, and an ending")
     }
 }
+
+/// Copies a file, and leaves its blocks of zeros out.
+fn copy_sparsely(mut from: &File, mut to: &File) -> io::Result<()> {
+    let (mut bytes, mut len) = (vec![0; COPIED], 0);
+    loop {
+        let read = from.read(&mut bytes)?;
+        if read == 0 {
+            return to.set_len(len);
+        }
+        if bytes[..read].iter().any(|byte| *byte != 0) {
+            to.seek(SeekFrom::Start(len))?;
+            to.write_all(&bytes[..read])?;
+        }
+        len += read as u64;
+    }
+}
+
+/// Bytes that are copied at once: larger holes stay holes.
+const COPIED: usize = 64 << 10;
+
+/// What a system says if a file can have no name there.
+const NO_NAMES: [io::ErrorKind; 3] =
+    [io::ErrorKind::CrossesDevices, io::ErrorKind::Unsupported, io::ErrorKind::PermissionDenied];
 
 /// Whether a file has the time of an entry, as far as the file system can keep it.
 pub(crate) fn is_same_time(there: Stamp, entry: &Entry<'_>) -> bool {

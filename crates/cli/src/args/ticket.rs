@@ -51,10 +51,10 @@ fn text(argument: &str) -> Result<String, String> {
     })
 }
 
-/// Starts this command again without its ticket among the arguments, if it has one there. It goes on if that fails.
+/// Starts this command again without its tickets among the arguments, if it has some there. It goes on if that fails.
 #[cfg(unix)]
 pub(crate) fn hide() {
-    use std::ffi::{OsStr, OsString};
+    use std::ffi::OsString;
     use std::os::unix::process::CommandExt as _;
     use std::process::Command;
 
@@ -62,21 +62,23 @@ pub(crate) fn hide() {
     if !arguments.get(1).is_some_and(|command| ["bench", "recv", "send", "tunnel"].iter().any(|one| command == one)) {
         return;
     }
-    let is_ticket = |argument: &OsString| argument.to_str().is_some_and(|text| text.parse::<Ticket>().is_ok());
-    // The ticket of a relay admits nobody to an end.
-    let is_of_end = |at: usize| is_ticket(&arguments[at]) && arguments[at - 1] != "--relay";
-    let Some(first) = (2..arguments.len()).find(|at| is_of_end(*at)) else { return };
-    let count = (first..arguments.len()).take_while(|at| is_of_end(*at)).count();
-    // Of tickets that are not together, one is the name of a file, and nobody knows which.
-    if (first + count..arguments.len()).any(is_of_end) {
+    let mut hidden = vec![];
+    for at in 2..arguments.len() {
+        let is_ticket = arguments[at].to_str().is_some_and(|text| text.parse::<Ticket>().is_ok());
+        // The value of an option is none, and a file may have such a name.
+        let is_value = arguments[at - 1].to_str().is_some_and(|before| VALUED.contains(&before));
+        if is_ticket && !is_value && !Path::new(&arguments[at]).exists() {
+            let name = if hidden.is_empty() { HIDDEN.to_owned() } else { format!("{HIDDEN}_{}", hidden.len() + 1) };
+            let ticket = std::mem::replace(&mut arguments[at], format!("{VARIABLE}{name}").into());
+            hidden.push((name, ticket));
+        }
+    }
+    if hidden.is_empty() {
         return;
     }
-    let hidden = OsString::from(format!("{VARIABLE}{HIDDEN}"));
-    let tickets: Vec<OsString> = arguments.splice(first..first + count, [hidden]).collect();
-    let ticket = tickets.join(OsStr::new(" "));
     let Ok(program) = std::env::current_exe() else { return };
     // This returns only on failure.
-    _ = Command::new(program).arg0(&arguments[0]).args(&arguments[1..]).env(HIDDEN, ticket).exec();
+    _ = Command::new(program).arg0(&arguments[0]).args(&arguments[1..]).envs(hidden).exec();
 }
 
 #[cfg(not(unix))]
@@ -85,9 +87,13 @@ pub(crate) fn hide() {}
 /// An argument that begins so names a variable of the environment.
 const VARIABLE: &str = "env:";
 
-/// The variable of a hidden ticket.
+/// The variable of a hidden ticket, and the begin of that of further ones.
 #[cfg(unix)]
 const HIDDEN: &str = "ANABRANCH_TICKET";
+
+/// Options with values that may look like a ticket, as that of a relay, which admits nobody to an end.
+#[cfg(unix)]
+const VALUED: [&str; 6] = ["--relay", "--text", "--name", "--key", "--to", "--qlog"];
 
 /// The longest ticket has some hundred letters, and a sender has at most a few hundred receivers.
 const BYTES_MAX: u64 = 256 << 10;

@@ -42,11 +42,13 @@ struct Broken {
     reason: String,
     /// Whether another one would fail, too.
     is_last: bool,
+    /// Whether it was none: a connection that ended before anything was said, as the slower one of two ways to this end does.
+    is_none: bool,
 }
 
 /// Prints a ticket, and receives until it is stopped, or once.
 pub(crate) fn recv(args: &Recv) -> Outcome {
-    super::block_on(wait(args))
+    super::block_on(super::stop::or_interrupted(wait(args)))
 }
 
 async fn wait(args: &Recv) -> Outcome {
@@ -99,9 +101,16 @@ async fn wait(args: &Recv) -> Outcome {
             },
             Some(ended) = transfers.join_next() => {
                 let Ok((from, ended)) = ended else { continue };
-                if let Some(outcome) = tell(args, is_once, from, ended)? && is_once {
-                    super::end_logs(&endpoint, &args.log).await;
-                    return outcome;
+                let broken = ended.as_ref().err().filter(|broken| !broken.is_none);
+                let reason = broken.map(|broken| broken.reason.clone());
+                match tell(args, is_once, from, ended)? {
+                    Some(outcome) if is_once => {
+                        super::end_logs(&endpoint, &args.log).await;
+                        return outcome;
+                    }
+                    // It waits for another one.
+                    None if is_once => reason.iter().for_each(|reason| terminal::complain(reason)),
+                    _ => {}
                 }
             }
         }
@@ -119,9 +128,10 @@ async fn fetch(args: &Recv, config: Config, ticket: &Ticket, offer: &Offer) -> O
     let connection = super::relay::connect(&endpoint, ticket).await?;
     let showing = offer.show(&connection);
     let (from, ended) = receive(Arc::new(Target::of(args)), connection, showing).await;
+    let reason = ended.as_ref().err().map(|broken| broken.reason.clone());
     let outcome = tell(args, true, from, ended)?;
     super::end_logs(&endpoint, &args.log).await;
-    outcome.unwrap_or_else(|| Err(Failure::failed("the transfer has failed; the same command goes on")))
+    outcome.unwrap_or_else(|| Err(Failure::failed(reason.unwrap_or_default())))
 }
 
 /// Where what comes goes.
@@ -182,6 +192,7 @@ async fn receive(target: Arc<Target>, connection: Connection, showing: Showing) 
     };
     drop(showing);
     let broken = |error: ReceiveError| Broken {
+        is_none: matches!(error, ReceiveError::Lost(_)) && progress.total() == (0, 0),
         // A caller that said nothing was no sender; an interrupted one will resume. What was written to the output cannot be resumed.
         is_last: match (&error, &*target) {
             (ReceiveError::Folder(..) | ReceiveError::Output(_), _) => true,
@@ -211,7 +222,8 @@ fn tell(args: &Recv, is_once: bool, from: String, ended: Result<Ended, Broken>) 
             }
             Ok(Some(ended.failure().map_or(Ok(()), |failure| once_or_said(is_once, failure))))
         }
-        Err(Broken { is_last, reason }) => {
+        Err(Broken { is_none: true, .. }) => Ok(None),
+        Err(Broken { is_last, reason, .. }) => {
             let failure = Failure::failed(reason.clone());
             if args.json {
                 super::print_line(&Told::Broken { from, reason })?;

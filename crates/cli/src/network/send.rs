@@ -2,6 +2,7 @@
 
 mod draw;
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -27,7 +28,7 @@ use crate::terminal;
 
 /// Sends, and reports the results.
 pub(crate) fn send(args: &Send) -> Outcome {
-    super::block_on(transfer(args))
+    super::block_on(super::stop::or_interrupted(transfer(args)))
 }
 
 async fn transfer(args: &Send) -> Outcome {
@@ -119,6 +120,14 @@ enum Told<'a> {
 fn destination(args: &Send) -> Result<(Vec<OsString>, To), Failure> {
     let items = args.items.clone();
     let relay = RelayName::or_of_environment(args.relay.as_ref()).map_err(Failure::usage)?;
+    if args.wait || args.relay.is_some() {
+        let is_ticket = |word: &&OsString| word.to_str().is_some_and(ticket::is_one) && !Path::new(word).exists();
+        if items.iter().any(|word| is_ticket(&word)) {
+            let why =
+                "with --wait or --relay this end waits for receivers, so there is no ticket of one among the words";
+            return Err(Failure::usage(why));
+        }
+    }
     if args.wait {
         return Ok((items, To::Everyone(args.relay.clone())));
     }
@@ -139,7 +148,10 @@ fn destination(args: &Send) -> Result<(Vec<OsString>, To), Failure> {
             shown(Path::new(word))
         ))
     };
-    let is_ticket = |word: &&OsString| word.to_str().is_some_and(ticket::is_one);
+    // The last word is a ticket. One before it may be a file that is named so.
+    let is_last = |word: &OsString| items.last().is_some_and(|last| std::ptr::eq(last, word));
+    let is_ticket =
+        |word: &&OsString| word.to_str().is_some_and(ticket::is_one) && (is_last(word) || !Path::new(word).exists());
     let count = match items.iter().rev().take_while(is_ticket).count() {
         // The standard input, or what is no ticket, which is said.
         0 => 1,
@@ -152,13 +164,15 @@ fn destination(args: &Send) -> Result<(Vec<OsString>, To), Failure> {
             "the standard input is sent, so it cannot have the ticket: use @FILE or env:VARIABLE",
         ));
     }
-    let mut tickets = vec![];
+    let mut tickets: Vec<Ticket> = vec![];
     for word in words {
         tickets.extend(ticket::read_all(word.to_str().unwrap_or_default()).map_err(|why| wrong(word, why))?);
     }
     if tickets.is_empty() {
         return Err(wrong(OsStr::new(""), "there is no ticket".into()));
     }
+    let mut known = BTreeSet::new();
+    tickets.retain(|ticket| known.insert(*ticket.key().bytes()));
     if tickets.len() > RECEIVERS_MAX {
         return Err(Failure::usage(format!("{} tickets are more than {RECEIVERS_MAX}: send in turns", tickets.len())));
     }
@@ -263,8 +277,8 @@ async fn report(args: &Send, count: usize, mut sending: JoinSet<Sent>, endpoints
     outcome
 }
 
-/// Tells how one of several transfers has ended. Returns whether everything has arrived; if not, the command's outcome says so.
-fn tell(args: &Send, sent: Sent, outcome: &mut Outcome) -> Result<bool, Failure> {
+/// Tells how one of several transfers has ended. If not everything has arrived, the outcome says so.
+fn tell(args: &Send, sent: Sent, outcome: &mut Outcome) -> Outcome {
     let who = sent.to.clone().unwrap_or_else(|| "a receiver".into());
     let failure = match sent.result {
         Ok(mut ended) => {
@@ -284,10 +298,10 @@ fn tell(args: &Send, sent: Sent, outcome: &mut Outcome) -> Result<bool, Failure>
             Some(failure)
         }
     };
-    let Some(failure) = failure else { return Ok(true) };
+    let Some(failure) = failure else { return Ok(()) };
     terminal::complain(&format!("{who}: {}", failure.message));
     *outcome = Err(Failure { code: failure.code, ..Failure::failed("not everything has arrived at every receiver") });
-    Ok(false)
+    Ok(())
 }
 
 /// Prints a ticket, and sends to those who come.
@@ -305,23 +319,31 @@ async fn wait(args: &Send, sender: Arc<Sender>, config: Config, relay: Option<Re
         out.flush()?;
     }
     let mut sending = JoinSet::new();
-    let (mut outcome, mut complete) = (Ok(()), 0);
-    let wanted = args.receivers.map_or(usize::MAX, usize::from);
-    while complete < wanted {
+    let (mut outcome, mut ended) = (Ok(()), 0);
+    // What is read once goes to one.
+    let reads = args.items.iter().any(|item| item == STDIN);
+    let wanted = if reads { 1 } else { args.receivers.map_or(usize::MAX, usize::from) };
+    while ended < wanted {
         tokio::select! {
-            connection = endpoint.accept(), if sending.len() < RECEIVERS_MAX => match connection {
+            connection = endpoint.accept(), if sending.len() < RECEIVERS_MAX.min(wanted - ended) => match connection {
                 Some(connection) => _ = sending.spawn(Arc::clone(&sender).send(connection, Instant::now())),
                 None => return Err(Failure::failed("the socket is gone")),
             },
             Some(sent) = sending.join_next() => {
                 let Ok(sent) = sent else { continue };
-                complete += usize::from(tell(args, sent, &mut outcome)?);
+                // Who was interrupted may come again, but for what can be read once.
+                let has_ended = sent.result.is_ok() || reads && sender.parcel.is_used_up();
+                let mut so_far = Ok(());
+                tell(args, sent, &mut so_far)?;
+                if has_ended {
+                    ended += 1;
+                    outcome = outcome.and(so_far);
+                }
             }
         }
     }
     super::end_logs(&endpoint, &args.log).await;
-    // Who was interrupted has come again.
-    Ok(())
+    outcome
 }
 
 /// Shows a code of each endpoint, to be typed at another end.

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use anabranch::{Aborter, Endpoint};
 
+use crate::failure::Failure;
+
 /// The endpoints of this process.
 static ENDPOINTS: Mutex<Vec<Aborter>> = Mutex::new(vec![]);
 
@@ -20,6 +22,17 @@ pub(super) async fn farewell() {
     endpoints.iter().for_each(Aborter::abort_all);
     if !endpoints.is_empty() {
         tokio::time::sleep(FAREWELL).await;
+    }
+}
+
+/// Work that Ctrl-C stops as SIGTERM does: the peers are told, and what cannot be resumed is removed.
+pub(super) async fn or_interrupted<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    tokio::select! {
+        result = work => result,
+        Ok(()) = tokio::signal::ctrl_c() => {
+            farewell().await;
+            Err(Failure { code: INTERRUPTED, message: String::new(), excerpt: None })
+        }
     }
 }
 
@@ -67,6 +80,9 @@ fn is_hangup_ignored() -> bool {
 
 /// The driver has a turn within a millisecond, and on a busy machine within some more.
 const FAREWELL: Duration = Duration::from_millis(100);
+
+/// That of Ctrl-C, as shells report it.
+const INTERRUPTED: u8 = 130;
 
 /// Shells report the end by a signal as 128 and its number.
 #[cfg(unix)]

@@ -113,6 +113,10 @@ async fn attributes_of_users_arrive_and_others_are_named() {
     assert_eq!(attribute(&to.0.join("f/small"), "trusted.anabranch"), None);
     let is_said = sent.remarks.iter().any(|remark| remark == "attributes trusted.anabranch are not sent");
     assert_eq!(is_said, has_foreign, "{:?}", sent.remarks);
+    // A folder that is there keeps its own, as it keeps its permissions.
+    assert!(set(&to.0.join("f"), "user.origin", b"mine"));
+    transfer_by(ARCHIVE, &[&folder], &to.0, Existing::Overwrite).await.0.unwrap();
+    assert_eq!(attribute(&to.0.join("f"), "user.origin").as_deref(), Some(&b"mine"[..]));
     // Without the option no attribute is sent.
     let plain = Folder::new();
     transfer(&[&small], &plain.0, Existing::Keep).await.0.unwrap();

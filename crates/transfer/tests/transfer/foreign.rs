@@ -8,9 +8,9 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anabranch_transfer::{Existing, Summary};
+use anabranch_transfer::{Existing, Options, Summary};
 
-use crate::support::{Folder, noise, transfer, tree};
+use crate::support::{Folder, noise, transfer, transfer_by, tree};
 
 /// A mount, which ends with the test.
 struct Mounted {
@@ -149,6 +149,30 @@ async fn folder_that_is_a_mount_of_its_own_gets_its_files() {
             assert_eq!((sent.files, received.files, sent.failed.len()), (18, 18, 0), "{sent:?}");
             assert!(tree(&from.0) == tree(&to.0), "and nothing is left besides");
         }
+    }
+}
+
+/// Names of one file on two mounts become copies, with their holes. The second time nothing is left to do.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn names_on_two_mounts_become_copies_that_count_as_there() {
+    let (from, to) = (Folder::new(), Folder::new());
+    let first = from.file("f/a", &noise(1, 300_000));
+    fs::File::options().write(true).open(&first).unwrap().set_len(50_000_000).unwrap();
+    fs::create_dir_all(from.0.join("f/sub")).unwrap();
+    fs::hard_link(&first, from.0.join("f/sub/b")).unwrap();
+    let at = to.0.join("f/sub");
+    fs::create_dir_all(&at).unwrap();
+    let is_mounted = succeeds("mount", &["-t", "tmpfs", "-o", "size=20m", "tmpfs"], &[&at]);
+    let Some(_mounted) = mount(&at, is_mounted, None) else { return };
+    let archive = Options { archives: true, ..Options::default() };
+    for (round, counts) in [(1, (1, 1, 0)), (2, (0, 0, 1))] {
+        let (sent, _) = transfer_by(archive, &[&from.0.join("f")], &to.0, Existing::Keep).await;
+        let sent = sent.unwrap();
+        assert!(sent.is_complete(), "{round}: {sent:?}");
+        assert_eq!((sent.files, sent.links, sent.files_there), counts, "{round}: {sent:?}");
+        let is_said = sent.remarks.iter().any(|remark| remark.contains("which are copies now"));
+        assert_eq!(is_said, round == 1, "{:?}", sent.remarks);
+        assert!(tree(&from.0) == tree(&to.0), "{round}");
     }
 }
 

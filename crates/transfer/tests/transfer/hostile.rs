@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anabranch::Connection;
-use anabranch_transfer::{Existing, Progress, ReceiveError, Receiver};
+use anabranch_transfer::{Compare, Existing, Options, Parcel, Progress, ReceiveError, Receiver, SendError};
+use anabranch_transfer::{receive_into, send};
 
 use crate::support::{Folder, pair, tree};
 
@@ -115,12 +116,55 @@ async fn lists_that_are_none_are_refused() {
         list(&[entry(7, 4, b"a")]),
         list(&[entry(1, u64::MAX, b"a")]),
         list(&[entry(6, 0, b"a")]),
+        [&b"ab-list4\x04"[..], &file].concat(),
         list(&[file.clone(), entry(6, 1 << 32, b"b")]),
         list(&[entry(4, 9, b"a")]),
     ] {
         let (received, _) = receive(&folder, &list, None).await;
         assert!(matches!(received, Err(ReceiveError::Manifest(_))), "{received:?}");
     }
+}
+
+/// A receiver that says that a file is there, or asks for its content, where it was asked to compare.
+#[tokio::test]
+async fn receiver_that_does_not_compare_is_not_believed() {
+    let folder = Folder::new();
+    let path = folder.file("secret", b"four");
+    let verify = Options { compare: Compare::Only, ..Options::default() };
+    for step in [vec![1], vec![0], vec![2, 0, 0, 0, 0], [&[4][..], &[7; 32], &[0; 4]].concat()] {
+        let pair = pair().await;
+        let parcel = Arc::new(Parcel::of_paths(std::slice::from_ref(&path), verify).unwrap());
+        let hostile = async {
+            say(&pair.receiver, &[&[0; 8][..], &step, &[3]].concat()).await;
+            pair.receiver.accept_stream().await.unwrap().read_to_end(1000).await.unwrap();
+            // Nothing else comes.
+            assert!(pair.receiver.accept_stream().await.is_err());
+        };
+        let both = async { tokio::join!(send(&pair.sender, parcel, Arc::default()), hostile) };
+        let (sent, ()) = tokio::time::timeout(Duration::from_secs(20), both).await.expect("nobody waits for ever");
+        assert_eq!(sent.unwrap_err(), SendError::Protocol, "{step:?}");
+    }
+}
+
+/// Two ends that both wait, and two that both say nothing.
+#[tokio::test]
+async fn silent_end_is_given_up() {
+    let folder = Folder::new();
+    let path = folder.file("f", b"four");
+    let (one, two, three) = (pair().await, pair().await, pair().await);
+    let target = Receiver::new(folder.0.join("in"), Existing::Keep);
+    let parcel = Arc::new(Parcel::of_paths(&[path], Options::default()).unwrap());
+    let ends = async {
+        tokio::join!(
+            send(&one.sender, parcel, Arc::default()),
+            target.receive(&two.receiver, Arc::default()),
+            receive_into(&three.receiver, std::io::sink(), None, Arc::default())
+        )
+    };
+    let (sent, received, written) = tokio::time::timeout(Duration::from_secs(20), ends).await.expect("all give up");
+    assert_eq!(sent.unwrap_err(), SendError::Silent);
+    assert!(matches!(received, Err(ReceiveError::Silent)), "{received:?}");
+    assert!(matches!(written, Err(ReceiveError::Silent)), "{written:?}");
 }
 
 /// Chunks of the file that is replaced are compared again when they are copied.

@@ -90,6 +90,40 @@ async fn stream_that_breaks_off_leaves_nothing() {
     assert!(left.is_empty(), "{left:?}");
 }
 
+/// A text, and a stream of another sender with the same name, while a stream is received.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn other_senders_do_not_end_a_stream() {
+    let to = Folder::new();
+    let target = Receiver::new(&to.0, Existing::Keep);
+    let pairs = [pair().await, pair().await, pair().await];
+    let (feed, from) = feeder();
+    let one = |at: usize, item: Item| {
+        let (pair, target) = (&pairs[at], &target);
+        let parcel = Arc::new(Parcel::pack(vec![item], Options::default()).unwrap());
+        async move {
+            let progress = Arc::new(Progress::default());
+            tokio::join!(send(&pair.sender, parcel, Arc::default()), target.receive(&pair.receiver, progress)).0
+        }
+    };
+    let others = async {
+        feed.send(b"first ".to_vec()).unwrap();
+        while !to.0.join(".anabranch").exists() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let text = one(1, Item::Text("hi".into())).await;
+        let stream = one(2, stream("s", &b"other"[..])).await;
+        feed.send(b"second".to_vec()).unwrap();
+        drop(feed);
+        (text, stream)
+    };
+    let both = async { tokio::join!(one(0, stream("s", from)), others) };
+    let (first, (text, other)) = timeout(Duration::from_secs(60), both).await.expect("nobody waits for ever");
+    assert!(first.unwrap().is_complete() && text.unwrap().texts_sent == 1);
+    assert!(other.unwrap_err().to_string().contains("send it with another --name"));
+    assert_eq!(fs::read(to.0.join("s")).unwrap(), b"first second");
+}
+
 /// A reader that waits for what is sent to it.
 fn feeder() -> (mpsc::Sender<Vec<u8>>, Fed) {
     let (feed, fed) = mpsc::channel();

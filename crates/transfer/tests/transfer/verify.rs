@@ -63,7 +63,7 @@ async fn verification_names_what_differs_and_writes_nothing() {
                 "f/deep: it is not there",
                 "f/large: its content differs there",
                 "f/link: the link there leads elsewhere",
-                "f/small: it has 7 bytes there, and 5 here",
+                "f/small: its size differs there",
             ];
             assert_eq!(failed, expected);
             assert_eq!((summary.files, summary.files_there), (0, 1));

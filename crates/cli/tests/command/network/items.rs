@@ -218,6 +218,62 @@ fn archive_keeps_names_of_one_file() {
     assert!(inode("a") == inode("b") && inode("a") == inode("link"));
 }
 
+/// A file that is named like a ticket is a file, and a text is a text, whatever it says. The same ticket twice is one receiver.
+#[test]
+fn ticket_in_place_of_file_or_text_is_none() {
+    let here = folder("network-named");
+    let other = Server::start(&here, &["recv", "--to", "other"]).ticket.clone();
+    let mut server = Server::start(&here, &["recv", "--to", "there"]);
+    fs::write(here.join("aaa"), "a").unwrap();
+    fs::write(here.join(&other), "b").unwrap();
+    let sent = document(&anabranch(&here, &["send", "aaa", &other, &server.ticket, &server.ticket, "--json"]));
+    assert_eq!(sent["files"], 2, "{sent}");
+    assert_eq!(server.line()["files"], 2);
+    fs::remove_file(here.join(&other)).unwrap();
+    document(&anabranch(&here, &["send", "--text", &other, &server.ticket, "--json"]));
+    assert_eq!(server.line()["texts"], Value::from(vec![other]));
+}
+
+/// A transfer that lacks something has ended, too.
+#[test]
+#[cfg(unix)]
+fn sender_that_waits_ends_with_what_it_could_not_send() {
+    let here = folder("network-wait-link");
+    fs::create_dir(here.join("f")).unwrap();
+    fs::write(here.join("f/a"), "a").unwrap();
+    std::os::unix::fs::symlink("a", here.join("f/l")).unwrap();
+    let mut server = Server::start(&here, &["send", "--wait", "f", "--receivers", "1"]);
+    assert_exit(&anabranch(&here, &["recv", &server.ticket, "--to", "there"]), 0);
+    assert_eq!(server.line()["failed"][0]["name"], "f/l");
+    server.ends_with(1);
+}
+
+/// Ctrl-C at the receiver tells the sender at once, and removes what came of a stream.
+#[test]
+#[cfg(unix)]
+fn interrupted_receiver_says_goodbye() {
+    let here = folder("network-interrupted");
+    let mut server = Server::start(&here, &["recv", "--to", "there"]);
+    let mut sender = Command::new(env!("CARGO_BIN_EXE_anabranch"));
+    sender.args(["send", "-", &server.ticket]).current_dir(&here).stdin(Stdio::piped()).stderr(Stdio::piped());
+    let mut sender = sender.spawn().unwrap();
+    let mut stdin = sender.stdin.take().unwrap();
+    stdin.write_all(&[7; 100_000]).unwrap();
+    let part = || fs::read_dir(here.join("there/.anabranch")).into_iter().flatten().count();
+    let begin = std::time::Instant::now();
+    while part() == 0 {
+        assert!(begin.elapsed().as_secs() < 30, "it comes");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    assert!(Command::new("kill").args(["-INT", &server.child.id().to_string()]).status().unwrap().success());
+    assert_eq!(server.child.wait().unwrap().code(), Some(130));
+    // The sender reads on until its input ends, or the next write fails.
+    drop(stdin);
+    assert_eq!(sender.wait().unwrap().code(), Some(1));
+    assert!(begin.elapsed().as_secs() < 20, "{:?}", begin.elapsed());
+    assert_eq!(part(), 0);
+}
+
 #[test]
 fn mistakes_about_items_and_receivers_are_said() {
     let here = folder("network-items");
@@ -229,6 +285,8 @@ fn mistakes_about_items_and_receivers_are_said() {
     refused(&fed(&here, &["send", "--verify", "-", one], b""), 2, "the standard input can be read once");
     refused(&fed(&here, &["send", "--name", "a/b", "-", one], b""), 2, "a/b: the name has a character");
     refused(&anabranch(&here, &["send", "f", one, "--receivers", "2"]), 2, "there is a ticket for each");
+    refused(&anabranch(&here, &["send", "--wait", "f", one]), 2, "so there is no ticket of one among the words");
+    refused(&anabranch(&here, &["send", "f", "@f"]), 2, "f: a ticket begins with `ab1`");
     refused(&anabranch(&here, &["send", "f", "--listen", "127.0.0.1:0"]), 2, "--wait");
     refused(&anabranch(&here, &["recv", one, "--allow", &"a".repeat(58)]), 2, "");
     refused(&anabranch(&here, &["recv", one, "--qr"]), 2, "with a ticket this end comes to the sender");
