@@ -40,7 +40,6 @@ const OPENING: &str = "(async () => {
 
 /// A file is opened by one request, and its charts are drawn once: the page keeps its width when it becomes longer. `ANABRANCH_OPENINGS=32` measures as often.
 #[test]
-#[expect(clippy::print_stdout, reason = "the times are for whoever measures")]
 fn opened_file_takes_one_request_and_one_drawing() {
     let Some(mut browser) = Browser::start("speed") else { return };
     // A window in which the page without charts needs no bar that scrolls.
