@@ -220,10 +220,18 @@ impl Sender {
         let begin = Instant::now();
         match super::relay::connect(&endpoint, &ticket).await {
             Ok(connection) => {
-                if self.is_multipath {
-                    connection.add_paths(&ticket).await;
+                // An interface that leads nowhere is not waited for.
+                let (other, is_multipath) = (connection.clone(), self.is_multipath);
+                let paths = async move {
+                    if is_multipath {
+                        other.add_paths(&ticket).await;
+                    }
+                    std::future::pending().await
+                };
+                tokio::select! {
+                    sent = self.send(connection, begin) => sent,
+                    () = paths => unreachable!("it is never over"),
                 }
-                self.send(connection, begin).await
             }
             Err(failure) => Sent { to: Some(ticket.key().to_string()), result: Err(failure) },
         }
