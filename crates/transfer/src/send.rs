@@ -76,17 +76,22 @@ async fn send_all(connection: &Connection, parcel: Arc<Parcel>, progress: Arc<Pr
         progress,
     });
     let mut workers = JoinSet::new();
-    for index in streams {
+    for &index in &streams {
         workers.spawn(send_stream(connection.clone(), Arc::clone(&todo), index));
     }
     for _ in 0..STREAMS.min(todo.files.len()) {
         workers.spawn(work(connection.clone(), Arc::clone(&todo)));
     }
     let manifest = &todo.parcel.manifest;
+    // Files and streams without a result.
+    let mut open: BTreeSet<u32> = todo.files.iter().map(|wanted| wanted.index).chain(streams).collect();
     loop {
         match reply.outcome().await?.ok_or(SendError::Protocol)? {
             Outcome::Done(index) => {
                 let entry = manifest.find(index).ok_or(SendError::Protocol)?;
+                if manifest.asks.verifies || entry.has_content() && !open.remove(&index) {
+                    return Err(SendError::Protocol);
+                }
                 match entry.kind {
                     Kind::Text => summary.texts_sent += 1,
                     Kind::File { .. } | Kind::Stream => summary.files += 1,
@@ -99,6 +104,7 @@ async fn send_all(connection: &Connection, parcel: Arc<Parcel>, progress: Arc<Pr
             }
             Outcome::Failed(index, reason) => {
                 manifest.find(index).ok_or(SendError::Protocol)?;
+                open.remove(&index);
                 locked(&todo.given_up).insert(index);
                 summary.fail(manifest.path(index), reason);
             }
@@ -107,6 +113,10 @@ async fn send_all(connection: &Connection, parcel: Arc<Parcel>, progress: Arc<Pr
             Outcome::Fatal(reason) => return Err(SendError::Receiver(reason)),
             Outcome::Over => break,
         }
+    }
+    // Of the others this end has said itself that they are there.
+    if open.len() as u64 != todo.files_there.load(Ordering::Relaxed) {
+        return Err(SendError::Protocol);
     }
     // The workers are done; their streams end with the connection.
     workers.shutdown().await;

@@ -146,6 +146,32 @@ async fn receiver_that_does_not_compare_is_not_believed() {
     }
 }
 
+/// A receiver that ends before it has told the result of each file, or tells one twice, or one that nobody asked for.
+#[tokio::test]
+async fn receiver_that_leaves_results_out_is_not_believed() {
+    let folder = Folder::new();
+    let path = folder.file("secret", b"four");
+    let done = [1, 0, 0, 0, 0];
+    let verify = Options { compare: Compare::Only, ..Options::default() };
+    let same = [&[5][..], blake3::hash(b"four").as_bytes()].concat();
+    for (options, said, is_good) in [
+        (Options::default(), vec![0, 3], false),
+        (Options::default(), [&[0][..], &done, &[3]].concat(), true),
+        (Options::default(), [&[0][..], &done, &done, &[3]].concat(), false),
+        (verify, [&same[..], &done, &[3]].concat(), false),
+    ] {
+        let pair = pair().await;
+        let parcel = Arc::new(Parcel::of_paths(std::slice::from_ref(&path), options).unwrap());
+        let hostile = async { say(&pair.receiver, &[&[0; 8][..], &said].concat()).await };
+        let both = async { tokio::join!(send(&pair.sender, parcel, Arc::default()), hostile) };
+        let (sent, ()) = tokio::time::timeout(Duration::from_secs(20), both).await.expect("nobody waits for ever");
+        match sent {
+            Ok(summary) => assert!(is_good && summary.files == 1, "{said:?}: {summary:?}"),
+            Err(error) => assert!(!is_good && error == SendError::Protocol, "{said:?}: {error}"),
+        }
+    }
+}
+
 /// Two ends that both wait, and two that both say nothing.
 #[tokio::test]
 async fn silent_end_is_given_up() {
