@@ -19,12 +19,14 @@ struct ab_report {
 	u64 base;			/* ns */
 	u64 average;			/* ns */
 	ab_segments window;
-	u32 source, destination;	/* IPv4, as on the wire; 0 for IPv6 */
+	u32 source[4], destination[4];	/* as on the wire; IPv4 has the first word */
 	u32 source_port, destination_port;
 	u32 family;
 	u32 flight;			/* segments */
 	u32 mode;			/* enum ab_report_mode */
 	u32 reroutes;
+	u32 token;			/* of the MPTCP connection, for a subflow; or 0 */
+	u32 unused;
 };
 
 enum { AB_REPORTS = 4096, AB_REPORT_EVERY = 16 };
@@ -66,14 +68,41 @@ AB_INLINE int is_window_full(struct tcp_sock *tp)
 	return AB_BITS(tp, is_cwnd_limited);
 }
 
-/* Adds the addresses, and stores the report. */
+/*
+ * The number of the MPTCP connection that a socket is a subflow of, which its peer knows, too,
+ * and `ss` shows; 0 if it is none.
+ */
+AB_INLINE u32 token_of(struct tcp_sock *tp)
+{
+	struct mptcp_subflow_context *subflow;
+	u32 token = 0;
+
+	if (!AB_HAS(tp, is_mptcp) || !tp->is_mptcp)
+		return 0;
+	/* The kernel has no type for what this points to, so it is read by a function. */
+	subflow = tp->inet_conn.icsk_ulp_data;
+	if (AB_HAS(subflow, token) && subflow)
+		bpf_probe_read_kernel(&token, sizeof(token), &subflow->token);
+	return token;
+}
+
+/* Adds what the connection is, and stores the report. */
 AB_INLINE void store_report(struct tcp_sock *tp, struct ab_report *now)
 {
 	struct sock_common *common = &tp->inet_conn.icsk_inet.sk.__sk_common;
 	u64 key = (u64)tp;
 
-	now->source = common->skc_rcv_saddr;
-	now->destination = common->skc_daddr;
+	if (AB_HAS(common, skc_v6_daddr) && common->skc_family == AF_INET6) {
+#pragma unroll
+		for (u32 word = 0; word < 4; word++) {
+			now->source[word] = common->skc_v6_rcv_saddr.in6_u.u6_addr32[word];
+			now->destination[word] = common->skc_v6_daddr.in6_u.u6_addr32[word];
+		}
+	} else {
+		now->source[0] = common->skc_rcv_saddr;
+		now->destination[0] = common->skc_daddr;
+	}
+	now->token = token_of(tp);
 	now->source_port = common->skc_num;
 	now->destination_port = common->skc_dport;
 	now->family = common->skc_family;

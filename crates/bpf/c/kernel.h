@@ -12,12 +12,20 @@
 #define SEC(name) __attribute__((section(name), used))
 #define AB_CORE __attribute__((preserve_access_index))
 
+struct in6_addr {
+	union {
+		u32 u6_addr32[4];
+	} in6_u;
+} AB_CORE;
+
 struct sock_common {
 	u32 skc_daddr;
 	u32 skc_rcv_saddr;
 	u16 skc_dport;
 	u16 skc_num;
 	u16 skc_family;
+	struct in6_addr skc_v6_daddr;	/* with CONFIG_IPV6 */
+	struct in6_addr skc_v6_rcv_saddr;
 } AB_CORE;
 
 struct sock {
@@ -34,6 +42,7 @@ struct inet_connection_sock {
 	struct inet_sock icsk_inet;
 	u32 icsk_rto;
 	u8 icsk_ca_state : 5;
+	void *icsk_ulp_data;		/* of a subflow: its mptcp_subflow_context */
 	u64 icsk_ca_priv[13];
 } AB_CORE;
 
@@ -54,6 +63,11 @@ struct tcp_sock {
 	u32 lsndtime;
 	u64 tcp_mstamp;
 	u8 is_cwnd_limited : 1;
+	_Bool is_mptcp;			/* with CONFIG_MPTCP */
+} AB_CORE;
+
+struct mptcp_subflow_context {
+	u32 token;
 } AB_CORE;
 
 struct ack_sample {
@@ -80,6 +94,7 @@ enum { TCP_CA_Open, TCP_CA_Disorder, TCP_CA_CWR, TCP_CA_Recovery, TCP_CA_Loss };
 enum { CA_EVENT_TX_START, CA_EVENT_CWND_RESTART };
 enum { SK_PACING_NONE, SK_PACING_NEEDED };
 #define TCP_INFINITE_SSTHRESH 0x7fffffff
+#define AF_INET6 10
 #define IPPROTO_TCP 6
 #define TCP_CONGESTION 13
 #define BPF_SOCK_OPS_TCP_CONNECT_CB 3
@@ -98,6 +113,7 @@ static long (*const bpf_setsockopt)(void *ctx, int level, int name, const void *
 static void *(*const bpf_sk_storage_get)(const void *map, void *sk, const void *value,
 					 u64 flags) = (void *)107;
 static u64 (*const bpf_jiffies64)(void) = (void *)118;
+static long (*const bpf_probe_read_kernel)(void *to, u32 size, const void *from) = (void *)113;
 
 /*
  * A bit-field: its bits lie at another offset in each kernel, so a plain read would take
@@ -119,6 +135,12 @@ static u64 (*const bpf_jiffies64)(void) = (void *)118;
 		bits >>= __builtin_preserve_field_info((pointer)->field, 5);		\
 		bits;									\
 	})
+
+/*
+ * Whether the kernel has a field (BPF_CORE_FIELD_EXISTS: kind 2). One that is asked for may be
+ * missing; without that, the loader refuses the kernel.
+ */
+#define AB_HAS(pointer, field) __builtin_preserve_field_info((pointer)->field, 2)
 
 /* Fixed numbers of a map, which the loader reads. */
 struct ab_map {

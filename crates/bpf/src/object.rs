@@ -32,6 +32,13 @@ struct Field<'a> {
     asked: u32,
 }
 
+impl Field<'_> {
+    /// Whether this instruction asks if the kernel has what the other one uses.
+    fn is_question_about(&self, other: &Self) -> bool {
+        self.asked == EXISTS && self.type_id == other.type_id && other.access.starts_with(self.access)
+    }
+}
+
 /// A program of a section.
 #[derive(Debug)]
 pub(crate) struct Program {
@@ -136,8 +143,10 @@ impl<'a> Object<'a> {
                 None => continue,
             };
             let mut instructions = section.data.to_vec();
-            for field in self.fields.get(section.name).into_iter().flatten() {
-                self.adapt(&mut instructions, field, kernel)?;
+            let fields = self.fields.get(section.name).map_or(&[][..], Vec::as_slice);
+            for field in fields {
+                let may_miss = fields.iter().any(|other| other.is_question_about(field));
+                self.adapt(&mut instructions, field, may_miss, kernel)?;
             }
             let relocations = self.elf.relocations(number).ok_or(Unfit::Damaged("relocations"))?;
             let uses = relocations.iter().map(|relocation| self.map_use(&mut instructions, relocation));
@@ -147,19 +156,28 @@ impl<'a> Object<'a> {
         Ok(programs)
     }
 
-    fn adapt(&self, instructions: &mut [u8], field: &Field<'_>, kernel: &Btf<'_>) -> Result<(), Unfit> {
+    /// Adapts an instruction to a kernel, which may miss the field if the program asks for that.
+    fn adapt(&self, instructions: &mut [u8], field: &Field<'_>, may_miss: bool, kernel: &Btf<'_>) -> Result<(), Unfit> {
         let name = self.btf.name(field.type_id).ok_or(Unfit::Damaged("a struct"))?;
         let steps = self.btf.steps(field.type_id, field.access).ok_or(Unfit::Damaged("an access"))?;
-        let place = kernel.find(name).and_then(|id| kernel.place(id, &steps));
-        let place = place.ok_or_else(|| Unfit::NoField(format!("{name}: {steps:?}")))?;
+        let at = field.offset as usize;
+        let instruction = instructions.get_mut(at..at + INSTRUCTION).ok_or(Unfit::Damaged("a place"))?;
+        let Some(place) = kernel.find(name).and_then(|id| kernel.place(id, &steps)) else {
+            if !may_miss {
+                return Err(Unfit::NoField(format!("{name}: {steps:?}")));
+            }
+            match instruction[0] & 0x07 {
+                LDX | ST | STX => instruction.copy_from_slice(&NEVER),
+                _ => instruction[4..8].fill(0),
+            }
+            return Ok(());
+        };
         let here = self.btf.find(name).and_then(|id| self.btf.place(id, &steps)).ok_or(Unfit::Damaged("a field"))?;
         // A field of another size needs another instruction.
         if here.is_number && place.bits == 0 && place.size != here.size {
             return Err(Unfit::NoField(format!("{name}: {steps:?} of {} bytes", here.size)));
         }
         let value = asked(field.asked, place).ok_or(Unfit::Damaged("a question"))?;
-        let at = field.offset as usize;
-        let instruction = instructions.get_mut(at..at + INSTRUCTION).ok_or(Unfit::Damaged("a place"))?;
         match instruction[0] & 0x07 {
             LDX | ST | STX => {
                 let offset = i16::try_from(value).map_err(|_| Unfit::NoField(format!("{name} of this size")))?;
@@ -199,6 +217,10 @@ const LOAD_WIDE: u8 = 0x18;
 const LDX: u8 = 1;
 const ST: u8 = 2;
 const STX: u8 = 3;
+/// `BPF_CORE_FIELD_EXISTS`.
+const EXISTS: u32 = 2;
+/// A call of a function that no kernel has, where a missing field would be read: the verifier accepts it only if nothing leads there.
+const NEVER: [u8; INSTRUCTION] = [0x85, 0, 0, 0, 0xff, 0xff, 0xff, 0x0f];
 
 /// The answer to what an instruction asks of a field (`enum bpf_core_relo_kind`).
 fn asked(asked: u32, place: Place) -> Option<u32> {

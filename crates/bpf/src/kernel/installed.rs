@@ -11,7 +11,7 @@
 use std::ffi::CString;
 use std::fmt;
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd as _, OwnedFd};
 
 use rustix::fs::{AtFlags, Mode, OFlags, fstat, fstatfs, mkdir, open, unlinkat};
@@ -41,7 +41,7 @@ pub enum InstallError {
     NotLoaded(Law),
     /// The folder for pins is not ours.
     Folder(&'static str),
-    /// The map holds what is no settings.
+    /// A map holds what is no settings, or no reports of sockets.
     Foreign(Law),
     /// A call failed: which one, and how.
     Call(&'static str, io::Error),
@@ -54,7 +54,7 @@ impl fmt::Display for InstallError {
             Self::NotLoaded(law) => write!(f, "{law} is not loaded: anabranch kernel load {law}"),
             Self::Folder(problem) => write!(f, "{FOLDER}: {problem}"),
             Self::Foreign(law) => {
-                write!(f, "{FOLDER}/{law}-settings is of another version: anabranch kernel unload {law}")
+                write!(f, "{law} was loaded by another version: anabranch kernel unload {law}")
             }
             Self::Call(call, error) => write!(f, "{FOLDER}: {call}: {error}"),
         }
@@ -157,14 +157,16 @@ impl Installed {
     /// The sockets that have the law.
     ///
     /// # Errors
-    /// If the kernel refuses to tell.
+    /// If the law was loaded by another version of this program, or the kernel refuses to tell.
     pub fn sockets(&self) -> Result<Vec<Socket>, InstallError> {
         let failed = |error| InstallError::Call("read", error);
         let mut sockets = vec![];
         let mut key = self.sockets.next_key(None).map_err(failed)?;
         while let Some(found) = key {
             let value = self.sockets.value(&found).map_err(failed)?;
-            sockets.extend(value.and_then(|value| Socket::parse(&value)));
+            if let Some(value) = value {
+                sockets.push(Socket::parse(&value).ok_or(InstallError::Foreign(self.law))?);
+            }
             key = self.sockets.next_key(Some(&found)).map_err(failed)?;
             // A table that changes while it is read may begin again.
             if sockets.len() >= SOCKETS_MOST {
@@ -186,10 +188,10 @@ pub const MODES: [&str; 9] =
 /// A TCP socket with a law, as it was at one of its last 16 ACKs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Socket {
-    /// The own address and port; `0.0.0.0` for IPv6.
-    pub local: (Ipv4Addr, u16),
-    /// The peer's address and port; `0.0.0.0` for IPv6.
-    pub remote: (Ipv4Addr, u16),
+    /// The own address and port.
+    pub local: SocketAddr,
+    /// The peer's address and port.
+    pub remote: SocketAddr,
     /// The window in segments.
     pub window: f64,
     /// baseRTT in nanoseconds; `None` before the first sample, and for a law that keeps none.
@@ -202,33 +204,46 @@ pub struct Socket {
     pub mode: &'static str,
     /// Longer routes that were recognised, modulo 256.
     pub reroutes: u32,
+    /// The token of its MPTCP connection, if it is a subflow of one.
+    pub token: Option<u32>,
 }
 
 impl Socket {
-    /// Reads `struct ab_report`.
-    fn parse(bytes: &[u8]) -> Option<Self> {
-        let u64_at = |at: usize| Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
-        let u32_at = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
-        let address = |at| u32_at(at).map(|address| Ipv4Addr::from(address.to_ne_bytes()));
+    /// Reads `struct ab_report`; `None` if it is of another size.
+    fn parse(report: &[u8]) -> Option<Self> {
+        let report: &[u8; REPORT] = report.try_into().ok()?;
+        let u64_at = |at: usize| u64::from_ne_bytes(report[at..at + 8].try_into().expect("8 bytes"));
+        let u32_at = |at: usize| u32::from_ne_bytes(report[at..at + 4].try_into().expect("4 bytes"));
+        let is_v6 = u32_at(64) == rustix::net::AddressFamily::INET6.as_raw().into();
+        let address = |at: usize| -> IpAddr {
+            let bytes: [u8; 16] = report[at..at + 16].try_into().expect("16 bytes");
+            let first = bytes.first_chunk::<4>().expect("4 of them");
+            // A socket of IPv6 that speaks to an IPv4 host has that host's address within one of IPv6.
+            if is_v6 { Ipv6Addr::from(bytes).to_canonical() } else { Ipv4Addr::from(*first).into() }
+        };
         let known = |ns: u64| (ns > 0).then_some(ns);
-        let (base_rtt_ns, average_rtt_ns) = (known(u64_at(0)?), known(u64_at(8)?));
-        let window = segments(u64_at(16)?);
+        let (base_rtt_ns, average_rtt_ns) = (known(u64_at(0)), known(u64_at(8)));
+        let window = segments(u64_at(16));
         let queued = base_rtt_ns.zip(average_rtt_ns);
         let queued = queued.map(|(base, average)| window * average.saturating_sub(base) as f64 / average as f64);
         // The own port is a number, the peer's is as on the wire.
-        let (own_port, peer_port) = (u32_at(32)? as u16, u16::from_be(u32_at(36)? as u16));
+        let (own_port, peer_port) = (u32_at(56) as u16, u16::from_be(u32_at(60) as u16));
         Some(Self {
-            local: (address(24)?, own_port),
-            remote: (address(28)?, peer_port),
+            local: SocketAddr::new(address(24), own_port),
+            remote: SocketAddr::new(address(40), peer_port),
             window,
             base_rtt_ns,
             average_rtt_ns,
             queued,
-            mode: MODES.get(u32_at(48)? as usize).copied().unwrap_or("?"),
-            reroutes: u32_at(52)?,
+            mode: MODES.get(u32_at(72) as usize).copied().unwrap_or("?"),
+            reroutes: u32_at(76),
+            token: Some(u32_at(80)).filter(|&token| token != 0),
         })
     }
 }
+
+/// Bytes of `struct ab_report`.
+const REPORT: usize = 88;
 
 /// The folder for pins, with its file system mounted.
 struct Folder(OwnedFd);

@@ -53,3 +53,29 @@ fn cut_object_is_refused_without_panic() {
         }
     }
 }
+
+/// The types of a kernel, for which those of the object stand: in them a field has another name of the same length.
+fn types_without(field: &str) -> Vec<u8> {
+    let object = Object::parse(ANABRANCH).expect("the object is whole");
+    let mut types = object.elf.section(".BTF").expect("it has types").1.data.to_vec();
+    let name = format!("\0{field}\0").into_bytes();
+    let at = types.windows(name.len()).position(|part| part == name).expect("a field of this name");
+    types[at + 1] = b'X';
+    types
+}
+
+/// Without MPTCP or IPv6 the law fits all the same: nothing leads to what would read the field. Without a field that it needs, it does not.
+#[test]
+fn field_that_is_asked_for_may_be_missing() {
+    let object = Object::parse(ANABRANCH).expect("the object is whole");
+    let calls_of_nothing = |field| {
+        let types = types_without(field);
+        let programs = object.programs(&Btf::parse(&types).expect("whole"))?;
+        let all = programs.iter().flat_map(|it| it.instructions.chunks_exact(INSTRUCTION));
+        Ok::<_, Unfit>(all.filter(|it| **it == NEVER).count())
+    };
+    assert!(calls_of_nothing("is_mptcp").expect("it fits") > 0);
+    assert!(calls_of_nothing("skc_v6_daddr").expect("it fits") > 0);
+    let refused = calls_of_nothing("snd_ssthresh").expect_err("the law needs it");
+    assert!(matches!(&refused, Unfit::NoField(name) if name.contains("snd_ssthresh")), "{refused}");
+}

@@ -3,7 +3,6 @@
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{IsTerminal as _, Write as _};
-use std::net::Ipv4Addr;
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
@@ -150,6 +149,8 @@ struct Connection {
     average_rtt_ms: Option<f64>,
     mode: &'static str,
     reroutes: u32,
+    /// The token of the MPTCP connection that it is a subflow of, as `ss` writes it.
+    mptcp: Option<String>,
 }
 
 fn status(args: &Status) -> Outcome {
@@ -211,20 +212,16 @@ fn of_law(law: Law) -> Result<LawStatus, Failure> {
 impl Connection {
     fn of(socket: &Socket) -> Self {
         let ms = |ns: Option<u64>| ns.map(|ns| ns as f64 / 1e6);
-        // The address of IPv6 is not reported; the port identifies the connection.
-        let end = |(address, port): (Ipv4Addr, u16)| match address {
-            Ipv4Addr::UNSPECIFIED => format!("[IPv6]:{port}"),
-            address => format!("{address}:{port}"),
-        };
         Self {
-            local: end(socket.local),
-            remote: end(socket.remote),
+            local: socket.local.to_string(),
+            remote: socket.remote.to_string(),
             window: socket.window,
             queued: socket.queued,
             base_rtt_ms: ms(socket.base_rtt_ns),
             average_rtt_ms: ms(socket.average_rtt_ns),
             mode: socket.mode,
             reroutes: socket.reroutes,
+            mptcp: socket.token.map(|token| format!("{token:08x}")),
         }
     }
 }
@@ -239,6 +236,7 @@ fn table(connections: &[Connection]) -> Table {
         right("baseRTT ms"),
         right("avgRTT ms"),
         ("mode", Align::Left),
+        ("mptcp", Align::Left),
     ]);
     for connection in connections {
         let number = |value: Option<f64>, digits| value.map_or_else(String::new, |value| format!("{value:.digits$}"));
@@ -250,6 +248,7 @@ fn table(connections: &[Connection]) -> Table {
             number(connection.base_rtt_ms, 3),
             number(connection.average_rtt_ms, 3),
             connection.mode.to_owned(),
+            connection.mptcp.clone().unwrap_or_default(),
         ];
         table.row(cells.map(|cell| (cell, PLAIN)).to_vec());
     }

@@ -87,15 +87,18 @@ fn connection_keeps_its_law_after_unload() {
     if !is_inside("connection_keeps_its_law_after_unload") {
         return;
     }
-    for law in ["emfast", "anabranch"] {
-        keep(law);
+    for (law, host) in [("emfast", "[::1]"), ("anabranch", "127.0.0.1"), ("anabranch", "[::1]")] {
+        if let Ok(listener) = TcpListener::bind((host.trim_matches(['[', ']']), 0)) {
+            keep(law, &listener);
+        } else {
+            println!("skipped: this machine has no {host}");
+        }
     }
 }
 
-fn keep(law: &str) {
+fn keep(law: &str, listener: &TcpListener) {
     // The command that loads has ended long before anything is sent.
     assert_exit(&kernel(&format!("load {law} alpha=50")), 0);
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     let (mut far, _) = listener.accept().unwrap();
     set_tcp_congestion(&near, law).unwrap();
@@ -111,6 +114,7 @@ fn keep(law: &str) {
     assert_eq!(connection["remote"], near.peer_addr().unwrap().to_string());
     assert!(connection["window"].as_f64().unwrap() > 10.0, "{told}");
     assert!(connection["base_rtt_ms"].as_f64().unwrap() > 0.0, "{told}");
+    assert_eq!(connection["mptcp"], Value::Null);
     assert_exit(&kernel("unload"), 0);
     near.write_all(&half).unwrap();
     assert_eq!(tcp_congestion(&near).unwrap(), law);
@@ -143,7 +147,7 @@ fn program_run_with_a_law_has_it() {
     assert_exit(&kernel("unload"), 0);
 }
 
-/// Protocol 262 is MPTCP; its subflow is the only TCP socket.
+/// Protocol 262 is MPTCP; its subflow is the only TCP socket. `ss` and our status show the same token of the connection.
 #[test]
 fn subflow_of_program_run_multipath_has_the_law() {
     if !is_inside("subflow_of_program_run_multipath_has_the_law") {
@@ -158,16 +162,30 @@ fn subflow_of_program_run_multipath_has_the_law() {
         return;
     }
     assert_exit(&kernel("load anabranch"), 0);
-    let script = "import socket, subprocess\nl = socket.create_server(('127.0.0.1', 0))\n\
-                  s = socket.create_connection(l.getsockname())\nf, _ = l.accept()\ns.send(b'x' * 5000)\n\
-                  print(len(f.recv(5000)), s.getsockopt(1, 38))\nsubprocess.run(['ss', '-tinH'])\n";
-    let mut command = Command::new(env!("CARGO_BIN_EXE_anabranch"));
-    command.args(["kernel", "run", "--multipath", "anabranch", "--", "python3", "-c", script]);
+    let script = "import socket, subprocess, sys\nl = socket.create_server(('127.0.0.1', 0))\n\
+                  s = socket.create_connection(l.getsockname())\nf, _ = l.accept()\n\
+                  for _ in range(40): s.send(b'x' * 5000); n = len(f.recv(5000)); f.send(b'y'); s.recv(1)\n\
+                  print(n, s.getsockopt(1, 38), flush=True)\nsubprocess.run(['ss', '-tinH'])\n\
+                  subprocess.run([sys.argv[1], 'kernel', 'status', '--json'])\n";
+    let program = env!("CARGO_BIN_EXE_anabranch");
+    let mut command = Command::new(program);
+    command.args(["kernel", "run", "--multipath", "anabranch", "--", "python3", "-c", script, program]);
     let told = command.output().unwrap();
     assert_exit(&told, 0);
     assert!(stdout(&told).starts_with("5000 262"), "{}", stdout(&told));
     let subflows = stdout(&told).lines().filter(|line| line.contains(" anabranch ") && line.contains("mptcp")).count();
     assert!(subflows >= 1, "{}", stdout(&told));
+    let shown: Value = serde_json::from_str(stdout(&told).lines().last().unwrap()).unwrap();
+    let connections = shown[0]["connections"].as_array().unwrap();
+    assert!(connections.len() >= subflows, "{shown}");
+    for connection in connections {
+        let token = connection["mptcp"].as_str().expect("each connection is a subflow");
+        assert!(
+            stdout(&told).contains(&format!("/{token}(")) || stdout(&told).contains(&format!(":{token}(")),
+            "{token}: {}",
+            stdout(&told)
+        );
+    }
     assert_exit(&kernel("unload"), 0);
 }
 
