@@ -1,6 +1,8 @@
 //! `anabranch tcp`: our own TCP on a TUN device.
 
 #[cfg(target_os = "linux")]
+mod idle;
+#[cfg(target_os = "linux")]
 mod linux;
 
 #[cfg(target_os = "linux")]

@@ -48,6 +48,13 @@ pub struct TcpStream {
 }
 
 /// Why there is no host.
+/// Tells how much the peer of a connection has acknowledged. It does not keep the connection.
+#[derive(Clone, Debug)]
+pub struct Acknowledged {
+    shared: Arc<Shared>,
+    id: SocketId,
+}
+
 #[derive(Debug)]
 pub enum HostError {
     /// The device cannot be opened.
@@ -245,6 +252,11 @@ impl TcpStream {
     }
 
     /// Closes the sending side, and waits until the peer has all that was written, and has closed its side.
+    /// What the peer has acknowledged, also while others read and write.
+    pub fn acknowledged(&self) -> Acknowledged {
+        Acknowledged { shared: Arc::clone(&self.host.shared), id: self.id }
+    }
+
     ///
     /// # Errors
     /// If the connection breaks before, or the peer acknowledges nothing for `most`.
@@ -288,6 +300,13 @@ impl TcpStream {
 }
 
 impl Drop for TcpStream {
+impl Acknowledged {
+    /// Bytes so far, the SYN included; 0 once the connection is gone.
+    pub fn bytes(&self) -> u64 {
+        self.shared.lock().mux.acked(self.id)
+    }
+}
+
     fn drop(&mut self) {
         let mut inner = self.host.shared.lock();
         inner.mux.release(self.id);

@@ -33,7 +33,7 @@ mod testing;
 pub use anabranch_proto::{Config, ConfigError, KeepAlive};
 
 #[cfg(target_os = "linux")]
-pub use self::host::{Host, HostError, Listener, TcpStream};
+pub use self::host::{Acknowledged, Host, HostError, Listener, TcpStream};
 pub use self::mux::Mux;
 pub use self::packet::{Body, IpFields, Notice, NoticeKind, Packet, Unfit};
 pub use self::socket::{Settings, SocketError, SocketEvent, SocketId, StackTally};

@@ -46,9 +46,15 @@ pub(crate) struct Proxy {
     /// The largest number of connections at a time; others wait.
     #[arg(long, value_name = "COUNT", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) connections: u32,
+    /// After so many seconds in which nothing moves in either direction, a connection is reset on both sides.
+    #[arg(long, value_name = "SECONDS", default_value_t = IDLE, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) idle: u32,
     #[command(flatten)]
     pub(crate) device: Device,
 }
+
+/// [rfc-5382] REQ-5: the least idle time of an established connection, 2 hours and 4 minutes, after which a translator of addresses may forget it.
+const IDLE: u32 = 7440;
 
 /// The TUN device, the addresses at both of its ends, and the law.
 #[derive(Debug, Args)]

@@ -8,14 +8,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anabranch_cc::{Settings as Law, registry};
-use anabranch_tcp::{Config, Host, HostError, KeepAlive, Settings};
+use anabranch_tcp::{Acknowledged, Config, Host, HostError, KeepAlive, Settings};
 use anabranch_tunnel::{Target, socks};
 use anabranch_units::Span;
-use socket2::SockRef;
+use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, copy, copy_bidirectional, split};
 use tokio::net::{TcpListener, TcpStream, lookup_host};
 use tokio::sync::Semaphore;
 
+use super::idle::{Counted, Moved};
 use crate::args::tcp::{Connect, Device, From, Listen, Proxy, Tcp, To};
 use crate::failure::{Failure, Outcome};
 use crate::network;
@@ -83,7 +84,8 @@ async fn proxy(args: &Proxy) -> Outcome {
     let aim = aim(args.from, &args.to)?;
     let host = open(&args.device)?;
     let mut door = Door::open(&host, args.from, aim).await?;
-    let dialler = Arc::new(Dialler { host: (*host).clone(), addresses: args.device.addresses.clone() });
+    let idle = Duration::from_secs(args.idle.into());
+    let dialler = Arc::new(Dialler { host: (*host).clone(), addresses: args.device.addresses.clone(), idle });
     let places = Arc::new(Semaphore::new(args.connections as usize));
     anstream::eprintln!("passes connections on");
     loop {
@@ -133,11 +135,20 @@ fn aim(from: From, to: &To) -> Result<Option<Aim>, Failure> {
 trait Both: AsyncRead + AsyncWrite + Send + Unpin {
     /// Resets it: its peer must not take what has arrived for all.
     fn abort(&self);
+
+    /// What its peer has acknowledged, if that is known.
+    fn acknowledged(&self) -> Option<Acknowledged> {
+        None
+    }
 }
 
 impl Both for anabranch_tcp::TcpStream {
     fn abort(&self) {
         Self::abort(self);
+    }
+
+    fn acknowledged(&self) -> Option<Acknowledged> {
+        Some(Self::acknowledged(self))
     }
 }
 
@@ -204,11 +215,13 @@ impl Door {
 struct Dialler {
     host: Host,
     addresses: Vec<IpAddr>,
+    /// How long a connection may be idle.
+    idle: Duration,
 }
 
 impl Dialler {
-    /// Opens the other side of a connection, and copies until both have ended. If it cannot be opened, the connection is reset; but a client of
-    /// SOCKS5 gets an answer and an end.
+    /// Opens the other side of a connection, and copies until both have ended, or nothing has moved for too long. If it cannot be opened, the connection
+    /// is reset; but a client of SOCKS5 gets an answer and an end.
     async fn pass_on(&self, mut from: Box<dyn Both>, aim: Aim) -> Result<(), String> {
         let opened: Result<Box<dyn Both>, String> = match aim {
             Aim::Ours(peer) => dial(&self.host, &self.addresses, peer).await.map(|stream| Box::new(stream) as _),
@@ -218,10 +231,18 @@ impl Dialler {
             }
             Aim::Named => Ok(self.answer(&mut from).await?),
         };
-        let mut to = opened.inspect_err(|_| from.abort())?;
-        if copy_bidirectional(&mut from, &mut to).await.is_err() {
-            from.abort();
-            to.abort();
+        let to = opened.inspect_err(|_| from.abort())?;
+        let peers = [from.acknowledged(), to.acknowledged()];
+        let acked = || peers.iter().flatten().map(Acknowledged::bytes).fold(0, u64::wrapping_add);
+        let moved = Moved::default();
+        let [mut from, mut to] = [from, to].map(|stream| Counted { stream, moved: moved.clone() });
+        let is_over = tokio::select! {
+            copied = copy_bidirectional(&mut from, &mut to) => copied.is_ok(),
+            () = moved.stops(self.idle, acked) => false,
+        };
+        if !is_over {
+            from.stream.abort();
+            to.stream.abort();
         }
         Ok(())
     }
@@ -268,6 +289,8 @@ fn before_redirect(stream: &TcpStream) -> Option<SocketAddr> {
 fn prompt(stream: TcpStream) -> TcpStream {
     // Where it fails, the connection is gone, which reading tells.
     _ = stream.set_nodelay(true);
+    // A peer that is gone is noticed on this side as on ours.
+    _ = SockRef::from(&stream).set_tcp_keepalive(&TcpKeepalive::new().with_time(KERNEL_KEEP_ALIVE));
     stream
 }
 
@@ -353,3 +376,6 @@ const KEEP_ALIVE: KeepAlive = KeepAlive { idle: Span::from_secs(300), ..KeepAliv
 
 /// After the kernel has refused to accept.
 const PAUSE: Duration = Duration::from_millis(100);
+/// The same for connections of the kernel.
+const KERNEL_KEEP_ALIVE: Duration = Duration::from_secs(300);
+

@@ -236,6 +236,37 @@ fn pieces_of_an_answer_pass_at_once() {
     assert!(begin.elapsed() < Duration::from_millis(1200), "{:?}", begin.elapsed());
 }
 
+/// The only place of a proxy: who says nothing and reads nothing is reset after the limit, and the next one is served. Who is slow keeps it.
+#[test]
+fn idle_connection_gives_up_its_place() {
+    if !is_inside("idle_connection_gives_up_its_place") {
+        return;
+    }
+    let listener = TcpListener::bind("127.0.0.1:8000").unwrap();
+    let ours = start(&mut tcp("proxy --from tcp:80 --to 127.0.0.1:8000 --connections 1 --idle 2"));
+    let connect = || {
+        let stream = TcpStream::connect("10.99.0.2:80").unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        stream
+    };
+    let begin = std::time::Instant::now();
+    let mut silent = connect();
+    let (mut served, _) = listener.accept().unwrap();
+    // Half of it is over, and the other half never ends.
+    served.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(silent.read(&mut [0]).unwrap(), 0);
+    assert_eq!(served.read(&mut [0]).unwrap_err().kind(), std::io::ErrorKind::ConnectionReset);
+    assert!(begin.elapsed() > Duration::from_millis(1900), "{:?}", begin.elapsed());
+    let mut slow = connect();
+    let (mut served, _) = listener.accept().unwrap();
+    for _ in 0..5 {
+        thread::sleep(Duration::from_secs(1));
+        served.write_all(b"slow").unwrap();
+        slow.read_exact(&mut [0; 4]).unwrap();
+    }
+    drop(ours);
+}
+
 /// What nftables says; nothing, with a message, where it is missing.
 fn nft(arguments: &[&str], input: &str) -> Option<String> {
     let child =
