@@ -243,6 +243,7 @@ impl<P: Payload> Connection<P> {
     fn new(now: Time, config: Config, tuple: FourTuple, secret: &Secret, state: State) -> Result<Self, ConfigError> {
         config.check()?;
         let mut random = Random::new(secret, if state == State::Listen { Role::Listens } else { Role::Opens });
+        let offset = u32::from_be_bytes(random.draw());
         let mss = u32::from(config.mss);
         let controller = config.law.row().build(&config.law);
         let control = PathControl::new(now, PathId::FIRST, controller, mss.into(), config.timing());
@@ -273,7 +274,7 @@ impl<P: Payload> Connection<P> {
             ack_request: AckRequest::NONE,
             late: Span::ZERO,
             reply: None,
-            clock: Clock::new(u32::from_be_bytes(random.draw())),
+            clock: Clock::new(secret.clock().unwrap_or(offset)),
             random,
             liveness: Liveness::new(now, &config),
             forget_at: Time::NEVER,

@@ -13,6 +13,8 @@ use crate::seq::SeqNumber;
 pub struct Secret {
     key: [u8; 32],
     initial: SeqNumber,
+    /// The offset of the timestamp clock, if the caller has made it.
+    clock: Option<u32>,
 }
 
 /// The end of the connection that draws. Two ends with the same secret, as in a simulation, draw different numbers.
@@ -39,22 +41,33 @@ impl Secret {
     pub fn new(seed: [u8; 32]) -> Self {
         // No `Random` uses this nonce.
         let [a, b, c, d, ..] = block(&seed, 0, [u32::MAX; 3]);
-        Self { key: seed, initial: SeqNumber(u32::from_le_bytes([a, b, c, d])) }
+        Self { key: seed, initial: SeqNumber(u32::from_le_bytes([a, b, c, d])), clock: None }
     }
 
     /// A secret from 32 random bytes, with an initial sequence number that the caller has made, as [rfc-6528] asks of a host with more than one
     /// connection.
     pub fn numbered(seed: [u8; 32], initial: SeqNumber) -> Self {
-        Self { key: seed, initial }
+        Self { key: seed, initial, clock: None }
+    }
+
+    /// The same with a timestamp clock that has this value at [`Time::ZERO`](anabranch_units::Time::ZERO). A host that uses one value for all connections
+    /// with the same ends lets a later one be told from an earlier one ([rfc-7323] sec. 5.4, [rfc-6191]).
+    #[must_use]
+    pub fn with_clock(self, offset: u32) -> Self {
+        Self { clock: Some(offset), ..self }
     }
 
     /// A secret with a given initial sequence number, for simulations and tests. It is predictable and protects nothing.
     pub fn predictable(initial: SeqNumber) -> Self {
-        Self { key: [0; 32], initial }
+        Self { key: [0; 32], initial, clock: None }
     }
 
     pub(crate) fn initial(&self) -> SeqNumber {
         self.initial
+    }
+
+    pub(crate) fn clock(&self) -> Option<u32> {
+        self.clock
     }
 }
 

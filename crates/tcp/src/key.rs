@@ -16,6 +16,7 @@ enum Use {
     Cookie = 2,
     Port = 3,
     Class = 4,
+    Clock = 5,
 }
 
 impl StackKey {
@@ -36,7 +37,13 @@ impl StackKey {
         let tag = self.tag(Use::Secret, tuple, &count.to_be_bytes());
         let mut seed = [0; 32];
         seed.copy_from_slice(tag.as_ref());
-        Secret::numbered(seed, initial)
+        Secret::numbered(seed, initial).with_clock(self.clock(tuple))
+    }
+
+    /// Where the timestamp clock of a pair of ends begins: the same for all their connections, so that a later one has later timestamps, and no one else
+    /// knows it ([rfc-7323] sec. 5.4).
+    fn clock(&self, tuple: FourTuple) -> u32 {
+        word(&self.tag(Use::Clock, tuple, &[]))
     }
 
     /// The tag of a cookie: 24 bits.

@@ -668,12 +668,20 @@ impl Socket {
         self.peer_initial.map(|initial| initial.plus(self.connection.received()))
     }
 
-    /// Whether the segment begins a connection that succeeds this one in TIME-WAIT: a SYN beyond all that the peer has sent ([rfc-9293] sec. 3.6.1).
-    fn is_succeeded_by(&self, segment: &Segment<Bytes>) -> bool {
+    /// Whether the segment begins a connection that succeeds this one in TIME-WAIT: a SYN with a later timestamp, or, where timestamps do not tell, one
+    /// beyond all that the peer has sent ([rfc-6191] sec. 2, [rfc-9293] sec. 3.6.1). A peer that sends more than 250 kB/s overtakes the clock of its
+    /// initial numbers, so the timestamp alone may tell.
+    fn is_succeeded_by(&self, segment: &Segment<Bytes>, has_timestamps: bool) -> bool {
         let is_syn = segment.has(Flags::SYN) && !segment.has(Flags::ACK) && !segment.has(Flags::RST);
-        is_syn
-            && self.connection.state() == State::TimeWait
-            && self.expected().is_some_and(|last| last.is_before(segment.header.seq))
+        if !is_syn || self.connection.state() != State::TimeWait {
+            return false;
+        }
+        let later = segment.timestamps().filter(|_| has_timestamps).map(|stamps| SeqNumber(stamps.value));
+        match (self.connection.recent_timestamp().map(SeqNumber), later) {
+            (Some(last), Some(later)) if last != later => last.is_before(later),
+            (None, Some(_)) => true,
+            _ => self.expected().is_some_and(|last| last.is_before(segment.header.seq)),
+        }
     }
 }
 

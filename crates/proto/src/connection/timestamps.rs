@@ -22,7 +22,7 @@ use crate::seq::{Offset, SeqNumber};
 pub(super) struct Clock {
     /// Whether timestamps were negotiated.
     is_on: bool,
-    /// Our clock's value at [`Time::ZERO`]. It is random, so that the uptime stays hidden (sec. 5.4 and 7.1).
+    /// Our clock's value at [`Time::ZERO`]. Nobody can guess it, so that the uptime stays hidden (sec. 5.4 and 7.1).
     offset: u32,
     /// The current time.
     now: Time,
@@ -92,6 +92,11 @@ impl Clock {
 }
 
 impl<P: Payload> Connection<P> {
+    /// TS.Recent, the latest timestamp of the peer; `None` if the connection has no timestamps.
+    pub fn recent_timestamp(&self) -> Option<u32> {
+        self.clock.is_on.then_some(self.clock.recent)
+    }
+
     /// Whether a segment passes PAWS. A segment that fails is acknowledged unless it is a reset, since the peer may be mistaken.
     pub(super) fn check_timestamps(&mut self, now: Time, offset: Offset, segment: &Segment<P>) -> bool {
         if !self.clock.is_on || segment.has(Flags::RST) || self.paths.has_several() {

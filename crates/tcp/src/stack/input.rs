@@ -81,7 +81,9 @@ impl Stack {
             && let Some(socket) = self.sockets.get_mut(&id)
         {
             let before = socket.connection.state();
-            let is_new = self.listeners.contains_key(&tuple.local.port) && socket.is_succeeded_by(&segment);
+            let has_timestamps = self.settings.connection.timestamps;
+            let is_new =
+                self.listeners.contains_key(&tuple.local.port) && socket.is_succeeded_by(&segment, has_timestamps);
             if before != State::Closed && !is_new {
                 let (is_syn, seq) = (segment.has(Flags::SYN), segment.header.seq);
                 socket.connection.handle_marked(now, tuple, ecn, segment);

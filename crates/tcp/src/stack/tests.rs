@@ -2,7 +2,7 @@
 
 mod requirements;
 
-use anabranch_proto::{AcknowledgementOptions, Content, HandshakeOptions, Header, Options, wire};
+use anabranch_proto::{AcknowledgementOptions, Content, HandshakeOptions, Header, Options, Timestamps, wire};
 use proptest::prelude::*;
 
 use super::*;

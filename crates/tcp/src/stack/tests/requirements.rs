@@ -160,3 +160,59 @@ fn ip_fields_are_those_of_the_application() {
         assert_eq!(headers(&mut world), [(46, 9); 3]);
     }
 }
+
+/// [rfc-6191] sec. 2: a SYN ends TIME-WAIT if its timestamp is later, whatever its number is; with an equal one, or none, its number decides. An older
+/// one ends nothing.
+#[test]
+fn timestamps_tell_a_new_connection_in_time_wait() {
+    for (step, by_number, is_new) in [
+        (Some(1), -1_000_000, true),
+        (Some(-1), 1_000_000, false),
+        (Some(0), 1_000_000, true),
+        (Some(0), -1_000_000, false),
+        (None, 1_000_000, true),
+        (None, -1_000_000, false),
+    ] {
+        let mut world = World::new(16);
+        world.hosts[1].listen(PORT).unwrap();
+        let [client, server] = world.pair();
+        let tuple = world.hosts[0].ends(client).unwrap();
+        world.hosts[1].close(server);
+        world.run(Span::from_millis(100));
+        world.hosts[0].close(client);
+        world.run(Span::from_millis(100));
+        let socket = &world.hosts[1].sockets[&server];
+        assert_eq!(socket.connection.state(), State::TimeWait);
+        let recent = socket.connection.recent_timestamp().unwrap();
+        let seq = SeqNumber(socket.expected().unwrap().0.wrapping_add_signed(by_number));
+        let timestamps = step.map(|step| Timestamps { value: recent.wrapping_add_signed(step), echo: 0 });
+        let options = HandshakeOptions { mss: Some(1460), timestamps, ..HandshakeOptions::default() };
+        let header = Header { seq, flags: Flags::SYN, ..Header::default() };
+        let syn = packet(tuple, header, Options::Handshake(options));
+        world.hosts[1].handle_packet(world.now, &syn);
+        let answer = answers(&mut world.hosts[1], world.now);
+        let expected = if is_new { Flags::SYN | Flags::ACK } else { Flags::ACK };
+        assert_eq!(answer, [expected], "timestamp {step:?}, number {by_number}");
+    }
+}
+
+/// [rfc-7323] sec. 5.4: the clock of one pair of ends goes on from connection to connection, and other ends know nothing of it.
+#[test]
+fn later_connection_of_same_ends_has_later_timestamps() {
+    let mut host = stack(HERE, 2);
+    let mut at = |ms, port| {
+        let now = Time::ZERO + Span::from_millis(ms);
+        let id = host.connect(now, end(HERE, port), end(THERE, PORT), 0).unwrap();
+        let mut out = vec![];
+        assert!(host.poll_transmit(now, &mut out));
+        host.remove(id);
+        // The timestamp of a SYN whose options begin with the MSS.
+        let Ok(Packet { tuple, body: Body::Segment(segment), .. }) = Packet::read(&out.into()) else { panic!("one") };
+        let (_, syn) = wire::decode(segment, wire::Checksum::of_path(tuple.reversed())).unwrap();
+        syn.timestamps().unwrap().value
+    };
+    let first = at(0, 5000);
+    assert_eq!(at(250, 5000).wrapping_sub(first), 250);
+    let others: BTreeSet<_> = (5001..5101).map(|port| at(0, port).wrapping_sub(first) >> 24).collect();
+    assert!(others.len() > 50, "{} of 100", others.len());
+}
