@@ -21,6 +21,7 @@ use tokio::sync::Notify;
 use tun_rs::{AsyncDevice, DeviceBuilder};
 
 use crate::mux::Mux;
+use crate::offload::{self, Train};
 use crate::packet::{self, IpFields};
 use crate::socket::{Settings, SocketError, SocketEvent, SocketId, StackTally};
 
@@ -47,7 +48,6 @@ pub struct TcpStream {
     ends: FourTuple,
 }
 
-/// Why there is no host.
 /// Tells how much the peer of a connection has acknowledged. It does not keep the connection.
 #[derive(Clone, Debug)]
 pub struct Acknowledged {
@@ -55,6 +55,7 @@ pub struct Acknowledged {
     id: SocketId,
 }
 
+/// Why there is no host.
 #[derive(Debug)]
 pub enum HostError {
     /// The device cannot be opened.
@@ -119,7 +120,7 @@ impl Host {
     /// If the device cannot be opened, or the settings are invalid.
     pub fn open(name: &str, settings: Settings, seed: [u8; 32]) -> Result<Self, HostError> {
         let mux = Mux::new(settings, seed).map_err(HostError::Settings)?;
-        let device = DeviceBuilder::new().name(name).inherit_enable_state().build_async();
+        let device = DeviceBuilder::new().name(name).offload(true).inherit_enable_state().build_async();
         let device = device.map_err(|error| HostError::Device { name: name.to_owned(), error })?;
         let inner = Inner {
             mux,
@@ -180,7 +181,7 @@ impl Host {
     pub fn abort_all(&self) {
         let mut inner = self.shared.lock();
         inner.mux.abort_all();
-        inner.turn(self.shared.now(), &self.shared.device, &mut vec![]);
+        inner.turn(self.shared.now(), &self.shared.device, &mut Outgoing::new());
     }
 
     /// The counters of the stack, and the packets that the device did not take.
@@ -251,12 +252,12 @@ impl TcpStream {
         self.host.shared.lock().mux.path(self.id)
     }
 
-    /// Closes the sending side, and waits until the peer has all that was written, and has closed its side.
     /// What the peer has acknowledged, also while others read and write.
     pub fn acknowledged(&self) -> Acknowledged {
         Acknowledged { shared: Arc::clone(&self.host.shared), id: self.id }
     }
 
+    /// Closes the sending side, and waits until the peer has all that was written, and has closed its side.
     ///
     /// # Errors
     /// If the connection breaks before, or the peer acknowledges nothing for `most`.
@@ -299,7 +300,6 @@ impl TcpStream {
     }
 }
 
-impl Drop for TcpStream {
 impl Acknowledged {
     /// Bytes so far, the SYN included; 0 once the connection is gone.
     pub fn bytes(&self) -> u64 {
@@ -307,6 +307,7 @@ impl Acknowledged {
     }
 }
 
+impl Drop for TcpStream {
     fn drop(&mut self) {
         let mut inner = self.host.shared.lock();
         inner.mux.release(self.id);
@@ -387,17 +388,23 @@ impl Inner {
     }
 
     /// Sends what there is, and wakes whom it concerns. Returns the next deadline.
-    fn turn(&mut self, now: Time, device: &AsyncDevice, out: &mut Vec<u8>) -> Time {
+    fn turn(&mut self, now: Time, device: &AsyncDevice, Outgoing { packet, train }: &mut Outgoing) -> Time {
         self.mux.handle_timeout(now);
         loop {
-            out.clear();
-            if !self.mux.poll_transmit(now, out) {
-                break;
+            packet.clear();
+            let is_last = !self.mux.poll_transmit(now, packet);
+            if !is_last && train.add(packet) {
+                continue;
             }
             // The network may lose any packet, and so may the device.
-            if device.try_send(out).is_err() {
-                self.unsent += 1;
+            if !train.is_empty() && device.try_send(train.finish()).is_err() {
+                self.unsent += train.len() as u64;
             }
+            train.clear();
+            if is_last {
+                break;
+            }
+            train.add(packet);
         }
         while let Some(event) = self.mux.poll_event() {
             match event {
@@ -411,6 +418,18 @@ impl Inner {
             }
         }
         self.mux.poll_timeout()
+    }
+}
+
+/// Buffers for what leaves.
+struct Outgoing {
+    packet: Vec<u8>,
+    train: Train,
+}
+
+impl Outgoing {
+    fn new() -> Self {
+        Self { packet: Vec::with_capacity(PACKET_MAX), train: Train::new() }
     }
 }
 
@@ -440,8 +459,8 @@ impl Drop for Ending<'_> {
 async fn drive(shared: Arc<Shared>) {
     let _ending = Ending(&shared);
     let device = &shared.device;
-    let mut out = Vec::with_capacity(PACKET_MAX);
-    let mut buffer = vec![0; PACKET_MAX];
+    let mut out = Outgoing::new();
+    let mut buffer = vec![0; offload::HEADER + PACKET_MAX];
     let mut over_at = None;
     loop {
         let deadline = {
@@ -469,9 +488,9 @@ async fn drive(shared: Arc<Shared>) {
                 for _ in 0..BATCH {
                     match device.try_recv(&mut buffer) {
                         Ok(len) => {
+                            let Some((sum, packet)) = offload::take(&buffer[..len]) else { continue };
                             // Of its own: what the engine keeps of it holds no memory of others.
-                            let packet = Bytes::copy_from_slice(&buffer[..len]);
-                            inner.mux.handle_packet(shared.now(), &packet);
+                            inner.mux.handle_with(shared.now(), &Bytes::copy_from_slice(packet), sum);
                         }
                         Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                         Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -16,13 +16,15 @@
 //!
 //! A listener whose backlog is full answers with SYN cookies: it keeps nothing of a peer until that peer has shown that it gets our answers.
 //!
-//! Not here yet: several paths, packets above 1500 bytes, urgent data (it is delivered in line, as [rfc-6093] recommends), TCP Fast Open.
+//! Not here yet: several paths, urgent data (it is delivered in line, as [rfc-6093] recommends), TCP Fast Open.
 
 mod cookie;
 #[cfg(target_os = "linux")]
 mod host;
 mod key;
 mod mux;
+#[cfg(target_os = "linux")]
+mod offload;
 mod packet;
 mod parts;
 mod socket;

@@ -20,7 +20,7 @@ use anabranch_proto::{Address, CloseReason, ConfigError, FourTuple, PathReport, 
 use anabranch_units::{Span, Time};
 use bytes::Bytes;
 
-use crate::packet::IpFields;
+use crate::packet::{IpFields, Sum};
 use crate::socket::{Settings, SocketError, SocketEvent, SocketId, StackTally};
 use crate::stack::Stack;
 
@@ -374,8 +374,13 @@ impl Mux {
 
     /// Handles an IP packet.
     pub fn handle_packet(&mut self, now: Time, bytes: &Bytes) {
+        self.handle_with(now, bytes, Sum::Computed);
+    }
+
+    /// Handles an IP packet, and checks the checksum of its segment, if there is one to be checked.
+    pub(crate) fn handle_with(&mut self, now: Time, bytes: &Bytes, sum: Sum) {
         self.now = now;
-        self.stack.handle_packet(now, bytes);
+        self.stack.handle_with(now, bytes, sum);
     }
 
     /// Handles the timeouts until now.

@@ -33,6 +33,15 @@ pub enum Body {
     Ping(Bytes),
 }
 
+/// The checksum of a segment that arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sum {
+    /// It is to be checked.
+    Computed,
+    /// It was left out, or the kernel has checked it.
+    Vouched,
+}
+
 /// An ICMP message about a segment of ours ([rfc-792], [rfc-4443]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Notice {

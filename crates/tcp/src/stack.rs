@@ -50,8 +50,9 @@ pub(crate) struct Stack {
     mtus: Mtus,
     /// Packets of a segment that was too long for its path.
     cut: VecDeque<Vec<u8>>,
-    /// Sockets that may have something to send.
+    /// Sockets that may have something to send, and what the first one has sent in its turn.
     busy: VecDeque<SocketId>,
+    in_turn: usize,
     timers: BTreeSet<(Time, SocketId)>,
     /// Sockets that the application has let go of, the oldest first; some are gone.
     released: VecDeque<SocketId>,
@@ -146,6 +147,7 @@ impl Stack {
             mtus: Mtus::default(),
             cut: VecDeque::new(),
             busy: VecDeque::new(),
+            in_turn: 0,
             timers: BTreeSet::new(),
             released: VecDeque::new(),
             answers: VecDeque::new(),
@@ -509,11 +511,16 @@ impl Stack {
                     out.truncate(begin);
                     out.extend(self.cut.pop_front().unwrap_or_default());
                 }
-                // The others' turn.
-                self.busy.rotate_left(1);
+                self.in_turn += 1;
+                if self.in_turn >= TURN {
+                    // The others' turn.
+                    self.busy.rotate_left(1);
+                    self.in_turn = 0;
+                }
                 return true;
             }
             self.busy.pop_front();
+            self.in_turn = 0;
             socket.is_busy = false;
             self.settle(now, id);
         }
@@ -708,6 +715,9 @@ fn is_host(end: Address) -> bool {
     };
     !is_multicast
 }
+
+/// Segments that a socket sends before it is the others' turn: in a row they leave together, and no more than 65,535 bytes do (`offload.rs`).
+const TURN: usize = 44;
 
 /// [rfc-6335] sec. 6: dynamic ports.
 const PORT_FIRST: u16 = 49_152;

@@ -9,6 +9,7 @@ use anabranch_units::{Span, Time};
 use bytes::Bytes;
 
 use crate::mux::Mux;
+use crate::packet::Sum;
 use crate::socket::Settings;
 use crate::stack::Stack;
 
@@ -56,7 +57,7 @@ macro_rules! node {
             }
 
             fn handle_packet(&mut self, now: Time, packet: &Bytes) {
-                <$node>::handle_packet(self, now, packet);
+                <$node>::handle_with(self, now, packet, Sum::Computed);
             }
 
             fn handle_timeout(&mut self, now: Time) {

@@ -184,6 +184,47 @@ fn kernel_client_gets_every_byte_back() {
     }
 }
 
+/// What we send is gathered: the device takes fewer packets than there are segments. With an MTU of 9000 the segments of both ends are as long.
+#[test]
+fn segments_are_gathered_and_as_long_as_the_device_takes() {
+    if !is_inside("segments_are_gathered_and_as_long_as_the_device_takes") {
+        return;
+    }
+    let runtime = runtime();
+    let _guard = runtime.enter();
+    let host = host(|config| (config.mss, config.timestamps) = (9000 - 40, true));
+    ip(&format!("link set {DEVICE} mtu 9000"));
+    _ = serve_echo(&host, PORT);
+    let data = content(8 << 20);
+    for (address, headers) in [(V4[1], 52), (V6[1], 72)] {
+        let packets = || {
+            let devices = std::fs::read_to_string("/proc/net/dev").unwrap();
+            let line = devices.lines().find_map(|line| line.trim().strip_prefix(DEVICE)?.strip_prefix(':')).unwrap();
+            // Bytes and packets that the kernel has received.
+            line.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap()
+        };
+        let before = packets();
+        let mut stream = TcpStream::connect(remote(address, PORT)).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        let mut back = vec![0; data.len()];
+        thread::scope(|scope| {
+            let mut writer = stream.try_clone().unwrap();
+            let data = &data;
+            scope.spawn(move || writer.write_all(data).unwrap());
+            stream.read_exact(&mut back).unwrap();
+        });
+        assert!(back == data, "{address}");
+        let segment = 9000 - headers;
+        let told =
+            Command::new("ss").args(["-tinH", "dst", &stream.peer_addr().unwrap().to_string()]).output().unwrap();
+        let told = String::from_utf8_lossy(&told.stdout).into_owned();
+        assert!(told.contains(&format!(" mss:{segment} ")) && told.contains(&format!(" rcvmss:{segment} ")), "{told}");
+        // Without the acknowledgements of what arrived, which go alone, there were even fewer.
+        let sent = packets() - before;
+        assert!(sent < data.len() / segment, "{address}: {sent} packets");
+    }
+}
+
 #[test]
 fn kernel_server_gets_every_byte_and_sees_the_end() {
     if !is_inside("kernel_server_gets_every_byte_and_sees_the_end") {

@@ -71,6 +71,9 @@ pub(crate) struct Device {
     /// Use the device as it is: up, with the kernel's addresses.
     #[arg(long, conflicts_with = "kernel")]
     pub(crate) as_is: bool,
+    /// Bytes of the longest packet: the MTU that the device gets, and by which our segments are cut.
+    #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(1280..))]
+    pub(crate) mtu: u16,
     /// The congestion law of what we send, one of `anabranch cc list`.
     #[arg(long = "cc", value_name = "NAME", default_value = "anabranch")]
     pub(crate) law: String,

@@ -316,6 +316,7 @@ fn open(args: &Device) -> Result<Guarded, Failure> {
     let row = registry::find(&args.law).map_err(|error| Failure::usage(error.to_string()))?;
     let mut connection = Config::new(Law::default_for(row));
     connection.timestamps = true;
+    connection.mss = args.mtu - HEADERS;
     connection.streams = args.streams.into();
     connection.keep_alive = Some(KEEP_ALIVE);
     connection.idle_timeout = None;
@@ -340,7 +341,8 @@ fn open(args: &Device) -> Result<Guarded, Failure> {
         for prefix in &args.kernel {
             ip(&["address", "replace", &prefix.to_string(), "dev", args.device.as_str(), "nodad"])?;
         }
-        ip(&["link", "set", args.device.as_str(), "up", "txqueuelen", "5000"])?;
+        let mtu = args.mtu.to_string();
+        ip(&["link", "set", args.device.as_str(), "up", "mtu", &mtu, "txqueuelen", "5000"])?;
     }
     Ok(host)
 }
@@ -365,6 +367,9 @@ const TRIED_MAX: usize = 4;
 const SOCKETS_MAX: usize = 100_000;
 const BACKLOG: usize = 1024;
 
+/// Bytes of the headers of IPv4 and TCP without options.
+const HEADERS: u16 = 40;
+
 /// Bytes of the buffers of a connection at its begin.
 const BUFFER: u64 = 256 << 10;
 
@@ -374,8 +379,8 @@ const FINISH: Duration = Duration::from_secs(60);
 /// A connection may be idle as long as its peer answers.
 const KEEP_ALIVE: KeepAlive = KeepAlive { idle: Span::from_secs(300), ..KeepAlive::USUAL };
 
-/// After the kernel has refused to accept.
-const PAUSE: Duration = Duration::from_millis(100);
 /// The same for connections of the kernel.
 const KERNEL_KEEP_ALIVE: Duration = Duration::from_secs(300);
 
+/// After the kernel has refused to accept.
+const PAUSE: Duration = Duration::from_millis(100);

@@ -6,12 +6,12 @@ use anabranch_units::Time;
 use bytes::Bytes;
 
 use super::{Answer, Socket, Stack, is_host};
-use crate::packet::{Body, Notice, NoticeKind, Packet, Unfit};
+use crate::packet::{Body, Notice, NoticeKind, Packet, Sum, Unfit};
 use crate::parts::{Part, Parts};
 
 impl Stack {
     /// Handles an IP packet.
-    pub(crate) fn handle_packet(&mut self, now: Time, bytes: &Bytes) {
+    pub(crate) fn handle_with(&mut self, now: Time, bytes: &Bytes, sum: Sum) {
         self.tally.packets += 1;
         match Packet::read(bytes) {
             Ok(Packet { tuple, ecn, body }) => {
@@ -21,7 +21,7 @@ impl Stack {
                     return;
                 }
                 match body {
-                    Body::Segment(segment) => self.handle_bytes(now, tuple, ecn, segment),
+                    Body::Segment(segment) => self.handle_bytes(now, tuple, ecn, segment, sum),
                     Body::Notice(notice) => self.handle_notice(now, tuple, notice),
                     Body::Ping(message) => self.answer(Answer::Pong(tuple, message)),
                 }
@@ -33,8 +33,18 @@ impl Stack {
     }
 
     /// Handles an encoded segment, which may be a part of one that was sent.
-    pub(super) fn handle_bytes(&mut self, now: Time, tuple: FourTuple, ecn: Option<EcnCodepoint>, bytes: Bytes) {
-        let checksum = Checksum::of_path(tuple.reversed());
+    pub(super) fn handle_bytes(
+        &mut self,
+        now: Time,
+        tuple: FourTuple,
+        ecn: Option<EcnCodepoint>,
+        bytes: Bytes,
+        sum: Sum,
+    ) {
+        let checksum = match sum {
+            Sum::Computed => Checksum::of_path(tuple.reversed()),
+            Sum::Vouched => Checksum::None,
+        };
         let socket = self.by_tuple.get(&tuple).and_then(|id| self.sockets.get_mut(id));
         let parts = socket.and_then(|socket| socket.parts(&bytes));
         let bytes = match parts {

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::packet::{Body, IpFields, Packet, write_segment};
-use crate::testing::{HERE, PORT, STRANGER, THERE, World, content, end, settings, too_big, v6};
+use crate::testing::{HERE, Node as _, PORT, STRANGER, THERE, World, content, end, settings, too_big, v6};
 
 fn stack(address: u128, backlog: usize) -> Stack {
     Stack::new(settings(address, backlog, 0), [address as u8; 32]).unwrap()
