@@ -252,6 +252,11 @@ impl TcpStream {
         self.host.shared.lock().mux.path(self.id)
     }
 
+    /// Snapshots of all paths of the connection.
+    pub fn paths(&self) -> Vec<PathReport> {
+        self.host.shared.lock().mux.paths(self.id)
+    }
+
     /// What the peer has acknowledged, also while others read and write.
     pub fn acknowledged(&self) -> Acknowledged {
         Acknowledged { shared: Arc::clone(&self.host.shared), id: self.id }

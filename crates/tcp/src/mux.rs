@@ -493,6 +493,15 @@ impl Mux {
         }
     }
 
+    /// Snapshots of all paths of a connection, or of the one that it shares.
+    pub fn paths(&mut self, id: SocketId) -> Vec<PathReport> {
+        match self.channels.get(&id).map(|channel| &channel.way) {
+            Some(&(Way::Alone(inner) | Way::Shared { carrier: inner, .. })) => self.stack.paths(inner),
+            Some(Way::Gone) => vec![],
+            None => self.stack.paths(id),
+        }
+    }
+
     /// Whether a connection is a pair of streams in one that it shares.
     pub fn is_shared(&self, id: SocketId) -> bool {
         self.channels.get(&id).is_some_and(|channel| matches!(channel.way, Way::Shared { .. }))

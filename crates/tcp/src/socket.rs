@@ -10,7 +10,7 @@ pub struct Settings {
     /// The addresses of the host; packets to others are dropped.
     pub addresses: Vec<IpAddr>,
     /// The settings of connections. With streams, what goes to the same port of a peer shares a connection where the peer has streams, too; with 0 each
-    /// has its own. The number of paths counts as one.
+    /// has its own. With more than one path, a connection with streams that this host opens uses all its addresses of the family, and peers may do so.
     pub connection: Config,
     /// The largest number of sockets.
     pub sockets_max: usize,

@@ -15,6 +15,7 @@
 mod input;
 mod listener;
 mod mtu;
+mod paths;
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
@@ -42,6 +43,8 @@ pub(crate) struct Stack {
     key: StackKey,
     sockets: HashMap<SocketId, Socket>,
     by_tuple: HashMap<FourTuple, SocketId>,
+    /// Connections that may have several paths, by our port and the peer's.
+    by_ports: HashMap<(u16, u16), Vec<SocketId>>,
     listeners: HashMap<u16, Listener>,
     /// The next socket.
     next: u64,
@@ -64,7 +67,11 @@ pub(crate) struct Stack {
 #[derive(Debug)]
 struct Socket {
     connection: Connection<Bytes>,
+    /// The ends of its handshake, and those of its other paths.
     tuple: FourTuple,
+    others: Vec<FourTuple>,
+    /// This end has begun it.
+    is_opener: bool,
     /// The initial numbers of both ends; the peer's is known from its SYN.
     initial: SeqNumber,
     peer_initial: Option<SeqNumber>,
@@ -132,7 +139,7 @@ impl Stack {
     /// If the settings of connections are invalid.
     pub(crate) fn new(mut settings: Settings, seed: [u8; 32]) -> Result<Self, ConfigError> {
         let connection = &mut settings.connection;
-        (connection.paths_max, connection.stream_offers, connection.extents) = (1, 1, true);
+        (connection.stream_offers, connection.extents) = (1, true);
         settings.connection.check()?;
         let key = StackKey::new(seed);
         Ok(Self {
@@ -141,6 +148,7 @@ impl Stack {
             key,
             sockets: HashMap::new(),
             by_tuple: HashMap::new(),
+            by_ports: HashMap::new(),
             listeners: HashMap::new(),
             next: 0,
             packets: [0; 256],
@@ -236,6 +244,8 @@ impl Stack {
         let socket = Socket {
             connection,
             tuple,
+            others: vec![],
+            is_opener: listener.is_none(),
             initial,
             peer_initial,
             class: self.key.class(tuple),
@@ -498,7 +508,7 @@ impl Stack {
                 if socket.connection.is_last_data(&segment) {
                     segment.header.flags = segment.header.flags | Flags::PSH;
                 }
-                let mtu = socket.mtu;
+                let mtu = if tuple == socket.tuple { socket.mtu } else { self.mtus.of(tuple.remote.address) };
                 // Without extents, nobody could put the parts of a stream's segment together.
                 let must_stay_whole = socket.streams.is_some() && socket.parts.is_none();
                 let may_fragment = mtu.may_fragment || must_stay_whole;
@@ -544,8 +554,9 @@ impl Stack {
     /// A socket has sent what it could: takes its events and its deadline.
     fn settle(&mut self, now: Time, id: SocketId) {
         let Some(socket) = self.sockets.get_mut(&id) else { return };
-        let mut has_readable = false;
+        let (mut has_readable, mut is_established) = (false, false);
         while let Some(event) = socket.connection.poll_event() {
+            is_established |= matches!(event, Event::Established { .. });
             match event {
                 Event::Established { streams } => match socket.listener {
                     Some(port) => {
@@ -576,7 +587,7 @@ impl Stack {
                     socket.closed.get_or_insert(reason);
                     self.events.push_back(StackEvent::Closed(id, reason));
                 }
-                // There are none in the TCP form.
+                // The engine has acted on what paths have done; the others are none of the TCP form.
                 Event::DatagramsReadable
                 | Event::PathValidated(_)
                 | Event::PathFailed(_)
@@ -587,6 +598,11 @@ impl Stack {
         }
         if socket.connection.take_mtu_doubt() {
             self.on_doubt(now, id);
+        }
+        if is_established {
+            self.open_paths(now, id);
+            // Their challenges.
+            self.touch(id);
         }
         let Some(socket) = self.sockets.get_mut(&id) else { return };
         if socket.is_released && socket.deadline == Time::NEVER && socket.connection.state() != State::TimeWait {
@@ -607,11 +623,9 @@ impl Stack {
         let is_unread = socket.is_released
             && if socket.streams.is_some() { has_readable } else { has_data(&mut socket.connection) };
         if socket.closed.is_some() {
-            if self.by_tuple.get(&socket.tuple) == Some(&id) {
-                self.by_tuple.remove(&socket.tuple);
-            }
-            let port = socket.listener;
-            if socket.is_released {
+            let (port, is_released) = (socket.listener, socket.is_released);
+            self.unmap(id);
+            if is_released {
                 self.remove(id);
             } else if let Some(port) = port {
                 // Nobody has accepted it. What it has received may still be read.
@@ -627,8 +641,8 @@ impl Stack {
 
     /// A socket is gone for the network; the application may still read what it has received.
     fn forget(&mut self, id: SocketId) {
+        self.unmap(id);
         if let Some(socket) = self.sockets.get_mut(&id) {
-            self.by_tuple.remove(&socket.tuple);
             if socket.connection.state() == State::TimeWait {
                 socket.closed.get_or_insert(CloseReason::Finished);
                 socket.connection.abort();
@@ -638,11 +652,9 @@ impl Stack {
     }
 
     fn remove(&mut self, id: SocketId) {
+        self.unmap(id);
         let Some(socket) = self.sockets.remove(&id) else { return };
         self.timers.remove(&(socket.timer, id));
-        if self.by_tuple.get(&socket.tuple) == Some(&id) {
-            self.by_tuple.remove(&socket.tuple);
-        }
         if let Some(listener) = socket.listener.and_then(|port| self.listeners.get_mut(&port)) {
             let before = listener.ready.len();
             listener.ready.retain(|ready| *ready != id);

@@ -62,7 +62,7 @@ pub(crate) struct Device {
     /// The TUN device. If it does not exist, it is made, and is gone with this program.
     #[arg(long, value_name = "NAME", default_value = "anabranch-tcp")]
     pub(crate) device: DeviceName,
-    /// Our address, which the kernel does not have; one for each family.
+    /// Our address, which the kernel does not have; one for each family, or several with --paths.
     #[arg(long = "address", value_name = "ADDRESS", default_value = "10.99.0.2")]
     pub(crate) addresses: Vec<IpAddr>,
     /// The kernel's address at the device, with the length of the prefix that leads to it; one for each family.
@@ -80,6 +80,9 @@ pub(crate) struct Device {
     /// Connections to the same port that may share one, as its streams, if the peer is of ours, too; 0 shares none.
     #[arg(long, value_name = "COUNT", default_value_t = 255)]
     pub(crate) streams: u8,
+    /// Paths that a connection with streams may have, if the peer allows several, too. One that we open uses all our addresses of its family.
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=8))]
+    pub(crate) paths: u8,
 }
 
 /// The name of a network device.

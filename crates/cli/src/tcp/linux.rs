@@ -318,6 +318,7 @@ fn open(args: &Device) -> Result<Guarded, Failure> {
     connection.timestamps = true;
     connection.mss = args.mtu - HEADERS;
     connection.streams = args.streams.into();
+    connection.paths_max = args.paths;
     connection.keep_alive = Some(KEEP_ALIVE);
     connection.idle_timeout = None;
     // Many connections are slow or idle: buffers grow where they are used.

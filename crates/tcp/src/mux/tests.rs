@@ -1,5 +1,7 @@
 //! Two hosts whose connections share one, and what middleboxes make of it.
 
+mod paths;
+
 use proptest::prelude::*;
 
 use super::*;

@@ -1,7 +1,7 @@
 //! What arrives: packets, segments, and what routers say of those that were sent.
 
 use anabranch_proto::wire::{self, Checksum};
-use anabranch_proto::{Address, CloseReason, EcnCodepoint, Flags, FourTuple, Segment, State};
+use anabranch_proto::{Address, CloseReason, EcnCodepoint, Flags, FourTuple, Options, Segment, State};
 use anabranch_units::Time;
 use bytes::Bytes;
 
@@ -90,6 +90,9 @@ impl Stack {
         if let Some(&id) = self.by_tuple.get(&tuple)
             && let Some(socket) = self.sockets.get_mut(&id)
         {
+            if segment.has(Flags::RST) && tuple != socket.tuple && socket.leave_path(now, &tuple) {
+                return self.touch(id);
+            }
             let before = socket.connection.state();
             let has_timestamps = self.settings.connection.timestamps;
             let is_new =
@@ -105,6 +108,9 @@ impl Stack {
                 return self.touch(id);
             }
             self.forget(id);
+        }
+        if matches!(segment.options, Options::Path(_)) {
+            return self.begin_path(now, tuple, ecn, &segment);
         }
         if self.listeners.contains_key(&tuple.local.port) && !segment.has(Flags::RST) {
             match (segment.has(Flags::SYN), segment.has(Flags::ACK)) {
