@@ -6,7 +6,7 @@
 #ifndef AB_EVENT_H
 #define AB_EVENT_H
 
-#include "fixed.h"
+#include "coupled.h"
 
 /* An ACK that acknowledged something new. */
 struct ab_ack {
@@ -19,6 +19,7 @@ struct ab_ack {
 	ab_flag is_short;		/* the newest is less than half a full segment */
 	ab_flag is_limited;		/* by the application, not by the window */
 	ab_flag in_recovery;		/* fast recovery, this ACK included */
+	u64 share;			/* of alpha, for fast.h: AB_WHOLE but for coupled subflows */
 };
 
 enum ab_signal { AB_DUP_ACKS, AB_TIMEOUT, AB_ECN };
@@ -63,6 +64,7 @@ AB_INLINE void ab_read_ack(const struct ab_event *event, struct ab_ack *ack)
 	ack->is_short = event->flags & AB_FLAG_SHORT;
 	ack->is_limited = event->flags & AB_FLAG_LIMITED;
 	ack->in_recovery = event->flags & AB_FLAG_RECOVERY;
+	ack->share = AB_WHOLE;
 }
 
 #endif

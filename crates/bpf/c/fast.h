@@ -48,6 +48,8 @@ AB_INLINE ab_segments ab_advance(struct ab_state *s, const struct ab_settings *p
 	ab_segments window = s->window, target;
 	u64 queued = ab_queued(s, ack->old);
 	u64 ratio = ab_ratio(s->base, average);
+	ab_segments alpha = ab_part_of(p->alpha, ack->share);
+	ab_segments beta = ab_part_of(p->beta, ack->share);
 
 	ab_schedule(s, ack->now, rtt);
 	s->is_increasing = s->average < ((s->base + p->threshold) << AB_SUB_NS);
@@ -59,11 +61,11 @@ AB_INLINE ab_segments ab_advance(struct ab_state *s, const struct ab_settings *p
 		s->pending = 0;
 		return window + ack->acked;
 	}
-	if ((queued < ab_of_average(s, p->alpha) || queued >= ab_of_average(s, p->beta)) &&
+	if ((queued < ab_of_average(s, alpha) || queued >= ab_of_average(s, beta)) &&
 	    ab_is_due(s, ack->now)) {
 		s->has_updated = 1;
 		s->updated = ack->now;
-		target = ab_target(p, window, ack->old, ratio);
+		target = ab_target(p, alpha, window, ack->old, ratio);
 		if (p->reroute)
 			ab_on_update(s, ack->now, window, target, rtt);
 		window = ab_turn_to(s, window, target);
@@ -85,7 +87,8 @@ AB_INLINE void ab_fast_on_ack(struct ab_state *s, const struct ab_settings *p,
 	}
 	if (!ab_is_known(s))
 		return;
-	if (ack->is_limited && ab_queued(s, ack->old) <= ab_of_average(s, p->alpha)) {
+	if (ack->is_limited &&
+	    ab_queued(s, ack->old) <= ab_of_average(s, ab_part_of(p->alpha, ack->share))) {
 		s->pending = 0;
 		return;
 	}

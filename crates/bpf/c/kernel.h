@@ -102,6 +102,7 @@ enum { SK_PACING_NONE, SK_PACING_NEEDED };
 
 enum { BPF_MAP_TYPE_ARRAY = 2, BPF_MAP_TYPE_LRU_HASH = 9, BPF_MAP_TYPE_SK_STORAGE = 24 };
 #define BPF_SK_STORAGE_GET_F_CREATE 1
+#define BPF_NOEXIST 1
 
 static void *(*const bpf_map_lookup_elem)(const void *map, const void *key) = (void *)1;
 static long (*const bpf_map_update_elem)(const void *map, const void *key, const void *value,

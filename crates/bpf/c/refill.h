@@ -49,7 +49,8 @@ AB_INLINE ab_segments ab_refill(struct ab_state *s, const struct ab_settings *p,
 	if (s->is_even && 1000 * ab_distance(sample, s->average) <= 3 * s->average)
 		s->mode = AB_OFF;
 	if (s->mode == AB_FILLING)
-		window = ab_min(ab_target(p, window, ack->old, ab_ratio(s->base, rtt)), 2 * window);
+		window = ab_min(ab_target(p, ab_part_of(p->alpha, ack->share), window, ack->old,
+					  ab_ratio(s->base, rtt)), 2 * window);
 	else
 		window += ab_quotient(ack->acked, window);
 	if (s->is_gap && s->mode == AB_FIRST_SERIES)

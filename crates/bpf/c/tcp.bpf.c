@@ -7,6 +7,8 @@
  *   entry to one of the three    the law is told of the loss               set_state
  *   the reduction is over        the law is told                           set_state
  *
+ * Subflows of an MPTCP connection share alpha where they share a queue (coupled.h).
+ *
  * It has `cong_avoid` and not `cong_control`: PRR and pacing stay the kernel's, so that
  * what differs from its own laws is the window alone.
  *
@@ -49,6 +51,34 @@ AB_INLINE void report(struct tcp_sock *tp, const struct ab_state *s)
 	now.mode = mode_of(s, ca_state_of(tp));
 	now.reroutes = s->reroutes;
 	store_report(tp, &now);
+}
+
+/* What the subflows of a connection know of each other, by its token. */
+struct ab_map groups SEC("maps") = {
+	.type = BPF_MAP_TYPE_LRU_HASH,
+	.key_size = sizeof(u32),
+	.value_size = sizeof(struct ab_group),
+	.entries = AB_REPORTS,
+};
+
+/* The share of alpha of a socket: all of it, unless it is a subflow beside others. Times in ns. */
+AB_INLINE u64 share_of(struct tcp_sock *tp, u64 queue, u64 rtt, ab_segments window)
+{
+	u32 token = token_of(tp);
+	struct ab_group *group;
+
+	if (!token || !rtt)
+		return AB_WHOLE;
+	group = bpf_map_lookup_elem(&groups, &token);
+	if (!group) {
+		struct ab_group empty = {};
+
+		bpf_map_update_elem(&groups, &token, &empty, BPF_NOEXIST);
+		group = bpf_map_lookup_elem(&groups, &token);
+		if (!group)
+			return AB_WHOLE;
+	}
+	return ab_share(group, (u64)tp, now_of(tp), queue, rtt, ab_rate_of(window, rtt / 1000));
 }
 
 /* Multiplicative increase is the kernel's slow start: it paces at two windows a round trip. */
@@ -165,6 +195,10 @@ void cong_avoid(u64 *ctx)
 	ack.old = (u64)s->flight << AB_POINT;
 	ack.rtt = (u64)s->rtt_us * 1000;
 	ack.is_limited = !is_window_full(tp);
+	ack.share = AB_WHOLE;
+	if (settings.base == AB_FAST && ab_is_known(s))
+		ack.share = share_of(tp, ab_excess(ab_average_rtt(s), s->base),
+				     ab_average_rtt(s), s->window);
 	ab_on_ack(s, (const struct ab_settings *)&settings, &ack);
 	set_window(tp, s);
 	if (s->ticks++ % AB_REPORT_EVERY == 0)

@@ -8,6 +8,8 @@
  *   when:         in every second round trip, at most once in 10 ms, outside the dead band
  *   how:          an increase segment by segment with the ACKs, a decrease at once
  *
+ * A subflow of a connection has its share of alpha, at least 2 segments (coupled.h).
+ *
  * Citation: fast-2006 eq. 8.
  */
 #ifndef AB_WINDOW_H
@@ -70,12 +72,18 @@ AB_INLINE u64 ab_of_average(const struct ab_state *s, ab_segments segments)
 	return ab_product(segments, s->average, 34);
 }
 
+/* A subflow's part of alpha or beta: 2^41 * 2^16. */
+AB_INLINE ab_segments ab_part_of(ab_segments all, u64 share)
+{
+	return share < AB_WHOLE ? ab_max(all * share >> AB_SHARE, ab_min(all, AB_WINDOW_MIN)) : all;
+}
+
 /* gamma * 2^44 <= 2^60. */
-AB_INLINE ab_segments ab_target(const struct ab_settings *p, ab_segments window,
-				ab_segments old, u64 ratio)
+AB_INLINE ab_segments ab_target(const struct ab_settings *p, ab_segments alpha,
+				ab_segments window, ab_segments old, u64 ratio)
 {
 	u64 gamma = p->gamma;
-	ab_segments fits = ab_scale(old, ratio) + p->alpha;
+	ab_segments fits = ab_scale(old, ratio) + alpha;
 	u64 rest = (1ULL << AB_GAMMA) - gamma;
 	ab_segments target = (rest * window >> AB_GAMMA) +
 			     (gamma * ab_min(fits, AB_WINDOW_MAX) >> AB_GAMMA);

@@ -1,6 +1,5 @@
 //! Subflows share alpha in C (`c/coupled.h`) as paths do in the Rust of `mpfast`, which hears of the same rates and queueing delays.
 #![cfg(unix)]
-#![expect(clippy::print_stdout, reason = "a run shows how close the shares are")]
 
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -30,7 +29,10 @@ struct Word {
 impl Word {
     fn bytes(self) -> Vec<u8> {
         let window = (self.window * f64::from(1 << 24)) as u64;
-        [self.owner, self.now, self.queue, BASE + self.queue, window].iter().flat_map(|word| word.to_ne_bytes()).collect()
+        [self.owner, self.now, self.queue, BASE + self.queue, window]
+            .iter()
+            .flat_map(|word| word.to_ne_bytes())
+            .collect()
     }
 
     fn summary(self, own: u64) -> PathSummary {
@@ -123,12 +125,22 @@ fn share_in_c_is_that_of_mpfast() {
         law.gauges(&mut gauges);
         let share = gauges.value("alpha_path").expect("mpfast shows it") / ALPHA;
         let off = (got[3 * step + 2] - share).abs();
-        assert!(off < (2.0 * RESOLUTION).max(0.005 * share), "step {step}: {} in C, {share} in Rust", got[3 * step + 2]);
+        assert!(
+            off < (2.0 * RESOLUTION).max(0.005 * share),
+            "step {step}: {} in C, {share} in Rust",
+            got[3 * step + 2]
+        );
         worst = worst.max(off);
         // Alone, with one of the others, with both.
         let rates: Vec<f64> = words.iter().map(|word| word.window / (BASE + word.queue) as f64).collect();
         let both = rates[2] / rates.iter().sum::<f64>();
-        kinds[if share > 0.9999 { 0 } else if (share - both).abs() < 1e-6 { 2 } else { 1 }] += 1;
+        kinds[if share > 0.9999 {
+            0
+        } else if (share - both).abs() < 1e-6 {
+            2
+        } else {
+            1
+        }] += 1;
     }
     println!("{STEPS} rounds, a share is off by {worst:.6} at most; alone, with one, with both: {kinds:?}");
     assert!(kinds.iter().all(|&count| count > STEPS / 20), "{kinds:?}");
