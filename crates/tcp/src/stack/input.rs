@@ -90,7 +90,8 @@ impl Stack {
         if let Some(&id) = self.by_tuple.get(&tuple)
             && let Some(socket) = self.sockets.get_mut(&id)
         {
-            if segment.has(Flags::RST) && tuple != socket.tuple && socket.leave_path(now, &tuple) {
+            let is_of_other_path = segment.has(Flags::RST) && tuple != socket.tuple;
+            if is_of_other_path && socket.is_reset_of_path(now, &tuple, segment.header.seq) {
                 return self.touch(id);
             }
             let before = socket.connection.state();

@@ -3,7 +3,7 @@
 //! ```text
 //! this end has opened it, and has more addresses      a path from each to the peer's address
 //! path segment with unknown ends                      to the connections with these ports, until one takes it; if none does, to nobody
-//! reset on a path that is not that of the handshake   ends that path, if there is another one
+//! reset on a path that is not that of the handshake   ends that path, if its number is exact and there is another one
 //! ```
 //!
 //! A challenge may overtake the end of the handshake on another path, and is repeated. A reset would end the connection; and one on such a path need not be
@@ -12,7 +12,7 @@
 //! The engine proves that a path reaches the peer, and chooses what leaves where. A path that is gone keeps its ends here until the connection is gone:
 //! what is late on it belongs to no one else.
 
-use anabranch_proto::{EcnCodepoint, FourTuple, PathReport, Segment};
+use anabranch_proto::{EcnCodepoint, FourTuple, PathReport, Segment, SeqNumber};
 use anabranch_units::Time;
 use bytes::Bytes;
 
@@ -83,7 +83,7 @@ impl Stack {
 
     /// For tests: the number that is expected next.
     #[cfg(test)]
-    pub(crate) fn expected(&self, id: SocketId) -> Option<anabranch_proto::SeqNumber> {
+    pub(crate) fn expected(&self, id: SocketId) -> Option<SeqNumber> {
         self.sockets.get(&id)?.expected()
     }
 
@@ -96,10 +96,16 @@ impl Stack {
 }
 
 impl Socket {
-    /// Leaves the path with these ends; false if there is no other one that carries data.
-    pub(super) fn leave_path(&mut self, now: Time, tuple: &FourTuple) -> bool {
+    /// A reset with this number has come on another path than that of the handshake. Leaves the path, if the number is the exact one that is expected, as
+    /// a stranger does not know it ([rfc-5961] sec. 3.2). False if there is no other path, so that the reset is the connection's.
+    pub(super) fn is_reset_of_path(&mut self, now: Time, tuple: &FourTuple, seq: SeqNumber) -> bool {
+        let is_exact = self.expected() == Some(seq);
         let mut paths = self.connection.paths();
-        paths.find(tuple).is_none_or(|path| paths.remove(now, path).is_ok())
+        match paths.find(tuple) {
+            Some(path) if is_exact => paths.remove(now, path).is_ok(),
+            Some(_) => paths.ids().count() > 1,
+            None => true,
+        }
     }
 }
 
