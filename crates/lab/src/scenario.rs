@@ -134,7 +134,7 @@ impl Scenario {
     }
 
     /// Whether another seed gives another run, because losses, data or starts of flows are random. The seed also sets the phases of ns-2's
-    /// clocks; this does not count, as every paper leaves them at ns-2's default.
+    /// clocks; this does not count, as every paper leaves them at ns-2's default. Nor does a flow that would start after the end.
     pub fn is_random(&self) -> bool {
         let is_open = |p: f64| 0.0 < p && p < 1.0;
         let loses = |error: &ErrorSpec| match error {
@@ -156,7 +156,7 @@ impl Scenario {
         let mut links = self.links.iter().map(|link| &link.spec);
         links.any(|link| link.errors.iter().any(loses) || link.queue.is_random() || is_held(link))
             || self.drivers.values().any(|driver| driver.is_random())
-            || self.flows.iter().any(|flow| {
+            || self.flows.iter().filter(|flow| flow.start.since(SimTime::ZERO) <= self.duration).any(|flow| {
                 let arrives = flow.class.as_ref().is_some_and(|class| matches!(class.spacing, Spacing::Exponential(_)));
                 flow.transport.is_random() || !flow.start_jitter.is_zero() || arrives
             })

@@ -504,6 +504,15 @@ fn a_jitter_of_starts_is_random() {
     assert!(parse_set(CHAIN, &["flow.f0.start_jitter=2s", "flow.f0.stop=1s"]).is_err());
 }
 
+/// What would be random after the end of the run is not: another seed gives the same run.
+#[test]
+fn a_flow_after_the_end_is_not_random() {
+    let set =
+        |start: &str| parse_set(CHAIN, &["flow.f0.start_jitter=500ms", &format!("flow.f0.start={start}")]).unwrap();
+    let end = set("0s").duration.as_secs_f64();
+    assert!(set(&format!("{end}s")).is_random() && !set(&format!("{}s", end + 1.0)).is_random());
+}
+
 #[test]
 fn windows_have_a_limit() {
     assert_refused(
