@@ -76,8 +76,8 @@ impl<'a> Parts<'a> {
                 flow,
                 faults: &faults,
                 messages: &messages,
-                source_detail: wanted.flows[flows.len()].then_some(detail),
-                sink_detail: wanted.arrivals[flows.len()].then_some(detail),
+                source_detail: wanted.sources[flows.len()].then_some(detail),
+                sink_detail: wanted.sinks[flows.len()].then_some(detail),
                 listener,
             };
             let (source, sink) = hosts.build(&mut builder, &mut phases)?;

@@ -18,9 +18,13 @@ pub(crate) enum Recording<'a> {
     Series(&'a [String]),
 }
 
-/// The flows whose variables and arrivals, and the links whose variables are recorded, by position.
+/// What is recorded, by the position of the flow or the link.
 pub(super) struct Wanted {
-    pub(super) flows: Vec<bool>,
+    /// Flows whose source records its variables.
+    pub(super) sources: Vec<bool>,
+    /// Flows whose sink records what it delivers.
+    pub(super) sinks: Vec<bool>,
+    /// Flows whose packets are observed where they arrive, at both ends.
     pub(super) arrivals: Vec<bool>,
     pub(super) links: Vec<bool>,
 }
@@ -34,15 +38,24 @@ impl Wanted {
             Recording::Series(names) => (names, false),
         };
         let (flows, links) = (vec![all; scenario.flows.len()], vec![all; scenario.links.len()]);
-        let mut wanted = Self { arrivals: flows.clone(), flows, links };
+        let mut wanted = Self { sources: flows.clone(), sinks: flows.clone(), arrivals: flows, links };
         for name in names {
             // An unknown name is refused when it is looked up.
             for (place, index) in scenario.series_places(name).unwrap_or_default() {
-                let is_of_arrivals = ARRIVAL_SERIES.iter().any(|series| name.ends_with(series));
+                let is_one_of = |names: &[&str]| names.iter().any(|series| name.ends_with(series));
                 match place {
-                    SeriesPlace::Flow | SeriesPlace::Stream(_) if is_of_arrivals => wanted.arrivals[index] = true,
-                    SeriesPlace::Flow | SeriesPlace::Stream(_) | SeriesPlace::Path(_) => wanted.flows[index] = true,
                     SeriesPlace::Link => wanted.links[index] = true,
+                    SeriesPlace::Flow | SeriesPlace::Stream(_) if is_one_of(&ARRIVAL_SERIES) => {
+                        wanted.arrivals[index] = true;
+                    }
+                    SeriesPlace::Flow | SeriesPlace::Stream(_) if is_one_of(&SINK_SERIES) => {
+                        wanted.sinks[index] = true;
+                        // Their sinks have no order, so what arrives is taken for goodput.
+                        let is_bare =
+                            matches!(scenario.flows[index].transport, Transport::Cbr(_) | Transport::OnOff(_));
+                        wanted.arrivals[index] |= is_bare;
+                    }
+                    SeriesPlace::Flow | SeriesPlace::Stream(_) | SeriesPlace::Path(_) => wanted.sources[index] = true,
                 }
             }
         }
@@ -56,8 +69,8 @@ impl Wanted {
             // The histories of a flow: rows of each path, and acknowledgements, with SCTP three more; offers, deliveries, held packets, arrivals,
             // and returning ACKs.
             let others = if matches!(flow.transport, Transport::Sctp { .. }) { 4 } else { 1 };
-            let of_source = if self.flows[index] { flow.paths.len().max(1) + others } else { 0 };
-            histories += of_source + if self.arrivals[index] { 5 } else { 0 };
+            let of_source = if self.sources[index] { flow.paths.len().max(1) + others } else { 0 };
+            histories += of_source + if self.sinks[index] || self.arrivals[index] { 5 } else { 0 };
         }
         Detail { resolution: scenario.resolution, bytes_max: HISTORIES_BYTES_MAX / histories.max(1) }
     }
@@ -66,5 +79,8 @@ impl Wanted {
 /// The memory for all records of a run. A growing vector takes twice as much for a moment.
 const HISTORIES_BYTES_MAX: usize = 128 << 20;
 
-/// The series that are computed from arrivals at a flow's ends, not from the source's variables.
-const ARRIVAL_SERIES: [&str; 5] = [".goodput", ".throughput", ".held", ".ipd", ".delay"];
+/// The series that are computed from the arrivals of packets at a flow's ends.
+const ARRIVAL_SERIES: [&str; 2] = [".throughput", ".ipd"];
+
+/// The series that are computed from what a flow's sink delivers.
+const SINK_SERIES: [&str; 3] = [".goodput", ".held", ".delay"];
