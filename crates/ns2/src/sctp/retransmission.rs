@@ -29,9 +29,8 @@ pub(super) enum Limit {
 impl Endpoint {
     /// Marks a chunk as lost. Its bytes count as free room at the receiver again.
     pub(super) fn mark(&mut self, index: usize, mark: Mark) {
-        let chunk = self.buffer.get_mut(index);
-        chunk.mark = mark;
-        self.peer_window = self.peer_window.wrapping_add(chunk.data.length);
+        self.buffer.mark(index, mark);
+        self.peer_window = self.peer_window.wrapping_add(self.buffer.get(index).data.length);
         self.is_any_marked = true;
     }
 
@@ -49,7 +48,7 @@ impl Endpoint {
             if !chunk.is_marked() {
                 continue;
             }
-            let (destination, tsn, mark) = (chunk.destination, chunk.data.tsn, chunk.mark);
+            let (destination, tsn, mark) = (chunk.destination, chunk.data.tsn, chunk.mark());
             let recover = if is_cmt { self.destinations[destination].cmt.recover } else { self.recover };
             if !is_reduced[destination] && tsn > recover {
                 is_reduced[destination] = true;
@@ -72,7 +71,7 @@ impl Endpoint {
     pub(super) fn retransmit_timed_out(&mut self, destination: usize) {
         for index in 0..self.buffer.len() {
             let chunk = self.buffer.get_mut(index);
-            if chunk.destination == destination && !chunk.is_gap_acked {
+            if chunk.destination == destination && !chunk.is_gap_acked() {
                 chunk.missing_reports = 0;
                 self.mark(index, Mark::TimedOut);
             }
@@ -104,26 +103,26 @@ impl Endpoint {
 
     /// Subtracts the marked chunks from the outstanding bytes.
     pub(super) fn discount_marked(&mut self) {
-        for chunk in self.buffer.iter().filter(|chunk| chunk.is_marked()) {
+        for chunk in self.buffer.marked() {
             self.destinations[chunk.destination].outstanding -= chunk.length();
         }
     }
 
     /// Adds the marked chunks to the outstanding bytes again.
     pub(super) fn count_marked(&mut self) {
-        for chunk in self.buffer.iter().filter(|chunk| chunk.is_marked()) {
+        for chunk in self.buffer.marked() {
             self.destinations[chunk.destination].outstanding += chunk.length();
         }
     }
 
     /// Plain SCTP: the destination of the marked chunks, if there are any.
     fn alternate(&self) -> Option<usize> {
-        let chunk = self.buffer.iter().find(|chunk| chunk.is_marked())?;
+        let chunk = self.buffer.marked().next()?;
         let is_active = self.destinations[chunk.destination].status == Status::Active;
         let stays = match self.config.alternate {
             Alternate::Never => is_active,
             Alternate::Always => false,
-            Alternate::Timeouts => is_active && chunk.mark == Mark::Reported,
+            Alternate::Timeouts => is_active && chunk.mark() == Mark::Reported,
         };
         Some(if stays { chunk.destination } else { self.next_destination(chunk.destination) })
     }
@@ -225,10 +224,10 @@ impl Endpoint {
             self.destinations[target].sacked.first_outstanding = Some(tsn);
             self.start_timer(target);
         }
+        self.buffer.mark(index, Mark::None);
         let chunk = self.buffer.get_mut(index);
         chunk.destination = target;
         chunk.transmissions += 1;
-        chunk.mark = Mark::None;
         self.destinations[target].outstanding += chunk.length();
         self.peer_window = self.peer_window.wrapping_sub(chunk.data.length);
         self.counters.sent_chunks += 1;

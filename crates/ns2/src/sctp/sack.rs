@@ -73,7 +73,7 @@ impl Endpoint {
         while let Some(chunk) = self.buffer.pop_up_to(tsn) {
             let tsn = chunk.data.tsn;
             let it = &mut self.destinations[chunk.destination];
-            if !chunk.is_gap_acked {
+            if !chunk.is_gap_acked() {
                 self.highest_newly_acked = tsn;
                 it.sacked.newly_acked += chunk.length();
                 if it.sacked.lowest == 0 {
@@ -88,7 +88,7 @@ impl Endpoint {
             }
             // The acknowledgement of a retransmitted chunk may allow a burst.
             self.is_burst_limited |= chunk.is_ineligible;
-            if !chunk.is_gap_acked {
+            if !chunk.is_gap_acked() {
                 measure(it, &chunk, self.clock.seconds());
             }
             // CMT does not touch a timer that runs for a later chunk.
@@ -96,7 +96,7 @@ impl Endpoint {
             if (it.is_timer_running && is_due) || (is_cmt && it.cmt.expected_again <= tsn) {
                 self.stop_timer(chunk.destination);
             }
-            if !chunk.is_gap_acked {
+            if !chunk.is_gap_acked() {
                 self.note_alive(&chunk);
             }
         }
@@ -112,8 +112,13 @@ impl Endpoint {
             (sack.cumulative.wrapping_add(first.into()), sack.cumulative.wrapping_add(last.into()))
         });
         let mut gap = gaps.next();
+        // Those before the present chunk.
+        let mut gap_acked = 0;
         for index in 0..self.buffer.len() {
             let Some((first, last)) = gap else {
+                if gap_acked == self.buffer.gap_acked() {
+                    break;
+                }
                 self.take_back(index);
                 continue;
             };
@@ -124,7 +129,7 @@ impl Endpoint {
             if tsn < first {
                 self.take_back(index);
             } else if tsn <= last {
-                if !self.buffer.get(index).is_gap_acked {
+                if !self.buffer.get(index).is_gap_acked() {
                     self.acknowledge(index, moved);
                 }
             } else {
@@ -132,6 +137,7 @@ impl Endpoint {
                 self.take_back(index);
                 gap = gaps.next();
             }
+            gap_acked += usize::from(self.buffer.get(index).is_gap_acked());
         }
     }
 
@@ -139,7 +145,7 @@ impl Endpoint {
     fn seek_expected(&mut self, index: usize) {
         let chunk = self.buffer.get(index);
         let it = &mut self.destinations[chunk.destination].cmt;
-        if chunk.is_gap_acked {
+        if chunk.is_gap_acked() {
             return;
         }
         if it.is_expected_sought && chunk.transmissions == 1 {
@@ -156,16 +162,17 @@ impl Endpoint {
     pub(super) fn note_first_outstanding(&mut self, index: usize) {
         let chunk = self.buffer.get(index);
         let news = &mut self.destinations[chunk.destination].sacked;
-        if news.first_outstanding.is_none() && !chunk.is_gap_acked {
+        if news.first_outstanding.is_none() && !chunk.is_gap_acked() {
             news.first_outstanding = Some(chunk.data.tsn);
         }
     }
 
     /// A chunk that an earlier SACK had in a gap is not in this one: SACKs arrived out of order.
     fn take_back(&mut self, index: usize) {
-        let chunk = self.buffer.get_mut(index);
-        if std::mem::take(&mut chunk.is_gap_acked) {
+        let chunk = self.buffer.get(index);
+        if chunk.is_gap_acked() {
             self.destinations[chunk.destination].outstanding += chunk.length();
+            self.buffer.set_gap_acked(index, false);
         }
     }
 
@@ -173,10 +180,10 @@ impl Endpoint {
     fn acknowledge(&mut self, index: usize, moved: Cumulative) {
         let cmt = self.config.cmt();
         let now = self.clock.seconds();
+        self.buffer.set_gap_acked(index, true);
         let chunk = self.buffer.get_mut(index);
         let (tsn, destination) = (chunk.data.tsn, chunk.destination);
         let it = &mut self.destinations[destination];
-        chunk.is_gap_acked = true;
         if tsn == it.cmt.expected {
             it.sacked.has_new_pseudo_cumulative = true;
             it.cmt.is_expected_sought = true;
@@ -203,7 +210,7 @@ impl Endpoint {
         measure(it, chunk, now);
         let is_first = it.sacked.first_outstanding == Some(tsn);
         let chunk = chunk.clone();
-        self.buffer.get_mut(index).mark = Mark::None;
+        self.buffer.mark(index, Mark::None);
         if is_first && self.destinations[destination].is_timer_running {
             self.stop_timer(destination);
         }
@@ -219,10 +226,15 @@ impl Endpoint {
         let highest = self.highest_newly_acked.max(highest_gap);
         let is_recovering = moved == Cumulative::Moved && self.highest_newly_acked <= self.recover;
         let reporting = self.destinations.iter().filter(|it| it.sacked.has_new_gap).count();
+        // Nothing from here on is missing, by any of the rules below.
+        let end = self.destinations.iter().map(|it| it.sacked.highest).fold(highest, u32::max);
         let mut has_lost = false;
         for index in 0..self.buffer.len() {
             let chunk = self.buffer.get_mut(index);
-            if chunk.is_gap_acked {
+            if chunk.data.tsn >= end {
+                break;
+            }
+            if chunk.is_gap_acked() {
                 continue;
             }
             let tsn = chunk.data.tsn;
@@ -290,7 +302,7 @@ impl Endpoint {
     /// what arrived.
     fn note_alive(&mut self, chunk: &Outstanding) {
         let it = &mut self.destinations[chunk.destination];
-        if it.errors != 0 && chunk.mark != Mark::TimedOut {
+        if it.errors != 0 && chunk.mark() != Mark::TimedOut {
             it.errors = 0;
             it.status = Status::Active;
             self.return_to_primary(chunk.destination);
@@ -302,7 +314,7 @@ impl Endpoint {
 /// then be measured.
 fn measure(it: &mut Destination, chunk: &Outstanding, now_s: f64) {
     if it.is_measuring && chunk.is_measuring && chunk.transmissions == 1 {
-        if chunk.mark != Mark::TimedOut {
+        if chunk.mark() != Mark::TimedOut {
             it.rto.sample(now_s - chunk.sent_s);
         }
         it.is_measuring = false;

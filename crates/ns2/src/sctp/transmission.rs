@@ -11,7 +11,7 @@
 use super::destination::Status;
 use super::endpoint::{Endpoint, Supply};
 use super::packet::{Chunk, Data};
-use super::send_buffer::{Mark, Outstanding};
+use super::send_buffer::Outstanding;
 use super::timers::Timer;
 
 impl Endpoint {
@@ -124,18 +124,7 @@ impl Endpoint {
         let is_measuring = !it.is_measuring;
         it.is_measuring = true;
         it.outstanding += data.length as i32;
-        self.buffer.push(Outstanding {
-            data,
-            destination,
-            is_gap_acked: false,
-            is_counted: false,
-            missing_reports: 0,
-            mark: Mark::None,
-            is_ineligible: false,
-            transmissions: 1,
-            sent_s,
-            is_measuring,
-        });
+        self.buffer.push(Outstanding::new(data, destination, sent_s, is_measuring));
         self.counters.sent_chunks += 1;
         self.peer_window = self.peer_window.saturating_sub(data.size());
         if !it.is_timer_running {
