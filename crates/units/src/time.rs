@@ -89,7 +89,10 @@ impl<const TICKS: u64> Duration<TICKS> {
     /// The span nearest to `secs` seconds. Negative values and NaN give zero, too large ones [`Duration::MAX`], because float casts
     /// saturate.
     pub fn from_secs_f64(secs: f64) -> Self {
-        Self((secs * TICKS as f64).round() as u64)
+        let ticks = secs * TICKS as f64;
+        // Rounded as by `f64::round`, which is a call of a library where the processor is not known to have an instruction for it.
+        let whole = ticks as u64;
+        Self(whole.saturating_add(u64::from(ticks - whole as f64 >= 0.5)))
     }
 
     /// The length in ticks.
