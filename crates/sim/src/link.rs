@@ -25,7 +25,7 @@ use anabranch_units::{Rate, SimSpan, SimTime};
 use crate::distribution::QueueLengths;
 use crate::error_model::ErrorModel;
 use crate::event_queue::{Key, Order};
-use crate::float_clock::{self, FloatLink, Launch};
+use crate::float_clock::{FloatLink, Launch};
 use crate::hold::Hold;
 use crate::id::NodeId;
 use crate::moment::Moment;
@@ -68,10 +68,20 @@ pub(crate) enum Offered {
     Behind,
     /// It is the next to arrive: the link's event.
     First(Key),
-    /// It waits in a managed queue. If the transmitter is free, the caller must serve it now.
-    Stored { is_free: bool },
+    /// It waits in a managed queue.
+    Stored(Service),
     /// It is lost.
     Dropped(DropReason),
+}
+
+/// When a managed link serves the packets that wait.
+pub(crate) enum Service {
+    /// Now: the transmitter is free, and the caller must serve it.
+    Now,
+    /// At an event that the caller must enter.
+    At(Key),
+    /// At an event that was entered before.
+    Known,
 }
 
 /// The next step of a managed link.
@@ -79,7 +89,7 @@ pub(crate) enum Offered {
 pub(crate) struct Served {
     /// The link's new event, if the pipe was empty.
     pub(crate) arrival: Option<Key>,
-    /// When the transmitter is free again, if it sends.
+    /// When the transmitter is free again, if it sends and the link is to be served then.
     pub(crate) free: Option<Key>,
     /// When the packet in transmission leaves, if one has begun.
     pub(crate) departs_at: Option<SimTime>,
@@ -213,7 +223,7 @@ impl Link {
         }
         let admission = match (&mut self.queue, &self.float) {
             (Queue::Admission(admission), None) => admission,
-            _ => return self.store(now, flight),
+            _ => return self.store(moment, flight),
         };
         let free_at = self.transmitter.free_at();
         let horizon = now.saturating_add(self.delay);
@@ -241,9 +251,9 @@ impl Link {
     /// As [`Self::offer`], for a managed link.
     // What few links have is not inlined, so that the code for the others stays small.
     #[inline(never)]
-    fn store(&mut self, now: SimTime, mut flight: Flight) -> Offered {
+    fn store(&mut self, moment: &Moment, mut flight: Flight) -> Offered {
         let counts = self.legs.of(flight.leg());
-        let free_at = self.transmitter.free_at();
+        let (now, free_at) = (moment.now, self.transmitter.free_at());
         let admission = match &mut self.queue {
             Queue::Admission(admission) => admission,
             Queue::Managed(queue) => {
@@ -255,12 +265,15 @@ impl Link {
                     Verdict::Mark => counts.marks += 1,
                     Verdict::Drop => return Offered::Dropped(counts.lose(DropReason::Queue)),
                 }
-                return Offered::Stored { is_free: was_empty && free_at <= now };
+                return Offered::Stored(if was_empty && free_at <= now { Service::Now } else { Service::Known });
             }
         };
         let Some(float) = &mut self.float else { unreachable!("asked of managed links") };
         let (packets, bytes) = float.waiting();
-        let is_busy = float.is_busy();
+        let is_busy = float.is_busy(moment.key());
+        if !is_busy {
+            self.lengths.advance(free_at.max(self.lengths.since()), 1);
+        }
         let idle = (!is_busy).then(|| now.since(free_at));
         let backlog = Backlog { packets: packets as u64, bytes, idle };
         match admission.admits(flight.size(), backlog, flight.ecn().is_some()) {
@@ -269,8 +282,11 @@ impl Link {
             Verdict::Drop => return Offered::Dropped(counts.lose(DropReason::Queue)),
         }
         self.lengths.advance(now, packets + usize::from(is_busy));
-        float.store(flight);
-        Offered::Stored { is_free: !is_busy }
+        match float.store(flight) {
+            _ if !is_busy => Offered::Stored(Service::Now),
+            Some(free) => Offered::Stored(Service::At(free)),
+            None => Offered::Stored(Service::Known),
+        }
     }
 
     /// The packet whose arrival was the link's event, and the link's next event.
@@ -331,16 +347,12 @@ impl Link {
         let (now, free_at) = (moment.now, self.transmitter.free_at());
         if let Some(float) = &mut self.float {
             self.lengths.advance(now, float.waiting().0 + usize::from(free_at > self.lengths.since()));
-            let Some(Launch { flight, free_at, arrives_at }) = float.launch(moment.seconds) else {
-                return Served::default();
-            };
+            let Launch { flight, free, arrival, is_last } = float.launch(moment, order);
             let is_first = self.pipe.is_empty();
-            let arrival = Key::new(float_clock::ticks(arrives_at), now, order.draw()).at_seconds(arrives_at);
             self.pipe.push(Passage { arrives_at: arrival.time, starts_at: now, order: arrival.order, flight });
-            let free = Key::new(float_clock::ticks(free_at), now, order.draw()).at_seconds(free_at);
             self.transmitter.occupy_until(free.time);
             let departs_at = Some(arrival.time - self.delay);
-            return Served { arrival: is_first.then_some(arrival), free: Some(free), departs_at };
+            return Served { arrival: is_first.then_some(arrival), free: (!is_last).then_some(free), departs_at };
         }
         let Queue::Managed(queue) = &mut self.queue else { return Served::default() };
         self.lengths.advance(now, queue.len() + usize::from(free_at > self.lengths.since()));
@@ -404,8 +416,11 @@ impl Link {
     pub(crate) fn queue_lengths(&self, now: SimTime) -> QueueLengths {
         let mut lengths = self.lengths.clone();
         if self.is_managed() {
-            let is_busy = self.transmitter.free_at() > lengths.since();
-            lengths.advance(now, self.waiting(now) as usize + usize::from(is_busy));
+            let (waiting, free_at) = (self.waiting(now) as usize, self.transmitter.free_at());
+            if free_at > lengths.since() {
+                lengths.advance(free_at.min(now), waiting + 1);
+            }
+            lengths.advance(now, waiting);
             return lengths;
         }
         let mut pipe = self.pipe.clone();

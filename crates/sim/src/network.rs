@@ -6,7 +6,7 @@ use anabranch_units::SimTime;
 use crate::event_queue::{EventQueue, Key, Order};
 use crate::host::Transmit;
 use crate::id::{Address, FlowId, LinkId, NodeId};
-use crate::link::{DropReason, Link, LinkReport, Offered};
+use crate::link::{DropReason, Link, LinkReport, Offered, Service};
 use crate::moment::Moment;
 use crate::packet::{Body, Flight, Leg, Slab};
 use crate::probe::{Direction, Happening, PacketEvent, Told};
@@ -72,7 +72,7 @@ impl Network {
     pub(crate) fn new(parts: Parts) -> Self {
         let Parts { hash, queue, order, links, managed, routes, observers, has_float_clock, random } = parts;
         Self {
-            moment: Moment { now: SimTime::ZERO, seconds: 0.0, inserted: SimTime::ZERO },
+            moment: Moment { now: SimTime::ZERO, seconds: 0.0, inserted: SimTime::ZERO, order: 0 },
             hash,
             queue,
             order,
@@ -235,25 +235,46 @@ impl Network {
         match offered {
             Offered::Behind => {}
             Offered::First(key) => self.queue.set(index, key),
-            Offered::Stored { is_free } => self.stored(index, is_free),
+            Offered::Stored(service) => self.stored(index, service),
             Offered::Dropped(reason) => self.forget(index, reason, flight),
         }
     }
 
     /// A packet waits in a managed queue.
-    fn stored(&mut self, index: usize, is_free: bool) {
+    fn stored(&mut self, index: usize, service: Service) {
         let mut dropped = std::mem::take(&mut self.dropped);
         self.links[index].overflow(&mut dropped);
         self.discard(index, dropped);
-        if is_free {
-            // Few links are managed, and few of their packets find the transmitter free, so a search is cheap enough.
-            let place = self.managed.binary_search(&LinkId(index as u32));
-            self.serve(place.expect("the builder lists managed links"));
+        match service {
+            Service::Now => self.serve(self.place(index)),
+            Service::At(key) => self.queue.set(self.links.len() + self.place(index), key),
+            Service::Known => {}
+        }
+    }
+
+    /// The place of a managed link among those.
+    fn place(&self, index: usize) -> usize {
+        match self.has_float_clock {
+            // Every link is managed.
+            true => index,
+            // Few links are, and few of their packets find the transmitter free, so a search is cheap enough.
+            false => self.managed.binary_search(&LinkId(index as u32)).expect("the builder lists managed links"),
         }
     }
 
     /// Releases the packets that a queue dropped, and empties their list.
-    fn discard(&mut self, index: usize, mut dropped: Vec<Flight>) {
+    #[inline]
+    fn discard(&mut self, index: usize, dropped: Vec<Flight>) {
+        if dropped.is_empty() {
+            self.dropped = dropped;
+        } else {
+            self.discard_some(index, dropped);
+        }
+    }
+
+    /// As [`Self::discard`], if the queue dropped any.
+    #[inline(never)]
+    fn discard_some(&mut self, index: usize, mut dropped: Vec<Flight>) {
         for flight in dropped.drain(..) {
             self.observe(index, Happening::Discarded, flight);
             self.forget(index, DropReason::Queue, flight);

@@ -83,7 +83,7 @@ impl World {
     pub fn run_within(&mut self, until: SimTime, most: u64) -> bool {
         let last = self.events.saturating_add(most);
         loop {
-            let Next { key: Key { time, seconds, inserted, .. }, slot } = self.network.queue.next();
+            let Next { key: Key { time, seconds, inserted, order }, slot } = self.network.queue.next();
             if time > until || time == SimTime::NEVER {
                 break;
             }
@@ -91,7 +91,7 @@ impl World {
                 return false;
             }
             debug_assert!(time >= self.network.moment.now, "time does not go back");
-            self.network.moment = Moment { now: time, seconds: f64::from_bits(seconds), inserted };
+            self.network.moment = Moment { now: time, seconds: f64::from_bits(seconds), inserted, order };
             self.events += 1;
             if slot < self.slots.transmitters {
                 self.arrive(slot);
@@ -135,7 +135,7 @@ impl World {
     /// If the host is not in this world, or the packet leaves by a link that does not start at its node.
     pub fn send(&mut self, host: HostId, transmit: Transmit) {
         let now = self.network.moment.now;
-        self.network.moment = Moment { now, seconds: now.as_secs_f64(), inserted: now };
+        self.network.moment = Moment { now, seconds: now.as_secs_f64(), inserted: now, order: u64::MAX };
         self.network.depart(&self.stations[host.index()].attachment, transmit);
     }
 
