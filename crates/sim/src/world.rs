@@ -278,8 +278,11 @@ impl World {
         }
         *wake = Key::NONE;
         *deadline = Key::NONE;
-        self.network.queue.clear(self.slots.hosts + station);
         self.turn(station, Event::Timeout);
+        // Until here the entry is that of this event, so that one with a next deadline is changed once.
+        if self.stations[station].wake == Key::NONE {
+            self.network.queue.clear(self.slots.hosts + station);
+        }
     }
 
     /// Passes an event to a host, takes its packets, and sets its timer.
