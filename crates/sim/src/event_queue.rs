@@ -1,7 +1,7 @@
 //! The next event of the world: a tournament over the sources of events.
 //!
 //! A source (one direction of a link, a host's timer, the list of control events) has at most one next event, so it has one
-//! *slot*. A full binary tree stands over the slots: every inner node holds the earlier of its two children, and the root is the
+//! *slot*. A binary tree stands over the slots: every inner node holds the earlier of its two children, and the root is the
 //! next event of the world. When a slot changes, only its matches are replayed, without allocation or search: log2(slots) of them
 //! after the next event of the world, and mostly fewer otherwise, because nothing changes above a match that the slot loses and had lost.
 //!
@@ -36,13 +36,12 @@ pub struct Order(u64);
 /// The tournament tree. Slots are numbers from 0.
 #[derive(Clone, Debug)]
 pub struct EventQueue {
-    /// Due time per slot, in ticks; the length is a power of two. Slots without an event have different times near the end of
-    /// time, so that they do not tie.
+    /// Due time per slot, in ticks. Slots without an event have different times near the end of time, so that they do not tie.
     times: Vec<u64>,
     /// Key per slot.
     keys: Vec<Key>,
     /// The winning slot per node. Node 1 is the root; node i has the earlier of the slots at nodes 2i and 2i + 1; the upper half
-    /// are the leaves.
+    /// are the leaves. For any number of leaves every other node has two children, so none is added.
     winners: Vec<u32>,
 }
 
@@ -94,14 +93,14 @@ impl EventQueue {
     pub fn new(slots: usize) -> Self {
         assert!(slots <= Self::SLOTS_MAX, "{slots} sources of events, at most {} fit", Self::SLOTS_MAX);
         // Two leaves at least, so that the root is never a leaf.
-        let leaves = slots.next_power_of_two().max(2);
+        let leaves = slots.max(2);
         let mut winners = vec![0; 2 * leaves];
         for (slot, leaf) in (0..).zip(&mut winners[leaves..]) {
             *leaf = slot;
         }
         for node in (1..leaves).rev() {
             // Of slots without events the highest wins.
-            winners[node] = winners[2 * node + 1];
+            winners[node] = winners[2 * node].max(winners[2 * node + 1]);
         }
         let times = (0..leaves).map(|slot| u64::MAX - slot as u64).collect();
         Self { times, keys: vec![Key::NONE; leaves], winners }

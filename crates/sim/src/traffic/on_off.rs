@@ -36,6 +36,8 @@ pub struct OnOffParameters {
 #[derive(Clone, Debug)]
 pub struct OnOff {
     parameters: OnOffParameters,
+    /// How long a packet takes at the peak rate.
+    packet: SimSpan,
     draws: Draws,
     /// Packets left in the burst.
     left: u64,
@@ -66,17 +68,19 @@ impl Draws {
 
 impl OnOff {
     /// A source that has not started.
-    pub const fn new(parameters: OnOffParameters, stream: Stream) -> Self {
+    pub fn new(parameters: OnOffParameters, stream: Stream) -> Self {
         Self::drawing(parameters, Draws::Own(stream))
     }
 
     /// The same source, drawing from the world's stream if that is ns-2's, and from `stream` otherwise.
-    pub const fn ns2(parameters: OnOffParameters, stream: Mrg32k3a) -> Self {
+    pub fn ns2(parameters: OnOffParameters, stream: Mrg32k3a) -> Self {
         Self::drawing(parameters, Draws::Lent(stream))
     }
 
-    const fn drawing(parameters: OnOffParameters, draws: Draws) -> Self {
-        Self { parameters, draws, left: 0, next_at: SimTime::NEVER, due: None, clock: None, sent: 0 }
+    fn drawing(parameters: OnOffParameters, draws: Draws) -> Self {
+        let OnOffParameters { rate, size, .. } = parameters;
+        let packet = rate.transmission(Bytes::new(u64::from(size)));
+        Self { parameters, packet, draws, left: 0, next_at: SimTime::NEVER, due: None, clock: None, sent: 0 }
     }
 
     /// Packets sent so far.
@@ -106,9 +110,8 @@ impl OnOff {
             self.due = Some(Due { seconds, set_at: now });
             self.next_at = float_clock::ticks(seconds);
         } else {
-            let packet: SimSpan = rate.transmission(Bytes::new(u64::from(size)));
-            let silence = SimSpan::from_secs_f64(self.silence(packet.as_secs_f64()));
-            self.next_at = from.saturating_add(packet.saturating_add(silence));
+            let silence = SimSpan::from_secs_f64(self.silence(self.packet.as_secs_f64()));
+            self.next_at = from.saturating_add(self.packet.saturating_add(silence));
         }
     }
 }
