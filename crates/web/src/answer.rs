@@ -237,7 +237,7 @@ const SLICE_EVENTS: u64 = 100_000;
 const PARTS: u64 = 40;
 
 /// The events that a part has at least, and that are to come after it: what is simulated within a tenth of a second is drawn at once.
-const PART_EVENTS: u64 = 200_000;
+const PART_EVENTS: u64 = 100_000;
 
 /// The points of a curve in a part, and in the whole run: a screen has fewer columns.
 const PART_POINTS: usize = 60;
