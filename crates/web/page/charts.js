@@ -10,7 +10,8 @@ const shownNumber = (value) => {
 
 // The columns that uPlot wants: one for the times of all curves, and one for each curve. A step holds until the next.
 const columns = (curves, points) => {
-  const times = [...new Set(curves.flatMap((_, index) => points[index][0]))].sort((a, b) => a - b);
+  const all = Float64Array.from(curves.flatMap((_, index) => points[index][0])).sort();
+  const times = Array.from(all.filter((time, place) => place === 0 || time !== all[place - 1]));
   return [times, ...curves.map(({ steps }, index) => {
     const [at, values] = points[index];
     let next = 0;
@@ -55,6 +56,9 @@ const scaled = (panel) => {
   panel.plot.setScale("y", { min: 0, max: top });
 };
 
+// The colours and the font of all plots, until the theme changes: each question makes the browser compute its styles.
+let inks = null;
+
 class Charts {
   // `place` is the element that the charts go into, `look` is called with the time under the cursor when somebody clicks, and `all` gives the charts of all
   // sides: the same quantity has the same scale in each.
@@ -63,6 +67,7 @@ class Charts {
     this.look = look;
     this.all = all;
     this.panels = [];
+    this.laid = null;
     new ResizeObserver(() => this.resize()).observe(place);
   }
 
@@ -73,14 +78,24 @@ class Charts {
     this.panels = panels.map(([title, unit], panel) => {
       const own = curves.map((curve, index) => ({ ...curve, index })).filter((curve) => curve.panel === panel);
       const peers = () => this.all().flatMap((charts) => charts.panels.filter((one) => one.title === title));
-      return { title, unit, panel, peers, curves: own, points: own.map(() => [[], []]), plot: null, box: null };
+      return { title, unit, panel, peers, curves: own, points: own.map(() => [[], []]), plot: null, box: null, ready: null };
     }).filter(({ curves: own }) => own.length > 0);
   }
 
   clear() {
-    this.panels.forEach(({ plot }) => plot?.destroy());
+    this.panels.forEach(({ plot, ready }) => [plot, ready?.plot].forEach((one) => one?.destroy()));
     this.panels = [];
     this.place.replaceChildren();
+  }
+
+  // Makes the plots of panels while the simulator works and the page is at leisure: then points need only be drawn. A panel without any is never shown, and few runs
+  // have events.
+  prepare() {
+    const paint = this.paint();
+    for (const panel of this.panels.filter(({ curves }) => curves.some(({ steps }) => steps))) {
+      const all = panel.curves.map((_, index) => index);
+      panel.ready = this.made(panel, all, [[], ...all.map(() => [])], paint);
+    }
   }
 
   // Points that are added to those that are there.
@@ -107,11 +122,11 @@ class Charts {
     return Math.max(200, Math.floor(this.place.clientWidth));
   }
 
-  // What all plots have in common. It is asked before the first is there, since each question makes the browser lay out what has changed.
+  // What all plots have in common. A question for the width makes the browser lay out what has changed, so it is kept until the browser tells another.
   paint() {
-    const numbers = new Set(this.panels.flatMap(({ curves }) => curves.map(({ colour: number }) => number % 8)));
-    const strokes = new Map([...numbers].map((number) => [number, colour(`s${number}`)]));
-    return { width: this.width(), quiet: colour("quiet"), rule: colour("rule"), font: `11px ${getComputedStyle(document.body).fontFamily}`, strokes };
+    this.laid ??= this.width();
+    inks ??= { quiet: colour("quiet"), rule: colour("rule"), font: `11px ${getComputedStyle(document.body).fontFamily}`, strokes: Array.from({ length: 8 }, (_, number) => colour(`s${number}`)) };
+    return { width: this.laid, ...inks };
   }
 
   // Panels of which something is known; one in which every value is 0 says nothing.
@@ -128,16 +143,30 @@ class Charts {
       } else {
         panel.plot?.destroy();
         panel.box?.remove();
-        panel.plot = null;
         panel.drawn = drawn;
-        paint ??= this.paint();
-        this.plot(panel, data, paint);
+        const { ready } = panel;
+        panel.ready = null;
+        if (ready && !panel.plot) {
+          for (let index = panel.curves.length - 1; index >= 0; index -= 1) if (!drawn.includes(index)) ready.plot.delSeries(index + 1);
+          ready.plot.setData(data, false);
+          Object.assign(panel, ready);
+        } else {
+          ready?.plot.destroy();
+          paint ??= this.paint();
+          Object.assign(panel, this.made(panel, drawn, data, paint));
+        }
+        // In the order of the panels, whichever has points first.
+        const later = this.panels.slice(this.panels.indexOf(panel) + 1).find((one) => one.box?.parentNode);
+        this.place.insertBefore(panel.box, later?.box ?? null);
+        panel.top = null;
+        this.showWhole(panel);
       }
     }
     for (const { panels } of this.all()) panels.forEach(scaled);
   }
 
-  plot(panel, data, { width, quiet, rule, font, strokes }) {
+  // The plot of curves of a panel, and the box that it is in, which is not in the page yet.
+  made(panel, drawn, data, { width, quiet, rule, font, strokes }) {
     const box = document.createElement("div");
     box.className = "panel";
     box.setAttribute("role", "img");
@@ -146,20 +175,16 @@ class Charts {
     const name = title.appendChild(document.createElement("span"));
     name.appendChild(document.createElement("b")).textContent = panel.title;
     name.append(` (${panel.unit})`);
-    panel.box = box;
     box.style.gridRow = panel.panel + 1;
-    // In the order of the panels, whichever has points first.
-    const later = this.panels.slice(this.panels.indexOf(panel) + 1).find((one) => one.box?.parentNode);
-    this.place.insertBefore(box, later?.box ?? null);
     const axis = { stroke: quiet, grid: { stroke: rule, width: 1 }, ticks: { show: false }, font };
-    const series = panel.drawn.map((index) => panel.curves[index]).map(({ name: label, steps, colour: number }) => {
-      const stroke = strokes.get(number % 8);
+    const series = drawn.map((index) => panel.curves[index]).map(({ name: label, steps, colour: number }) => {
+      const stroke = strokes[number % 8];
       const common = { label, stroke, value: (u, value) => (u.cursor.left >= 0 ? shownNumber(value) : "") };
       return steps
         ? { ...common, width: 1.4, paths: uPlot.paths.stepped({ align: 1 }), points: { show: false } }
         : { ...common, width: 0, paths: () => null, points: { show: true, size: 4, fill: stroke, stroke, width: 0 } };
     });
-    panel.plot = new uPlot({
+    const plot = new uPlot({
       width,
       height: 150,
       padding: [8, 18, 0, 0],
@@ -170,8 +195,7 @@ class Charts {
       series: [{ label: "time", value: (u, value) => (u.cursor.left >= 0 ? `${shownNumber(value)} s` : "") }, ...series],
       hooks: { setScale: [(u, key) => { if (key === "x") this.zoomed(panel, u); }], ready: [(u) => u.over.addEventListener("click", () => { if (u.cursor.left >= 0) this.look(u.posToVal(u.cursor.left, "x")); })] },
     }, data, box);
-    panel.top = null;
-    this.showWhole(panel);
+    return { plot, box };
   }
 
   showWhole(panel) {
@@ -197,17 +221,19 @@ class Charts {
   }
 
   resize() {
-    for (const { plot } of this.panels) if (plot && plot.width !== this.width()) plot.setSize({ width: this.width(), height: plot.height });
+    this.laid = this.width();
+    const plots = this.panels.flatMap(({ plot, ready }) => [plot, ready?.plot]).filter(Boolean);
+    for (const plot of plots) if (plot.width !== this.laid) plot.setSize({ width: this.laid, height: plot.height });
   }
 
   // After a change of the theme.
   redraw() {
     const { panels } = this;
+    inks = null;
     panels.forEach((panel) => {
-      panel.plot?.destroy();
+      [panel.plot, panel.ready?.plot].forEach((plot) => plot?.destroy());
       panel.box?.remove();
-      panel.plot = null;
-      panel.box = null;
+      Object.assign(panel, { plot: null, box: null, ready: null });
     });
     this.draw();
     this.describe();

@@ -14,6 +14,7 @@ class Picture {
     this.links = links;
     this.flows = flows;
     this.hops = [];
+    this.ways = null;
     if (!network) {
       this.clear();
       this.place.textContent = "The network is too large for a picture.";
@@ -25,9 +26,13 @@ class Picture {
     this.svg.style.maxWidth = `${1.3 * Number(this.svg.getAttribute("width"))}px`;
     this.place.replaceChildren(this.svg);
     this.layer = this.svg.appendChild(document.createElementNS(SVG, "g"));
-    // The path of each direction of a link, and whether packets go from its end to its begin.
+  }
+
+  // The path of each direction of a link, and whether packets go from its end to its begin. It is asked when packets are drawn: the browser lays out the page to
+  // tell lengths.
+  found() {
     const paths = new Map([...this.svg.querySelectorAll("path.link")].map((path) => [path.dataset.link, path]));
-    this.ways = links.map((id) => {
+    return this.links.map((id) => {
       const isReverse = id.endsWith(".reverse");
       const path = paths.get(id) ?? paths.get(id.replace(/\.reverse$/, ""));
       if (!path) return null;
@@ -50,6 +55,7 @@ class Picture {
   // Draws the packets as they are at a time: on the wire by their places, in a queue one beside the other at its begin.
   draw(time) {
     if (!this.svg) return;
+    this.ways ??= this.found();
     const waiting = new Map();
     const dots = [];
     for (const [link, flow, isAnswer, came, left, gone, isLost] of this.hops) {

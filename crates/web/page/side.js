@@ -37,6 +37,7 @@ class Side {
         this.charts.begin(answer, this.request.view);
         this.picture.show(answer);
         this.told.fit(this);
+        this.charts.prepare();
       } else if (answer.kind === "part") {
         this.charts.add(answer.points);
         this.first ??= performance.now() - begun;
