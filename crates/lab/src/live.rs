@@ -113,8 +113,8 @@ impl<'a> Live<'a> {
         packets: Option<(SimTime, SimTime)>,
     ) -> Self {
         let measured = measured.map(Experiment::series).unwrap_or_default();
-        let series: Vec<String> = curves.iter().map(|curve| curve.series.clone()).chain(measured).collect();
-        let recording = Recording::Series(&series);
+        let drawn: Vec<String> = curves.iter().map(|curve| curve.series.clone()).collect();
+        let recording = Recording::Live { drawn: &drawn, measured: &measured };
         let (simulation, packets) = match packets {
             None => (Simulation::build(scenario, recording).expect(CHECKED), None),
             Some((from, to)) => {

@@ -6,7 +6,7 @@ mod table;
 
 use std::collections::VecDeque;
 
-use anabranch_sim::{Detail, Direction, Entry, FlowId, Happening, History, Observer, PacketEvent, Portion};
+use anabranch_sim::{Detail, Direction, Entry, FlowId, Happening, History, Interest, Observer, PacketEvent, Portion};
 use anabranch_units::{SimSpan, SimTime};
 
 pub use self::packets::Hop;
@@ -73,6 +73,10 @@ impl Observer for ArrivalTrace {
                 }
             }
         }
+    }
+
+    fn interest(&self) -> Interest {
+        Interest { enqueued: false, received: true, departures: false }
     }
 }
 

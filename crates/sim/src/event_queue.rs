@@ -141,10 +141,12 @@ impl EventQueue {
         }
     }
 
-    /// Removes the event of `slot`.
+    /// Removes the event of `slot`, if it has one.
     #[inline]
     pub fn clear(&mut self, slot: usize) {
-        self.set(slot, Key::NONE);
+        if self.keys[slot] != Key::NONE {
+            self.set(slot, Key::NONE);
+        }
     }
 }
 

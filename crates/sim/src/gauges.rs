@@ -129,17 +129,25 @@ pub(crate) fn joined<T: Copy>(
     make: impl Fn(&[Option<T>]) -> Gauges,
 ) -> Vec<GaugeRow> {
     let mut present: Vec<Option<T>> = vec![None; parts.len()];
-    let changes = (0..).zip(parts).flat_map(|(part, rows)| rows.map(move |(time, gauges)| (time, part, gauges)));
-    let mut changes: Vec<(SimTime, usize, T)> = changes.collect();
-    // Sorted by time. Every part has a row at the start of the flow.
-    changes.sort_by_key(|&(time, part, _)| (time, part));
-    let mut rows: Vec<GaugeRow> = vec![];
-    for (time, part, gauges) in changes {
+    let mut rows: Vec<GaugeRow> = Vec::with_capacity(parts.iter().map(|part| part.size_hint().0).sum());
+    let mut change = |time, part: usize, gauges| {
         present[part] = Some(gauges);
         if rows.last().is_some_and(|last| last.time == time) {
             rows.pop();
         }
         rows.push(GaugeRow { time, gauges: make(&present) });
+    };
+    match <[_; 1]>::try_from(parts) {
+        // Most connections have one path, whose rows are in order.
+        Ok([part]) => part.for_each(|(time, gauges)| change(time, 0, gauges)),
+        Err(parts) => {
+            let changes = (0..).zip(parts);
+            let changes = changes.flat_map(|(part, rows)| rows.map(move |(time, gauges)| (time, part, gauges)));
+            let mut changes: Vec<(SimTime, usize, T)> = changes.collect();
+            // Sorted by time. Every part has a row at the start of the flow.
+            changes.sort_by_key(|&(time, part, _)| (time, part));
+            changes.into_iter().for_each(|(time, part, gauges)| change(time, part, gauges));
+        }
     }
     rows
 }

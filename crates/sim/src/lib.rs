@@ -76,6 +76,7 @@ mod history;
 mod hold;
 mod host;
 mod id;
+mod interest;
 mod link;
 mod link_trace;
 mod moment;
@@ -115,6 +116,7 @@ pub use history::{Detail, Entry, History, is_same_bin};
 pub use hold::{DelaySpec, HoldSpec};
 pub use host::{Arrival, Due, Host, Input, Offer, Transmit, Way};
 pub use id::{Address, FlowId, HostId, LinkId, NodeId, Port};
+pub use interest::Interest;
 pub use link::{
     Counts, DeliveryTrace, DropReason, LinkReport, PACKETS_PER_LINK_MAX, RateSpec, ReorderSpec, STEP_MIN, STEPS_MAX,
     ScatterSpec, Steps,

@@ -28,6 +28,7 @@ use crate::event_queue::{Key, Order};
 use crate::float_clock::{FloatLink, Launch};
 use crate::hold::Hold;
 use crate::id::NodeId;
+use crate::interest::Interest;
 use crate::moment::Moment;
 use crate::packet::{Flight, Leg};
 use crate::queue::{Backlog, Queue, Verdict};
@@ -103,6 +104,8 @@ pub(crate) struct Link {
     pub(crate) row: usize,
     /// Observers of this link; most links have none.
     pub(crate) observers: Vec<usize>,
+    /// What one of them is told of.
+    pub(crate) interest: Interest,
     pipe: Pipe,
     transmitter: Transmitter,
     delay: SimSpan,
@@ -129,6 +132,7 @@ impl Link {
             to,
             row: 0,
             observers: Vec::new(),
+            interest: Interest::LOSSES,
             pipe: Pipe::new(),
             transmitter: Transmitter::new(rate),
             delay,

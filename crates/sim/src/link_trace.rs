@@ -9,6 +9,7 @@ use anabranch_units::{SimSpan, SimTime};
 
 use crate::history::{Detail, Entry, History};
 use crate::id::LinkId;
+use crate::interest::Interest;
 use crate::link::DropReason;
 use crate::probe::{Happening, Observer, PacketEvent};
 
@@ -39,18 +40,17 @@ impl Entry for LinkRow {
 pub struct LinkTrace {
     settled: Settled,
     pending: Pending,
+    interest: Interest,
 }
 
 /// The rows that are complete.
 struct Settled {
-    last: LinkRow,
     kept: Option<History<LinkRow>>,
     tell: Option<Box<dyn FnMut(LinkRow) + Send>>,
 }
 
 impl Settled {
     fn push(&mut self, row: LinkRow) {
-        self.last = row;
         if let Some(kept) = &mut self.kept {
             kept.push(row);
         }
@@ -60,62 +60,53 @@ impl Settled {
     }
 }
 
-/// The later changes.
+/// The changes that time has not passed.
 #[derive(Clone, Default)]
 struct Pending {
-    /// Departures, in their order.
+    /// The row at the time of the last change, which may still change.
+    row: LinkRow,
+    /// Whether there is one: before the first change there is none.
+    is_open: bool,
+    /// Later departures, in their order; those at the time of the row are still missing in it.
     departures: VecDeque<SimTime>,
-    /// The others, in theirs.
-    others: VecDeque<(SimTime, Change)>,
 }
 
 impl Pending {
-    /// Moves the changes before `until` to the rows. Changes at the same time are one row.
+    /// Completes the rows before `until`. Changes at the same time are one row.
+    #[inline]
     fn settle(&mut self, rows: &mut Settled, until: SimTime) {
-        loop {
-            let departure = self.departures.front().copied().unwrap_or(SimTime::NEVER);
-            let time = self.others.front().map_or(departure, |other| other.0.min(departure));
-            if time >= until {
-                return;
-            }
-            let mut row = LinkRow { time, ..rows.last };
-            // Arrivals before departures, so that a queue is never negative.
-            let mut gone = 0;
-            while let Some((_, change)) = self.others.pop_front_if(|other| other.0 == time) {
-                match change {
-                    Change::Received => row.forwarded += 1,
-                    Change::Enqueued => row.queue += 1,
-                    Change::Discarded => (gone, row.dropped) = (gone + 1, row.dropped + 1),
-                    Change::Dropped => row.dropped += 1,
-                }
-            }
-            while self.departures.pop_front_if(|departure| *departure == time).is_some() {
-                gone += 1;
-            }
-            row.queue -= gone;
-            rows.push(row);
+        while let Some(departure) = self.departures.pop_front_if(|departure| *departure < until) {
+            self.at(rows, departure).queue -= 1;
+        }
+        if self.is_open && self.row.time < until {
+            rows.push(self.row);
+            self.is_open = false;
         }
     }
-}
 
-/// A change other than a departure from the transmitter.
-#[derive(Clone, Copy, Debug)]
-enum Change {
-    /// The queue accepted a packet.
-    Enqueued,
-    /// A packet was received at the far end.
-    Received,
-    /// The queue dropped a packet that it had accepted.
-    Discarded,
-    /// A packet was lost before the queue.
-    Dropped,
+    /// The row of a time that is not before the last.
+    #[inline]
+    fn at(&mut self, rows: &mut Settled, time: SimTime) -> &mut LinkRow {
+        if self.is_open && self.row.time < time {
+            rows.push(self.row);
+        }
+        self.is_open = true;
+        self.row.time = time;
+        &mut self.row
+    }
 }
 
 impl LinkTrace {
     /// A trace that keeps rows in this detail, and calls `tell` for each row.
     pub fn new(detail: Option<Detail>, tell: Option<Box<dyn FnMut(LinkRow) + Send>>) -> Self {
-        let settled = Settled { last: LinkRow::default(), kept: detail.map(History::new), tell };
-        Self { settled, pending: Pending::default() }
+        let settled = Settled { kept: detail.map(History::new), tell };
+        Self { settled, pending: Pending::default(), interest: Interest::ALL }
+    }
+
+    /// The same trace without packets received at the far end: a row at each change of the queue.
+    #[must_use]
+    pub fn of_queue(self) -> Self {
+        Self { interest: Interest { received: false, ..self.interest }, ..self }
     }
 
     /// The resolution of the rows that are kept: changes within this time are one row.
@@ -131,7 +122,7 @@ impl LinkTrace {
             kept.entries().split_last().map_or((None, &[][..]), |(last, before)| (Some(*last), before));
         let mut late = History::new(kept.resolution());
         last.into_iter().for_each(|last| late.push(last));
-        let mut rows = Settled { last: self.settled.last, kept: Some(late), tell: None };
+        let mut rows = Settled { kept: Some(late), tell: None };
         self.pending.clone().settle(&mut rows, end.saturating_add(SimSpan::from_ticks(1)));
         let late = rows.kept.map(History::into_entries).unwrap_or_default();
         Some(before.iter().copied().chain(late))
@@ -139,32 +130,38 @@ impl LinkTrace {
 
     /// Tells of the rows until `end` that are still to come. It is the last call.
     pub fn finish(&mut self, end: SimTime) {
-        let mut rows = Settled { last: self.settled.last, kept: None, tell: self.settled.tell.take() };
+        let mut rows = Settled { kept: None, tell: self.settled.tell.take() };
         self.pending.clone().settle(&mut rows, end.saturating_add(SimSpan::from_ticks(1)));
     }
 }
 
 impl fmt::Debug for LinkTrace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LinkTrace").field("last", &self.settled.last).finish_non_exhaustive()
+        f.debug_struct("LinkTrace").field("row", &self.pending.row).finish_non_exhaustive()
     }
 }
 
 impl Observer for LinkTrace {
     fn on_packet(&mut self, event: &PacketEvent<'_>) {
-        let change = match event.happening {
-            Happening::Enqueued => Change::Enqueued,
-            Happening::Received => Change::Received,
-            Happening::Discarded => Change::Discarded,
-            Happening::Dropped(DropReason::Error | DropReason::Queue | DropReason::TooLong) => Change::Dropped,
-            // The node at the far end had no route for it; this does not concern the link.
-            Happening::Dropped(DropReason::NoRoute | DropReason::HopLimit) => return,
-        };
-        self.pending.others.push_back((event.time, change));
+        // The node at the far end had no route for it; this does not concern the link.
+        if matches!(event.happening, Happening::Dropped(DropReason::NoRoute | DropReason::HopLimit)) {
+            return;
+        }
         self.pending.settle(&mut self.settled, event.time);
+        let row = self.pending.at(&mut self.settled, event.time);
+        match event.happening {
+            Happening::Enqueued => row.queue += 1,
+            Happening::Received => row.forwarded += 1,
+            Happening::Discarded => (row.queue, row.dropped) = (row.queue - 1, row.dropped + 1),
+            Happening::Dropped(_) => row.dropped += 1,
+        }
     }
 
     fn on_departure(&mut self, _: LinkId, at: SimTime) {
         self.pending.departures.push_back(at);
+    }
+
+    fn interest(&self) -> Interest {
+        self.interest
     }
 }

@@ -3,7 +3,7 @@
 use anabranch_ns2::random::Mrg32k3a;
 use anabranch_units::SimTime;
 
-use crate::event_queue::{EventQueue, Key, Order};
+use crate::event_queue::{EventQueue, Order};
 use crate::host::Transmit;
 use crate::id::{Address, FlowId, LinkId, NodeId};
 use crate::link::{DropReason, Link, LinkReport, Offered, Service};
@@ -126,7 +126,7 @@ impl Network {
     fn pass(&mut self, index: usize, flight: Flight) -> Option<Flight> {
         let link = &self.links[index];
         let hop = self.routes.next(link.row, flight.to());
-        if !link.observers.is_empty() {
+        if link.interest.received {
             self.observe(index, Happening::Received, flight);
         }
         if hop == HERE {
@@ -176,8 +176,13 @@ impl Network {
         if let Some(key) = served.arrival {
             self.queue.set(index, key);
         }
-        self.queue.set(slot, served.free.unwrap_or(Key::NONE));
-        if let Some(at) = served.departs_at {
+        match served.free {
+            Some(key) => self.queue.set(slot, key),
+            None => self.queue.clear(slot),
+        }
+        if let Some(at) = served.departs_at
+            && self.links[index].interest.departures
+        {
             self.observe_departure(index, at);
         }
         self.discard(index, dropped);
@@ -222,15 +227,14 @@ impl Network {
     fn forward(&mut self, index: usize, flight: Flight) {
         let link = &mut self.links[index];
         let offered = link.offer(&self.moment, flight, &mut self.order);
-        if !link.observers.is_empty() {
-            let happening = match offered {
-                Offered::Dropped(reason) => Happening::Dropped(reason),
-                _ => Happening::Enqueued,
-            };
-            self.observe(index, happening, flight);
-            if matches!(offered, Offered::First(_) | Offered::Behind) {
-                self.observe_departure(index, self.links[index].departs_at());
-            }
+        let interest = link.interest;
+        match offered {
+            Offered::Dropped(reason) => self.observe(index, Happening::Dropped(reason), flight),
+            _ if interest.enqueued => self.observe(index, Happening::Enqueued, flight),
+            _ => {}
+        }
+        if interest.departures && matches!(offered, Offered::First(_) | Offered::Behind) {
+            self.observe_departure(index, self.links[index].departs_at());
         }
         match offered {
             Offered::Behind => {}
@@ -342,7 +346,7 @@ impl Network {
         }
     }
 
-    #[cold]
+    #[inline(never)]
     fn observe(&mut self, index: usize, happening: Happening, flight: Flight) {
         let event = PacketEvent {
             time: self.moment.now,

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use anabranch_units::{Bytes, Rate, SimSpan, SimTime};
 
 use crate::id::{FlowId, LinkId};
+use crate::interest::Interest;
 use crate::link::DropReason;
 use crate::packet::Body;
 
@@ -20,6 +21,11 @@ pub trait Observer: Send + 'static {
     /// A packet that the queue accepted leaves the transmitter at this time. It is known when the transmission is planned, at the latest when it begins, so
     /// `at` is in the future. Times never decrease.
     fn on_departure(&mut self, _link: LinkId, _at: SimTime) {}
+
+    /// What it is told of; it is asked once. Most packets of most links concern only some observers.
+    fn interest(&self) -> Interest {
+        Interest::ALL
+    }
 }
 
 /// An event of a packet on a link.
@@ -74,7 +80,7 @@ impl<T: Observer> Observed<T> {
 
     /// What the world tells the observer by.
     pub(crate) fn told(&self) -> Told {
-        Told(self.0.clone())
+        Told { interest: self.borrow().interest(), observer: self.0.clone() }
     }
 }
 
@@ -86,15 +92,29 @@ impl<T> Observed<T> {
 }
 
 /// An observer of any type, as its world has it.
-pub(crate) struct Told(Arc<Mutex<dyn Observer>>);
+pub(crate) struct Told {
+    pub(crate) interest: Interest,
+    observer: Arc<Mutex<dyn Observer>>,
+}
 
 impl Told {
+    #[inline]
     pub(crate) fn tell(&self, event: &PacketEvent<'_>) {
-        lock(&self.0).on_packet(event);
+        let concerns = match event.happening {
+            Happening::Enqueued => self.interest.enqueued,
+            Happening::Received => self.interest.received,
+            Happening::Dropped(_) | Happening::Discarded => true,
+        };
+        if concerns {
+            lock(&self.observer).on_packet(event);
+        }
     }
 
+    #[inline]
     pub(crate) fn tell_departure(&self, link: LinkId, at: SimTime) {
-        lock(&self.0).on_departure(link, at);
+        if self.interest.departures {
+            lock(&self.observer).on_departure(link, at);
+        }
     }
 }
 

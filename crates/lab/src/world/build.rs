@@ -8,7 +8,7 @@ use anabranch_sim::{
 
 use super::clock::{Clocks, clocks};
 use super::hosts::Hosts;
-use super::recording::{Recording, Wanted};
+use super::recording::{Recording, Rows, Wanted};
 use super::{Ends, Simulation, Tables};
 use crate::own::Faults;
 use crate::scenario::{Clock, Flow, Scenario};
@@ -95,14 +95,18 @@ impl<'a> Parts<'a> {
             }
         }
         let mut traces = Vec::with_capacity(links.len());
-        for (&id, is_wanted) in links.iter().zip(wanted.links) {
+        for (&id, rows) in links.iter().zip(wanted.links) {
             let table = outputs.next().map(|out| Arc::new(Mutex::new(Table::new(out, scenario.resolution))));
             tables.links.extend(table.clone());
-            let is_traced = is_wanted || table.is_some();
+            let is_written = table.is_some();
             let tell = table.map(|table| -> Box<dyn FnMut(LinkRow) + Send> {
                 Box::new(move |row| table.lock().unwrap_or_else(PoisonError::into_inner).push(row))
             });
-            let trace = is_traced.then(|| LinkTrace::new(is_wanted.then_some(detail), tell));
+            let detail = (rows != Rows::Nothing).then_some(detail);
+            let trace = (detail.is_some() || is_written).then(|| match rows {
+                Rows::Queue if !is_written => LinkTrace::new(detail, tell).of_queue(),
+                _ => LinkTrace::new(detail, tell),
+            });
             traces.push(trace.map(|trace| builder.observe(&[id], trace)).transpose()?);
         }
         let mut arrivals = Vec::with_capacity(flows.len());

@@ -16,6 +16,17 @@ pub(crate) enum Recording<'a> {
     Trace,
     /// The data for these series, by their names.
     Series(&'a [String]),
+    /// The data for series that are drawn alone, and for others that are measured, by their names.
+    Live { drawn: &'a [String], measured: &'a [String] },
+}
+
+/// The rows of a link that are recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Rows {
+    Nothing,
+    /// Those at which its queue changes, for a drawing of that alone. A measure has all rows, as its sums depend on them in the last bit.
+    Queue,
+    All,
 }
 
 /// What is recorded, by the position of the flow or the link.
@@ -26,25 +37,28 @@ pub(super) struct Wanted {
     pub(super) sinks: Vec<bool>,
     /// Flows whose packets are observed where they arrive, at both ends.
     pub(super) arrivals: Vec<bool>,
-    pub(super) links: Vec<bool>,
+    pub(super) links: Vec<Rows>,
 }
 
 impl Wanted {
     pub(super) fn new(scenario: &Scenario, recording: Recording<'_>) -> Self {
-        let (names, all) = match recording {
-            Recording::Counters => (&[][..], false),
+        let (drawn, measured, all) = match recording {
+            Recording::Counters => (&[][..], &[][..], false),
             #[cfg(test)]
-            Recording::Trace => (&[][..], true),
-            Recording::Series(names) => (names, false),
+            Recording::Trace => (&[][..], &[][..], true),
+            Recording::Series(names) => (&[][..], names, false),
+            Recording::Live { drawn, measured } => (drawn, measured, false),
         };
-        let (flows, links) = (vec![all; scenario.flows.len()], vec![all; scenario.links.len()]);
+        let flows = vec![all; scenario.flows.len()];
+        let links = vec![if all { Rows::All } else { Rows::Nothing }; scenario.links.len()];
         let mut wanted = Self { sources: flows.clone(), sinks: flows.clone(), arrivals: flows, links };
-        for name in names {
+        let drawn = drawn.iter().map(|name| (name, if name.ends_with(".queue") { Rows::Queue } else { Rows::All }));
+        for (name, rows) in drawn.chain(measured.iter().map(|name| (name, Rows::All))) {
             // An unknown name is refused when it is looked up.
             for (place, index) in scenario.series_places(name).unwrap_or_default() {
                 let is_one_of = |names: &[&str]| names.iter().any(|series| name.ends_with(series));
                 match place {
-                    SeriesPlace::Link => wanted.links[index] = true,
+                    SeriesPlace::Link => wanted.links[index] = wanted.links[index].max(rows),
                     SeriesPlace::Flow | SeriesPlace::Stream(_) if is_one_of(&ARRIVAL_SERIES) => {
                         wanted.arrivals[index] = true;
                     }
@@ -64,7 +78,7 @@ impl Wanted {
 
     /// The detail of each history, which may take an equal part of [`HISTORIES_BYTES_MAX`].
     pub(super) fn detail(&self, scenario: &Scenario) -> Detail {
-        let mut histories = self.links.iter().filter(|wanted| **wanted).count();
+        let mut histories = self.links.iter().filter(|rows| **rows != Rows::Nothing).count();
         for (index, flow) in scenario.flows.iter().enumerate() {
             // The histories of a flow: rows of each path, and acknowledgements, with SCTP three more; offers, deliveries, held packets, arrivals,
             // and returning ACKs.

@@ -282,14 +282,16 @@ impl Builder {
     /// Adds an observer of some links, and returns a handle to ask it by.
     pub fn observe<T: Observer>(&mut self, links: &[LinkId], observer: T) -> Result<Observed<T>, BuildError> {
         let index = self.observers.len();
+        let observed = Observed::new(observer);
+        let told = observed.told();
         for &link in links {
             let link = self.links.get_mut(link.index()).ok_or_else(|| unknown(link))?;
             if !link.observers.contains(&index) {
                 link.observers.push(index);
+                link.interest = link.interest.or(told.interest);
             }
         }
-        let observed = Observed::new(observer);
-        self.observers.push(observed.told());
+        self.observers.push(told);
         Ok(observed)
     }
 

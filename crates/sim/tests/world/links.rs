@@ -1,7 +1,8 @@
 //! Links and queues: exact times, exact losses, exact averages.
 
 use anabranch_sim::{
-    CoDelParameters, DropReason, Drops, ErrorSpec, QueueArea, QueueSpec, RedParameters, RedWeight, Throughput, Unit,
+    CoDelParameters, Detail, DropReason, Drops, ErrorSpec, LinkRow, LinkTrace, Observed, QueueArea, QueueSpec,
+    RedParameters, RedWeight, Throughput, Unit,
 };
 use anabranch_units::{PICO, SimSpan, SimTime};
 
@@ -40,6 +41,51 @@ fn a_limit_in_bytes_counts_what_waits() {
     let pair = Pair::new(Burst::new(1000, 9), Log::default(), [spec("1Mbit/s", "1ms").queue(QueueSpec::bytes(4999))]);
     let link = pair.links[0];
     assert_eq!(pair.run().link(link).delivered, 5);
+}
+
+/// A transmitter that becomes free while no packet waits is known to be free, at any time. A packet of 1000 B takes 8 ms: those of 0, 20, 40 and 44 ms leave at 8, 28,
+/// 48 and 56 ms, and arrive 5 ms later.
+#[test]
+fn ns2_clock_knows_idle_transmitters() {
+    let mut pair = Pair::new(Burst::new(1000, 1), Log::default(), [spec("1Mbit/s", "5ms")]);
+    pair.net.ns2_clock();
+    [0, 20, 40, 44].into_iter().for_each(|ms| pair.net.start(millis(ms), pair.source).unwrap());
+    let mut world = pair.net.build().unwrap();
+    let (link, sink) = (pair.links[0], pair.sink);
+    let seen = [7, 8, 13, 27, 28, 34, 47, 48, 57, 100].map(|ms| {
+        world.run_until(millis(ms));
+        let lengths = world.queue_lengths(link);
+        ((lengths.busy_share() * ms as f64).round() as u64, lengths.max(), world.waiting(link))
+    });
+    let once = [(7, 1, 0), (8, 1, 0), (8, 1, 0), (15, 1, 0), (16, 1, 0), (16, 1, 0)];
+    assert_eq!(seen[..6], once);
+    assert_eq!(seen[6..], [(23, 2, 1), (24, 2, 0), (32, 2, 0), (32, 2, 0)]);
+    assert_eq!(world.host::<Log>(sink).unwrap().times(), [13, 33, 53, 61].map(millis));
+    world.assert_conserved();
+}
+
+/// The queue over time is the same whether packets received at the far end have rows, too; and those make more rows.
+#[test]
+fn link_trace_of_queue_has_no_rows_for_arrivals() {
+    let bottleneck = spec("1Mbit/s", "5ms").queue(QueueSpec::packets(10));
+    let mut pair = Pair::new(Burst::new(1000, 7), Log::default(), [spec("3Mbit/s", "1ms"), bottleneck]);
+    (0..40).for_each(|step| pair.net.start(millis(17 * step), pair.source).unwrap());
+    let link = pair.links[1];
+    let trace = || LinkTrace::new(Some(Detail::WHOLE), None);
+    let all = pair.net.observe(&[link], trace()).unwrap();
+    let queue = pair.net.observe(&[link], trace().of_queue()).unwrap();
+    let mut world = pair.net.build().unwrap();
+    world.run_until(millis(900));
+    let rows = |trace: &Observed<LinkTrace>| trace.borrow().rows(millis(900)).unwrap().collect::<Vec<LinkRow>>();
+    let (all, queue) = (rows(&all), rows(&queue));
+    assert!(all.len() > queue.len() + 100 && queue.iter().all(|row| row.forwarded == 0));
+    assert!(queue.iter().any(|row| row.dropped > 0));
+    let steps = |rows: &[LinkRow]| {
+        let mut steps: Vec<_> = rows.iter().map(|row| (row.time, row.queue, row.dropped)).collect();
+        steps.dedup_by_key(|&mut (_, queue, dropped)| (queue, dropped));
+        steps
+    };
+    assert_eq!(steps(&all), steps(&queue));
 }
 
 #[test]
