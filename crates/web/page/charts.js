@@ -112,10 +112,14 @@ class Charts {
     this.draw();
   }
 
-  // The points of the whole run.
+  // The points of the whole run: a panel that has none now will have none.
   set(points) {
     for (const panel of this.panels) panel.points = panel.curves.map(({ index }) => points[index]);
     this.draw();
+    for (const panel of this.panels) {
+      panel.ready?.plot.destroy();
+      panel.ready = null;
+    }
   }
 
   width() {
