@@ -18,10 +18,11 @@
 //!   kernel refuses as too long counts as lost.
 //!
 //! Limits: [`EndpointConfig::connections_max`] connections, of which [`Shares`] gives each owner a part; the listener's half-open
-//! ones; `REPLIES_MAX` cookies and refusals in the send queue.
+//! ones; `REPLIES_MAX` cookies, refusals and resets in the send queue; the resets of a thousand ended connections.
 
 mod admit;
 mod batch;
+mod farewells;
 mod numbers;
 mod resets;
 mod routes;
@@ -35,6 +36,7 @@ use anabranch_units::Time;
 use bytes::{Bytes, BytesMut};
 
 pub use self::batch::Batch;
+use self::farewells::Farewells;
 pub use self::numbers::{Destination, SHARDS_MAX};
 pub use self::shares::Shares;
 use self::shares::{Activity, Held, Owner};
@@ -62,6 +64,7 @@ pub struct Endpoint {
     is_refusing: bool,
     entropy: Entropy,
     resets: Resets,
+    farewells: Farewells,
     /// The numbers in indices are those of slots, exclusive-or this: after a restart with the same key they differ, so that the
     /// datagrams of a lost connection do not reach a new one.
     mask: u32,
@@ -205,6 +208,7 @@ impl Endpoint {
         let [a, b, c, ..] = entropy.draw();
         Self {
             resets: Resets::new(&secret),
+            farewells: Farewells::default(),
             mask: u32::from_be_bytes([0, a, b, c]),
             numbers_max: numbers::NUMBERS,
             secret,
@@ -387,7 +391,7 @@ impl Endpoint {
         let Arrival { at, tuple, ecn, .. } = *arrival;
         let mask = self.mask;
         let Some(slot) = self.slot_mut(number).filter(|slot| slot.seal.knows(&datagram)) else {
-            return self.handle_unknown(now, arrival, &datagram);
+            return self.handle_unknown(now, arrival, number, &datagram);
         };
         let size = datagram.len();
         let opened = slot.seal.open(now, tuple, datagram);
@@ -454,7 +458,7 @@ impl Endpoint {
 
     /// Fills a batch with a connection's segments. Returns whether the connection has no more.
     fn fill(&mut self, now: Time, number: u32, batch: &mut Batch, out: &mut Vec<u8>) -> bool {
-        let Self { slots, spill, .. } = self;
+        let Self { slots, spill, farewells, .. } = self;
         let Some(slot) = slots.get_mut(number as usize).and_then(Option::as_mut) else { return true };
         let Slot { connection, seal, trace, activity, .. } = &mut **slot;
         if let Some(activity) = activity {
@@ -482,6 +486,9 @@ impl Endpoint {
                     let Ok(sealed) = seal.seal(now, &outgoing, &transmit.segment, out) else { continue };
                     if let Some(trace) = trace {
                         trace.on_sent(now, (path, out.len() - start), &transmit.segment, connection);
+                    }
+                    if connection.state() == State::Closed {
+                        farewells.keep(now, number, tuple, &out[start..]);
                     }
                     ((tuple, ecn), sealed.size, sealed.count)
                 }

@@ -1,20 +1,24 @@
-//! Stateless resets: sent for unknown indices, and compared with the tokens of all connections.
+//! What answers datagrams for connections that there are no more, and stateless resets, compared with the tokens of all connections.
 
 use anabranch_units::Time;
 
 use super::{Arrival, Endpoint, REPLIES_MAX};
 
 impl Endpoint {
-    /// A datagram with an unknown index arrived. A responder answers it with a stateless reset, as the peer may have known an
-    /// earlier endpoint with this key.
+    /// A datagram with an unknown index arrived. If the connection has ended with a reset, that may have been lost. Otherwise a
+    /// responder answers with a stateless reset, as the peer may have known an earlier endpoint with this key.
     #[cold]
-    pub(super) fn handle_unknown(&mut self, now: Time, arrival: &Arrival, datagram: &[u8]) {
+    pub(super) fn handle_unknown(&mut self, now: Time, arrival: &Arrival, number: u32, datagram: &[u8]) {
         self.tally.unknown += 1;
+        if self.replies.len() >= REPLIES_MAX {
+            return;
+        }
+        if let Some(farewell) = self.farewells.answer(now, number, datagram.len()) {
+            self.replies.push_back(farewell);
+            return;
+        }
         let mut reset = vec![];
-        if self.listener.is_some()
-            && self.replies.len() < REPLIES_MAX
-            && self.resets.answer(now, arrival.tuple.remote, datagram, &mut reset)
-        {
+        if self.listener.is_some() && self.resets.answer(now, arrival.tuple.remote, datagram, &mut reset) {
             self.tally.resets_sent += 1;
             self.replies.push_back((arrival.tuple, reset));
         }

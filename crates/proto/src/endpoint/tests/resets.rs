@@ -110,3 +110,82 @@ fn resets_are_rare_and_never_answered() {
     assert!((60..=70).contains(&sent[0]) && sent[1] == 0, "{sent:?}");
     assert_eq!(room.ends[1].endpoint.tally().unknown, sent[0]);
 }
+
+/// A sealed reset is the peer's own, so it ends a connection also behind data that was lost. It need not be challenged.
+#[test]
+fn reset_behind_lost_data_ends_the_connection() {
+    let (mut room, client, _) = Room::pair();
+    room.lost = Some(address(0));
+    room.write(1, client, 1000);
+    room.lost = None;
+    room.end(1, client).abort();
+    room.run_for(ms(11));
+    let last = room.ends[0].events.last().map(|told| told.event);
+    assert_eq!(last, Some(Event::Closed(CloseReason::Reset)));
+}
+
+/// The only reset is lost. What the peer sends next is answered by the same reset, from an initiator as well.
+#[test]
+fn lost_reset_is_repeated_for_what_comes() {
+    for aborts in [0, 1] {
+        let (mut room, client, server) = Room::pair();
+        let ids = [server, client];
+        let other = 1 - aborts;
+        room.lost = Some(address(other));
+        room.end(aborts, ids[aborts]).abort();
+        room.run_for(ms(20));
+        room.lost = None;
+        assert!(room.ends[aborts].endpoint.is_empty());
+        room.write(other, ids[other], 10);
+        room.run_for(ms(21));
+        let last = room.ends[other].events.last().map(|told| told.event);
+        assert_eq!(last, Some(Event::Closed(CloseReason::Reset)), "{aborts}");
+    }
+}
+
+/// Without data on either side, the keep-alive probe is answered.
+#[test]
+fn lost_reset_is_repeated_for_a_keep_alive_probe() {
+    let mut room = Room::new(vec![endpoint(0, config(Some(server()))), endpoint(1, config(None))]);
+    let keep_alive = Some(crate::KeepAlive { idle: ms(10_000), ..crate::KeepAlive::USUAL });
+    if let Some(server) = &mut room.ends[0].endpoint.config.server {
+        server.connection.keep_alive = keep_alive;
+    }
+    let client = room.call(1, 0, 1);
+    room.run_for(ms(100));
+    room.lost = Some(address(0));
+    room.end(1, client).abort();
+    room.run_for(ms(20));
+    room.lost = None;
+    room.run_for(ms(10_100));
+    let last = room.ends[0].events.last().map(|told| told.event);
+    assert_eq!(last, Some(Event::Closed(CloseReason::Reset)));
+}
+
+/// Somebody sends 10,000 datagrams in a second to an index that has ended. Pauses of 20, 40, 80 ... ms lie between farewells, so they leave
+/// after 0, 20, 60, 140, 300 and 620 ms. There is none for short datagrams, and none after 30 s.
+#[test]
+fn farewells_are_few_and_amplify_nothing() {
+    let (mut room, client, _) = Room::pair();
+    let number = client.number ^ room.ends[1].endpoint.mask;
+    room.end(1, client).abort();
+    room.run_for(ms(100));
+    let sent = room.sent[1];
+    let flood = |room: &mut Room, len: usize| {
+        let mut datagram = vec![0; len];
+        datagram[0] = 4;
+        datagram[4..8].copy_from_slice(&(number << 8 | 1).to_be_bytes());
+        for _ in 0..10_000u32 {
+            room.now += Span::from_micros(100);
+            room.deliver(&Arrival { at: room.now, tuple: tuple(1, 0), size: len, ecn: None }, &datagram);
+            room.drain();
+        }
+    };
+    flood(&mut room, 40);
+    assert_eq!(room.sent[1], sent);
+    flood(&mut room, 100);
+    assert_eq!(room.sent[1] - sent, 6);
+    room.run_for(Span::from_secs(30));
+    flood(&mut room, 100);
+    assert_eq!(room.sent[1] - sent, 6);
+}
