@@ -221,7 +221,59 @@ class Aes256Gcm(AesGcm):
     key_len = 32
 
 
-CIPHERS = {1: ChaCha20Poly1305, 2: Aes128Gcm, 3: Aes256Gcm}
+# --- AEGIS-128L (draft-irtf-cfrg-aegis-aead, sec. 2) ------------------------------------------------------------------
+
+class Aegis128L:
+    key_len = 16
+    C0, C1 = (int(digits, 16) for digits in ("000101020305080d1522375990e97962", "db3d18556dc22ff12011314273b528dd"))
+
+    def __init__(self, key):
+        self.key = int.from_bytes(key, "big")
+
+    @staticmethod
+    def round(state, added):
+        t0, t1, t2, t3 = MIXED
+        words = [state >> shift & M32 for shift in (96, 64, 32, 0)]
+        mixed = 0
+        for a, b, c, d in (words[at:] + words[:at] for at in range(4)):
+            mixed = mixed << 32 | t0[a >> 24] ^ t1[b >> 16 & 255] ^ t2[c >> 8 & 255] ^ t3[d & 255]
+        return mixed ^ added
+
+    def update(self, first, second):
+        s = self.state
+        added = [s[0] ^ first, *s[1:4], s[4] ^ second, *s[5:]]
+        self.state = [self.round(s[at - 1], added[at]) for at in range(8)]
+
+    def absorb(self, text):
+        for at in range(0, len(text), 32):
+            block = int.from_bytes(text[at:at + 32].ljust(32, b"\0"), "big")
+            self.update(block >> 128, block & 2**128 - 1)
+
+    def open(self, nonce, header, sealed):
+        text, tag = sealed[:-16], sealed[-16:]
+        key, nonce = self.key, int.from_bytes(nonce + bytes(4), "big")
+        self.state = [key ^ nonce, self.C1, self.C0, self.C1, key ^ nonce, key ^ self.C0, key ^ self.C1, key ^ self.C0]
+        for _ in range(10):
+            self.update(nonce, key)
+        self.absorb(header)
+        plain = b""
+        for at in range(0, len(text), 32):
+            s = self.state
+            stream = (s[6] ^ s[1] ^ s[2] & s[3]) << 128 | s[2] ^ s[5] ^ s[6] & s[7]
+            block = xor(text[at:at + 32], stream.to_bytes(32, "big"))
+            self.absorb(block)
+            plain += block
+        sums = int.from_bytes(struct.pack("<QQ", 8 * len(header), 8 * len(text)), "big") ^ self.state[2]
+        for _ in range(7):
+            self.update(sums, sums)
+        found = 0
+        for part in self.state[:7]:
+            found ^= part
+        check(found.to_bytes(16, "big") == tag, "the tag is wrong")
+        return plain
+
+
+CIPHERS = {1: ChaCha20Poly1305, 2: Aes128Gcm, 3: Aes256Gcm, 4: Aegis128L}
 
 
 # --- Noise (sec. 3.2) ----------------------------------------------------------------------------------------------
@@ -661,7 +713,7 @@ DATAGRAMS = [
 ]
 
 # The same data, with the other ciphers.
-OTHERS = {"aes-128": 2, "aes-256": 3}
+OTHERS = {"aes-128": 2, "aes-256": 3, "aegis": 4}
 
 
 def vectors_of(page):

@@ -33,7 +33,7 @@ const LAYERS: &[Layer] = &[
     Layer {
         name: "anabranch-proto",
         ours: &["anabranch-cc", "anabranch-units"],
-        others: Some(&["bytes", "ring", "snow", "zeroize"]),
+        others: Some(&["aegis", "bytes", "ring", "snow", "zeroize"]),
     },
     Layer {
         name: "anabranch-sim",

@@ -122,6 +122,7 @@ mod websocket;
 
 pub use aborter::Aborter;
 pub use anabranch_cc as cc;
+pub use anabranch_proto::seal::Cipher;
 pub use anabranch_proto::{
     DatagramStats, Limit, Limits, PathId, PathReport, PathState, PathStatus, Priority, RemovePathError, Scheduling,
     Tally,

@@ -1,6 +1,6 @@
 //! Speed of two sealed endpoints alone: `cargo run --release -p anabranch-proto --example sealed_back_to_back -- [CIPHER]
 //! [STREAMS] [MEGABYTES] [SEGMENTS_PER_ACK]`,
-//! where CIPHER is `chacha20`, `aes128` or `aes256`.
+//! where CIPHER is `chacha20-poly1305`, `aes-128-gcm`, `aes-256-gcm` or `aegis-128l`.
 
 #[path = "../tests/sealed/mod.rs"]
 mod sealed;
@@ -13,13 +13,9 @@ use sealed::Sealed;
 #[expect(clippy::print_stdout, reason = "it is a program")]
 fn main() {
     let mut arguments = std::env::args().skip(1);
-    let name = arguments.next().unwrap_or_else(|| "aes128".to_owned());
-    let cipher = match name.as_str() {
-        "chacha20" => Cipher::ChaCha20Poly1305,
-        "aes128" => Cipher::Aes128Gcm,
-        "aes256" => Cipher::Aes256Gcm,
-        other => panic!("there is no cipher `{other}`: chacha20, aes128 or aes256"),
-    };
+    let name = arguments.next().unwrap_or_else(|| Cipher::Aes128Gcm.name().to_owned());
+    let cipher = Cipher::from_name(&name)
+        .unwrap_or_else(|| panic!("there is no cipher `{name}`: {}", Cipher::ALL.map(Cipher::name).join(", ")));
     let mut number = |default: u64| arguments.next().map_or(default, |argument| argument.parse().expect("a number"));
     let (streams, megabytes, acks) = (number(1), number(2000), number(2));
     let acks = u8::try_from(acks).expect("an acknowledgement is asked for 255 segments at most");

@@ -27,6 +27,7 @@
 //! * a listener remembers several timestamps per key, because a key may have many connections;
 //! * cookies are sent in the clear, authenticated.
 
+mod aegis;
 mod allowance;
 mod buckets;
 mod cipher;

@@ -291,6 +291,7 @@ fn sealed() -> Vec<(&'static str, Vec<u8>)> {
     for (cipher, names) in [
         (Cipher::Aes128Gcm, ["aes-128-initiation", "aes-128-response", "aes-128-data"]),
         (Cipher::Aes256Gcm, ["aes-256-initiation", "aes-256-response", "aes-256-data"]),
+        (Cipher::Aegis128L, ["aegis-initiation", "aegis-response", "aegis-data"]),
     ] {
         let (mut client, mut server, mut datagrams) = handshake(CipherPreference::new(&[cipher]), false);
         let datagram = send(&mut client, now, &there, &data);

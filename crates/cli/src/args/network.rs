@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use anabranch::measure::SIZE_MAX;
 use anabranch::units::{ParseError, Rate};
-use anabranch::{PublicKey, Scheduling, Ticket};
+use anabranch::{Cipher, PublicKey, Scheduling, Ticket};
 use anabranch_tunnel::vpn::Network;
 use anabranch_tunnel::{ListenAt, PortForward, Target};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -108,6 +108,9 @@ pub(crate) struct Bench {
     /// The largest packet that path MTU discovery looks for, in bytes; the other end must allow it, too.
     #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u32).range(1280..=9_000))]
     pub(crate) packet_max: u32,
+    /// The cipher, if the other end supports it; without it AES-128-GCM where both machines have instructions for it.
+    #[arg(long, value_name = "NAME", value_parser = cipher())]
+    pub(crate) cipher: Option<Cipher>,
     /// The rate limit of each sending end, all connections and streams together, such as 10Mbit/s.
     #[arg(long, value_name = "RATE", value_parser = capped)]
     pub(crate) rate: Option<Rate>,
@@ -143,6 +146,12 @@ fn beside(text: &str) -> Result<Rival, String> {
         _ => return Err("it is `tcp`, or `tcp:` and a congestion law of the kernel, such as tcp:cubic".to_owned()),
     };
     Ok(Rival { law })
+}
+
+/// A cipher, by its name.
+fn cipher() -> impl TypedValueParser<Value = Cipher> {
+    let names = PossibleValuesParser::new(Cipher::ALL.map(Cipher::name));
+    names.map(|name| Cipher::from_name(&name).expect("it is one of these"))
 }
 
 /// A rate limit that is not too low to measure.

@@ -225,8 +225,8 @@ async fn measure_all(connections: &[Connection], plan: Plan, traffic: Traffic) -
 }
 
 async fn run(args: &Bench) -> Result<Measured, Failure> {
-    let (packet_max, scheduling) = (args.packet_max, args.scheduling);
-    let config = Config { packet_max, scheduling, ..super::config(&args.law)? };
+    let &Bench { packet_max, cipher, scheduling, .. } = args;
+    let config = Config { packet_max, cipher, scheduling, ..super::config(&args.law)? };
     let endpoint = super::client(None, super::logged(config, &args.log))?;
     let ticket = args.ticket.as_ref().ok_or_else(|| Failure::usage("a ticket is missing"))?;
     let rivalry = args.beside.as_ref().map(|rival| Rivalry::new(args, rival, &endpoint, ticket));

@@ -122,7 +122,6 @@ impl Room {
     fn new(seed: u64) -> Self {
         let mut draw = Draw::new(seed);
         let clients = 1 + draw.below(3) as usize;
-        let ciphers = [Cipher::ChaCha20Poly1305, Cipher::Aes128Gcm, Cipher::Aes256Gcm];
         let network = Network {
             delay: Span::from_micros(draw.log(200.0, 150_000.0) as u64),
             jitter: Span::from_micros(draw.log(10.0, 30_000.0) as u64),
@@ -132,7 +131,7 @@ impl Room {
         let mut hosts = vec![];
         for host in 0..=clients {
             let seal = SealConfig {
-                ciphers: CipherPreference::new(&[ciphers[draw.below(3) as usize]]),
+                ciphers: CipherPreference::new(&[Cipher::ALL[draw.below(Cipher::ALL.len() as u64) as usize]]),
                 ..SealConfig::default()
             };
             let config = EndpointConfig {

@@ -168,12 +168,17 @@ fn two_ends_may_call_each_other() {
 
 #[test]
 fn both_ends_settle_on_a_cipher_that_both_like() {
-    use Cipher::{Aes128Gcm, Aes256Gcm, ChaCha20Poly1305};
+    use Cipher::{Aegis128L, Aes128Gcm, Aes256Gcm, ChaCha20Poly1305};
+    let aegis = CipherPreference::fast_aes().preferring(Aegis128L);
+    let is_built = Aegis128L.is_built();
     let cases = [
         (CipherPreference::fast_aes(), CipherPreference::fast_aes(), Aes128Gcm),
         (CipherPreference::fast_aes(), CipherPreference::default(), ChaCha20Poly1305),
         (CipherPreference::default(), CipherPreference::fast_aes(), ChaCha20Poly1305),
         (CipherPreference::new(&[Aes256Gcm]), CipherPreference::fast_aes(), Aes256Gcm),
+        (aegis, CipherPreference::fast_aes(), if is_built { Aegis128L } else { Aes128Gcm }),
+        (aegis, CipherPreference::default(), ChaCha20Poly1305),
+        (CipherPreference::fast_aes(), aegis, Aes128Gcm),
     ];
     for (ours, theirs, expected) in cases {
         let (mut client, mut server) = pair_of(
