@@ -1,12 +1,17 @@
-//! The same law twice is the same law: the Rust of [`anabranch_cc`] and the C of `c/law.h` or `c/anabranch/law.h` get the same events, drawn from a seed, and their windows
-//! agree within one segment or 0.5 %. `ANABRANCH_EVENTS=1000000` draws more of them, `ANABRANCH_SEED` others.
+//! The same law twice is the same law: the Rust of [`anabranch_cc`] and the C of `c/law.h` or `c/anabranch/law.h` get the same events, and their windows agree within
+//! one segment or 0.5 %. Events are drawn from a seed, or recorded from simulated flows: on the networks of the papers, and on random networks.
+//! `ANABRANCH_EVENTS=1000000` draws more of them, `ANABRANCH_SEED` others, `ANABRANCH_NETWORKS=10` records on ten networks of each
+//! family, and in twenty variants of each experiment.
 #![cfg(unix)]
 #![expect(clippy::print_stdout, reason = "a run shows how close the windows are")]
 
 mod drawn;
 mod host;
+mod recorded;
 
 use std::collections::BTreeSet;
+use std::fmt::Debug;
+use std::str::FromStr;
 
 use anabranch_bpf::{Event, Kind, Law, Settings, segments};
 
@@ -80,6 +85,63 @@ fn another_alpha_in_c_has_other_windows() {
     }
 }
 
+#[test]
+fn anabranch_in_c_has_the_windows_of_recorded_runs() {
+    compare_recorded(Law::Anabranch);
+}
+
+#[test]
+fn fast_in_c_has_the_windows_of_recorded_runs() {
+    compare_recorded(Law::Fast);
+}
+
+#[test]
+fn emfast_in_c_has_the_windows_of_recorded_runs() {
+    compare_recorded(Law::Emfast);
+}
+
+#[test]
+fn rrfast_in_c_has_the_windows_of_recorded_runs() {
+    compare_recorded(Law::Rrfast);
+}
+
+#[test]
+fn composite_in_c_has_the_windows_of_recorded_runs() {
+    compare_recorded(Law::Composite);
+}
+
+/// The engine drives the Rust law over the networks of the papers and over random ones. C gets the events of these runs, on the host and in the kernel.
+#[track_caller]
+fn compare_recorded(law: Law) {
+    let networks = from_environment("ANABRANCH_NETWORKS").unwrap_or(1);
+    let settings = Settings::of(law);
+    let built = settings.decode();
+    for (place, traces) in
+        [("papers", recorded::papers(&settings, networks)), ("field", recorded::field(&settings, networks, seed()))]
+    {
+        let recorded = traces.concat();
+        assert!(replayed(&built, &recorded) == recorded, "{law}, {place}: events hold what the law responds to");
+        let trace = replayed(&built, &recorded::read_late(&recorded, seed()));
+        let count = |kind| trace.iter().filter(|(event, _)| event.kind == kind).count();
+        let (losses, timeouts) = (count(Kind::DupAcks), count(Kind::Timeout));
+        println!("{law}, {place}: {} paths, {losses} losses, {timeouts} timeouts", traces.len());
+        assert!(losses > 10, "{law}, {place}: there are losses");
+        let worst = worst(law, &trace, &settings);
+        assert!(worst.excess <= 1.0, "{law}, {place}, {} events, seed {}: {worst:?}", trace.len(), seed());
+        in_the_kernel(law, &settings, &trace);
+    }
+}
+
+/// The events with the windows of the Rust law after them.
+fn replayed(law: &anabranch_cc::Settings, trace: &[(Event, f64)]) -> Vec<(Event, f64)> {
+    let mut controller = law.row().build(law);
+    let after = |&(event, _): &(Event, f64)| {
+        drawn::tell(&mut *controller, &event);
+        (event, controller.window())
+    };
+    trace.iter().map(after).collect()
+}
+
 #[track_caller]
 fn compare(law: Law, pairs: &[(&str, &str)]) {
     let mut settings = Settings::of(law);
@@ -94,7 +156,11 @@ fn compare(law: Law, pairs: &[(&str, &str)]) {
 }
 
 fn events() -> usize {
-    std::env::var("ANABRANCH_EVENTS").map_or(EVENTS, |text| text.parse().expect("a number of events"))
+    from_environment("ANABRANCH_EVENTS").unwrap_or(EVENTS)
+}
+
+fn from_environment<N: FromStr<Err: Debug>>(name: &str) -> Option<N> {
+    std::env::var(name).ok().map(|text| text.parse().expect("a number"))
 }
 
 fn trace(law: Law, settings: &Settings, count: usize) -> Vec<(Event, f64)> {
@@ -110,7 +176,7 @@ fn drawn(law: Law, settings: &Settings, count: usize) -> Flow {
 }
 
 fn seed() -> u64 {
-    std::env::var("ANABRANCH_SEED").map_or(SEED, |text| text.parse().expect("a number"))
+    from_environment("ANABRANCH_SEED").unwrap_or(SEED)
 }
 
 /// The event after which the two windows differ most.
@@ -147,23 +213,33 @@ fn compared(trace: &[(Event, f64)], got: Vec<u64>) -> Worst {
     worst
 }
 
-/// The same in the kernel, whose verifier has accepted the programs: `BPF_PROG_TEST_RUN` of the C that the sockets run.
-#[cfg(target_os = "linux")]
+/// The kernel's verifier has accepted the programs: `BPF_PROG_TEST_RUN` of the C that the sockets run.
 #[test]
 fn laws_in_the_kernel_have_the_windows_of_rust() {
-    use anabranch_bpf::kernel::{Steps, check};
-    if let Err(lack) = check() {
-        println!("skipped: {lack}");
-        return;
-    }
     for law in Law::ALL {
         let settings = Settings::of(law);
-        let mut steps = Steps::load(law, &settings).expect("the kernel takes the program");
-        let begin = Event::new(Kind::PathChanged, 0);
-        assert_eq!(steps.window(&begin).expect("it runs"), 10 << 24, "the first window of {law}");
-        let trace = trace(law, &settings, events());
-        let got = trace.iter().map(|(event, _)| steps.window(event).expect("it runs")).collect();
-        let worst = compared(&trace, got);
-        assert!(worst.excess <= 1.0, "{law}, {} events, seed {}: {worst:?}", trace.len(), seed());
+        in_the_kernel(law, &settings, &trace(law, &settings, events()));
     }
+}
+
+/// Compares the windows of the kernel, if it can run the law.
+#[cfg(target_os = "linux")]
+#[track_caller]
+fn in_the_kernel(law: Law, settings: &Settings, trace: &[(Event, f64)]) {
+    use anabranch_bpf::kernel::{Steps, check};
+    if let Err(lack) = check() {
+        println!("skipped in the kernel: {lack}");
+        return;
+    }
+    let mut steps = Steps::load(law, settings).expect("the kernel takes the program");
+    let begin = Event::new(Kind::PathChanged, 0);
+    assert_eq!(steps.window(&begin).expect("it runs"), 10 << 24, "the first window of {law}");
+    let got = trace.iter().map(|(event, _)| steps.window(event).expect("it runs")).collect();
+    let worst = compared(trace, got);
+    assert!(worst.excess <= 1.0, "{law} in the kernel, {} events, seed {}: {worst:?}", trace.len(), seed());
+}
+
+#[cfg(not(target_os = "linux"))]
+fn in_the_kernel(_law: Law, _settings: &Settings, _trace: &[(Event, f64)]) {
+    println!("skipped in the kernel: it is not Linux");
 }

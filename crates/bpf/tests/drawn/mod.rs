@@ -219,42 +219,9 @@ impl Flow {
 
     /// Tells the Rust law of an event, and notes it.
     fn happen(&mut self, event: Event) {
-        let now = Time::ZERO + Span::from_ticks(event.now);
-        let progress = |delivered| Progress { delivered, ..Progress::default() };
-        let departure = Departure { time: now, window: event.old, flight: event.old, ..Departure::default() };
-        let path = PathView { now, flight: event.old, mss: Bytes::new(MSS), ..PathView::default() };
-        let path = PathView { progress: progress(event.delivered), ..path };
-        let loss = |signal, cause| Loss { signal, cause, lost: 1.0, departure };
-        let controller = &mut self.controller;
-        match event.kind {
-            Kind::Ack => controller.on_ack(
-                &path,
-                &Ack {
-                    newly_acked: event.acked,
-                    newly_lost: event.lost,
-                    rtt: event.rtt.map(Span::from_ticks),
-                    size: Bytes::new(if event.is_short { MSS / 4 } else { MSS }),
-                    arrival: now,
-                    departure,
-                    limit: if event.is_limited { Limit::Application } else { Limit::Window },
-                    phase: if event.in_recovery { Phase::Recovery } else { Phase::Open },
-                    ..Ack::default()
-                },
-            ),
-            Kind::DupAcks => {
-                let cause = if event.is_random { Cause::Random } else { Cause::Congestion };
-                controller.on_loss(&path, &loss(Signal::DupAcks, cause));
-            }
-            Kind::Timeout => controller.on_loss(&path, &loss(Signal::Timeout, Cause::Unknown)),
-            Kind::Ecn => controller.on_loss(&path, &loss(Signal::Ecn, Cause::Congestion)),
-            Kind::Recovered => controller.on_recovered(&path),
-            Kind::Undo => controller.on_undo(&path),
-            Kind::Idle => controller.on_restart(&path, Restart::Idle),
-            Kind::AfterTimeout => controller.on_restart(&path, Restart::AfterTimeout),
-            Kind::PathChanged => controller.on_restart(&path, Restart::PathChanged),
-        }
+        tell(&mut *self.controller, &event);
         let mut gauges = Gauges::default();
-        controller.gauges(&mut gauges);
+        self.controller.gauges(&mut gauges);
         if let Some(count) = gauges.value("mode").and_then(|mode| self.modes.get_mut(mode as usize)) {
             *count += 1;
         }
@@ -262,8 +229,45 @@ impl Flow {
     }
 }
 
+/// Tells the Rust law of an event.
+pub(crate) fn tell(controller: &mut dyn Controller, event: &Event) {
+    let now = Time::ZERO + Span::from_ticks(event.now);
+    let progress = |delivered| Progress { delivered, ..Progress::default() };
+    let departure = Departure { time: now, window: event.old, flight: event.old, ..Departure::default() };
+    let path = PathView { now, flight: event.old, mss: Bytes::new(MSS), ..PathView::default() };
+    let path = PathView { progress: progress(event.delivered), ..path };
+    let loss = |signal, cause| Loss { signal, cause, lost: 1.0, departure };
+    match event.kind {
+        Kind::Ack => controller.on_ack(
+            &path,
+            &Ack {
+                newly_acked: event.acked,
+                newly_lost: event.lost,
+                rtt: event.rtt.map(Span::from_ticks),
+                size: Bytes::new(if event.is_short { MSS / 4 } else { MSS }),
+                arrival: now,
+                departure,
+                limit: if event.is_limited { Limit::Application } else { Limit::Window },
+                phase: if event.in_recovery { Phase::Recovery } else { Phase::Open },
+                ..Ack::default()
+            },
+        ),
+        Kind::DupAcks => {
+            let cause = if event.is_random { Cause::Random } else { Cause::Congestion };
+            controller.on_loss(&path, &loss(Signal::DupAcks, cause));
+        }
+        Kind::Timeout => controller.on_loss(&path, &loss(Signal::Timeout, Cause::Unknown)),
+        Kind::Ecn => controller.on_loss(&path, &loss(Signal::Ecn, Cause::Congestion)),
+        Kind::Recovered => controller.on_recovered(&path),
+        Kind::Undo => controller.on_undo(&path),
+        Kind::Idle => controller.on_restart(&path, Restart::Idle),
+        Kind::AfterTimeout => controller.on_restart(&path, Restart::AfterTimeout),
+        Kind::PathChanged => controller.on_restart(&path, Restart::PathChanged),
+    }
+}
+
 /// SplitMix64: enough for tests, and the same everywhere.
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
     fn next(&mut self) -> u64 {
@@ -275,7 +279,7 @@ impl Random {
     }
 
     /// From zero to below `most`.
-    fn below(&mut self, most: f64) -> f64 {
+    pub(crate) fn below(&mut self, most: f64) -> f64 {
         most * (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
