@@ -1,5 +1,6 @@
 //! The laws in the running kernel: loading, and what a loaded law consists of.
 
+mod defaults;
 mod installed;
 mod run;
 
@@ -9,6 +10,7 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 
+pub use self::defaults::Namespace;
 pub use self::installed::{InstallError, Installed, MODES, Socket, install, installed, remove};
 pub use self::run::Group;
 use crate::btf::Btf;

@@ -18,8 +18,8 @@ pub(crate) enum Kernel {
     Status(Status),
     /// Change settings of loaded laws, also for existing connections.
     Set(Set),
-    /// Make a loaded law the default of this network namespace.
-    Default(One),
+    /// Make a loaded law the default of this network namespace, or of all of this host.
+    Default(Default),
     /// Run a program whose TCP connections have a loaded law.
     Run(Run),
 }
@@ -58,7 +58,10 @@ pub(crate) struct Set {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct One {
+pub(crate) struct Default {
+    /// In every network namespace of this host, those of containers, too; one that is made later begins with the default of process 1.
+    #[arg(long)]
+    pub(crate) host: bool,
     /// The law.
     pub(crate) law: Law,
 }

@@ -1,17 +1,16 @@
 //! The commands, over `anabranch_bpf::kernel`.
 
 use std::ffi::{OsStr, OsString};
-use std::fs;
-use std::io::{IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use anabranch_bpf::kernel::{self, Group, InstallError, Installed, LoadError, Socket};
+use anabranch_bpf::kernel::{self, Group, InstallError, Installed, LoadError, Namespace, Socket};
 use anabranch_bpf::{Law, Settings};
 use serde::Serialize;
 
-use crate::args::kernel::{Kernel, Load, One, Run, Set, Status, Unload};
+use crate::args::kernel::{Default, Kernel, Load, Run, Set, Status, Unload};
 use crate::failure::{Failure, Outcome};
 use crate::network;
 use crate::terminal::{Align, PLAIN, Table};
@@ -46,11 +45,13 @@ fn unload(args: &Unload) -> Outcome {
         return Err(InstallError::NotLoaded(*law).into());
     }
     let laws = if args.laws.is_empty() { &loaded } else { &args.laws };
-    let default = fs::read_to_string(DEFAULT).unwrap_or_default();
+    let defaults = defaults(Namespace::all().map_err(no_default)?);
     for &law in laws {
-        if default.trim() == law.name() {
-            let next = another_default().map_err(|error| Failure::failed(format!("{DEFAULT}: {error}")))?;
-            say(&format!("the default of this network namespace is {next} (was {law})"))?;
+        let concerned = defaults.iter().filter(|(_, before)| before == law.name());
+        let next: Vec<&str> =
+            concerned.map(|(namespace, _)| namespace.reset()).collect::<Result<_, _>>().map_err(no_default)?;
+        if let Some(name) = next.first() {
+            say(&format!("the default of {} is {name} (was {law})", namespaces(next.len())))?;
         }
         kernel::remove(law)?;
     }
@@ -61,12 +62,19 @@ fn unload(args: &Unload) -> Outcome {
     })
 }
 
-/// Makes a law of the kernel itself the default of this network namespace. CUBIC may be restricted in a namespace; Reno never is.
-fn another_default() -> std::io::Result<&'static str> {
-    fs::write(DEFAULT, "cubic").map(|()| "cubic").or_else(|_| fs::write(DEFAULT, "reno").map(|()| "reno"))
+/// Namespaces with their defaults, where they can be read.
+fn defaults(namespaces: Vec<Namespace>) -> Vec<(Namespace, String)> {
+    let with_default = |namespace: Namespace| namespace.default().ok().map(|default| (namespace, default));
+    namespaces.into_iter().filter_map(with_default).collect()
 }
 
-const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
+fn namespaces(count: usize) -> String {
+    format!("{count} network namespace{}", if count == 1 { "" } else { "s" })
+}
+
+fn no_default(error: io::Error) -> Failure {
+    Failure::failed(format!("the default of a network namespace: {error}"))
+}
 
 fn set(args: &Set) -> Outcome {
     let loaded = kernel::installed()?;
@@ -95,11 +103,17 @@ fn change(settings: &mut Settings, pairs: &[(String, String)]) -> Outcome {
         .try_for_each(|(key, value)| settings.set(key, value).map_err(|problem| Failure::usage(problem.to_string())))
 }
 
-fn make_default(args: &One) -> Outcome {
+fn make_default(args: &Default) -> Outcome {
     Installed::open(args.law)?;
-    let before = fs::read_to_string(DEFAULT).unwrap_or_default();
-    fs::write(DEFAULT, args.law.name()).map_err(|error| Failure::failed(format!("{DEFAULT}: {error}")))?;
-    say(&format!("the default of this network namespace is {} (was {})", args.law, before.trim()))
+    if args.host {
+        let all = Namespace::all().map_err(no_default)?;
+        all.iter().try_for_each(|namespace| namespace.set(args.law)).map_err(no_default)?;
+        return say(&format!("the default of {} is {}", namespaces(all.len()), args.law));
+    }
+    let own = Namespace::own();
+    let before = own.default().map_err(no_default)?;
+    own.set(args.law).map_err(no_default)?;
+    say(&format!("the default of this network namespace is {} (was {before})", args.law))
 }
 
 fn run(args: &Run) -> Outcome {
@@ -165,7 +179,7 @@ fn status(args: &Status) -> Outcome {
 
 /// Prints the loaded laws and their connections: once, or every two seconds until the command is interrupted.
 pub(crate) fn watch(once: bool) -> Outcome {
-    let is_screen = !once && std::io::stdout().is_terminal();
+    let is_screen = !once && io::stdout().is_terminal();
     loop {
         let text = text(&laws()?);
         let mut out = anstream::stdout().lock();

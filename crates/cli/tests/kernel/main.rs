@@ -42,7 +42,9 @@ fn is_inside(test: &str) -> bool {
     let lock = File::create(std::env::temp_dir().join("anabranch-kernel-tests.lock")).unwrap();
     flock(&lock, FlockOperation::LockExclusive).unwrap();
     let mut inner = Command::new("unshare");
-    inner.args(["-mn", "sh", "-c", "mount -t tmpfs tmpfs /run && ip link set lo up && exec \"$@\"", "sh"]);
+    // Process identifiers of its own, so that `default --host` reaches no other namespace of the machine.
+    let script = "mount -t tmpfs tmpfs /run && ip link set lo up && exec \"$@\"";
+    inner.args(["-mnpf", "--mount-proc", "sh", "-c", script, "sh"]);
     let status =
         inner.arg(std::env::current_exe().unwrap()).args([test, "--exact", "--nocapture"]).env(INSIDE, "1").status();
     assert!(status.unwrap().success(), "{test} failed in its namespaces");
@@ -89,6 +91,47 @@ fn law_loaded_set_and_unloaded_leaves_nothing() {
         assert!(Instant::now() < until, "the law is left");
         thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// One namespace has a process, and one has a name alone; both have the law, and neither after `unload`.
+#[test]
+fn default_of_the_host_is_that_of_each_namespace() {
+    if !is_inside("default_of_the_host_is_that_of_each_namespace") {
+        return;
+    }
+    let ip = |arguments: &str| Command::new("ip").args(arguments.split(' ')).output().unwrap();
+    assert!(ip("netns add other").status.success());
+    let mut sleeper = Command::new("unshare").args(["-n", "sleep", "60"]).spawn().unwrap();
+    // It is in a namespace of its own once it sleeps.
+    let inside = format!("/proc/{}/comm", sleeper.id());
+    while fs::read_to_string(&inside).unwrap().trim() != "sleep" {
+        thread::sleep(Duration::from_millis(5));
+    }
+    let defaults = || {
+        let own = fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").unwrap();
+        let named = ip("netns exec other cat /proc/sys/net/ipv4/tcp_congestion_control");
+        let of = sleeper.id().to_string();
+        let sleeping = Command::new("nsenter")
+            .args(["-n", "-t", &of, "cat", "/proc/sys/net/ipv4/tcp_congestion_control"])
+            .output()
+            .unwrap();
+        [own.trim().to_owned(), stdout(&named).trim().to_owned(), stdout(&sleeping).trim().to_owned()]
+    };
+    assert_exit(&kernel("default --host rrfast"), 1);
+    assert_exit(&kernel("load rrfast"), 0);
+    let told = kernel("default rrfast");
+    assert_exit(&told, 0);
+    let [own, named, sleeping] = defaults();
+    assert!(own == "rrfast" && named != "rrfast" && sleeping != "rrfast", "{own}, {named}, {sleeping}");
+    let told = kernel("default --host rrfast");
+    assert_exit(&told, 0);
+    assert_eq!(stdout(&told).trim(), "the default of 3 network namespaces is rrfast");
+    assert_eq!(defaults(), ["rrfast"; 3]);
+    assert_exit(&kernel("unload"), 0);
+    assert!(!defaults().contains(&"rrfast".to_owned()), "{:?}", defaults());
+    sleeper.kill().unwrap();
+    sleeper.wait().unwrap();
+    assert!(ip("netns del other").status.success());
 }
 
 #[test]
