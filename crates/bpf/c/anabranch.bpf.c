@@ -214,22 +214,30 @@ u32 undo_cwnd(u64 *ctx)
 }
 
 /* The kernel restarts only the windows of laws without `cong_control` after idle time. */
-SEC("struct_ops/cwnd_event")
-void cwnd_event(u64 *ctx)
+AB_INLINE void begin_to_send(struct tcp_sock *tp)
 {
-	struct tcp_sock *tp = (void *)ctx[0];
-	struct ab_socket *k;
-	u32 idle;
+	struct ab_socket *k = find(tp);
+	u32 idle = (u32)bpf_jiffies64() - tp->lsndtime;
 
-	if ((u32)ctx[1] != CA_EVENT_TX_START)
-		return;
-	k = find(tp);
-	idle = (u32)bpf_jiffies64() - tp->lsndtime;
 	if (!k || idle <= tp->inet_conn.icsk_rto)
 		return;
 	ab_on_restart(&k->law, (const struct ab_settings *)&settings, now_of(tp), AB_IDLE);
 	set_window(tp, &k->law);
 	set_pace(tp, &k->law);
+}
+
+SEC("struct_ops/cwnd_event")
+void cwnd_event(u64 *ctx)
+{
+	if ((u32)ctx[1] == CA_EVENT_TX_START)
+		begin_to_send((void *)ctx[0]);
+}
+
+/* Linux 7.1 has a function of its own for this event; the loader leaves it out before. */
+SEC("struct_ops/cwnd_event_tx_start")
+void cwnd_event_tx_start(u64 *ctx)
+{
+	begin_to_send((void *)ctx[0]);
 }
 
 /* Comes last for every ACK: after the RTT, the losses and the state. */

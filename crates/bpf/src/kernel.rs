@@ -33,6 +33,12 @@ const NON_RESTRICTED: u32 = 1;
 /// The function of the default law that has other arguments before Linux 6.10.
 const CONG_CONTROL: &str = "cong_control";
 const CONG_CONTROL_ARGUMENTS: u32 = 4;
+/// The function that kernels before Linux 7.1 do not have: there `cwnd_event` tells the same.
+const TX_START: &str = "cwnd_event_tx_start";
+/// The struct that the laws read by a function which a kernel under lockdown refuses.
+const READ_BY_FUNCTION: &str = "mptcp_subflow_context";
+/// How far the kernel is locked down: its mode stands in brackets.
+const LOCKDOWN: &str = "/sys/kernel/security/lockdown";
 /// The map of reports about sockets.
 const SOCKETS: &str = "sockets";
 
@@ -96,14 +102,20 @@ pub fn check() -> Result<(), LoadError> {
     if !rustix::process::geteuid().is_root() {
         return Err(LoadError::NotRoot);
     }
-    Types::read()?.with(|btf| Object::parse(OTHERS)?.programs(btf).map(|_| ()).map_err(LoadError::from))
+    Types::read()?.with(|btf| object(Law::Fast)?.programs(btf).map(|_| ()).map_err(LoadError::from))
+}
+
+/// Whether the laws do not know which sockets are subflows of MPTCP, because the kernel is locked down in its mode `confidentiality`.
+pub fn hides_subflows() -> bool {
+    fs::read_to_string(LOCKDOWN).is_ok_and(|modes| modes.contains("[confidentiality]"))
 }
 
 fn object(law: Law) -> Result<Object<'static>, Unfit> {
-    Object::parse(match law {
+    let object = Object::parse(match law {
         Law::Anabranch => ANABRANCH,
         Law::Fast | Law::Emfast | Law::Rrfast | Law::Composite => OTHERS,
-    })
+    })?;
+    Ok(if hides_subflows() { object.without(READ_BY_FUNCTION) } else { object })
 }
 
 /// The kernel's types.
@@ -155,19 +167,10 @@ impl Loaded {
             };
             put("name", law.name().as_bytes())?;
             put("flags", &NON_RESTRICTED.to_ne_bytes())?;
-            let mut loaded = vec![];
-            for program in programs.iter().filter(|it| it.kind == Kind::StructOps) {
-                let number = members.iter().position(|known| known.name == program.name);
-                let number = number.ok_or(LoadError::NoStructOps)?;
-                let arguments = btf.arguments(members[number].type_id);
-                if program.name == CONG_CONTROL && arguments != Some(CONG_CONTROL_ARGUMENTS) {
-                    return Err(Unfit::NoField(format!("{CONG_CONTROL} of Linux 6.10")).into());
-                }
-                let member = number as u32;
-                let fd = maps.load(program, ProgramType::StructOps { kernel_type, member }, &license)?;
+            let functions = functions(btf, &programs, &maps, &license)?;
+            for (name, fd) in &functions {
                 // The kernel takes the descriptor of a program where the struct has the address of a function.
-                put(&program.name, &u64::try_from(fd.as_raw_fd()).expect("not negative").to_ne_bytes())?;
-                loaded.push(fd);
+                put(name, &u64::try_from(fd.as_raw_fd()).expect("not negative").to_ne_bytes())?;
             }
             let new = NewMap {
                 name: law.name(),
@@ -208,6 +211,34 @@ impl Installed {
             sys::attach(program.as_fd(), group).map_err(|error| LoadError::Call("control group", error))
         })
     }
+}
+
+/// Loads the functions of a law, and returns them with their names in the kernel's struct.
+fn functions<'a>(
+    btf: &Btf<'_>,
+    programs: &'a [Program],
+    maps: &Maps,
+    license: &CStr,
+) -> Result<Vec<(&'a str, OwnedFd)>, LoadError> {
+    let kernel_type = id(btf, OPS)?;
+    let members = btf.members(kernel_type).ok_or(LoadError::NoStructOps)?;
+    let mut loaded = vec![];
+    for program in programs.iter().filter(|it| it.kind == Kind::StructOps) {
+        let Some(number) = members.iter().position(|known| known.name == program.name) else {
+            if program.name == TX_START {
+                continue;
+            }
+            return Err(LoadError::NoStructOps);
+        };
+        let arguments = btf.arguments(members[number].type_id);
+        if program.name == CONG_CONTROL && arguments != Some(CONG_CONTROL_ARGUMENTS) {
+            return Err(Unfit::NoField(format!("{CONG_CONTROL} of Linux 6.10")).into());
+        }
+        let member = number as u32;
+        let fd = maps.load(program, ProgramType::StructOps { kernel_type, member }, license)?;
+        loaded.push((program.name.as_str(), fd));
+    }
+    Ok(loaded)
 }
 
 /// The key of a map of one element.
@@ -309,5 +340,42 @@ impl Steps {
         self.context[..Event::BYTES].copy_from_slice(&event.to_bytes());
         sys::run(self.program.as_fd(), &mut self.context)?;
         Ok(u64::from_ne_bytes(self.context[Event::BYTES..].try_into().expect("8 bytes")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A call of `bpf_probe_read_kernel`.
+    const READ: [u8; 8] = [0x85, 0, 0, 0, 113, 0, 0, 0];
+    /// A call of a function that no kernel has.
+    const NEVER: [u8; 8] = [0x85, 0, 0, 0, 0xff, 0xff, 0xff, 0x0f];
+
+    /// The verifier accepts a call that no kernel has only where nothing leads to it.
+    #[test]
+    fn law_under_lockdown_calls_nothing_that_is_refused() {
+        if let Err(lack) = check() {
+            println!("skipped: {lack}");
+            return;
+        }
+        let load = |law, is_locked: bool| {
+            Types::read()?.with(|btf| {
+                let object = object(law)?;
+                let object = if is_locked { object.without(READ_BY_FUNCTION) } else { object };
+                let maps = Maps::create(&object, &Settings::of(law))?;
+                let mut programs = object.programs(btf)?;
+                let instructions = programs.iter_mut().flat_map(|it| it.instructions.chunks_exact_mut(8));
+                instructions.filter(|it| **it == READ).for_each(|it| it.copy_from_slice(&NEVER));
+                functions(btf, &programs, &maps, &license(&object)?).map(|loaded| loaded.len())
+            })
+        };
+        for law in [Law::Anabranch, Law::Fast] {
+            let count = load(law, true).expect("the verifier accepts it");
+            assert!(count >= 7, "{law}: {count} functions");
+            // A kernel without MPTCP never calls it.
+            let reads = Types::read().and_then(|types| types.with(|btf| id(btf, READ_BY_FUNCTION))).is_ok();
+            assert_eq!(load(law, false).is_err(), reads, "{law}");
+        }
     }
 }

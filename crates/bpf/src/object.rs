@@ -19,6 +19,8 @@ pub(crate) struct Object<'a> {
     btf: Btf<'a>,
     /// Fields of structs, by section.
     fields: BTreeMap<&'a str, Vec<Field<'a>>>,
+    /// A struct of which nothing is read, although the kernel has it.
+    without: Option<&'static str>,
 }
 
 /// An instruction that depends on where a field of a struct lies.
@@ -107,7 +109,12 @@ impl<'a> Object<'a> {
         let section = |name| elf.section(name).map(|(_, section)| section.data).ok_or(Unfit::Damaged(name));
         let btf = Btf::parse(section(".BTF")?).ok_or(Unfit::Damaged(".BTF"))?;
         let fields = fields(section(".BTF.ext")?, &btf).ok_or(Unfit::Damaged(".BTF.ext"))?;
-        Ok(Self { elf, btf, fields })
+        Ok(Self { elf, btf, fields, without: None })
+    }
+
+    /// The same, whose programs read nothing of a struct.
+    pub(crate) fn without(self, structure: &'static str) -> Self {
+        Self { without: Some(structure), ..self }
     }
 
     /// The maps by their names, without [`SETTINGS`].
@@ -162,7 +169,9 @@ impl<'a> Object<'a> {
         let steps = self.btf.steps(field.type_id, field.access).ok_or(Unfit::Damaged("an access"))?;
         let at = field.offset as usize;
         let instruction = instructions.get_mut(at..at + INSTRUCTION).ok_or(Unfit::Damaged("a place"))?;
-        let Some(place) = kernel.find(name).and_then(|id| kernel.place(id, &steps)) else {
+        let is_open = self.without != Some(name);
+        let found = kernel.find(name).filter(|_| is_open).and_then(|id| kernel.place(id, &steps));
+        let Some(place) = found else {
             if !may_miss {
                 return Err(Unfit::NoField(format!("{name}: {steps:?}")));
             }

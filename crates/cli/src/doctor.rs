@@ -109,9 +109,11 @@ fn of_emulator() -> Vec<Finding> {
 
 /// The requirements of `anabranch kernel`.
 fn of_kernel() -> Finding {
-    let lack = crate::kernel::finding().err();
-    let found = if lack.is_none() { "yes" } else { "no" }.to_owned();
-    Finding { what: "laws in the kernel", found, remedy: lack }
+    let (found, remedy) = match crate::kernel::finding() {
+        Ok(partly) => ("yes", partly.map(str::to_owned)),
+        Err(lack) => ("no", Some(lack)),
+    };
+    Finding { what: "laws in the kernel", found: found.to_owned(), remedy }
 }
 
 fn print(findings: &[Finding]) -> Outcome {

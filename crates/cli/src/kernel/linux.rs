@@ -27,9 +27,12 @@ pub(crate) fn kernel(command: &Kernel) -> Outcome {
     }
 }
 
-/// What this machine lacks, for `anabranch doctor`.
-pub(crate) fn finding() -> Result<(), String> {
-    kernel::check().map_err(|error| error.to_string())
+/// What this machine lacks, for `anabranch doctor`, or what does not work on it.
+pub(crate) fn finding() -> Result<Option<&'static str>, String> {
+    kernel::check().map_err(|error| error.to_string())?;
+    let hidden = "the kernel is locked down (confidentiality): subflows of MPTCP are not coupled, and `status` does not tell \
+                  their connection; lockdown=integrity lets laws read it";
+    Ok(kernel::hides_subflows().then_some(hidden))
 }
 
 fn load(args: &Load) -> Outcome {
