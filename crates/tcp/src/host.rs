@@ -100,6 +100,13 @@ struct Inner {
 struct Wakers {
     read: Option<Waker>,
     write: Option<Waker>,
+    urgent: Option<Waker>,
+}
+
+impl Wakers {
+    fn wake(&mut self) {
+        [&mut self.read, &mut self.write, &mut self.urgent].into_iter().for_each(|waker| wake(Some(waker)));
+    }
 }
 
 #[derive(Debug)]
@@ -298,6 +305,52 @@ impl TcpStream {
         self.host.shared.lock().mux.set_ip_fields(self.id, fields).map_err(io_error)
     }
 
+    /// Writes data of which, as of all before it, the peer is told that it is urgent ([rfc-9293] sec. 3.8.5). It arrives in its place. New programs
+    /// should not use it ([rfc-6093] sec. 5). Returns the number of bytes taken, more than zero if `data` is not empty.
+    ///
+    /// # Errors
+    /// If the connection is not open for writing, or others share it.
+    pub async fn write_urgent(&self, data: &[u8]) -> io::Result<usize> {
+        let mut data = Bytes::copy_from_slice(&data[..data.len().min(WRITE_MAX)]);
+        poll_fn(|context| {
+            let mut inner = self.host.shared.lock();
+            inner.check()?;
+            let taken = inner.mux.write_urgent(self.id, &mut data).map_err(io_error)?;
+            if taken == 0 && !data.is_empty() {
+                inner.sockets.entry(self.id).or_default().write = Some(context.waker().clone());
+                return Poll::Pending;
+            }
+            self.host.shared.wake.notify_one();
+            Poll::Ready(Ok(taken as usize))
+        })
+        .await
+    }
+
+    /// Bytes that the peer calls urgent and that are still to be read, in their place.
+    pub fn urgent(&self) -> u64 {
+        self.host.shared.lock().mux.urgent(self.id)
+    }
+
+    /// Waits until the peer calls something urgent that is not read yet; returns as [`TcpStream::urgent`].
+    ///
+    /// # Errors
+    /// If the connection is over.
+    pub async fn urgent_comes(&self) -> io::Result<u64> {
+        poll_fn(|context| {
+            let mut inner = self.host.shared.lock();
+            inner.check()?;
+            match (inner.mux.urgent(self.id), inner.mux.closed(self.id)) {
+                (0, Some(reason)) => Poll::Ready(Err(io_error(SocketError::Closed(reason)))),
+                (0, None) => {
+                    inner.sockets.entry(self.id).or_default().urgent = Some(context.waker().clone());
+                    Poll::Pending
+                }
+                (left, _) => Poll::Ready(Ok(left)),
+            }
+        })
+        .await
+    }
+
     /// Resets the connection.
     pub fn abort(&self) {
         self.host.shared.lock().mux.abort(self.id);
@@ -416,9 +469,9 @@ impl Inner {
                 SocketEvent::Incoming(port) => wake(self.listeners.get_mut(&port)),
                 SocketEvent::Readable(id) => wake(self.sockets.get_mut(&id).map(|wakers| &mut wakers.read)),
                 SocketEvent::Writable(id) => wake(self.sockets.get_mut(&id).map(|wakers| &mut wakers.write)),
+                SocketEvent::Urgent(id) => wake(self.sockets.get_mut(&id).map(|wakers| &mut wakers.urgent)),
                 SocketEvent::Established(id) | SocketEvent::Closed(id, _) => {
-                    wake(self.sockets.get_mut(&id).map(|wakers| &mut wakers.read));
-                    wake(self.sockets.get_mut(&id).map(|wakers| &mut wakers.write));
+                    self.sockets.get_mut(&id).into_iter().for_each(Wakers::wake);
                 }
             }
         }
@@ -453,10 +506,7 @@ impl Drop for Ending<'_> {
         inner.is_broken = true;
         let Inner { sockets, listeners, .. } = &mut *inner;
         listeners.values_mut().for_each(|waker| wake(Some(waker)));
-        for Wakers { read, write } in sockets.values_mut() {
-            wake(Some(read));
-            wake(Some(write));
-        }
+        sockets.values_mut().for_each(Wakers::wake);
     }
 }
 

@@ -16,7 +16,7 @@
 //!
 //! A listener whose backlog is full answers with SYN cookies: it keeps nothing of a peer until that peer has shown that it gets our answers.
 //!
-//! Not here yet: urgent data (it is delivered in line, as [rfc-6093] recommends), TCP Fast Open.
+//! Not here yet: TCP Fast Open.
 
 mod cookie;
 #[cfg(target_os = "linux")]

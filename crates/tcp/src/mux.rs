@@ -302,6 +302,28 @@ impl Mux {
         Ok(taken)
     }
 
+    /// As [`Mux::write`]; all that was written so far is urgent.
+    ///
+    /// # Errors
+    /// As [`Mux::write`]; or if others share the connection.
+    pub fn write_urgent(&mut self, id: SocketId, data: &mut Bytes) -> Result<u32, SocketError> {
+        self.stack.write_urgent(self.alone(id).ok_or(SocketError::Shared)?, data)
+    }
+
+    /// Bytes that the peer calls urgent and that are not read yet; none where others share the connection.
+    pub fn urgent(&self, id: SocketId) -> u64 {
+        self.alone(id).map_or(0, |inner| self.stack.urgent(inner))
+    }
+
+    /// The connection of the stack that nobody shares.
+    fn alone(&self, id: SocketId) -> Option<SocketId> {
+        match self.channels.get(&id).map(|channel| &channel.way) {
+            None => Some(id),
+            Some(&Way::Alone(inner)) => Some(inner),
+            Some(Way::Shared { .. } | Way::Gone) => None,
+        }
+    }
+
     /// Closes the sending side after what was written.
     pub fn close(&mut self, id: SocketId) {
         let Some(channel) = self.channels.get_mut(&id) else {

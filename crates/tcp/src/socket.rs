@@ -33,6 +33,8 @@ pub enum SocketEvent {
     Readable(SocketId),
     /// There is room again after a write that was not taken whole.
     Writable(SocketId),
+    /// The peer calls data urgent beyond what was known of it.
+    Urgent(SocketId),
     /// The connection is over.
     Closed(SocketId, CloseReason),
 }

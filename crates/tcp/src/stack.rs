@@ -16,6 +16,7 @@ mod input;
 mod listener;
 mod mtu;
 mod paths;
+mod urgent;
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
@@ -29,6 +30,7 @@ use bytes::Bytes;
 
 use self::listener::Listener;
 use self::mtu::{Mtu, Mtus};
+use self::urgent::Urgent;
 use crate::key::StackKey;
 use crate::packet::{self, IpFields};
 use crate::parts::Parts;
@@ -95,6 +97,7 @@ struct Socket {
     fields: IpFields,
     /// Parts of segments, if they say their extent.
     parts: Option<Box<Parts>>,
+    urgent: Urgent,
     /// What is known of its path.
     mtu: Mtu,
     /// What was acknowledged when losses last cast doubt on it.
@@ -116,6 +119,8 @@ pub(crate) enum StackEvent {
     Readable(SocketId, Sid),
     /// There is room again after a write that was not taken whole.
     Writable(SocketId, Sid),
+    /// There is urgent data beyond what was known.
+    Urgent(SocketId),
     /// The peer has all of a stream, or its reset.
     Finished(SocketId, Sid),
     /// The peer has refused the rest of a stream, for this reason.
@@ -259,6 +264,7 @@ impl Stack {
             streams: None,
             fields: IpFields::default(),
             parts: None,
+            urgent: Urgent::default(),
             mtu: Mtu::NONE,
             doubted: None,
             deadline: if listener.is_some() { now + HALF_OPEN_LIFE } else { Time::NEVER },
@@ -301,8 +307,10 @@ impl Stack {
         let socket = self.sockets.get_mut(&id).ok_or(SocketError::NoSuchSocket)?;
         let read = socket.connection.streams().read(Sid::PLAIN, most);
         let closed = socket.closed;
-        if matches!(read, Ok(Read::End)) {
-            socket.is_ended = true;
+        match &read {
+            Ok(Read::End) => socket.is_ended = true,
+            Ok(Read::Data(data)) => socket.urgent.read += data.len() as u64,
+            _ => {}
         }
         let is_ended = socket.is_ended;
         self.touch(id);
@@ -326,6 +334,7 @@ impl Stack {
             return Err(SocketError::Closed(reason));
         }
         let taken = socket.connection.streams().write(sid, data).map_err(|_| SocketError::NotOpen)?;
+        socket.urgent.written += u64::from(taken);
         self.touch(id);
         Ok(taken)
     }
@@ -520,6 +529,11 @@ impl Stack {
                     self.cut.extend(packet::split(tuple, &out[begin..], mtu.packet as usize));
                     out.truncate(begin);
                     out.extend(self.cut.pop_front().unwrap_or_default());
+                }
+                if socket.has_urgent() {
+                    let (urgent, initial, sent) = (socket.urgent, socket.initial, socket.connection.sent());
+                    self.cut.iter_mut().for_each(|part| urgent.put(tuple, initial, sent, part));
+                    urgent.put(tuple, initial, sent, &mut out[begin..]);
                 }
                 self.in_turn += 1;
                 if self.in_turn >= TURN {

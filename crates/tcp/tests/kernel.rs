@@ -458,3 +458,41 @@ fn kernel_pings_our_addresses() {
         }
     }
 }
+
+/// Both ways: what the kernel sends as urgent is told and comes in its place; of ours the kernel takes the last octet out, as it does by default.
+#[test]
+fn urgent_data_is_understood_by_both() {
+    if !is_inside("urgent_data_is_understood_by_both") {
+        return;
+    }
+    let script = "import socket, sys\ns = socket.create_connection(sys.argv[1:3])\n\
+                  s.send(b'plain'); s.send(b'urgent', socket.MSG_OOB); s.recv(1)\n\
+                  print(s.recv(1, socket.MSG_OOB), s.recv(9), s.recv(9))\n";
+    let runtime = runtime();
+    let host = runtime.block_on(async { host(|_| {}) });
+    for address in [V4[1], V6[1]] {
+        let client = Command::new("python3").args(["-c", script, address, "80"]).stdout(Stdio::piped()).spawn();
+        let Ok(client) = client else {
+            println!("skipped: there is no python3");
+            return;
+        };
+        let told = runtime.block_on(async {
+            let mut stream = host.listen(PORT).unwrap().accept().await.unwrap();
+            let mut told = stream.urgent_comes().await.unwrap();
+            let mut got = [0; 11];
+            stream.read_exact(&mut got[..7]).await.unwrap();
+            told -= 7 + stream.urgent();
+            stream.read_exact(&mut got[7..]).await.unwrap();
+            assert_eq!((&got, stream.urgent()), (b"plainurgent", 0));
+            // The octet that the client awaits, so that the rest arrives before it looks.
+            assert_eq!(stream.write_urgent(b"?ab!").await.unwrap(), 4);
+            stream.write_all(b"cd").await.unwrap();
+            stream.shutdown().await.unwrap();
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            told
+        });
+        assert_eq!(told, 0, "each octet that is read is one less");
+        let output = client.wait_with_output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "b'!' b'ab' b'cd'", "{address}");
+    }
+}

@@ -37,6 +37,7 @@ impl Mux {
                 Some(None) => {}
                 None => self.events.push_back(SocketEvent::Writable(outer(id))),
             },
+            StackEvent::Urgent(id) => self.events.push_back(SocketEvent::Urgent(outer(id))),
             StackEvent::Finished(id, sid) => {
                 let channel = self.carriers.get_mut(&id).and_then(|carrier| carrier.by_out.remove(&sid));
                 if let Some(channel) = channel {

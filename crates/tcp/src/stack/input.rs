@@ -5,6 +5,7 @@ use anabranch_proto::{Address, CloseReason, EcnCodepoint, Flags, FourTuple, Opti
 use anabranch_units::Time;
 use bytes::Bytes;
 
+use super::urgent::{self, Mark};
 use super::{Answer, Socket, Stack, is_host};
 use crate::packet::{Body, Notice, NoticeKind, Packet, Sum, Unfit};
 use crate::parts::{Part, Parts};
@@ -64,8 +65,17 @@ impl Stack {
             },
             None => bytes,
         };
+        let pointer = urgent::pointer(&bytes);
         match wire::decode(bytes, checksum) {
-            Ok((_, segment)) if tuple.remote.port > 0 => self.handle_segment(now, tuple, ecn, segment),
+            Ok((_, segment)) if tuple.remote.port > 0 => {
+                let (seq, space) = (segment.header.seq, segment.space());
+                let socket = self.by_tuple.get(&tuple).and_then(|id| self.sockets.get(id));
+                let expected = socket.map_or(0, |socket| socket.connection.received());
+                self.handle_segment(now, tuple, ecn, segment);
+                if let Some(pointer) = pointer {
+                    self.on_mark(tuple, Mark { seq, space, pointer }, expected);
+                }
+            }
             Ok(_) | Err(_) => self.tally.unfit += 1,
         }
     }

@@ -216,3 +216,111 @@ fn later_connection_of_same_ends_has_later_timestamps() {
     let others: BTreeSet<_> = (5001..5101).map(|port| at(0, port).wrapping_sub(first) >> 24).collect();
     assert!(others.len() > 50, "{} of 100", others.len());
 }
+
+/// The flag URG and the pointer of a packet.
+fn mark(packet: &[u8]) -> Option<u16> {
+    (packet[33] & 0x20 != 0).then(|| u16::from_be_bytes([packet[38], packet[39]]))
+}
+
+fn reads(world: &mut World<Stack>, id: SocketId, most: u32) -> Vec<u8> {
+    match world.hosts[1].read(id, most).unwrap() {
+        Read::Data(data) => data.to_vec(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// [rfc-9293] MUST-30, MUST-32, MUST-33 and MUST-62: the pointer names the octet after what is urgent; the application is told of it, and how much there is.
+/// The data arrives in its place.
+#[test]
+fn urgent_data_is_told_and_read_in_its_place() {
+    let mut world = World::new(16);
+    world.hosts[1].listen(PORT).unwrap();
+    let [client, server] = world.pair();
+    let data = content(160);
+    world.hosts[0].write(client, Sid::PLAIN, &mut data.slice(..100)).unwrap();
+    assert_eq!(world.hosts[0].write_urgent(client, &mut data.slice(100..110)), Ok(10));
+    let mut out = vec![];
+    assert!(world.hosts[0].poll_transmit(world.now, &mut out));
+    assert_eq!(mark(&out), Some(110));
+    world.hosts[1].handle_packet(world.now, &out.into());
+    let mut told = 0;
+    let mut out = vec![];
+    while world.hosts[1].poll_transmit(world.now, &mut out) {}
+    while let Some(event) = world.hosts[1].poll_event() {
+        told += u32::from(event == StackEvent::Urgent(server));
+    }
+    assert_eq!((told, world.hosts[1].urgent(server)), (1, 110));
+    world.hosts[0].write(client, Sid::PLAIN, &mut data.slice(110..)).unwrap();
+    let mut out = vec![];
+    assert!(world.hosts[0].poll_transmit(world.now, &mut out));
+    assert_eq!(mark(&out), None, "what follows is not urgent");
+    world.hosts[1].handle_packet(world.now, &out.into());
+    assert_eq!(reads(&mut world, server, 104), data[..104]);
+    assert_eq!(world.hosts[1].urgent(server), 6);
+    assert_eq!(reads(&mut world, server, 100), data[104..110]);
+    assert_eq!(world.hosts[1].urgent(server), 0);
+    assert_eq!(reads(&mut world, server, 100), data[110..]);
+}
+
+/// [rfc-9293] MUST-31: more than the field can name is urgent; the mark moves on with the data, and stays where it ends.
+#[test]
+fn urgent_data_may_have_any_length() {
+    let mut world = World::new(16);
+    world.hosts[1].listen(PORT).unwrap();
+    let [client, server] = world.pair();
+    let (data, plain) = (content(200_000), content(5_000));
+    let (mut rest, mut after, mut got, mut most) = (data.clone(), plain.clone(), 0_u64, 0);
+    world.loses = 17;
+    for _ in 0..20_000 {
+        if !rest.is_empty() {
+            world.hosts[0].write_urgent(client, &mut rest).unwrap();
+        } else if !after.is_empty() {
+            world.hosts[0].write(client, Sid::PLAIN, &mut after).unwrap();
+        }
+        world.run(Span::from_millis(5));
+        let left = world.hosts[1].urgent(server);
+        if left > 0 {
+            most = most.max(got + left);
+        }
+        if let Read::Data(data) = world.hosts[1].read(server, 1000).unwrap() {
+            got += data.len() as u64;
+        }
+        if got == 205_000 {
+            assert_eq!(most, 200_000);
+            return;
+        }
+    }
+    panic!("{got} bytes");
+}
+
+/// [rfc-9293] MUST-66: a mark counts while the own window is shut. That of a stranger, who does not know the window, counts never.
+#[test]
+fn urgent_pointer_counts_while_the_window_is_shut() {
+    let mut world = World::new(16);
+    world.hosts[1].listen(PORT).unwrap();
+    let [client, server] = world.pair();
+    let mut much = content(10_000_000);
+    for _ in 0..200 {
+        world.hosts[0].write(client, Sid::PLAIN, &mut much).unwrap();
+        world.run(Span::from_millis(50));
+    }
+    let tuple = world.hosts[0].ends(client).unwrap();
+    let told = |world: &mut World<Stack>, off: i32| {
+        let seq = SeqNumber(world.hosts[1].sockets[&server].expected().unwrap().0.wrapping_add_signed(off));
+        let ack = world.hosts[0].sockets[&client].expected().unwrap();
+        let header = Header { seq, ack, flags: Flags::ACK, window: 100, ..Header::default() };
+        let plain = packet(tuple, header, Options::Acknowledgement(AcknowledgementOptions::default()));
+        let mut marked = plain.to_vec();
+        (marked[33], marked[38], marked[39]) = (marked[33] | 0x20, 0, 9);
+        marked[36..38].fill(0);
+        let sum = wire::Checksum::of_path(tuple).of(&marked[20..]).unwrap();
+        marked[36..38].copy_from_slice(&sum.to_be_bytes());
+        world.hosts[1].handle_packet(world.now, &marked.into());
+        world.hosts[1].urgent(server)
+    };
+    assert_eq!(told(&mut world, -1_000_000), 0);
+    assert_eq!(told(&mut world, 100_000_000), 0);
+    let waiting = world.hosts[1].sockets[&server].connection.received() - 1;
+    assert!(waiting > 100_000, "{waiting} bytes wait");
+    assert_eq!(told(&mut world, 0), waiting + 9);
+}
