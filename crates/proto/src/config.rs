@@ -71,6 +71,9 @@ pub struct Config {
     /// The largest number of segments per ACK that is requested from the peer, if a round trip has many segments; 1 requests
     /// nothing. While the window grows fast, and where the way back is narrow, it may be more. In the sealed form only.
     pub ack_requests: u8,
+    /// Segments that arrive within this time may share an ACK, too, but at most 32 of them: a path of 100 Mbit/s has one of 1,420 bytes in
+    /// 114 us, one of 10 Gbit/s 88 in 100 us.
+    pub ack_interval: Span,
     /// How losses are detected.
     pub loss_detection: LossDetection,
     /// The least variance term of the retransmission timeout. The term is added to SRTT.
@@ -298,6 +301,8 @@ impl Config {
             // to distinguish the queue from a burst of ACKs. With an ACK for 4 segments FAST loses 4 % of a path's capacity; with
             // an alpha of 200 it loses nothing even with 16.
             ack_requests: 2,
+            // The times of arrivals are not finer where the rate is high: network cards and kernels deliver trains of up to 64 segments.
+            ack_interval: Span::from_micros(100),
             loss_detection: LossDetection::Rack,
             rto_min: Span::from_millis(200),
             pacing: Pacing::Always,

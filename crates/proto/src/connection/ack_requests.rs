@@ -1,8 +1,8 @@
 //! The acknowledgement frequency that is requested from the peer.
 //!
 //! An ACK costs both ends as much as a segment. If a round trip has hundreds of segments, fewer ACKs carry the same information.
-//! So at most one ACK for [`Config::ack_requests`](crate::Config::ack_requests) segments is requested, and at least
-//! [`ACKS_A_ROUND`] in a round trip. Losses and ECN marks are acknowledged at once in any case. If the way back of a path does not carry
+//! So at most one ACK for [`Config::ack_requests`](crate::Config::ack_requests) segments is requested, or for as many as arrive within
+//! [`Config::ack_interval`](crate::Config::ack_interval), and at least [`ACKS_A_ROUND`] in a round trip. Losses and ECN marks are acknowledged at once in any case. If the way back of a path does not carry
 //! so many ACKs ([`super::way_back`]), fewer are requested, whatever the law needs, but not fewer than [`ACKS_LEAST`] in a round trip.
 //!
 //! While the window grows fast, [`ACKS_GROWING`] in a round trip are enough: a law counts the acknowledged segments, and paces what it
@@ -79,7 +79,7 @@ impl<P: Payload> Connection<P> {
         let every = |path: &Path| {
             let control = &path.control;
             let segments = control.window() * f64::from(self.peer.segment) / f64::from(path.mss);
-            let most = self.config.ack_requests.into();
+            let most = self.shared_ack(segments, control.rtt_smoothed());
             let (acks, most) =
                 if control.is_growing() { (ACKS_GROWING, EVERY_GROWING.max(most)) } else { (ACKS_A_ROUND, most) };
             let least = path.way_back.every().min((segments / ACKS_LEAST) as u32);
@@ -89,6 +89,12 @@ impl<P: Payload> Connection<P> {
         let rtt = live().filter_map(|path| path.control.rtt_smoothed()).min().unwrap_or(Span::ZERO);
         let delay = if every > 1 { (rtt / DELAY_PART).min(DELAY_MAX) } else { Span::ZERO };
         AckPolicy { every, delay }
+    }
+
+    /// How many segments may share an ACK on a path with so many of them in a round trip.
+    fn shared_ack(&self, segments: f64, rtt: Option<Span>) -> u32 {
+        let rounds = rtt.map_or(0.0, |rtt| self.config.ack_interval.as_secs_f64() / rtt.as_secs_f64());
+        ((segments * rounds) as u32).min(SHARED_MOST).max(self.config.ack_requests.into())
     }
 }
 
@@ -110,6 +116,9 @@ fn record(AckPolicy { every, delay }: AckPolicy) -> Record {
         delay: u16::try_from(units).unwrap_or(u16::MAX),
     }
 }
+
+/// The cost of an ACK is then 3 % of that of its segments.
+const SHARED_MOST: u32 = 32;
 
 /// Enough ACKs to detect the ends of rounds, and to spread the release of a window.
 const ACKS_A_ROUND: f64 = 32.0;

@@ -45,7 +45,7 @@ impl Loopback {
         let config = Config { streams: streams.into(), paths_max: paths, ..Config::new(law) };
         let config = if share_ack > 1 {
             let acks = AckPolicy { every: 2, delay: Span::from_millis(5) };
-            Config { form: Form::Sealed, acks, ack_requests: share_ack, ..config }
+            Config { form: Form::Sealed, acks, ack_requests: share_ack, ack_interval: Span::ZERO, ..config }
         } else {
             config
         };

@@ -35,8 +35,14 @@ impl Sealed {
         let law = Settings::default_for(registry::find("reno").expect("it is there"));
         // So that a segment with its overhead fills a datagram that every path carries.
         let mss = 1200 - Seal::OVERHEAD as u16 - 20;
-        let connection =
-            Config { streams: streams.into(), mss, ack_requests, receive_buffer: 4 << 20, ..Config::new(law) };
+        let connection = Config {
+            streams: streams.into(),
+            mss,
+            ack_requests,
+            ack_interval: Span::ZERO,
+            receive_buffer: 4 << 20,
+            ..Config::new(law)
+        };
         let seal = SealConfig { ciphers: CipherPreference::new(&[cipher]), ..SealConfig::default() };
         let listener = ListenerConfig { connection: seal, ..ListenerConfig::default() };
         let server = ServerConfig {

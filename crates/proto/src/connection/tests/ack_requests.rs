@@ -50,6 +50,19 @@ fn each_second_segment_is_answered_by_default() {
     assert_eq!(pair.client.path().tally.sent_again, 0);
 }
 
+/// Ten thousand segments a second: ten arrive in 1 ms, 100 in 10 ms, of which 32 share an ACK. A request that differs by less than half is
+/// not sent.
+#[test]
+fn segments_within_the_interval_share_an_ack() {
+    for (interval, expected) in [(1, 10.0), (10, 32.0)] {
+        let (segments, acks, pair) = counts(busy(Config { ack_requests: 2, ack_interval: ms(interval), ..sealed() }));
+        assert!(segments > 9800, "{segments}");
+        let shared = segments as f64 / acks as f64;
+        assert!((0.66 * expected..=1.05 * expected).contains(&shared), "{interval} ms: an ACK for {shared} segments");
+        assert_eq!(pair.client.path().tally.sent_again, 0);
+    }
+}
+
 /// Nothing is requested in the TCP form, nor if a round trip has few segments.
 #[test]
 fn receiver_of_little_data_answers_each_segment() {
