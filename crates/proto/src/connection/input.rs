@@ -141,6 +141,10 @@ impl<P: Payload> Connection<P> {
         if let Options::Path(option) = segment.options {
             return self.on_path_option(now, option, &segment);
         }
+        // Only the peer can seal a reset, so its number need not prove anything: data before it may be lost, or beyond the window.
+        if self.config.form == Form::Sealed && segment.has(Flags::RST) {
+            return self.on_reset(&segment);
+        }
         let near = self.receiver.expected();
         let Some(offset) = self.receiver.place(segment.header.seq) else {
             // The segment's number is before that of the SYN.
@@ -192,21 +196,12 @@ impl<P: Payload> Connection<P> {
             }
             return;
         }
-        // Second: a reset. [rfc-5961] sec. 3.2: a reset without the exact expected number is challenged. Only the peer can seal one, so
-        // there it may follow lost data.
+        // Second: a reset. [rfc-5961] sec. 3.2: a reset without the exact expected number is challenged.
         if segment.has(Flags::RST) {
-            if offset != near && self.config.form != Form::Sealed {
+            if offset != near {
                 return self.challenge(now);
             }
-            return self.end(match self.state {
-                State::SynReceived => CloseReason::Refused,
-                // Both ends have received all data.
-                State::TimeWait => CloseReason::Finished,
-                _ if segment.header.window == Why::GaveWay as u16 && self.config.form == Form::Sealed => {
-                    CloseReason::GaveWay
-                }
-                _ => CloseReason::Reset,
-            });
+            return self.on_reset(&segment);
         }
         // Fourth: a SYN is challenged ([rfc-5961] sec. 4.2).
         if segment.has(Flags::SYN) {
@@ -236,6 +231,20 @@ impl<P: Payload> Connection<P> {
         if space > 0 {
             self.on_content(now, offset, offset + space, segment);
         }
+    }
+
+    /// A reset that is believed.
+    #[cold]
+    fn on_reset(&mut self, segment: &Segment<P>) {
+        self.end(match self.state {
+            State::SynReceived => CloseReason::Refused,
+            // Both ends have received all data.
+            State::TimeWait => CloseReason::Finished,
+            _ if segment.header.window == Why::GaveWay as u16 && self.config.form == Form::Sealed => {
+                CloseReason::GaveWay
+            }
+            _ => CloseReason::Reset,
+        });
     }
 
     /// Takes from a segment of plain TCP what lies beyond the window ([rfc-9293] sec. 3.10.7.4). Segments of streams keep their boundaries. Returns whether

@@ -1,11 +1,11 @@
 //! Resets of connections that this end has ended, repeated for what still comes ([rfc-9000] sec. 10.2.1).
 //!
-//! A reset is sent once. If it is lost, the peer goes on sending: data, acknowledgements, at last keep-alive probes. An initiator gives
-//! no tokens, so it could not answer with a stateless reset. Instead the sealed reset is kept, and sent again, the same bytes, for what
-//! comes for the connection.
+//! A reset is sent once. If it is lost, the peer goes on sending: data, acknowledgements, keep-alive probes at last. A responder could
+//! answer with a stateless reset, an initiator could not. So both keep the sealed reset, and repeat it, the same bytes, for datagrams that
+//! arrive for the connection.
 //!
-//! Nothing that comes is authenticated any more: so a farewell goes where the reset went, each with twice the pause of the one before,
-//! and not for a shorter datagram.
+//! These cannot be authenticated any more. So a farewell goes only to where the reset went, after pauses that double, and never answers
+//! a datagram that is shorter than itself.
 
 use std::collections::BTreeMap;
 
@@ -69,3 +69,27 @@ const KEPT: Span = Span::from_secs(30);
 
 /// What was on its way when the connection ended arrives within a round trip: one farewell for it, perhaps two.
 const PAUSE: Span = Span::from_millis(10);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::path::Address;
+
+    const TUPLE: FourTuple =
+        FourTuple { local: Address { address: 1, port: 1 }, remote: Address { address: 2, port: 2 } };
+
+    /// Five times as many as there may be: the first ones stay, and after their time later ones take their places.
+    #[test]
+    fn farewells_have_a_limit() {
+        let mut farewells = Farewells::default();
+        for number in 0..5 * FAREWELLS_MAX as u32 {
+            farewells.keep(Time::ZERO, number, TUPLE, &[7; 60]);
+        }
+        assert_eq!(farewells.0.len(), FAREWELLS_MAX);
+        let soon = Time::ZERO + PAUSE;
+        assert_eq!(farewells.answer(soon, 0, 60), Some((TUPLE, vec![7; 60])));
+        assert_eq!(farewells.answer(soon, FAREWELLS_MAX as u32, 60), None);
+        farewells.keep(Time::ZERO + KEPT, 9999, TUPLE, &[8; 60]);
+        assert_eq!(farewells.0.len(), 1);
+    }
+}

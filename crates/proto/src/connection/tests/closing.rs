@@ -1,5 +1,5 @@
 use super::*;
-use crate::AckPolicy;
+use crate::{AckPolicy, Form};
 
 fn closed(pair: &Pair) -> bool {
     pair.states() == (State::Closed, State::Closed)
@@ -99,6 +99,20 @@ fn a_reset_that_hits_ends_the_connection() {
     let segment = forged(&pair, Flags::RST, 0);
     pair.server.connection.handle_segment(pair.now, pair.server.tuple, segment);
     assert_eq!(pair.server.connection.state(), State::Closed);
+}
+
+/// Only the peer can seal a reset, so its number may be within the window, at its end or far beyond.
+#[test]
+fn sealed_reset_with_any_number_ends_the_connection() {
+    for ahead in [0, 1, 1000, 1 << 20, 1 << 30] {
+        let sealed = || Config { form: Form::Sealed, ..config() };
+        let mut pair = Pair::established(sealed(), sealed());
+        pair.send(5000);
+        pair.run_for(ms(200));
+        let segment = forged(&pair, Flags::RST, ahead);
+        pair.server.connection.handle_segment(pair.now, pair.server.tuple, segment);
+        assert_eq!(pair.server.connection.state(), State::Closed, "{ahead}");
+    }
 }
 
 /// The threshold is exact: a second before the user timeout the connection is open.

@@ -111,7 +111,7 @@ fn resets_are_rare_and_never_answered() {
     assert_eq!(room.ends[1].endpoint.tally().unknown, sent[0]);
 }
 
-/// A sealed reset is the peer's own, so it ends a connection also behind data that was lost. It need not be challenged.
+/// A sealed reset needs no challenge, so it ends a connection also behind lost data.
 #[test]
 fn reset_behind_lost_data_ends_the_connection() {
     let (mut room, client, _) = Room::pair();
