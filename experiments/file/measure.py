@@ -12,7 +12,6 @@ import contextlib
 import json
 import os
 import shutil
-import signal
 import statistics
 import subprocess
 import sys
@@ -32,21 +31,19 @@ def within(host, *command):
 
 
 @contextlib.contextmanager
+def running(host, *command, **options):
+    with subprocess.Popen(within(host, *command), **options) as process:
+        try:
+            yield process
+        finally:
+            process.terminate()
+
+
+@contextlib.contextmanager
 def served(host, *command):
     """A server of ours, and the ticket that it prints."""
-    server = subprocess.Popen(within(host, PROGRAM, *command, "--json"), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    try:
+    with running(host, PROGRAM, *command, "--json", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
         yield json.loads(server.stdout.readline())["ticket"]
-    finally:
-        stop(server)
-
-
-def stop(process):
-    process.send_signal(signal.SIGINT)
-    try:
-        process.wait(10)
-    except subprocess.TimeoutExpired:
-        process.kill()
 
 
 @contextlib.contextmanager
@@ -61,12 +58,9 @@ def sshd(host, folder):
     }
     with open(f"{folder}/sshd_config", "w", encoding="utf8") as file:
         file.writelines(f"{key} {value}\n" for key, value in settings.items())
-    server = subprocess.Popen(within(host, shutil.which("sshd"), "-D", "-e", "-f", f"{folder}/sshd_config"), stderr=subprocess.DEVNULL)
-    time.sleep(1)
-    try:
+    with running(host, shutil.which("sshd"), "-D", "-e", "-f", f"{folder}/sshd_config", stderr=subprocess.DEVNULL):
+        time.sleep(1)
         yield ["-i", f"{folder}/user", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR"]
-    finally:
-        stop(server)
 
 
 def timed(host, target, name, *command):
