@@ -28,21 +28,23 @@
 
 use anabranch::units::{Rate, shown_bytes};
 use anabranch::{ReadError, RecvStream, SendStream, WriteError};
-use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
+use bytes::{BufMut as _, Bytes, BytesMut};
 
 use crate::hash::{CHUNK, Value, chunks};
+use crate::pool::Pool;
 
 /// A stream that is parsed incrementally.
 #[derive(Debug)]
 pub(crate) struct Incoming {
     stream: RecvStream,
     piece: Bytes,
+    pool: Pool,
 }
 
 /// A frame of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Frame {
-    Chunk(Vec<u8>),
+    Chunk(Bytes),
     Kept(u32),
     Zeros(u32),
     End(Value),
@@ -78,25 +80,42 @@ pub(crate) enum Outcome {
 
 impl Incoming {
     pub(crate) fn new(stream: RecvStream) -> Self {
-        Self { stream, piece: Bytes::new() }
+        Self { stream, piece: Bytes::new(), pool: Pool::default() }
     }
 
     /// Fills `bytes`. Returns false at the end of the stream.
     async fn fill(&mut self, bytes: &mut [u8]) -> Result<bool, ReadError> {
         let mut filled = 0;
         while filled < bytes.len() {
-            if self.piece.is_empty() {
-                match self.stream.read_chunk(CHUNK as usize).await? {
-                    Some(piece) => self.piece = piece,
-                    None if filled == 0 => return Ok(false),
-                    None => return Err(ReadError::Ended),
-                }
-            }
-            let len = self.piece.len().min(bytes.len() - filled);
-            self.piece.copy_to_slice(&mut bytes[filled..filled + len]);
-            filled += len;
+            let Some(part) = self.part(bytes.len() - filled).await? else {
+                return if filled == 0 { Ok(false) } else { Err(ReadError::Ended) };
+            };
+            bytes[filled..filled + part.len()].copy_from_slice(&part);
+            filled += part.len();
         }
         Ok(true)
+    }
+
+    /// The next bytes, at most so many; `None` at the end of the stream.
+    async fn part(&mut self, most: usize) -> Result<Option<Bytes>, ReadError> {
+        if self.piece.is_empty() {
+            match self.stream.read_chunk(CHUNK as usize).await? {
+                Some(piece) => self.piece = piece,
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(self.piece.split_to(self.piece.len().min(most))))
+    }
+
+    /// The next so many bytes.
+    async fn chunk(&mut self, len: usize) -> Result<Bytes, ReadError> {
+        // Small files wait for a writer in great numbers.
+        let is_small = len as u64 <= SMALL;
+        let mut bytes = if is_small { Vec::with_capacity(len) } else { self.pool.take() };
+        while bytes.len() < len {
+            bytes.extend_from_slice(&self.part(len - bytes.len()).await?.ok_or(ReadError::Ended)?);
+        }
+        Ok(if is_small { bytes.into() } else { self.pool.share(bytes) })
     }
 
     async fn array<const N: usize>(&mut self) -> Result<[u8; N], ReadError> {
@@ -131,11 +150,7 @@ impl Incoming {
                 if len == 0 || u64::from(len) > CHUNK {
                     return Ok(None);
                 }
-                let mut bytes = vec![0; len as usize];
-                if !self.fill(&mut bytes).await? {
-                    return Err(ReadError::Ended);
-                }
-                Some(Frame::Chunk(bytes))
+                Some(Frame::Chunk(self.chunk(len as usize).await?))
             }
             2 => Some(Frame::End(self.array().await?)),
             3 => Some(Frame::Failed(self.text().await?)),

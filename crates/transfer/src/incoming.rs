@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use anabranch::RecvStream;
+use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, spawn_blocking};
 
@@ -100,7 +101,7 @@ async fn receive_small(
     want: Want,
     size: u64,
 ) -> Result<Arrived, ReceiveError> {
-    let mut bytes = vec![];
+    let mut bytes = Bytes::new();
     loop {
         match stream.frame().await?.ok_or(ReceiveError::Protocol)? {
             Frame::Chunk(chunk) if bytes.is_empty() && chunk.len() as u64 == size => {

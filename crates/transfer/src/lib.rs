@@ -18,7 +18,7 @@
 //!   entry, `part` an incomplete file.
 //! * `commit` is the order in which files become durable, get their names, and are confirmed.
 //! * `frame` encodes the streams; `send` with `reader`, and `receive` with `incoming`, `write` and `shared`, are the two ends. `pipe` is a
-//!   receiver that keeps nothing: what comes is written to where the user wants it.
+//!   receiver that keeps nothing: what comes is written to where the user wants it. `pool` is the memory of chunks.
 //!
 //! # What is promised
 //!
@@ -48,6 +48,7 @@ mod name;
 mod part;
 mod pipe;
 mod plan;
+mod pool;
 mod progress;
 mod reader;
 mod receive;

@@ -197,10 +197,10 @@ impl Sum {
     }
 
     /// The next chunk, of zeros; a stream has none.
-    fn zeros(&self) -> Vec<u8> {
+    fn zeros(&self) -> Bytes {
         match self {
-            Self::File(size, digest) => vec![0; chunk_len(*size, digest.added()) as usize],
-            Self::Stream(_) => vec![],
+            Self::File(size, digest) => vec![0; chunk_len(*size, digest.added()) as usize].into(),
+            Self::Stream(_) => Bytes::new(),
         }
     }
 

@@ -6,9 +6,10 @@ use std::path::PathBuf;
 
 use bytes::Bytes;
 
-use crate::frame::Frame;
+use crate::frame::{Frame, SMALL};
 use crate::hash::{self, CHUNK, Digest, Value, chunk_len, chunks};
 use crate::manifest::Stamp;
+use crate::pool::Pool;
 use crate::scan;
 
 /// A file as it was listed.
@@ -53,13 +54,13 @@ pub(crate) struct Reader {
     there: There,
     file: Option<File>,
     digest: Digest,
-    buffer: Vec<u8>,
+    pool: Pool,
 }
 
 impl Reader {
     pub(crate) fn new(source: Source, there: There) -> Self {
         let digest = Digest::new(source.size);
-        Self { source, there, file: None, digest, buffer: vec![] }
+        Self { source, there, file: None, digest, pool: Pool::default() }
     }
 
     /// Compares the file with the one at the receiver: the frame that ends it if nothing has to be sent.
@@ -104,9 +105,9 @@ impl Reader {
             return Ok(None);
         }
         let len = chunk_len(self.source.size, number);
-        let mut bytes = std::mem::take(&mut self.buffer);
-        bytes.clear();
-        bytes.reserve_exact(len as usize);
+        // A small file has a single chunk.
+        let is_small = len <= SMALL;
+        let mut bytes = if is_small { Vec::with_capacity(len as usize) } else { self.pool.take() };
         (&mut file).take(len).read_to_end(&mut bytes)?;
         if bytes.len() as u64 != len {
             self.check(&file.metadata()?)?;
@@ -121,10 +122,12 @@ impl Reader {
         };
         let is_zero = self.source.is_sparse && bytes.iter().all(|byte| *byte == 0);
         if is_kept || is_zero {
-            self.buffer = bytes;
+            if !is_small {
+                self.pool.give(bytes);
+            }
             return Ok(Some(if is_kept { Piece::Kept } else { Piece::Zeros }));
         }
-        Ok(Some(Piece::Data(bytes.into())))
+        Ok(Some(Piece::Data(if is_small { bytes.into() } else { self.pool.share(bytes) })))
     }
 
     /// Opens the file, and checks that it has not changed.

@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 
@@ -20,7 +21,7 @@ use crate::site::{PartName, Site, Trouble};
 pub(crate) struct Small {
     pub(crate) index: u32,
     pub(crate) want: Want,
-    pub(crate) bytes: Vec<u8>,
+    pub(crate) bytes: Bytes,
     pub(crate) hash: Value,
 }
 
