@@ -559,6 +559,20 @@ impl<P: Payload> Connection<P> {
         }
     }
 
+    /// A reset that is believed.
+    #[cold]
+    fn on_reset(&mut self, segment: &Segment<P>) {
+        self.end(match self.state {
+            State::SynReceived => CloseReason::Refused,
+            // Both ends have received all data.
+            State::TimeWait => CloseReason::Finished,
+            _ if segment.header.window == Why::GaveWay as u16 && self.config.form == Form::Sealed => {
+                CloseReason::GaveWay
+            }
+            _ => CloseReason::Reset,
+        });
+    }
+
     /// The connection is over.
     fn end(&mut self, reason: CloseReason) {
         self.state = State::Closed;

@@ -233,20 +233,6 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// A reset that is believed.
-    #[cold]
-    fn on_reset(&mut self, segment: &Segment<P>) {
-        self.end(match self.state {
-            State::SynReceived => CloseReason::Refused,
-            // Both ends have received all data.
-            State::TimeWait => CloseReason::Finished,
-            _ if segment.header.window == Why::GaveWay as u16 && self.config.form == Form::Sealed => {
-                CloseReason::GaveWay
-            }
-            _ => CloseReason::Reset,
-        });
-    }
-
     /// Takes from a segment of plain TCP what lies beyond the window ([rfc-9293] sec. 3.10.7.4). Segments of streams keep their boundaries. Returns whether
     /// something was taken.
     #[cold]
