@@ -276,6 +276,59 @@ fn commands_of_the_unit_load_and_unload_the_default() {
     assert_eq!(status(), Value::Array(vec![]));
 }
 
+/// The second block of docs/kernel.md, in order. What needs a program that is not there is left out.
+#[test]
+fn commands_of_the_list_succeed() {
+    if !is_inside("commands_of_the_list_succeed") {
+        return;
+    }
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/file", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            _ = stream.read(&mut [0; 1000]);
+            _ = stream.write_all(b"HTTP/1.0 200 OK\r\n\r\nfrom the server");
+        }
+    });
+    let folder = std::env::temp_dir().join(format!("anabranch-kernel-list-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let page = fs::read_to_string(repository().join("docs/kernel.md")).unwrap();
+    let block = page.split("```console\n").nth(2).unwrap().split("```").next().unwrap();
+    let groups = fs::read_to_string("/proc/self/cgroup").unwrap();
+    let has_groups = groups.lines().any(|line| line.starts_with("0::"));
+    assert_eq!(block.lines().count(), 10);
+    for line in block.lines() {
+        let command = line.split(" #").next().unwrap().trim().strip_prefix("sudo anabranch ").unwrap();
+        let needs = ["curl", "mptcpize"].into_iter().zip([" curl ", "--multipath"]);
+        let missing = needs
+            .filter(|(_, part)| command.contains(part))
+            .find(|(program, _)| Command::new(program).arg("--help").output().is_err());
+        if let Some((program, _)) = missing {
+            println!("skipped: there is no {program}");
+            continue;
+        }
+        if command.starts_with("kernel run") && !has_groups {
+            println!("skipped: there are no control groups of version 2");
+            continue;
+        }
+        // It would go on for ever.
+        let command =
+            if command == "watch --kernel" { "watch --kernel --once".to_owned() } else { command.replace("URL", &url) };
+        _ = fs::remove_file(folder.join("file"));
+        let told = Command::new(env!("CARGO_BIN_EXE_anabranch"))
+            .args(command.split(' '))
+            .current_dir(&folder)
+            .output()
+            .unwrap();
+        assert!(told.status.success(), "{line}: {}", stderr(&told));
+        if command.contains("curl") {
+            assert_eq!(fs::read(folder.join("file")).unwrap(), b"from the server", "{line}");
+        }
+    }
+    fs::remove_dir_all(&folder).unwrap();
+}
+
 /// The first blocks of docs/kernel.md and of the tutorial, in order; transfers take a second instead of twenty, and are left out where there is no iperf3.
 #[test]
 fn commands_of_the_pages_succeed() {

@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot set its stage shall stop there")]
 #![expect(clippy::print_stdout, reason = "whoever runs the tests shall know what was not tested")]
 
+mod page;
+
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::process::{Child, Command, Output, Stdio};
