@@ -1,9 +1,10 @@
 //! `cargo xtask reality --kernel`: measures the experiments of `experiments/kernel/` with the laws in the Linux kernel.
 //!
-//! Each variant's links are emulated, each of its flows is a transfer of iperf3, and the law is loaded with the settings that the file says. The measures of
-//! the file are asked of what iperf3 told, as they are asked of a simulated run. Runs alternate: all variants once, then all again, so that a busy minute does
-//! not fall on one variant alone. With `--write` the figures of each run go to `measured.csv`, and their means into the tables.
+//! Each variant's links are emulated, each of its flows is a transfer of iperf3, or in `curl.toml` a download, and the law is loaded with the settings that the
+//! file says. The measures of the file are asked of what iperf3 or curl told, as they are asked of a simulated run. Runs alternate: all variants once, then all
+//! again, so that a busy minute does not fall on one variant alone. With `--write` the figures of each run go to `measured.csv`, and their means into the tables.
 
+mod download;
 mod flow;
 mod laws;
 mod outcome;
@@ -108,7 +109,10 @@ fn measure(plan: &Plan<'_>, experiment: &Experiment, variant: &Variant, run: u32
     fs::write(&path, &text).map_err(|error| format!("{}: {error}", path.display()))?;
     let _laws = Laws::load(anabranch, &flows)?;
     let links = Links::up(anabranch, NAME, &path.to_string_lossy(), &[])?;
-    let transfers = transfer::run(anabranch, NAME, &flows, seconds, plan.quick_acks)?;
+    let transfers = match experiment.name() {
+        download::EXPERIMENT => download::run(anabranch, NAME, &flows, seconds)?,
+        _ => transfer::run(anabranch, NAME, &flows, seconds, plan.quick_acks)?,
+    };
     let status = links.status()?;
     links.down()?;
     let measures = measures(&text)?;

@@ -1,0 +1,59 @@
+//! A flow as a download by curl from nginx: what the kernel's law does for programs that know nothing of it.
+
+use std::fs;
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::flow::Flow;
+use super::laws;
+use super::transfer::Transfer;
+use crate::links::{Server, output};
+use crate::run;
+
+/// The experiment whose flows are downloads.
+pub(super) const EXPERIMENT: &str = "curl";
+const PORT: u16 = 8000;
+/// The file is longer than any download: 100 Gbit/s would take it whole in 80 s.
+const FILE_LEN: u64 = 1 << 40;
+
+/// Downloads at the flow's destination from its source, where its law is the default, for the time of the experiment.
+pub(super) fn run(anabranch: &str, name: &str, flows: &[Flow], seconds: f64) -> Result<Vec<Transfer>, String> {
+    let [flow] = flows else { return Err("a download is one flow".to_owned()) };
+    let folder = run::target()?.join("reality-kernel-nginx");
+    prepare(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let exec = |host: &str| ["link", "exec", host, "--name", name].map(str::to_owned);
+    let law = format!("net.ipv4.tcp_congestion_control={}", laws::of_kernel(&flow.law));
+    let with = |host: &str, words: &[&str]| -> Vec<String> {
+        exec(host).into_iter().chain(words.iter().map(|&word| word.to_owned())).collect()
+    };
+    let call = |words: Vec<String>| output(anabranch, &words.iter().map(String::as_str).collect::<Vec<_>>());
+    call(with(&flow.from, &["--", "sysctl", "-qw", &law]))?;
+    let (folder, configuration) = (folder.to_string_lossy(), folder.join("nginx.conf"));
+    let serve =
+        with(&flow.from, &["--", "nginx", "-p", &folder, "-e", "stderr", "-c", &configuration.to_string_lossy()]);
+    let _server = Server::start(anabranch, &serve.iter().map(String::as_str).collect::<Vec<_>>())?;
+    thread::sleep(Duration::from_millis(700));
+    let (time, url) = (format!("{seconds:.0}"), format!("http://{}:{PORT}/file", flow.from));
+    // That its time is over is exit code 28.
+    let script = "curl -s -m \"$0\" -o /dev/null -w '%{speed_download}' \"$1\"; test $? -eq 28";
+    let words = with(&flow.to, &["--restart", "--", "sh", "-c", script, &time, &url]);
+    let told = call(words)?;
+    let bytes: f64 = told.trim().parse().map_err(|_| format!("curl told `{told}`"))?;
+    let told = json!({ "end": { "sum_received": { "bits_per_second": 8.0 * bytes } } });
+    Ok(vec![Transfer { began: 0.0, told }])
+}
+
+/// A folder with the configuration of nginx, and a file without content on the disk.
+fn prepare(folder: &Path) -> std::io::Result<()> {
+    fs::create_dir_all(folder)?;
+    fs::File::create(folder.join("file"))?.set_len(FILE_LEN)?;
+    let place = folder.display();
+    let text = format!(
+        "daemon off;\nmaster_process off;\nuser root;\npid {place}/pid;\nevents {{}}\nhttp {{\n  access_log off;\n  sendfile on;\n  \
+         server {{ listen {PORT}; root {place}; }}\n}}\n"
+    );
+    fs::write(folder.join("nginx.conf"), text)
+}
