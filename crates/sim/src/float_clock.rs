@@ -68,11 +68,16 @@ impl FloatLink {
         (self.waiting.len(), self.waiting_bytes)
     }
 
-    /// Appends a packet. Returns the event at which it starts, if it is the only one that waits.
-    pub(crate) fn store(&mut self, flight: Flight) -> Option<Key> {
+    /// The event at the end of the last transmission.
+    pub(crate) fn free(&self) -> Key {
+        self.free
+    }
+
+    /// Appends a packet. Returns whether it is the only one that waits.
+    pub(crate) fn store(&mut self, flight: Flight) -> bool {
         self.waiting_bytes += u64::from(flight.size());
         self.waiting.push_back(flight);
-        (self.waiting.len() == 1).then_some(self.free)
+        self.waiting.len() == 1
     }
 
     /// The transmitter is free: starts the next packet, which must wait.
@@ -121,10 +126,11 @@ mod tests {
     fn first_of_waiting_packets_starts_when_transmitter_is_free() {
         let (mut link, mut order) =
             (FloatLink::new(Rate::from_bits_per_second(8), SimSpan::from_secs(5)), Order::default());
-        assert!(!link.is_busy(at(0.5).key()) && link.store(packet()).is_some());
+        assert!(!link.is_busy(at(0.5).key()) && link.store(packet()));
         let launch = link.launch(&at(0.5), &mut order);
         assert!(launch.is_last && link.is_busy(at(1.4).key()) && !link.is_busy(at(1.6).key()));
-        assert_eq!((link.store(packet()), link.store(packet())), (Some(launch.free), None));
+        assert_eq!((link.store(packet()), link.store(packet())), (true, false));
+        assert_eq!(link.free(), launch.free);
         assert_eq!(launch.free.seconds, 1.5_f64.to_bits());
         assert!(!link.launch(&at(1.5), &mut order).is_last && link.launch(&at(2.5), &mut order).is_last);
     }

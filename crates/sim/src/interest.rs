@@ -17,6 +17,11 @@ impl Interest {
     /// Lost packets alone.
     pub const LOSSES: Self = Self { enqueued: false, received: false, departures: false };
 
+    /// Whether it is in packets that enter the link.
+    pub(crate) const fn is_in_entrance(self) -> bool {
+        self.enqueued || self.departures
+    }
+
     /// What at least one of two observers is told of.
     pub(crate) const fn or(self, other: Self) -> Self {
         Self {

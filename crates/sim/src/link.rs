@@ -67,8 +67,8 @@ pub struct LinkReport {
 pub(crate) enum Offered {
     /// It is in the pipe, behind others.
     Behind,
-    /// It is the next to arrive: the link's event.
-    First(Key),
+    /// It is in the pipe, and the link's event has changed.
+    First,
     /// It waits in a managed queue.
     Stored(Service),
     /// It is lost.
@@ -79,8 +79,8 @@ pub(crate) enum Offered {
 pub(crate) enum Service {
     /// Now: the transmitter is free, and the caller must serve it.
     Now,
-    /// At an event that the caller must enter.
-    At(Key),
+    /// When the transmitter is free ([`Link::free`]), an event that the caller must enter.
+    WhenFree,
     /// At an event that was entered before.
     Known,
 }
@@ -229,27 +229,19 @@ impl Link {
             (Queue::Admission(admission), None) => admission,
             _ => return self.store(moment, flight),
         };
-        let free_at = self.transmitter.free_at();
-        let horizon = now.saturating_add(self.delay);
-        let departed = |passage: &Passage, present| self.lengths.advance(passage.arrives_at - self.delay, present);
-        self.pipe.depart_until(horizon, moment.inserted, departed);
+        let departed = |passage: &Passage, present| self.lengths.advance(passage.departs_at, present);
+        self.pipe.depart_until(now, moment.inserted, departed);
         let (packets, bytes, in_service) = self.pipe.present();
-        let backlog = if packets == 0 {
-            Backlog { packets: 0, bytes: 0, idle: Some(now.since(free_at)) }
-        } else {
-            Backlog { packets: packets - 1, bytes: bytes - u64::from(in_service), idle: None }
-        };
-        match admission.admits(flight.size(), backlog, flight.ecn().is_some()) {
+        let backlog = Backlog { packets: packets.saturating_sub(1), bytes: bytes - u64::from(in_service) };
+        let idle = || (packets == 0).then(|| now.since(self.transmitter.free_at()));
+        match admission.admits(flight.size(), backlog, idle, flight.ecn().is_some()) {
             Verdict::Take => {}
             Verdict::Mark => counts.mark(&mut flight),
             Verdict::Drop => return Offered::Dropped(counts.lose(DropReason::Queue)),
         }
         self.lengths.advance(now, packets as usize);
         let start = self.transmitter.send(now, flight.size());
-        match self.launch(flight, start, order) {
-            Some(key) => Offered::First(key),
-            None => Offered::Behind,
-        }
+        if self.launch(flight, start, order) { Offered::First } else { Offered::Behind }
     }
 
     /// As [`Self::offer`], for a managed link.
@@ -278,9 +270,9 @@ impl Link {
         if !is_busy {
             self.lengths.advance(free_at.max(self.lengths.since()), 1);
         }
-        let idle = (!is_busy).then(|| now.since(free_at));
-        let backlog = Backlog { packets: packets as u64, bytes, idle };
-        match admission.admits(flight.size(), backlog, flight.ecn().is_some()) {
+        let backlog = Backlog { packets: packets as u64, bytes };
+        let idle = || (!is_busy).then(|| now.since(free_at));
+        match admission.admits(flight.size(), backlog, idle, flight.ecn().is_some()) {
             Verdict::Take => {}
             Verdict::Mark => counts.mark(&mut flight),
             Verdict::Drop => return Offered::Dropped(counts.lose(DropReason::Queue)),
@@ -288,8 +280,8 @@ impl Link {
         self.lengths.advance(now, packets + usize::from(is_busy));
         match float.store(flight) {
             _ if !is_busy => Offered::Stored(Service::Now),
-            Some(free) => Offered::Stored(Service::At(free)),
-            None => Offered::Stored(Service::Known),
+            true => Offered::Stored(Service::WhenFree),
+            false => Offered::Stored(Service::Known),
         }
     }
 
@@ -300,7 +292,7 @@ impl Link {
         let flight = self.pipe.pop(|passage, present| {
             // A managed queue records the departures of its packets itself.
             if !is_managed {
-                self.lengths.advance(passage.arrives_at - self.delay, present);
+                self.lengths.advance(passage.departs_at, present);
             }
         });
         self.delivered_bytes += u64::from(flight.size());
@@ -343,7 +335,8 @@ impl Link {
     /// The next arrival of the pipe.
     #[inline]
     fn next(&self) -> Key {
-        self.pipe.first().map_or(Key::NONE, |next| Key::new(next.arrives_at, next.starts_at, next.order))
+        let arrival = |next: &Passage| Key::new(next.departs_at.saturating_add(self.delay), next.starts_at, next.order);
+        self.pipe.first().map_or(Key::NONE, arrival)
     }
 
     /// The transmitter of a managed queue is free. Packets dropped by the queue go to `dropped`.
@@ -353,10 +346,11 @@ impl Link {
             self.lengths.advance(now, float.waiting().0 + usize::from(free_at > self.lengths.since()));
             let Launch { flight, free, arrival, is_last } = float.launch(moment, order);
             let is_first = self.pipe.is_empty();
-            self.pipe.push(Passage { arrives_at: arrival.time, starts_at: now, order: arrival.order, flight });
+            let departs_at = arrival.time - self.delay;
+            self.pipe.push(Passage { departs_at, starts_at: now, order: arrival.order, flight });
             self.transmitter.occupy_until(free.time);
-            let departs_at = Some(arrival.time - self.delay);
-            return Served { arrival: is_first.then_some(arrival), free: (!is_last).then_some(free), departs_at };
+            let arrival = is_first.then_some(arrival);
+            return Served { arrival, free: (!is_last).then_some(free), departs_at: Some(departs_at) };
         }
         let Queue::Managed(queue) = &mut self.queue else { return Served::default() };
         self.lengths.advance(now, queue.len() + usize::from(free_at > self.lengths.since()));
@@ -375,9 +369,14 @@ impl Link {
             self.legs.of(flight.leg()).marks += 1;
         }
         let start = self.transmitter.send(now, flight.size());
-        let arrival = self.launch(flight, start, order);
+        let arrival = self.launch(flight, start, order).then(|| self.next_event());
         let departs_at = self.transmitter.free_at();
         Served { arrival, free: Some(Key::new(departs_at, start, order.draw())), departs_at: Some(departs_at) }
+    }
+
+    /// The event at which the transmitter is free, with ns-2's clock.
+    pub(crate) fn free(&self) -> Key {
+        self.float.as_ref().map_or(Key::NONE, |float| float.free())
     }
 
     /// When the last packet in the pipe leaves the transmitter.
@@ -394,16 +393,16 @@ impl Link {
         }
     }
 
-    /// Puts the transmitted packet into the pipe; returns the link's event if it has changed.
+    /// Puts the transmitted packet into the pipe. Returns whether the link's event has changed.
     #[inline]
-    fn launch(&mut self, flight: Flight, starts_at: SimTime, order: &mut Order) -> Option<Key> {
+    fn launch(&mut self, flight: Flight, starts_at: SimTime, order: &mut Order) -> bool {
         let order = order.draw();
-        let arrives_at = self.transmitter.free_at().saturating_add(self.delay);
+        let departs_at = self.transmitter.free_at();
         let is_first = self.pipe.is_empty();
-        self.pipe.push(Passage { arrives_at, starts_at, order, flight });
+        self.pipe.push(Passage { departs_at, starts_at, order, flight });
         match &mut self.exit {
-            None => is_first.then(|| Key::new(arrives_at, starts_at, order)),
-            Some(exit) => exit.push(Key::new(arrives_at, starts_at, order), is_first),
+            None => is_first,
+            Some(exit) => exit.push(Key::new(departs_at.saturating_add(self.delay), starts_at, order), is_first),
         }
     }
 
@@ -412,7 +411,7 @@ impl Link {
         match (&self.queue, &self.float) {
             (Queue::Managed(queue), _) => queue.len() as u64,
             (Queue::Admission(_), Some(float)) => float.waiting().0 as u64,
-            (Queue::Admission(_), None) => self.pipe.present_at(now.saturating_add(self.delay)).saturating_sub(1),
+            (Queue::Admission(_), None) => self.pipe.present_at(now).saturating_sub(1),
         }
     }
 
@@ -428,9 +427,7 @@ impl Link {
             return lengths;
         }
         let mut pipe = self.pipe.clone();
-        pipe.depart_until(now.saturating_add(self.delay), now, |passage, present| {
-            lengths.advance(passage.arrives_at - self.delay, present);
-        });
+        pipe.depart_until(now, now, |passage, present| lengths.advance(passage.departs_at, present));
         lengths.advance(now, pipe.present().0 as usize);
         lengths
     }

@@ -97,7 +97,7 @@ impl Network {
             self.leave(index)?
         } else {
             let (flight, next) = link.arrive();
-            self.queue.set(index, next);
+            self.queue.replace(index, next);
             flight
         };
         self.pass(index, flight)
@@ -227,20 +227,14 @@ impl Network {
     fn forward(&mut self, index: usize, flight: Flight) {
         let link = &mut self.links[index];
         let offered = link.offer(&self.moment, flight, &mut self.order);
-        let interest = link.interest;
-        match offered {
-            Offered::Dropped(reason) => self.observe(index, Happening::Dropped(reason), flight),
-            _ if interest.enqueued => self.observe(index, Happening::Enqueued, flight),
-            _ => {}
-        }
-        if interest.departures && matches!(offered, Offered::First(_) | Offered::Behind) {
-            self.observe_departure(index, self.links[index].departs_at());
+        if link.interest.is_in_entrance() {
+            self.observe_entrance(index, &offered, flight);
         }
         match offered {
             Offered::Behind => {}
-            Offered::First(key) => self.queue.set(index, key),
+            Offered::First => self.queue.set(index, self.links[index].next_event()),
             Offered::Stored(service) => self.stored(index, service),
-            Offered::Dropped(reason) => self.forget(index, reason, flight),
+            Offered::Dropped(reason) => self.lose(index, reason, flight),
         }
     }
 
@@ -251,7 +245,7 @@ impl Network {
         self.discard(index, dropped);
         match service {
             Service::Now => self.serve(self.place(index)),
-            Service::At(key) => self.queue.set(self.links.len() + self.place(index), key),
+            Service::WhenFree => self.queue.set(self.links.len() + self.place(index), self.links[index].free()),
             Service::Known => {}
         }
     }
@@ -338,6 +332,17 @@ impl Network {
         self.hash.fold(u64::from(flight.leg()) << 32 | (index as u64) << 2 | reason & 0b11 | (reason >> 2) << 31);
         self.hash.fold(self.slab.body(flight.handle()).seq() as u64);
         self.slab.release(flight.handle());
+    }
+
+    /// Tells the observers of a link of a packet that it accepts.
+    fn observe_entrance(&mut self, index: usize, offered: &Offered, flight: Flight) {
+        let interest = self.links[index].interest;
+        if interest.enqueued && !matches!(offered, Offered::Dropped(_)) {
+            self.observe(index, Happening::Enqueued, flight);
+        }
+        if interest.departures && matches!(offered, Offered::First | Offered::Behind) {
+            self.observe_departure(index, self.links[index].departs_at());
+        }
     }
 
     fn observe_departure(&self, index: usize, at: SimTime) {

@@ -245,15 +245,12 @@ pub(crate) trait Managed: fmt::Debug + Send {
     fn dequeue(&mut self, now: SimTime, dropped: &mut Vec<Flight>) -> Option<(Flight, bool)>;
 }
 
-/// The state of the queue at an arrival.
+/// The packets that wait, without the one in transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Backlog {
-    /// Waiting packets, without the one in transmission.
     pub(crate) packets: u64,
-    /// The bytes of the waiting packets.
+    /// Their bytes.
     pub(crate) bytes: u64,
-    /// How long the transmitter has been idle; `None` if it is busy.
-    pub(crate) idle: Option<SimSpan>,
 }
 
 /// The decision on an arriving packet.
@@ -274,18 +271,25 @@ pub(crate) enum Admission {
 
 /// A rule of admission other than drop-tail, which most links have.
 pub(crate) trait Admits: fmt::Debug + Send {
-    /// The verdict on a packet of `size` bytes; `is_capable` says whether it may be marked.
-    fn admits(&mut self, size: u32, backlog: Backlog, is_capable: bool) -> Verdict;
+    /// The verdict on a packet of `size` bytes; `is_capable` says whether it may be marked. `idle` is how long the transmitter has been
+    /// idle, `None` if it is busy.
+    fn admits(&mut self, size: u32, backlog: Backlog, idle: Option<SimSpan>, is_capable: bool) -> Verdict;
 }
 
 impl Admission {
-    /// The verdict on a packet of `size` bytes; `is_capable` says whether it may be marked.
+    /// As [`Admits::admits`]. Drop-tail does not ask how long the transmitter has been idle.
     #[inline]
-    pub(crate) fn admits(&mut self, size: u32, backlog: Backlog, is_capable: bool) -> Verdict {
+    pub(crate) fn admits(
+        &mut self,
+        size: u32,
+        backlog: Backlog,
+        idle: impl FnOnce() -> Option<SimSpan>,
+        is_capable: bool,
+    ) -> Verdict {
         match self {
             Self::DropTail(queue) if queue.admits(size, backlog) => Verdict::Take,
             Self::DropTail(_) => Verdict::Drop,
-            Self::Other(queue) => queue.admits(size, backlog, is_capable),
+            Self::Other(queue) => queue.admits(size, backlog, idle(), is_capable),
         }
     }
 }

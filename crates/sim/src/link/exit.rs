@@ -28,17 +28,17 @@ impl Exit {
         Self::Held(Held { hold, releases: VecDeque::new() })
     }
 
-    /// A packet enters the pipe and will arrive at `key`. `is_first` is true if the pipe was empty. Returns the link's event if
-    /// that changed.
+    /// A packet enters the pipe and will arrive at `key`. `is_first` is true if the pipe was empty. Returns whether the
+    /// link's event has changed.
     #[inline(never)]
-    pub(crate) fn push(&mut self, key: Key, is_first: bool) -> Option<Key> {
+    pub(crate) fn push(&mut self, key: Key, is_first: bool) -> bool {
         match self {
             Self::Held(held) => {
                 let release = held.hold.release(key.time);
                 held.releases.push_back(release);
-                is_first.then(|| Key::new(release, key.inserted, key.order))
+                is_first
             }
-            Self::Scattered(scatter) => (is_first && key < scatter.next()).then_some(key),
+            Self::Scattered(scatter) => is_first && key < scatter.next(),
         }
     }
 

@@ -20,10 +20,11 @@ pub(crate) struct Pipe {
     bytes: u64,
 }
 
-/// A packet and its arrival time.
+/// A packet and the times of its transmission.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Passage {
-    pub(crate) arrives_at: SimTime,
+    /// The end of its transmission.
+    pub(crate) departs_at: SimTime,
     /// The start of its transmission: see [`crate::event_queue`].
     pub(crate) starts_at: SimTime,
     /// The sequence number of its insertion.
@@ -37,7 +38,7 @@ const PLACES_MIN: usize = 16;
 impl Pipe {
     pub(crate) fn new() -> Self {
         let flight = Flight::new(Handle::MAX, 0, 0, Address(0));
-        let nothing = Passage { arrives_at: SimTime::NEVER, starts_at: SimTime::NEVER, order: 0, flight };
+        let nothing = Passage { departs_at: SimTime::NEVER, starts_at: SimTime::NEVER, order: 0, flight };
         Self { ring: vec![nothing; PLACES_MIN], head: 0, departed: 0, tail: 0, bytes: 0 }
     }
 
@@ -89,20 +90,20 @@ impl Pipe {
         (!self.is_empty()).then(|| &self.ring[self.place(self.head)])
     }
 
-    /// Marks the packets that arrive before `horizon` as departed. A packet that arrives exactly at `horizon` has departed if its
+    /// Marks the packets that depart before `now` as departed. A packet that departs exactly at `now` has departed if its
     /// departure event, inserted at the start of its transmission, was inserted before `inserted`. Calls `on_departed` for each,
     /// with the number of packets that had not departed until then.
     #[inline]
     pub(crate) fn depart_until(
         &mut self,
-        horizon: SimTime,
+        now: SimTime,
         inserted: SimTime,
         mut on_departed: impl FnMut(&Passage, usize),
     ) {
         while self.departed < self.tail {
             let passage = &self.ring[self.place(self.departed)];
-            let is_due = passage.arrives_at == horizon && passage.starts_at < inserted;
-            if passage.arrives_at >= horizon && !is_due {
+            let is_due = passage.departs_at == now && passage.starts_at < inserted;
+            if passage.departs_at >= now && !is_due {
                 break;
             }
             on_departed(passage, (self.tail - self.departed) as usize);
@@ -119,12 +120,12 @@ impl Pipe {
         (packets, self.bytes, first)
     }
 
-    /// The number of packets that arrive after `horizon`, by binary search.
-    pub(crate) fn present_at(&self, horizon: SimTime) -> u64 {
+    /// The number of packets that depart after `now`, by binary search.
+    pub(crate) fn present_at(&self, now: SimTime) -> u64 {
         let (mut low, mut high) = (self.departed, self.tail);
         while low < high {
             let middle = low + (high - low) / 2;
-            if self.ring[self.place(middle)].arrives_at > horizon {
+            if self.ring[self.place(middle)].departs_at > now {
                 high = middle;
             } else {
                 low = middle + 1;
@@ -152,9 +153,9 @@ mod tests {
     use super::*;
 
     fn passage(number: u64) -> Passage {
-        // Times start at 1, after every horizon.
+        // Times start at 1.
         let flight = Flight::new(number as Handle, 10, 0, Address(0));
-        Passage { arrives_at: SimTime::from_ticks(number + 1), starts_at: SimTime::ZERO, order: number, flight }
+        Passage { departs_at: SimTime::from_ticks(number + 1), starts_at: SimTime::ZERO, order: number, flight }
     }
 
     #[test]

@@ -99,7 +99,7 @@ mod tests {
     }
 
     fn waiting(packets: u64, bytes: u64) -> Backlog {
-        Backlog { packets, bytes, idle: None }
+        Backlog { packets, bytes }
     }
 
     #[test]

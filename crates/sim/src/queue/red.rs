@@ -17,6 +17,7 @@
 //! (`drop_tail_ true`), and above twice `max` everything is dropped (`use_mark_p_ false`).
 
 use anabranch_cc::settings::{Fields, Flaw};
+use anabranch_units::SimSpan;
 
 use crate::queue::{Admission, Admits, Backlog, Discipline, Queue, Site, Verdict};
 use crate::rng::Stream;
@@ -208,12 +209,12 @@ impl Red {
 }
 
 impl Admits for Red {
-    fn admits(&mut self, size: u32, backlog: Backlog, is_capable: bool) -> Verdict {
+    fn admits(&mut self, size: u32, backlog: Backlog, idle: Option<SimSpan>, is_capable: bool) -> Verdict {
         let waiting = match self.parameters.unit {
             Unit::Packets => backlog.packets,
             Unit::Bytes => backlog.bytes,
         };
-        let idle = backlog.idle.map_or(0.0, |idle| idle.as_secs_f64());
+        let idle = idle.map_or(0.0, |idle| idle.as_secs_f64());
         self.average = decayed(self.average, self.weight, (self.packets_per_second * idle) as u64 + 1);
         self.average += self.weight * waiting as f64;
         self.count += 1;
@@ -258,7 +259,6 @@ fn decayed(average: f64, weight: f64, times: u64) -> f64 {
 mod tests {
     use super::*;
     use crate::rng::Substreams;
-    use anabranch_units::SimSpan;
 
     /// The average is the queue length in packets; the link sends one packet of 1000 B per millisecond.
     fn red(parameters: RedParameters) -> Red {
@@ -271,11 +271,11 @@ mod tests {
     }
 
     fn waiting(packets: u64) -> Backlog {
-        Backlog { packets, bytes: packets * 1000, idle: None }
+        Backlog { packets, bytes: packets * 1000 }
     }
 
     fn takes(law: &mut Red, backlog: Backlog) -> bool {
-        law.admits(1000, backlog, false) == Verdict::Take
+        law.admits(1000, backlog, None, false) == Verdict::Take
     }
 
     #[track_caller]
@@ -328,7 +328,7 @@ mod tests {
         // Idle for two packet times, then one arrival: 8 · (1/2)^3 = 1.
         let mut law =
             Red { average: 8.0, ..red(RedParameters { weight: RedWeight::Given(0.5), ..RedParameters::default() }) };
-        takes(&mut law, Backlog { packets: 0, bytes: 0, idle: Some(SimSpan::from_millis(2)) });
+        law.admits(1000, waiting(0), Some(SimSpan::from_millis(2)), false);
         assert!((law.average - 1.0).abs() < 1e-12, "{}", law.average);
     }
 
@@ -346,7 +346,7 @@ mod tests {
         let verdicts = |ecn, is_capable, packets| {
             let plain = immediate(true);
             let mut law = Red { parameters: RedParameters { ecn, ..plain.parameters }, ..plain };
-            (0..10_000).map(|_| law.admits(1000, waiting(packets), is_capable)).collect::<Vec<_>>()
+            (0..10_000).map(|_| law.admits(1000, waiting(packets), None, is_capable)).collect::<Vec<_>>()
         };
         let drops = verdicts(false, true, 10);
         assert_eq!(verdicts(true, false, 10), drops);

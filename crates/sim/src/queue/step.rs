@@ -87,7 +87,7 @@ impl Step {
 }
 
 impl Admits for Step {
-    fn admits(&mut self, _size: u32, backlog: Backlog, is_capable: bool) -> Verdict {
+    fn admits(&mut self, _size: u32, backlog: Backlog, _: Option<SimSpan>, is_capable: bool) -> Verdict {
         let is_above = backlog.packets > self.packets || backlog.bytes > self.bytes;
         match (backlog.packets + 1 < self.packets_max, is_above, is_capable) {
             (true, false, _) => Verdict::Take,
@@ -104,8 +104,7 @@ mod tests {
     fn verdicts(threshold: StepParameters, is_capable: bool) -> [Verdict; 4] {
         let parameters = StepParameters { packets_max: 10, ..threshold };
         let mut step = Step::new(parameters, Rate::from_bits_per_second(8_000_000));
-        [4, 5, 8, 9]
-            .map(|packets| step.admits(1000, Backlog { packets, bytes: 1000 * packets, idle: None }, is_capable))
+        [4, 5, 8, 9].map(|packets| step.admits(1000, Backlog { packets, bytes: 1000 * packets }, None, is_capable))
     }
 
     /// At 8 Mbit/s, 4 kB take 4 ms.
