@@ -230,9 +230,8 @@ impl Link {
             _ => return self.store(moment, flight),
         };
         let departed = |passage: &Passage, present| self.lengths.advance(passage.departs_at, present);
-        self.pipe.depart_until(now, moment.inserted, departed);
-        let (packets, bytes, in_service) = self.pipe.present();
-        let backlog = Backlog { packets: packets.saturating_sub(1), bytes: bytes - u64::from(in_service) };
+        let (packets, bytes) = self.pipe.depart_until(now, moment.inserted, departed);
+        let backlog = Backlog { packets: packets.saturating_sub(1), bytes };
         let idle = || (packets == 0).then(|| now.since(self.transmitter.free_at()));
         match admission.admits(flight.size(), backlog, idle, flight.ecn().is_some()) {
             Verdict::Take => {}
@@ -288,17 +287,16 @@ impl Link {
     /// The packet whose arrival was the link's event, and the link's next event.
     #[inline(always)]
     pub(crate) fn arrive(&mut self) -> (Flight, Key) {
-        let is_managed = self.is_managed();
         let flight = self.pipe.pop(|passage, present| {
             // A managed queue records the departures of its packets itself.
-            if !is_managed {
+            if matches!(self.queue, Queue::Admission(_)) && self.float.is_none() {
                 self.lengths.advance(passage.departs_at, present);
             }
         });
         self.delivered_bytes += u64::from(flight.size());
         let next = self.next();
-        match self.float.as_mut().and_then(|float| float.arrive()) {
-            Some(seconds) => (flight, next.at_seconds(seconds)),
+        match &mut self.float {
+            Some(float) => (flight, float.arrive().map_or(next, |seconds| next.at_seconds(seconds))),
             None => (flight, next),
         }
     }
@@ -427,8 +425,8 @@ impl Link {
             return lengths;
         }
         let mut pipe = self.pipe.clone();
-        pipe.depart_until(now, now, |passage, present| lengths.advance(passage.departs_at, present));
-        lengths.advance(now, pipe.present().0 as usize);
+        let (packets, _) = pipe.depart_until(now, now, |passage, present| lengths.advance(passage.departs_at, present));
+        lengths.advance(now, packets as usize);
         lengths
     }
 

@@ -92,32 +92,27 @@ impl Pipe {
 
     /// Marks the packets that depart before `now` as departed. A packet that departs exactly at `now` has departed if its
     /// departure event, inserted at the start of its transmission, was inserted before `inserted`. Calls `on_departed` for each,
-    /// with the number of packets that had not departed until then.
+    /// with the number of packets that had not departed until then. Returns the number of those that have not departed now, and the bytes
+    /// behind the first of them, which is in transmission.
     #[inline]
     pub(crate) fn depart_until(
         &mut self,
         now: SimTime,
         inserted: SimTime,
         mut on_departed: impl FnMut(&Passage, usize),
-    ) {
+    ) -> (u64, u64) {
         while self.departed < self.tail {
             let passage = &self.ring[self.place(self.departed)];
+            let (packets, size) = (self.tail - self.departed, u64::from(passage.flight.size()));
             let is_due = passage.departs_at == now && passage.starts_at < inserted;
             if passage.departs_at >= now && !is_due {
-                break;
+                return (packets, self.bytes - size);
             }
-            on_departed(passage, (self.tail - self.departed) as usize);
-            self.bytes -= u64::from(passage.flight.size());
+            on_departed(passage, packets as usize);
+            self.bytes -= size;
             self.departed += 1;
         }
-    }
-
-    /// Packets and bytes that have not departed, and the size of the first of them, which is in transmission.
-    #[inline]
-    pub(crate) fn present(&self) -> (u64, u64, u32) {
-        let packets = self.tail - self.departed;
-        let first = if packets == 0 { 0 } else { self.ring[self.place(self.departed)].flight.size() };
-        (packets, self.bytes, first)
+        (0, 0)
     }
 
     /// The number of packets that depart after `now`, by binary search.
@@ -181,14 +176,12 @@ mod tests {
         let mut pipe = Pipe::new();
         (0..5).for_each(|number| pipe.push(passage(number)));
         let mut departed = Vec::new();
-        pipe.depart_until(SimTime::from_ticks(2), SimTime::from_ticks(2), |passage, present| {
+        let left = pipe.depart_until(SimTime::from_ticks(2), SimTime::from_ticks(2), |passage, present| {
             departed.push((passage.order, present));
         });
-        assert_eq!(departed, [(0, 5), (1, 4)]);
-        assert_eq!(pipe.present(), (3, 30, 10));
+        assert_eq!((departed, left), (vec![(0, 5), (1, 4)], (3, 20)));
         (0..3).for_each(|_| _ = pipe.pop(|_, _| {}));
-        assert_eq!(pipe.present(), (2, 20, 10));
-        pipe.depart_until(SimTime::NEVER, SimTime::NEVER, |_, _| {});
-        assert_eq!(pipe.present(), (0, 0, 0));
+        assert_eq!(pipe.depart_until(SimTime::from_ticks(2), SimTime::from_ticks(2), |_, _| {}), (2, 10));
+        assert_eq!(pipe.depart_until(SimTime::NEVER, SimTime::NEVER, |_, _| {}), (0, 0));
     }
 }
