@@ -296,7 +296,7 @@ mod tests {
 
     /// The driver of the only shard.
     fn driver(clock: Clock, config: Config, key: &SecretKey, engine: Engine, socket: Socket) -> (Arc<Shared>, Driver) {
-        let lobby = Arc::new(SharedLobby::new(socket.local()));
+        let lobby = Arc::new(SharedLobby::new(socket.local(), socket.holds()));
         let sender = socket.share().unwrap();
         let sockets = Sockets::new(socket, Arc::clone(&lobby.carriers));
         let intake = Arc::new(Intake::new(sockets, 1, config.socket_buffer, key));
@@ -310,7 +310,7 @@ mod tests {
     async fn driver_that_fails_ends_the_endpoint() {
         let (key, config, clock) = (SecretKey::generate().unwrap(), Arc::new(Config::default()), Clock::new());
         let socket = Socket::new(UdpSocket::bind("127.0.0.1:0").unwrap(), config.socket_buffer).unwrap();
-        let lobby = Arc::new(SharedLobby::new(socket.local()));
+        let lobby = Arc::new(SharedLobby::new(socket.local(), socket.holds()));
         let senders = [(); 3].map(|()| socket.share().unwrap());
         let sockets = Sockets::new(socket, Arc::clone(&lobby.carriers));
         let intake = Arc::new(Intake::new(sockets, 3, config.socket_buffer, &key));

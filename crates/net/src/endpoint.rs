@@ -85,9 +85,13 @@ impl Endpoint {
         let count = config.shards.unwrap_or_else(|| cores().min(SHARDS_MAX));
         // A log is for looking, not for speed, and has one writer.
         let count = if config.qlog.is_some() { 1 } else { count };
-        let lobby = Arc::new(SharedLobby::new(first));
+        let lobby = Arc::new(SharedLobby::new(first, socket.holds()));
         let seeds = (0..count).map(|_| random()).collect::<Result<Vec<_>, _>>().map_err(BindError::Randomness)?;
-        let engines = engine::Endpoint::divided(clock.now(), &key.engine(), config.endpoint(), &seeds);
+        let mut settings = config.endpoint();
+        if let Some(server) = &mut settings.server {
+            server.connection.arrival_buffer = lobby.arrival_buffer;
+        }
+        let engines = engine::Endpoint::divided(clock.now(), &key.engine(), settings, &seeds);
         let share =
             |(place, engine)| Shared::new(clock, Arc::clone(&config), key.public(), Arc::clone(&lobby), place, engine);
         let shards: Vec<_> = engines.into_iter().enumerate().map(share).collect();
@@ -192,7 +196,9 @@ impl Endpoint {
             if state.is_gone {
                 return Err(ConnectError::EndpointGone);
             }
-            let (now, config) = (state.at(shared.clock.now()), shared.config.connection());
+            let now = state.at(shared.clock.now());
+            let arrival_buffer = shared.lobby.arrival_buffer;
+            let config = anabranch_proto::Config { arrival_buffer, ..shared.config.connection() };
             let id = state.engine.connect(now, stamp, key.0, tuple, config).map_err(|error| match error {
                 engine::ConnectError::Config(error) => ConnectError::Config(error),
                 engine::ConnectError::TooMany => ConnectError::TooMany,

@@ -250,7 +250,7 @@ mod tests {
         let socket = Socket::new(UdpSocket::bind("127.0.0.1:0").unwrap(), 1 << 20).unwrap();
         let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
         datagrams.iter().for_each(|datagram| _ = sender.send_to(datagram, socket.local()).unwrap());
-        let (clock, lobby) = (Clock::new(), SharedLobby::new(socket.local()));
+        let (clock, lobby) = (Clock::new(), SharedLobby::new(socket.local(), socket.holds()));
         let sockets = Sockets::new(socket, Arc::clone(&lobby.carriers));
         let intake = Intake::new(sockets, 2, 1 << 20, &SecretKey::generate().unwrap());
         intake.inboxes.iter().zip(loads).for_each(|(inbox, load)| inbox.set_load(load));

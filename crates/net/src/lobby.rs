@@ -44,6 +44,8 @@ pub(crate) struct Lobby {
 #[derive(Debug)]
 pub(crate) struct SharedLobby {
     lobby: Mutex<Lobby>,
+    /// The bytes that the first socket holds for the engines.
+    pub(crate) arrival_buffer: u64,
     /// What carries datagrams over TCP.
     pub(crate) carriers: Arc<Carriers>,
     /// Peers that are reached through relays.
@@ -53,7 +55,7 @@ pub(crate) struct SharedLobby {
 }
 
 impl SharedLobby {
-    pub(crate) fn new(first: SocketAddr) -> Self {
+    pub(crate) fn new(first: SocketAddr, arrival_buffer: u64) -> Self {
         let lobby = Mutex::new(Lobby {
             locals: vec![first],
             incoming: VecDeque::new(),
@@ -68,7 +70,13 @@ impl SharedLobby {
             memberships: vec![],
             silent_over_udp: vec![],
         });
-        Self { lobby, carriers: Arc::default(), relayed: Relayed::default(), forwarder: OnceLock::new() }
+        Self {
+            lobby,
+            arrival_buffer,
+            carriers: Arc::default(),
+            relayed: Relayed::default(),
+            forwarder: OnceLock::new(),
+        }
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Lobby> {
@@ -114,7 +122,7 @@ mod tests {
 
     #[test]
     fn shard_with_fewest_connections_gets_the_next_one() {
-        let lobby = SharedLobby::new(([127, 0, 0, 1], 7).into());
+        let lobby = SharedLobby::new(([127, 0, 0, 1], 7).into(), u64::MAX);
         let mut lobby = lobby.lock();
         let mut place = |loads: [usize; 3]| lobby.place(loads.into_iter().map(Some));
         assert_eq!([place([0; 3]), place([0; 3]), place([0; 3]), place([0; 3])], [0, 1, 2, 0], "in turns");

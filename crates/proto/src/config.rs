@@ -38,6 +38,10 @@ pub struct Config {
     /// The size up to which the receive buffer grows. It grows while the application reads more than a quarter of it in a round
     /// trip, or a stream has less credit than its reader needs. The buffer is constant if this is at most [`Config::receive_buffer`].
     pub receive_buffer_max: u64,
+    /// Bytes that this host can hold between their arrival and the engine, in the buffer of a socket. If the RTT of every path has been
+    /// below a millisecond, the peer may send no more than this beyond what has arrived: a path that short holds little, so all of it may
+    /// wait in the socket at once, and what does not fit there is lost.
+    pub arrival_buffer: u64,
     /// The share of the receive buffer that one stream may take.
     pub stream_buffer: StreamBuffer,
     /// Bytes that may wait to be sent on each stream. At least one byte. Without flow-control credit less may wait: an equal share
@@ -284,6 +288,7 @@ impl Config {
             ecn: true,
             receive_buffer: 16 << 20,
             receive_buffer_max: 0,
+            arrival_buffer: u64::MAX,
             stream_buffer: StreamBuffer::Shared,
             send_buffer: 1 << 20,
             send_buffer_max: 0,

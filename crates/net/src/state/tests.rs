@@ -39,7 +39,7 @@ impl End {
         let clock = Clock::new();
         let engine = Engine::new(clock.now(), key.engine(), config.endpoint(), [number + 100; 32]);
         let local = SocketAddr::from(([127, 0, 0, number], 7));
-        let lobby = Arc::new(SharedLobby::new(local));
+        let lobby = Arc::new(SharedLobby::new(local, u64::MAX));
         let shared = Shared::new(clock, config, key.public(), lobby, 0, engine);
         Self { shared, address: crate::address::of(local) }
     }

@@ -535,9 +535,11 @@ impl<P: Payload> Connection<P> {
         true
     }
 
-    /// A round trip has passed: adapts the receive buffer.
+    /// A round trip has passed: adapts the receive buffer, and the window.
     #[cold]
     fn on_round(&mut self) {
+        let shortest = self.paths.iter().map(|(_, path)| path.control.rtt_shortest());
+        self.receiver.limit_ahead(shortest, self.config.arrival_buffer);
         self.flow_control.on_round();
         if let Some(more) = self.receiver.tune(self.flow_control.take_is_short()) {
             self.flow_control.grow(more);

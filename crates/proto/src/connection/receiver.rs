@@ -114,12 +114,12 @@ impl<P: Payload> Receiver<P> {
     /// The window field of a segment that is sent now and acknowledges everything below `acked`.
     #[inline]
     pub(super) fn advertise(&mut self, acked: Offset) -> u16 {
-        self.window.advertise(acked)
+        self.window.advertise(acked, self.arrivals.end())
     }
 
     /// Whether the peer should get a window update.
     pub(super) fn wants_update(&self) -> bool {
-        self.window.wants_update(self.arrivals.expected(), || self.arrivals.end())
+        self.window.wants_update(self.arrivals.expected(), self.arrivals.end())
     }
 
     /// [rfc-9293] sec. 3.10.7.4, table 6; the window is the largest announced so far.
@@ -239,6 +239,12 @@ impl<P: Payload> Receiver<P> {
         self.buffer.on_arrival(now, rtt)
     }
 
+    /// Limits what is on the way to what this host holds, if the shortest RTT of each path is short.
+    pub(super) fn limit_ahead(&mut self, mut shortest: impl Iterator<Item = Option<Span>>, arrival_buffer: u64) {
+        let is_short = shortest.all(|rtt| rtt.is_some_and(|rtt| rtt < SHORT));
+        self.window.limit_ahead(if is_short { arrival_buffer } else { u64::MAX });
+    }
+
     /// A round trip has passed, in which a stream lacked credit if `is_short`. Returns by how much the buffer grew, if it did.
     pub(super) fn tune(&mut self, is_short: bool) -> Option<u64> {
         let capacity = self.window.capacity();
@@ -266,6 +272,9 @@ impl<P: Payload> Receiver<P> {
 /// The memory overhead of held data may be as large as the buffer (as with Linux' `tcp_adv_win_scale` of 1), plus this much, so
 /// that a small buffer has room for a hole in each of 200 streams, whose blocks take 5 kB each.
 const OVERHEAD_LEAST: u64 = 1 << 20;
+
+/// A path with a shorter RTT holds at most what a socket does: 4 MB at 32 Gbit/s.
+const SHORT: Span = Span::from_millis(1);
 
 #[cfg(test)]
 mod tests {

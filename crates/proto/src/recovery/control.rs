@@ -456,6 +456,11 @@ impl PathControl {
         self.delivery_rate.best()
     }
 
+    /// A lower bound of the RTT, from segments of any length.
+    pub(crate) fn rtt_shortest(&self) -> Option<Span> {
+        self.rtt.shortest()
+    }
+
     pub(crate) fn rtt_min(&self) -> Option<Span> {
         self.rtt.least()
     }

@@ -44,6 +44,30 @@ fn a_receive_buffer_grows_to_what_the_path_holds() {
     assert_eq!(pair.server.connection.receiver.window.capacity(), 700_000);
 }
 
+/// The law wants two thousand segments in the queue. On a path of 0.4 ms no more than the arrival buffer is on its way, which is enough for
+/// the rate of the link; with a single lost segment, too. A longer path is not limited.
+#[test]
+fn a_short_path_holds_what_the_host_can_take() {
+    let law = Settings::parse(registry::find("fast").unwrap(), [("alpha", "2000")]).unwrap();
+    let client = Config { law, streams: 255, pacing: Pacing::Always, ..config() };
+    let server = Config { arrival_buffer: 60_000, ..client.clone() };
+    let ahead = |delay: Span| {
+        let mut pair = Pair::with(client.clone(), server.clone());
+        (pair.up.spacing, pair.up.delay, pair.down.delay) = (Span::from_micros(100), delay, delay);
+        pair.run_for(ms(150));
+        let sid = pair.send(996 * 10_000);
+        pair.run_for(ms(300));
+        pair.lose(&[pair.up.count + 3]);
+        pair.run_for(ms(300));
+        let receiver = &pair.server.connection.receiver;
+        (receiver.window.edge() - receiver.arrivals.end(), pair.server.received(sid) / 996)
+    };
+    let (short, received) = ahead(Span::from_micros(200));
+    assert!((58_000..=60_000).contains(&short) && (5_500..=6_000).contains(&received), "{short} {received}");
+    let (long, _) = ahead(ms(5));
+    assert!(long > 1_000_000, "{long}");
+}
+
 /// If the application never reads, the buffer keeps its initial size, and is filled.
 #[test]
 fn a_receive_buffer_that_is_not_read_stays_as_it_is() {
