@@ -39,7 +39,7 @@ pub struct Config {
     /// trip, or a stream has less credit than its reader needs. The buffer is constant if this is at most [`Config::receive_buffer`].
     pub receive_buffer_max: u64,
     /// Bytes that this host can hold between their arrival and the engine, in the buffer of a socket. If the RTT of every path has been
-    /// below a millisecond, the peer may send no more than this beyond what has arrived: a path that short holds little, so all of it may
+    /// below a millisecond within the last second, the peer may send no more than this beyond what has arrived: a path that short holds little, so all of it may
     /// wait in the socket at once, and what does not fit there is lost.
     pub arrival_buffer: u64,
     /// The share of the receive buffer that one stream may take.

@@ -530,16 +530,16 @@ impl<P: Payload> Connection<P> {
         let paths = &self.paths;
         let rtt = || paths.iter().filter_map(|(_, path)| path.control.rtt_now()).max();
         if self.receiver.ends_round(now, rtt) {
-            self.on_round();
+            self.on_round(now);
         }
         true
     }
 
     /// A round trip has passed: adapts the receive buffer, and the window.
     #[cold]
-    fn on_round(&mut self) {
-        let shortest = self.paths.iter().map(|(_, path)| path.control.rtt_shortest());
-        self.receiver.limit_ahead(shortest, self.config.arrival_buffer);
+    fn on_round(&mut self, now: Time) {
+        let latest = self.paths.iter().map(|(_, path)| path.control.rtt_latest());
+        self.receiver.limit_ahead(now, latest, self.config.arrival_buffer);
         self.flow_control.on_round();
         if let Some(more) = self.receiver.tune(self.flow_control.take_is_short()) {
             self.flow_control.grow(more);

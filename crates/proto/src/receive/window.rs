@@ -70,6 +70,12 @@ impl Window {
         self.ahead = bytes;
     }
 
+    /// The limit of [`Self::limit_ahead`].
+    #[cfg(test)]
+    pub(crate) fn ahead(&self) -> u64 {
+        self.ahead
+    }
+
     /// This much sequence space no longer occupies the buffer.
     pub(crate) fn consume(&mut self, bytes: u64) {
         self.consumed += bytes;

@@ -456,9 +456,9 @@ impl PathControl {
         self.delivery_rate.best()
     }
 
-    /// A lower bound of the RTT, from segments of any length.
-    pub(crate) fn rtt_shortest(&self) -> Option<Span> {
-        self.rtt.shortest()
+    /// The latest RTT sample, or what is known before the first one.
+    pub(crate) fn rtt_latest(&self) -> Option<Span> {
+        self.tally.rtt_latest.or(self.rtt.shortest())
     }
 
     pub(crate) fn rtt_min(&self) -> Option<Span> {

@@ -68,6 +68,27 @@ fn a_short_path_holds_what_the_host_can_take() {
     assert!(long > 1_000_000, "{long}");
 }
 
+/// A new route of 10 ms: a second later nothing is limited any more. Both ends send, so that both have RTTs.
+#[test]
+fn a_path_that_becomes_longer_is_not_limited() {
+    let server = Config { arrival_buffer: 60_000, ..fast() };
+    let mut pair = Pair::with(fast(), server);
+    (pair.up.delay, pair.down.delay) = (Span::from_micros(200), Span::from_micros(200));
+    pair.run_for(ms(50));
+    let talk = |pair: &mut Pair| {
+        let sid = pair.send(0);
+        for _ in 0..30 {
+            pair.client.write(sid, 996);
+            pair.server.write(sid, 996);
+            pair.run_for(ms(50));
+        }
+        pair.server.connection.receiver.window.ahead()
+    };
+    assert_eq!(talk(&mut pair), 60_000);
+    (pair.up.delay, pair.down.delay) = (ms(5), ms(5));
+    assert_eq!(talk(&mut pair), u64::MAX);
+}
+
 /// If the application never reads, the buffer keeps its initial size, and is filled.
 #[test]
 fn a_receive_buffer_that_is_not_read_stays_as_it_is() {
