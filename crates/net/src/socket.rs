@@ -242,7 +242,8 @@ fn here(local: SocketAddr, destination: Option<IpAddr>) -> IpAddr {
 /// Messages read at once. With receive offload each may contain many datagrams, which must be answered soon.
 const MESSAGES_MAX: usize = 16;
 
-/// Linux grants 425,984 bytes by default, in which this much found room in joined messages.
+/// Linux grants 425,984 bytes by default, in which this much mostly finds room, as joined messages: on loopback 2.5 % are lost then. A smaller
+/// window is slower.
 const HOLDS_LEAST: usize = 1 << 19;
 
 /// ICMP may return this many errors between two arrivals.
