@@ -1,5 +1,7 @@
 //! Buffers that adapt to the paths.
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::Pacing;
 
@@ -66,6 +68,34 @@ fn a_short_path_holds_what_the_host_can_take() {
     assert!((58_000..=60_000).contains(&short) && (5_500..=6_000).contains(&received), "{short} {received}");
     let (long, _) = ahead(ms(5));
     assert!(long > 1_000_000, "{long}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Paths of 0.02 to 0.8 ms, links of 2,000 to 20,000 segments a second, hosts that hold 4 to 100 segments, some of which are lost: all arrive,
+    /// and with half of the rate at least that the link, or the hosts for each round trip, allow.
+    #[test]
+    fn any_short_path_goes_on_with_what_the_host_holds(
+        delay in 10_u64..400,
+        spacing in 50_u64..500,
+        held in 4_u64..100,
+        lost in proptest::collection::vec(10_u64..1_000, 0..20),
+    ) {
+        let (delay, spacing) = (Span::from_micros(delay), Span::from_micros(spacing));
+        let mut pair = Pair::with(fast(), Config { arrival_buffer: held * 1_000, ..fast() });
+        (pair.up.spacing, pair.up.delay, pair.down.delay) = (spacing, delay, delay);
+        pair.run_for(ms(50));
+        pair.lose(&lost);
+        let sid = pair.send(996 * 1_000);
+        let took = pair.run_until_received(sid, 996 * 1_000).as_secs_f64();
+        // An ACK may wait for a second segment.
+        let round = 2.0 * delay.as_secs_f64() + 3.0 * spacing.as_secs_f64();
+        let rate = (1.0 / spacing.as_secs_f64()).min(held as f64 / round);
+        // The start, and a probe timeout for each loss at worst.
+        let most = 2.0 * 1_000.0 / rate + 0.1 + 0.05 * lost.len() as f64;
+        prop_assert!(took < most, "{} s instead of {}", took, most);
+    }
 }
 
 /// A new route of 10 ms: a second later nothing is limited any more. Both ends send, so that both have RTTs.
