@@ -177,6 +177,17 @@ mod tests {
         assert_eq!((window.advertise(9_001, 11_001), window.edge()), (10_000, 19_001));
     }
 
+    /// A quarter of what the socket holds is worth an update, although the buffer is much larger.
+    #[test]
+    fn a_quarter_of_the_limit_is_worth_an_update() {
+        let mut window = Window::new(1_000_000, 1000);
+        window.set_shift(4);
+        window.limit_ahead(8_000);
+        window.advertise(1, 1);
+        window.consume(3_000);
+        assert_eq!([1_501, 3_001].map(|end| window.wants_update(end, end)), [false, true]);
+    }
+
     #[test]
     fn the_window_opens_in_steps_worth_a_segment() {
         let mut window = window(10_000);
