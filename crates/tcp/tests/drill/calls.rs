@@ -18,6 +18,10 @@ pub(crate) struct Descriptor {
     is_deaf: bool,
     /// `SO_LINGER` with a time of zero: `close` resets.
     resets: bool,
+    /// What was read to count what waits, and was not asked for yet.
+    kept: u32,
+    /// Whether the end was read behind it.
+    has_ended: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,6 +60,13 @@ enum Act {
     Connect,
     Read { most: u32, done: u32 },
     Write { rest: Bytes, done: u32 },
+}
+
+/// Whether the end of the data counts as a byte that waits, as `TCP_INQ` has it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum EndCounts {
+    Yes,
+    No,
 }
 
 /// How far an act has come.
@@ -127,10 +138,36 @@ impl Player {
             "recv" if matches!(flags, "" | "0") => {
                 self.act(line, call, number, Act::Read { most: amount(2), done: 0 }, ends)
             }
+            "recvmsg" if matches!(argument(2), "" | "0" | "MSG_DONTWAIT") => {
+                let done = self.act(line, call, number, Act::Read { most: buffers(argument(1)), done: 0 }, ends)?;
+                match value_of(argument(1), "cmsg_data=") {
+                    Some(waits) if argument(1).contains("TCP_CM_INQ") => {
+                        self.judge_waiting(number, waits, EndCounts::Yes)
+                    }
+                    _ => Ok(done),
+                }
+            }
+            "ioctl" if argument(1) == "SIOCINQ" => {
+                let waits = value_of(argument(2), "[").unwrap_or(0);
+                self.judge_waiting(number, waits, EndCounts::No)
+            }
             "write" => self.act(line, call, number, Act::Write { rest: zeros(amount(2)), done: 0 }, ends),
-            "send" if matches!(flags, "" | "0" | "MSG_NOSIGNAL" | "MSG_DONTWAIT") => {
+            // Where a record ends, the kernel ends a segment, too; ours may do so anywhere.
+            "send" if matches!(flags, "" | "0" | "MSG_NOSIGNAL" | "MSG_DONTWAIT" | "MSG_EOR") => {
                 self.act(line, call, number, Act::Write { rest: zeros(amount(2)), done: 0 }, ends)
             }
+            // Who copies is the kernel's business; what it tells of it comes by calls that are not played.
+            "sendmsg" if matches!(argument(2), "" | "0" | "MSG_NOSIGNAL" | "MSG_DONTWAIT" | "MSG_ZEROCOPY") => {
+                self.act(line, call, number, Act::Write { rest: zeros(buffers(argument(1))), done: 0 }, ends)
+            }
+            "open" => {
+                let CallResult::Number(file) = call.result else { return unplayable("a file that does not open") };
+                self.descriptors.insert(file, Descriptor::default());
+                Ok(Done::Played)
+            }
+            "sendfile" => self.act(line, call, number, Act::Write { rest: zeros(amount(3)), done: 0 }, ends),
+            "pipe" => Ok(Done::Played),
+            "splice" => self.act(line, call, number, Act::Read { most: amount(4), done: 0 }, ends),
             "shutdown" => {
                 let how = argument(1);
                 let Some(id) = self.connection(number) else { return unplayable("a shutdown without a connection") };
@@ -163,6 +200,33 @@ impl Player {
         }
     }
 
+    /// Compares what waits to be read with what the script says.
+    fn judge_waiting(&mut self, number: i64, expected: u32, end: EndCounts) -> Result<Done, Stop> {
+        let Some(id) = self.connection(number) else {
+            return Err(Stop::Unplayable("what waits of no connection".to_owned()));
+        };
+        let (mut more, mut has_ended) = (0, false);
+        loop {
+            match self.host.read(id, u32::MAX) {
+                Ok(Read::Data(data)) => more += data.len() as u32,
+                Ok(Read::End) => has_ended = true,
+                _ => break,
+            }
+            if has_ended {
+                break;
+            }
+        }
+        self.flush()?;
+        let Some(descriptor) = self.descriptors.get_mut(&number) else { return Ok(Done::Played) };
+        descriptor.kept += more;
+        descriptor.has_ended |= has_ended;
+        let waits = descriptor.kept + u32::from(end == EndCounts::Yes && descriptor.has_ended);
+        if waits == expected {
+            return Ok(Done::Played);
+        }
+        Err(Stop::Fails(format!("{waits} bytes wait, not {expected}")))
+    }
+
     fn what(&self, number: i64) -> Option<Socket> {
         self.descriptors.get(&number).map(|descriptor| descriptor.what)
     }
@@ -187,7 +251,7 @@ impl Player {
             }
             // These have no meaning without a kernel.
             "SO_REUSEADDR" | "SO_REUSEPORT" | "SO_MARK" | "IP_FREEBIND" | "IP_MTU_DISCOVER" | "IP_TOS"
-            | "TCP_QUICKACK" => Ok(Done::Skipped),
+            | "TCP_QUICKACK" | "TCP_INQ" | "SO_ZEROCOPY" => Ok(Done::Skipped),
             _ => Err(Stop::Unplayable(format!("the setting {name} is the kernel's own"))),
         }
     }
@@ -266,7 +330,13 @@ impl Player {
                 None => Progress::Over(CallResult::Number(0)),
             },
             Act::Read { most, done } => {
-                let is_deaf = self.descriptors.get(&number).is_some_and(|descriptor| descriptor.is_deaf);
+                let Some(descriptor) = self.descriptors.get_mut(&number) else {
+                    return Progress::Over(error("EBADF"));
+                };
+                let kept = descriptor.kept.min(*most - *done);
+                descriptor.kept -= kept;
+                *done += kept;
+                let is_deaf = descriptor.is_deaf || descriptor.kept == 0 && descriptor.has_ended;
                 while *done < *most {
                     match self.host.read(id, *most - *done) {
                         Ok(Read::Data(data)) => *done += data.len() as u32,
@@ -308,6 +378,19 @@ fn is_as_said(expected: &CallResult, result: &CallResult) -> bool {
 
 fn error(name: &str) -> CallResult {
     CallResult::Error(name.to_owned())
+}
+
+/// The bytes of all buffers of a message: `msg_iov(2)=[{..., 40}, {..., 20}]`.
+fn buffers(message: &str) -> u32 {
+    let list = message.split_once("msg_iov").and_then(|(_, rest)| rest.split_once('[')?.1.split_once(']'));
+    let sizes = list.map_or("", |(list, _)| list).split('}').filter_map(|part| part.rsplit(',').next());
+    sizes.filter_map(|size| size.trim().parse::<u32>().ok()).fold(0, u32::saturating_add)
+}
+
+/// The number behind `name`.
+fn value_of(text: &str, name: &str) -> Option<u32> {
+    let rest = text.split_once(name)?.1;
+    rest[..rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len())].parse().ok()
 }
 
 fn zeros(len: u32) -> Bytes {

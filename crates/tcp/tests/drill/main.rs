@@ -81,6 +81,9 @@ fn player_finds_each_difference() {
     let begin = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 bind(3, ..., ...) = 0\n+0 listen(3, 1) = 0\n\
         +0 < S 0:0(0) win 9000 <mss 1000>\n";
     let answer = "+0 > S. 0:0(0) ack 1 <mss 1460>\n";
+    let open = format!(
+        "{answer}+.1 < . 1:1(0) ack 1 win 9000\n+0 accept(3, ..., ...) = 4\n+0 < . 1:101(100) ack 1 win 9000\n"
+    );
     for (rest, expected) in [
         (answer.to_owned(), "holds, 0 skipped"),
         ("+0 > S 0:0(0) <mss 1460>".to_owned(), "fails, line 5: flags differ"),
@@ -107,6 +110,24 @@ fn player_finds_each_difference() {
             "fails, line 6: the call is over at",
         ),
         (format!("{answer}+0...0.2 accept(3, ..., ...) = 4"), "fails, line 6: the call is never over"),
+        (format!("{open}+0 ioctl(4, SIOCINQ, [100]) = 0\n+0 read(4, ..., 200) = 100"), "holds"),
+        (format!("{open}+0 ioctl(4, SIOCINQ, [99]) = 0"), "fails, line 9: 100 bytes wait, not 99"),
+        (format!("{open}+0 recvmsg(4, {{msg_iov(2)=[{{..., 30}}, {{..., 40}}]}}, 0) = 70"), "holds"),
+        (
+            format!("{open}+0 recvmsg(4, {{msg_iov(1)=[{{..., 30}}]}}, MSG_ERRQUEUE) = 30"),
+            "not played, line 9: the call `recvmsg`",
+        ),
+        (
+            format!(
+                "{open}+0 recvmsg(4, {{msg_iov(1)=[{{..., 30}}], msg_control=[{{cmsg_type=TCP_CM_INQ, cmsg_data=71}}]}}, 0) = 30"
+            ),
+            "fails, line 9: 70 bytes wait, not 71",
+        ),
+        (
+            format!("{open}+0 sendmsg(4, {{msg_iov(2)=[{{..., 3}}, {{..., 4}}]}}, 0) = 7\n+0 > P. 1:8(7) ack 101"),
+            "holds",
+        ),
+        (format!("{open}+0 < U. 101:111(10) ack 1 win 9 urg 10\n+0 read(4, ..., 200) = 110"), "holds"),
         (format!("{answer}+0 %{{ assert True }}%\n+0 `true`"), "holds, 2 skipped"),
         (format!("{answer}+0 epoll_create(1) = 5"), "not played, line 6: the call `epoll_create`"),
         ("+0 < X 0:0(0)".to_owned(), "not played, line 5: flag X"),

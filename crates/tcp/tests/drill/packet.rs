@@ -20,6 +20,8 @@ pub(crate) struct Packet {
     pub(crate) len: u32,
     pub(crate) ack: Option<u32>,
     pub(crate) window: Option<u16>,
+    /// The urgent pointer; zero without one.
+    pub(crate) urgent: u16,
     /// `None` where a script says `<...>`: any.
     pub(crate) options: Option<Vec<TcpOption>>,
     /// The ECN codepoint, if a script says it.
@@ -56,6 +58,8 @@ pub(crate) enum TcpOption {
         is_experiment: bool,
         cookie: Vec<u8>,
     },
+    /// A signature with MD5 (RFC 2385), which we do not have.
+    Signature([u8; 16]),
     Other(u8),
 }
 
@@ -109,7 +113,8 @@ impl Packet {
                 reader.spaces();
                 packet.window = Some(reader.number()?);
             } else if reader.take("urg") {
-                return Err(reader.wrong("an urgent pointer cannot be played"));
+                reader.spaces();
+                packet.urgent = reader.number()?;
             } else if reader.take("<") {
                 let text = reader.until('>')?;
                 packet.options = if text.trim() == "..." { None } else { Some(read_options(reader, &text)?) };
@@ -132,7 +137,8 @@ impl Packet {
         segment.push((((20 + options.len()) / 4) << 4) as u8);
         segment.push(self.flags);
         segment.extend(self.window.unwrap_or(0).to_be_bytes());
-        segment.extend([0; 4]);
+        segment.extend([0; 2]);
+        segment.extend(self.urgent.to_be_bytes());
         segment.extend(options);
         segment.extend((0..self.len).map(|at| self.seq.wrapping_add(at) as u8));
         let mut header = Ipv4Header::new(segment.len() as u16, 64, IpNumber::TCP, from.0.octets(), to.0.octets())
@@ -165,6 +171,7 @@ impl Packet {
             len: (segment.len() - head) as u32,
             ack: (segment[13] & ACK != 0).then(|| word(8)),
             window: Some(half(14)),
+            urgent: half(18),
             options: Some(TcpOption::all(&segment[20..head])?),
             ecn: Some(header.ecn().value()),
         };
@@ -201,6 +208,7 @@ impl TcpOption {
                 out.extend([254, 4 + cookie.len() as u8, 0xf9, 0x89]);
                 out.extend(cookie);
             }
+            Self::Signature(digest) => out.extend([&[19, 18][..], digest].concat()),
             Self::Other(kind) => out.extend([*kind, 2]),
         }
     }
@@ -256,19 +264,24 @@ fn read_options(reader: &Reader<'_>, text: &str) -> Result<Vec<TcpOption>, Wrong
                 };
                 TcpOption::Sack(words[1..].iter().map(block).collect::<Result<_, Wrong>>()?)
             }
-            ["FO" | "FOEXP", ref cookie @ ..] => {
-                let digits = cookie.first().copied().unwrap_or_default();
-                let byte = |at: usize| digits.get(at..at + 2).and_then(|pair| u8::from_str_radix(pair, 16).ok());
-                let cookie = (0..digits.len()).step_by(2).map(|at| byte(at).ok_or_else(|| wrong(part)));
-                TcpOption::FastOpen {
-                    is_experiment: words[0] == "FOEXP",
-                    cookie: cookie.collect::<Result<_, Wrong>>()?,
-                }
+            ["FO" | "FOEXP", ref cookie @ ..] => TcpOption::FastOpen {
+                is_experiment: words[0] == "FOEXP",
+                cookie: bytes_of(cookie.first().copied().unwrap_or_default()).ok_or_else(|| wrong(part))?,
+            },
+            ["md5", digits] => {
+                let digest = bytes_of(digits).and_then(|digest| digest.try_into().ok());
+                TcpOption::Signature(digest.ok_or_else(|| wrong(part))?)
             }
             _ => return Err(wrong(part)),
         });
     }
     Ok(options)
+}
+
+/// Bytes in hexadecimal digits.
+fn bytes_of(digits: &str) -> Option<Vec<u8>> {
+    let byte = |at: usize| digits.get(at..at + 2).and_then(|pair| u8::from_str_radix(pair, 16).ok());
+    (0..digits.len()).step_by(2).map(byte).collect()
 }
 
 /// As a script writes it.
@@ -309,6 +322,7 @@ impl fmt::Display for TcpOption {
                 f.write_str(if *is_experiment { "FOEXP " } else { "FO " })?;
                 cookie.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
             }
+            Self::Signature(_) => f.write_str("md5"),
             Self::Other(kind) => write!(f, "option {kind}"),
         }
     }
