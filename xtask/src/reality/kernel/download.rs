@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
@@ -18,6 +18,8 @@ pub(super) const EXPERIMENT: &str = "curl";
 const PORT: u16 = 8000;
 /// The file is longer than any download: 5 Gbit/s would take it whole in 27 s. On the disk it takes nothing.
 const FILE_LEN: u64 = 1 << 34;
+/// On a busy machine nginx starts within a second.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Downloads at the flow's destination from its source, where its law is the default, for the time of the experiment.
 pub(super) fn run(anabranch: &str, name: &str, flows: &[Flow], seconds: f64) -> Result<Vec<Transfer>, String> {
@@ -35,7 +37,7 @@ pub(super) fn run(anabranch: &str, name: &str, flows: &[Flow], seconds: f64) -> 
     let serve =
         with(&flow.from, &["--", "nginx", "-p", &folder, "-e", "stderr", "-c", &configuration.to_string_lossy()]);
     let _server = Server::start(anabranch, &serve.iter().map(String::as_str).collect::<Vec<_>>())?;
-    thread::sleep(Duration::from_millis(700));
+    await_port(|| call(with(&flow.from, &["--", "ss", "-Hltn", &format!("sport = :{PORT}")])))?;
     let (time, url) = (format!("{seconds:.0}"), format!("http://{}:{PORT}/file", flow.from));
     // That its time is over is exit code 28.
     let script = "curl -s -m \"$0\" -o /dev/null -w '%{speed_download}' \"$1\"; test $? -eq 28";
@@ -44,6 +46,18 @@ pub(super) fn run(anabranch: &str, name: &str, flows: &[Flow], seconds: f64) -> 
     let bytes: f64 = told.trim().parse().map_err(|_| format!("curl told `{told}`"))?;
     let told = json!({ "end": { "sum_received": { "bits_per_second": 8.0 * bytes } } });
     Ok(vec![Transfer { began: 0.0, told }])
+}
+
+/// Waits until somebody listens: until `listeners` names one.
+fn await_port(listeners: impl Fn() -> Result<String, String>) -> Result<(), String> {
+    let begin = Instant::now();
+    while listeners()?.trim().is_empty() {
+        if begin.elapsed() > PATIENCE {
+            return Err(format!("nginx does not listen at port {PORT} after {} s", PATIENCE.as_secs()));
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    Ok(())
 }
 
 /// A folder with the configuration of nginx, and a file without content on the disk.
