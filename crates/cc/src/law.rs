@@ -8,6 +8,7 @@ pub mod bbr;
 pub mod bbr1;
 pub mod composite;
 pub mod copa;
+mod coupled;
 pub mod cubic;
 pub mod dctcp;
 pub mod emfast;

@@ -3,9 +3,9 @@
 //! ```text
 //! alpha_r = alpha x_r / Σ x_p    over this path and those that share its queue, x = w/RTT
 //! the window of each path is FAST's with alpha_r, alpha_r at least 2
-//! path p shares the queue of r:  their queueing delays, RTT − least RTT, differ by at most an eighth of the larger, or half a millisecond, for 8 rounds
-//! and no longer after:           8 rounds in which they differ by more
 //! ```
+//!
+//! [`Coupled`] tells which paths share a queue.
 //!
 //! In equilibrium the share of a flow of FAST in a queue is its share of all alphas there: q x_r = alpha_r s. So paths whose alpha_r
 //! add up to alpha take the rate of one flow together, for any division among them. A path with a queue of its own takes the rate of one flow, too.
@@ -19,9 +19,9 @@
 use anabranch_units::Rate;
 
 use crate::controller::{Ack, Controller, Ect, Gauges, Loss, PathSummary, PathView, Reduction, Restart, Round, Sent};
+use crate::law::coupled::Coupled;
 use crate::law::fast::window::Goal;
 use crate::law::fast::{self, Fast, FastSettings};
-use crate::law::lia;
 use crate::row::{Law, Row};
 use crate::settings::{Fields, INITIAL_WINDOW, Table};
 
@@ -62,18 +62,7 @@ pub struct MpFast {
     settings: MpFastSettings,
     /// This path's part of alpha.
     alpha: f64,
-    /// The other paths, each with the recent rounds in which its queueing delay was like this path's.
-    others: Vec<Other>,
-}
-
-/// Another path.
-#[derive(Clone, Copy, Debug)]
-struct Other {
-    path: u32,
-    /// From 0, never alike, to [`ROUNDS`], always alike.
-    alike: u32,
-    /// Whether it shares a bottleneck with this path.
-    meets: bool,
+    coupled: Coupled,
 }
 
 impl MpFast {
@@ -81,33 +70,8 @@ impl MpFast {
         let &MpFastSettings { initial_window, alpha } = settings;
         let goal = Goal { alpha, ..FastSettings::FAST.goal };
         let fast = Fast::new(FastSettings { initial_window, goal, ..FastSettings::FAST });
-        Self { fast, settings: *settings, alpha, others: Vec::new() }
+        Self { fast, settings: *settings, alpha, coupled: Coupled::default() }
     }
-
-    /// Compares the queueing delays of the other paths with this path's, `own` seconds.
-    fn compare(&mut self, own: f64, group: &[PathSummary]) {
-        self.others.retain(|other| group.iter().any(|path| path.path == other.path));
-        for path in group.iter().filter(|path| !path.own) {
-            let Some(queueing) = queueing(path) else { continue };
-            let index = self.others.iter().position(|other| other.path == path.path).unwrap_or_else(|| {
-                self.others.push(Other { path: path.path, alike: 0, meets: false });
-                self.others.len() - 1
-            });
-            let other = &mut self.others[index];
-            let tolerance = (own.max(queueing) / 8.0).max(TOLERANCE_S);
-            if (own - queueing).abs() <= tolerance {
-                other.alike = (other.alike + 1).min(ROUNDS);
-            } else {
-                other.alike = other.alike.saturating_sub(1);
-            }
-            other.meets = if other.meets { other.alike > 0 } else { other.alike == ROUNDS };
-        }
-    }
-}
-
-/// The queueing delay of a path in seconds, if it is known.
-fn queueing(path: &PathSummary) -> Option<f64> {
-    Some(path.rtt_smoothed?.saturating_sub(path.rtt_min?).as_secs_f64())
 }
 
 impl Controller for MpFast {
@@ -141,7 +105,7 @@ impl Controller for MpFast {
 
     fn on_restart(&mut self, path: &PathView, restart: Restart) {
         if restart == Restart::PathChanged {
-            self.others.clear();
+            self.coupled = Coupled::default();
             self.alpha = self.settings.alpha;
             self.fast.set_alpha(self.alpha);
         }
@@ -150,15 +114,8 @@ impl Controller for MpFast {
 
     fn on_group(&mut self, path: &PathView, group: &[PathSummary]) {
         self.fast.on_group(path, group);
-        let Some(own) = group.iter().find(|path| path.own) else { return };
-        if let Some(queueing) = queueing(own) {
-            self.compare(queueing, group);
-        }
-        let rate = |of: &PathSummary| lia::known(std::slice::from_ref(of)).map(|(window, rtt)| window / rtt).next();
-        let meets = |path: &PathSummary| self.others.iter().any(|other| other.path == path.path && other.meets);
-        let shared: f64 = group.iter().filter(|path| path.own || meets(path)).filter_map(rate).sum();
-        if let Some(own) = rate(own) {
-            self.alpha = (self.settings.alpha * own / shared).max(ALPHA_LEAST);
+        if let Some(share) = self.coupled.share(group) {
+            self.alpha = (self.settings.alpha * share).max(ALPHA_LEAST);
             self.fast.set_alpha(self.alpha);
         }
     }
@@ -188,12 +145,6 @@ impl Controller for MpFast {
         self.fast.gauges(gauges);
     }
 }
-
-/// Rounds that must agree: the smoothed RTT follows a change within about as many.
-const ROUNDS: u32 = 8;
-
-/// The difference of queueing delays that clocks and bursts may cause.
-const TOLERANCE_S: f64 = 0.0005;
 
 /// As in wVegas: with less, a path would not notice that the others have left.
 const ALPHA_LEAST: f64 = 2.0;
