@@ -240,6 +240,17 @@ void cwnd_event_tx_start(u64 *ctx)
 	begin_to_send((void *)ctx[0]);
 }
 
+/* The share of alpha: all of it, unless the socket is a subflow that waits beside others. */
+AB_INLINE u64 share_of_path(struct tcp_sock *tp, const struct ab_state *s)
+{
+	const struct ab_model *m = &s->core.model;
+	ab_span queue = m->mean - m->base;
+
+	if (!m->mean)
+		return AB_WHOLE;
+	return share_of(tp, ab_ns(ab_most(queue, 0)), ab_ns(m->mean), ab_window(s));
+}
+
 /* Comes last for every ACK: after the RTT, the losses and the state. */
 SEC("struct_ops/cong_control")
 void cong_control(u64 *ctx)
@@ -261,6 +272,7 @@ void cong_control(u64 *ctx)
 			delivered = rs->delivered;
 			old = delivered + lost - lost_at(tp, k, rs->prior_delivered);
 		}
+		k->law.core.model.share = share_of_path(tp, &k->law);
 		ack->now = now_of(tp);
 		ack->acked = (u64)acked << AB_POINT;
 		ack->lost = (u64)(lost - k->lost) << AB_POINT;

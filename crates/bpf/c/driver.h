@@ -86,6 +86,34 @@ AB_INLINE u32 token_of(struct tcp_sock *tp)
 	return token;
 }
 
+/* What the subflows of a connection know of each other, by its token. */
+struct ab_map groups SEC("maps") = {
+	.type = BPF_MAP_TYPE_LRU_HASH,
+	.key_size = sizeof(u32),
+	.value_size = sizeof(struct ab_group),
+	.entries = AB_REPORTS,
+};
+
+/* The share of alpha of a socket: all of it, unless it is a subflow beside others. Times in ns. */
+AB_INLINE u64 share_of(struct tcp_sock *tp, u64 queue, u64 rtt, ab_segments window)
+{
+	u32 token = token_of(tp);
+	struct ab_group *group;
+
+	if (!token || !rtt)
+		return AB_WHOLE;
+	group = bpf_map_lookup_elem(&groups, &token);
+	if (!group) {
+		struct ab_group empty = {};
+
+		bpf_map_update_elem(&groups, &token, &empty, BPF_NOEXIST);
+		group = bpf_map_lookup_elem(&groups, &token);
+		if (!group)
+			return AB_WHOLE;
+	}
+	return ab_share(group, (u64)tp, now_of(tp), queue, rtt, ab_rate_of(window, rtt / 1000));
+}
+
 /* Adds what the connection is, and stores the report. */
 AB_INLINE void store_report(struct tcp_sock *tp, struct ab_report *now)
 {

@@ -35,6 +35,7 @@ enum ab_kind {
 	AB_EVENT_IDLE,
 	AB_EVENT_AFTER_TIMEOUT,
 	AB_EVENT_PATH_CHANGED,
+	AB_EVENT_SHARE,
 };
 
 #define AB_FLAG_SHORT 1
@@ -46,7 +47,7 @@ struct ab_event {
 	u32 kind;			/* enum ab_kind */
 	u32 flags;
 	u64 now;			/* ns */
-	ab_segments acked;
+	ab_segments acked;		/* of AB_EVENT_SHARE: the share */
 	ab_segments lost;
 	ab_segments old;
 	ab_segments delivered;

@@ -53,34 +53,6 @@ AB_INLINE void report(struct tcp_sock *tp, const struct ab_state *s)
 	store_report(tp, &now);
 }
 
-/* What the subflows of a connection know of each other, by its token. */
-struct ab_map groups SEC("maps") = {
-	.type = BPF_MAP_TYPE_LRU_HASH,
-	.key_size = sizeof(u32),
-	.value_size = sizeof(struct ab_group),
-	.entries = AB_REPORTS,
-};
-
-/* The share of alpha of a socket: all of it, unless it is a subflow beside others. Times in ns. */
-AB_INLINE u64 share_of(struct tcp_sock *tp, u64 queue, u64 rtt, ab_segments window)
-{
-	u32 token = token_of(tp);
-	struct ab_group *group;
-
-	if (!token || !rtt)
-		return AB_WHOLE;
-	group = bpf_map_lookup_elem(&groups, &token);
-	if (!group) {
-		struct ab_group empty = {};
-
-		bpf_map_update_elem(&groups, &token, &empty, BPF_NOEXIST);
-		group = bpf_map_lookup_elem(&groups, &token);
-		if (!group)
-			return AB_WHOLE;
-	}
-	return ab_share(group, (u64)tp, now_of(tp), queue, rtt, ab_rate_of(window, rtt / 1000));
-}
-
 /* Multiplicative increase is the kernel's slow start: it paces at two windows a round trip. */
 AB_INLINE void set_window(struct tcp_sock *tp, const struct ab_state *s)
 {

@@ -7,7 +7,7 @@ pub struct Event {
     pub kind: Kind,
     /// The time in nanoseconds.
     pub now: u64,
-    /// Segments newly acknowledged.
+    /// Segments newly acknowledged. Of [`Kind::Share`] the share.
     pub acked: f64,
     /// Segments newly known to be lost.
     pub lost: f64,
@@ -49,6 +49,8 @@ pub enum Kind {
     AfterTimeout,
     /// The path is another one: the law begins anew.
     PathChanged,
+    /// The share of alpha of one of several paths is another one. Only the default law hears of it.
+    Share,
 }
 
 impl Event {

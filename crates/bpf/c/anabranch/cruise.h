@@ -108,7 +108,9 @@ AB_INLINE ab_change ab_cruise_step(const struct ab_core *c, struct ab_cruise *r,
 	}
 	/* In proportion to the RTT: the steps of all flows are equal in rate and time. */
 	pace = ab_min(ab_max(ab_part(m->mean, AB_STEP), AB_PART(0.25)), AB_PART(2.0));
-	grown = ab_mul_div(acked, ab_min(ab_times(r->step, pace), window), window);
+	/* The steps of coupled subflows are one flow's together. */
+	grown = (ab_times(r->step, pace) * m->share) >> AB_SHARE;
+	grown = ab_mul_div(acked, ab_min(grown, window), window);
 	if (m->now < r->slow_until) {
 		r->step = AB_ONE;
 	} else {

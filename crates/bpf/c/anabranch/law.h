@@ -6,6 +6,7 @@
  *   recent.h, model.h   what is known of the path
  *   mode.h              the modes, and what leads from one to another
  *   grow.h, cruise.h, drain.h, compete.h, clock.h
+ *   ../coupled.h        the share of one of several subflows, which the driver asks for
  *
  * These headers have no types of the kernel and compile for BPF and for the host, so that
  * the Rust and the C can be given the same events (crates/bpf/tests/same_law.rs).
@@ -108,6 +109,8 @@ AB_INLINE void ab_handle(struct ab_state *s, const struct ab_settings *p,
 		ab_on_restart(s, p, event->now, AB_IDLE);
 	} else if (kind == AB_EVENT_PATH_CHANGED) {
 		ab_on_restart(s, p, event->now, AB_PATH_CHANGED);
+	} else if (kind == AB_EVENT_SHARE) {
+		s->core.model.share = event->acked >> (AB_POINT - AB_SHARE);
 	}
 }
 

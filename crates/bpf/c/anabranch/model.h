@@ -40,6 +40,7 @@ struct ab_count {
 /* The estimates of a path; the words are those of the Rust, where each is explained. */
 struct ab_model {
 	ab_time now;			/* of the latest ACK or loss */
+	u64 share;			/* of the rates of coupled subflows, AB_SHARE bits */
 	ab_span rtt;			/* the least of a millisecond or so */
 	ab_span base;			/* the propagation delay; AB_NONE: not known */
 	ab_span mean;			/* 0: not known */
@@ -73,12 +74,13 @@ struct ab_model {
 };
 
 /*
- * The alpha at a rate: by_rate^2 = alpha^2 rate/6250, by_noise = rate * noise. rate/6250 has
- * 36 bits after the point (2^45 * 2^16 < 2^61), so its root has 18, and 31 from ab_root.
+ * The alpha at a rate: by_rate^2 = alpha^2 share rate/6250, by_noise = rate * noise.
+ * share rate/6250 has 36 bits after the point (2^16 * 2^45 < 2^61), so its root has 18, and
+ * 31 from ab_root.
  */
 AB_INLINE ab_segments ab_alpha_at(const struct ab_model *m, const struct ab_settings *p, ab_rate rate)
 {
-	u64 root = ab_root((ab_max(rate, AB_RATE_ONE) << 16) / AB_RATE_OF_ALPHA);
+	u64 root = ab_root(ab_max(rate, AB_RATE_ONE) * m->share / AB_RATE_OF_ALPHA);
 	ab_segments by_rate = ab_product(p->alpha, root, 31 + 18);
 	ab_segments by_noise = ab_in(rate, ab_most(m->noise, AB_BURST));
 
@@ -96,6 +98,7 @@ AB_INLINE void ab_remember_alpha(struct ab_model *m, const struct ab_settings *p
 AB_INLINE void ab_model_init(struct ab_model *m, const struct ab_settings *p)
 {
 	m->base = AB_NONE;
+	m->share = AB_WHOLE;
 	m->alpha_most = AB_INFINITE;
 	m->alpha_full = ab_alpha_at(m, p, 0);
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use anabranch_bpf::{Event, Kind, Law, Settings};
 use anabranch_cc::controller::{
-    Ack, Cause, Controller, Departure, Gauges, Limit, Loss, PathView, Phase, Progress, Restart, Signal,
+    Ack, Cause, Controller, Departure, Gauges, Limit, Loss, PathSummary, PathView, Phase, Progress, Restart, Signal,
 };
 use anabranch_units::{Bytes, Span, Time};
 
@@ -19,6 +19,8 @@ pub(crate) struct Flow {
     pub(crate) trace: Vec<(Event, f64)>,
     /// ACKs by the mode of the default law.
     pub(crate) modes: [u64; 4],
+    /// Whether the law hears of a share of alpha.
+    is_coupled: bool,
     /// The largest product of bandwidth and delay over three segments.
     largest: f64,
     now: f64,
@@ -71,6 +73,7 @@ impl Flow {
             random: Random(seed),
             trace: vec![],
             modes: [0; 4],
+            is_coupled: law == Law::Anabranch,
             // The default law needs minutes to show all its modes.
             largest: if law == Law::Anabranch { 100.0 } else { 1000.0 },
             now: 1e9,
@@ -153,6 +156,10 @@ impl Flow {
             // An undo does not follow a restart.
             self.may_undo = false;
             return self.happen(loss(Kind::Idle, false, self));
+        }
+        if self.is_coupled && self.random.one_in(2000) {
+            let share = [1.0, (1.0 + self.random.below(65_535.0).floor()) / 65_536.0][self.random.below(2.0) as usize];
+            return self.happen(Event { acked: share, ..Event::new(Kind::Share, self.now as u64) });
         }
         if self.random.one_in(3000) {
             let base = self.path.base * (0.4 + self.random.below(2.6));
@@ -263,7 +270,25 @@ pub(crate) fn tell(controller: &mut dyn Controller, event: &Event) {
         Kind::Idle => controller.on_restart(&path, Restart::Idle),
         Kind::AfterTimeout => controller.on_restart(&path, Restart::AfterTimeout),
         Kind::PathChanged => controller.on_restart(&path, Restart::PathChanged),
+        Kind::Share => share(controller, &path, event.acked),
     }
+}
+
+/// Another path waits as long as this one, and carries what leaves this one `share` of both; it counts after eight rounds.
+fn share(controller: &mut dyn Controller, path: &PathView, share: f64) {
+    let summary = |number, window| PathSummary {
+        path: number,
+        own: number == 0,
+        window,
+        flight: window,
+        rtt_smoothed: Some(Span::from_millis(60)),
+        rtt_min: Some(Span::from_millis(50)),
+        delivered: 0.0,
+        lost: 0.0,
+    };
+    let both = [summary(0, 100.0), summary(1, 100.0 / share - 100.0)];
+    let group = if share < 1.0 { &both[..] } else { &both[..1] };
+    (0..8).for_each(|_| controller.on_group(path, group));
 }
 
 /// SplitMix64: enough for tests, and the same everywhere.

@@ -6,12 +6,14 @@
 //! cruise   FAST with alpha(x) = 20 √(x/6250 s⁻¹) at x segments a second, so n flows queue for 20 √(n/(6250 c))                cruise
 //! drains   every 5 s, all flows of a queue at the same time: the queue becomes empty, everyone sees the path                  clock
 //! rivals   a drain measures our share of the link; twice not ours: the window of CUBIC, until drains find the queue ours      drain, compete
+//! paths    of one connection that wait in one queue share alpha and the steps into free room: together they take one flow's part  coupled, model
 //! routes   an RTT that a drain does not change, and that does not vary, is a longer route                                    mode
 //! losses   reduce alpha; the window only where the queue is longer than alpha explains, or many are lost                       cruise
 //! ```
 //!
 //! Limits. A transfer of a few seconds beside a rival ends before the rival is known. Flows with less than a dozen segments each cannot measure a share: when
-//! losses press them they compete with each other as CUBIC flows do. BBR, which drains the queue from time to time as we do, is taken for our kind.
+//! losses press them they compete with each other as CUBIC flows do. BBR, which drains the queue from time to time as we do, is taken for our kind. Beside a
+//! rival each path of a connection has CUBIC's window of its own.
 //! `docs/law.md` has the analysis and the measured figures.
 //!
 //! Citation: fast-2006 for the window; bbr-draft for drains on a common grid; rfc-9438 beside rivals.
@@ -37,7 +39,8 @@ use self::clock::DrainClock;
 use self::grow::Grow;
 use self::mode::Mode;
 use self::model::Model;
-use crate::controller::{Ack, Controller, Gauges, Limit, Loss, PathView, Restart, Signal, WINDOW_MIN};
+use crate::controller::{Ack, Controller, Gauges, Limit, Loss, PathSummary, PathView, Restart, Signal, WINDOW_MIN};
+use crate::law::coupled::Coupled;
 use crate::row::{Law, LossContract, LossResponse, Row};
 use crate::settings::{Choice, Fields, INITIAL_WINDOW, Table};
 
@@ -123,6 +126,7 @@ impl Table for AnabranchSettings {
 pub struct Anabranch {
     core: Core,
     mode: Mode,
+    coupled: Coupled,
     pace: Option<Rate>,
     /// The window before the latest loss, for an undo.
     before_loss: f64,
@@ -154,7 +158,7 @@ impl Anabranch {
             model: Model::new(&settings),
             clock: DrainClock::new(settings.drain_interval),
         };
-        Self { core, mode: Mode::Grow(Grow::default()), pace: None, before_loss: 0.0 }
+        Self { core, mode: Mode::Grow(Grow::default()), coupled: Coupled::default(), pace: None, before_loss: 0.0 }
     }
 }
 
@@ -206,6 +210,12 @@ impl Controller for Anabranch {
         }
     }
 
+    fn on_group(&mut self, _: &PathView, group: &[PathSummary]) {
+        if let Some(share) = self.coupled.share(group) {
+            self.core.model.share = share;
+        }
+    }
+
     fn window(&self) -> f64 {
         self.core.window.max(WINDOW_MIN)
     }
@@ -228,6 +238,7 @@ impl Controller for Anabranch {
         gauges.show("queue_s", if is_known { model.queue() } else { 0.0 });
         gauges.show("reroutes", f64::from(model.reroutes));
         gauges.show("alpha", model.alpha());
+        gauges.show("share", model.share);
         gauges.show("noise_s", model.noise);
         gauges.show("rate", model.rate);
         gauges.show("loss_share", model.loss_share());

@@ -148,7 +148,8 @@ impl Cruise {
         }
         // In proportion to the RTT, so that the steps of all flows are equal in rate and time; within what feedback allows.
         let pace = (model.mean / STEP_S).clamp(0.25, 2.0);
-        let grown = law.max(acked * (pace * self.step / window).min(1.0));
+        // Paths that share a queue take one flow's steps together.
+        let grown = law.max(acked * (pace * model.share * self.step / window).min(1.0));
         self.step = match model.now < self.slow_until {
             true => 1.0,
             false => (self.step * (1.0 + pace.min(1.0) * acked / window)).min(*window),

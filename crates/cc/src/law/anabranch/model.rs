@@ -13,6 +13,8 @@ use crate::controller::{Ack, PathView};
 pub(super) struct Model {
     /// The alpha at [`RATE_OF_ALPHA`].
     alpha: f64,
+    /// The part of the rate of all paths of the connection that wait in this path's queue; one if there is no other.
+    pub(super) share: f64,
     /// The time of the latest ACK or loss.
     pub(super) now: f64,
     /// The least RTT of the last millisecond or so: without the delay of a burst or of a held ACK.
@@ -124,6 +126,7 @@ impl Model {
     pub(super) fn new(settings: &AnabranchSettings) -> Self {
         Self {
             alpha: settings.alpha,
+            share: 1.0,
             now: 0.0,
             rtt: 0.0,
             base: f64::INFINITY,
@@ -271,9 +274,10 @@ impl Model {
         self.losses.round_before.acked > 0.0
     }
 
-    /// The alpha at a rate, without losses: in proportion to the root of the rate, but at least what passes while ACKs are held back.
+    /// The alpha at a rate, without losses: in proportion to the root of the rate, but at least what passes while ACKs are held back. Paths that share a queue
+    /// have one alpha, that of the sum of their rates, and each its share of it: s alpha(x/s) = √s alpha(x).
     fn alpha_at(&self, rate: f64) -> f64 {
-        let by_rate = self.alpha * (rate.max(1.0) / RATE_OF_ALPHA).sqrt();
+        let by_rate = self.alpha * (self.share * rate.max(1.0) / RATE_OF_ALPHA).sqrt();
         let by_noise = rate * self.noise.max(BURST_S);
         (by_rate * by_rate + by_noise * by_noise).sqrt().max(1.0)
     }
@@ -429,6 +433,17 @@ mod tests {
             assert_near(model.alpha(), left, 1e-9);
             model.recover_alpha(1.0);
             assert_near(model.alpha(), 1.1 * left, 1e-9);
+        }
+    }
+
+    /// Two paths carry a quarter and three quarters of 6250 segments a second: they keep a quarter and three quarters of one flow's √(20² + 6.25²) queued.
+    #[test]
+    fn paths_of_one_queue_have_one_alpha_together() {
+        let whole = (400.0_f64 + 39.0625).sqrt();
+        for share in [0.25, 0.75] {
+            let mut model = Model::new(&AnabranchSettings::DEFAULT);
+            (model.share, model.rate) = (share, 6250.0 * share);
+            assert_near(model.alpha(), whole * share, 1e-12);
         }
     }
 

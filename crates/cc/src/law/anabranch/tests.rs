@@ -1,6 +1,6 @@
 use anabranch_units::Span;
 
-use crate::controller::{Cause, Restart};
+use crate::controller::{Cause, PathSummary, Restart};
 use crate::testing::bottleneck::Bottleneck;
 use crate::testing::{Flow, assert_near};
 
@@ -198,6 +198,30 @@ fn flight_lost_by_timeout_does_not_end_the_start() {
     flow.newly_lost = 30.0;
     flow.ack(1.0);
     assert_near(flow.gauge(MODE), CRUISE, 1e-9);
+}
+
+/// A path that waits as long as ours and carries three times as much leaves us a quarter of alpha after eight rounds; on another path we are alone again.
+#[test]
+fn share_is_that_of_paths_that_wait_equally_long() {
+    let mut flow = Flow::new("anabranch", &[]);
+    flow.rounds(3);
+    let summary = |path, window| PathSummary {
+        path,
+        own: path == 0,
+        window,
+        flight: window,
+        rtt_smoothed: Some(Span::from_millis(60)),
+        rtt_min: Some(Span::from_millis(50)),
+        delivered: 0.0,
+        lost: 0.0,
+    };
+    let group = [summary(0, 100.0), summary(1, 300.0)];
+    for (rounds, share) in [(7, 1.0), (1, 0.25)] {
+        (0..rounds).for_each(|_| flow.controller.on_group(&flow.view(), &group));
+        assert_near(flow.gauge("share"), share, 1e-12);
+    }
+    flow.restart(Restart::PathChanged);
+    assert_near(flow.gauge("share"), 1.0, 1e-12);
 }
 
 #[test]
