@@ -35,7 +35,13 @@ impl<P: Payload> Connection<P> {
         self.rests.wake(now);
         if let Some(Reply::Reset { seq, ack, why }) = self.reply {
             self.reply = None;
-            return Some(self.transmit(self.acks.via(), reset(seq, ack, why)));
+            self.clock.on_time(now);
+            let mut segment = reset(seq, ack, why);
+            if ack.is_some() {
+                // [rfc-7323] sec. 3.2: a SHOULD. Without an acknowledgement there is nothing to echo.
+                segment.options = self.stamp(AcknowledgementOptions::default());
+            }
+            return Some(self.transmit(self.acks.via(), segment));
         }
         self.clock.on_time(now);
         // Behind a full buffer the first of several datagrams has the best chance: after a timeout, that is lost data, not a probe of the MTU.
