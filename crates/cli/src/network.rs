@@ -33,7 +33,7 @@ pub(crate) use self::relay::relay;
 pub(crate) use self::send::send;
 pub(crate) use self::tunnel::tunnel;
 pub(crate) use self::watch::watch;
-use crate::args::network::{Key, Level, Listen, Log};
+use crate::args::network::{Key, Level, Listen, Log, Sending};
 use crate::failure::{Failure, Outcome};
 use crate::terminal;
 
@@ -165,6 +165,11 @@ fn unusable(error: KeyFileError) -> Failure {
 fn config(law: &str) -> Result<Config, Failure> {
     let row = registry::find(law).map_err(|error| Failure::usage(error.to_string()))?;
     Ok(Config { law: Settings::default_for(row), ..Config::default() })
+}
+
+/// The settings of an end of a tunnel.
+fn sending(args: &Sending) -> Result<Config, Failure> {
+    Ok(Config { rate_max: args.rate, scheduling: args.scheduling, ..config(&args.law)? })
 }
 
 /// The same settings with logs.

@@ -61,6 +61,21 @@ pub(crate) struct Listen {
     pub(crate) metrics: Option<ListenAt>,
 }
 
+/// How an end of a tunnel sends.
+#[derive(Debug, Args)]
+pub(crate) struct Sending {
+    /// The largest rate at which this end sends, such as 20Mbit/s, in bytes of IP packets: on a connection, all its paths together.
+    #[arg(long, value_name = "RATE", value_parser = rate::limit)]
+    pub(crate) rate: Option<Rate>,
+    /// How this end distributes its data over several paths: with `backup` one path carries all that it can, `latency` and `redundant` send some or all of it
+    /// twice, on two of them.
+    #[arg(long, value_name = "NAME", default_value = "min_rtt", value_parser = scheduling())]
+    pub(crate) scheduling: Scheduling,
+    /// The congestion law for this end's sending, one of `anabranch cc list`.
+    #[arg(long = "cc", value_name = "NAME", default_value = "anabranch")]
+    pub(crate) law: String,
+}
+
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct Bench {
@@ -208,18 +223,11 @@ pub(crate) struct Tunnel {
     /// A key file of `anabranch key new`; the default is a new key.
     #[arg(long, value_name = "FILE")]
     pub(crate) key: Option<PathBuf>,
-    /// The largest rate at which this end sends, such as 20Mbit/s, in bytes of IP packets: on a connection, all its paths together.
-    #[arg(long, value_name = "RATE", value_parser = rate::limit)]
-    pub(crate) rate: Option<Rate>,
     /// Use all interfaces of this computer at once, with a path for each.
     #[arg(long)]
     pub(crate) multipath: bool,
-    /// How this end distributes its data over several paths; `latency` and `redundant` send some or all of it twice, on two of them.
-    #[arg(long, value_name = "NAME", default_value = "min_rtt", value_parser = scheduling())]
-    pub(crate) scheduling: Scheduling,
-    /// The congestion law, one of `anabranch cc list`.
-    #[arg(long = "cc", value_name = "NAME", default_value = "anabranch")]
-    pub(crate) law: String,
+    #[command(flatten)]
+    pub(crate) sending: Sending,
     #[command(flatten)]
     pub(crate) log: Log,
     /// Print JSON, one document a line: each port, each connection, each loss of the connection.
@@ -255,19 +263,11 @@ pub(crate) struct TunnelVpn {
     /// A key file of `anabranch key new`, by which the server knows this end and gives it the same address again; the default is a new key.
     #[arg(long, value_name = "FILE")]
     pub(crate) key: Option<PathBuf>,
-    /// The largest rate at which this end sends, such as 20Mbit/s, in bytes of IP packets: on a connection, all its paths together.
-    #[arg(long, value_name = "RATE", value_parser = rate::limit)]
-    pub(crate) rate: Option<Rate>,
     /// Use all interfaces of this computer at once, with a path for each.
     #[arg(long)]
     pub(crate) multipath: bool,
-    /// How this end distributes its packets over several paths; with `backup` one path carries all that it can, with `latency` and `redundant` each packet
-    /// is sent twice, on two of them.
-    #[arg(long, value_name = "NAME", default_value = "min_rtt", value_parser = scheduling())]
-    pub(crate) scheduling: Scheduling,
-    /// The congestion law, one of `anabranch cc list`.
-    #[arg(long = "cc", value_name = "NAME", default_value = "anabranch")]
-    pub(crate) law: String,
+    #[command(flatten)]
+    pub(crate) sending: Sending,
     #[command(flatten)]
     pub(crate) log: Log,
     /// Print JSON, one document a line: each connection with its addresses, each loss of the connection.
@@ -351,15 +351,8 @@ pub(crate) struct TunnelServe {
     /// The same for one IPv4 address, or the first 64 bits of an IPv6 address.
     #[arg(long, value_name = "COUNT", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) connections_per_address: u32,
-    /// The largest rate at which this end sends, such as 20Mbit/s, in bytes of IP packets: on a connection, all its paths together.
-    #[arg(long, value_name = "RATE", value_parser = rate::limit)]
-    pub(crate) rate: Option<Rate>,
-    /// How this end distributes its data over several paths; `latency` and `redundant` send some or all of it twice, on two of them.
-    #[arg(long, value_name = "NAME", default_value = "min_rtt", value_parser = scheduling())]
-    pub(crate) scheduling: Scheduling,
-    /// The congestion law for this end's sending, one of `anabranch cc list`.
-    #[arg(long = "cc", value_name = "NAME", default_value = "anabranch")]
-    pub(crate) law: String,
+    #[command(flatten)]
+    pub(crate) sending: Sending,
     #[command(flatten)]
     pub(crate) log: Log,
     /// Print JSON, one document a line: the ticket.

@@ -55,9 +55,7 @@ async fn wait(args: &TunnelServe) -> Outcome {
         connections_max: args.connections.map_or_else(super::resources::connections, |count| count as usize),
         connections_per_key: args.connections_per_key as usize,
         connections_per_address: args.connections_per_address as usize,
-        rate_max: args.rate,
-        scheduling: args.scheduling,
-        ..super::config(&args.law)?.admit(admission)
+        ..super::sending(&args.sending)?.admit(admission)
     };
     let endpoint = super::server(&args.listen, super::logged(config, &args.log)).await?;
     let ticket = endpoint.ticket().to_string();
@@ -110,8 +108,7 @@ async fn call(args: &Args, ticket: &Ticket) -> Outcome {
     }
     let doors = doors(args).await?;
     // A server that was restarted is noticed by the next datagram that it gets.
-    let (rate_max, scheduling) = (args.rate, args.scheduling);
-    let config = Config { keep_alive: Some(keep::ASKED_EACH), rate_max, scheduling, ..super::config(&args.law)? };
+    let config = Config { keep_alive: Some(keep::ASKED_EACH), ..super::sending(&args.sending)? };
     let endpoint = super::client(args.key.as_deref(), super::logged(config, &args.log))?;
     let offer = Offer::new("tunnel");
     keep::keep(args.json, async || serve(args, &endpoint, ticket, &doors, &offer).await).await?;

@@ -53,12 +53,7 @@ pub(in crate::network) fn vpn(args: &Args) -> Outcome {
             })?;
         }
         let tun = Tun::open(&args.device)?;
-        let config = Config {
-            keep_alive: Some(keep::ASKED_EACH),
-            rate_max: args.rate,
-            scheduling: args.scheduling,
-            ..network::config(&args.law)?
-        };
+        let config = Config { keep_alive: Some(keep::ASKED_EACH), ..network::sending(&args.sending)? };
         let endpoint = network::client(args.key.as_deref(), network::logged(config, &args.log))?;
         let (offer, mut place) = (Offer::new("tunnel vpn"), None);
         keep::keep(args.json, async || serve(args, &endpoint, &tun, &mut place, &offer).await).await?;
