@@ -289,11 +289,11 @@ impl Report {
                 Which::All => places.iter().filter_map(|place| gauge.real(place)).reduce(|sum, value| sum + value),
             }
         }
-        let value = match Place::find(name, &flows, &links, &classes)? {
-            Place::Run(gauge) => RUN_GAUGES[gauge].real(self),
-            Place::Flow(flow, gauge) => value(&self.flows, flow, &FLOW_GAUGES[gauge]),
-            Place::Link(link, gauge) => value(&self.links, link, &LINK_GAUGES[gauge]),
-            Place::Class(class, gauge) => CLASS_GAUGES[gauge].real(&self.classes[class]),
+        let value = match GaugePlace::find(name, &flows, &links, &classes)? {
+            GaugePlace::Run(gauge) => RUN_GAUGES[gauge].real(self),
+            GaugePlace::Flow(flow, gauge) => value(&self.flows, flow, &FLOW_GAUGES[gauge]),
+            GaugePlace::Link(link, gauge) => value(&self.links, link, &LINK_GAUGES[gauge]),
+            GaugePlace::Class(class, gauge) => CLASS_GAUGES[gauge].real(&self.classes[class]),
         };
         value.ok_or_else(|| match name.starts_with("class.") {
             true => format!("`{name}` was not measured: no such message has arrived"),
@@ -326,11 +326,11 @@ impl Report {
 
 /// Whether a run with these flows, links and classes has a gauge of this name.
 pub(crate) fn check_gauge(flows: &[&str], links: &[&str], classes: &[&str], name: &str) -> Result<(), String> {
-    Place::find(name, flows, links, classes).map(|_| ())
+    GaugePlace::find(name, flows, links, classes).map(|_| ())
 }
 
 /// The place of a gauge, by position.
-enum Place {
+enum GaugePlace {
     Run(usize),
     Flow(Which, usize),
     Link(Which, usize),
@@ -343,7 +343,7 @@ enum Which {
     All,
 }
 
-impl Place {
+impl GaugePlace {
     fn find(name: &str, flows: &[&str], links: &[&str], classes: &[&str]) -> Result<Self, String> {
         fn names<T>(gauges: &[Gauge<T>]) -> Vec<&'static str> {
             gauges.iter().map(|gauge| gauge.name).collect()

@@ -84,14 +84,14 @@ pub struct Sweep {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failed {
     /// Its place in the grid.
-    pub place: Place,
+    pub place: GridPlace,
     /// The message of the controller or of the panic.
     pub because: String,
 }
 
 /// The results of the runs at given places.
 #[derive(Clone, Debug)]
-pub struct Told {
+pub struct GridResults {
     /// The rows in the order of the places, without the failed runs.
     pub rows: Vec<Row>,
     /// The failed runs in the order of the places.
@@ -120,7 +120,7 @@ impl<F: FnMut(usize, usize)> Watch for F {
 
 /// One run of a grid. A driver sends places to its workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct GridPlace {
     /// The number of its point, from 0; the last axis varies fastest.
     pub point: usize,
     /// The offset from the scenario's seed.
@@ -160,7 +160,7 @@ pub fn sweep_until(
 ///
 /// # Errors
 /// As [`sweep`].
-pub fn missing(experiment: &Experiment, options: Options, kept: &Rows) -> Result<Vec<Place>, Diagnostic> {
+pub fn missing(experiment: &Experiment, options: Options, kept: &Rows) -> Result<Vec<GridPlace>, Diagnostic> {
     let Plan { jobs, .. } = Plan::new(experiment, options, kept)?;
     Ok(jobs.into_iter().filter(|job| job.row.is_none()).map(|job| job.place).collect())
 }
@@ -182,7 +182,7 @@ pub fn known(experiment: &Experiment, options: Options, kept: &Rows) -> Result<S
 ///
 /// # Panics
 /// If the grid has no such point.
-pub fn describe(experiment: &Experiment, place: Place) -> Result<String, Diagnostic> {
+pub fn describe(experiment: &Experiment, place: GridPlace) -> Result<String, Diagnostic> {
     let point = &experiment.variants()[place.point];
     let first = experiment.scenario(point)?.seed;
     Ok(words(experiment, &experiment.labels(point), first.wrapping_add(place.seed.into())))
@@ -207,18 +207,18 @@ fn words(experiment: &Experiment, labels: &[impl AsRef<str>], seed: u64) -> Stri
 /// If the grid has no such point.
 pub fn run_some(
     experiment: &Experiment,
-    places: &[Place],
+    places: &[GridPlace],
     jobs: NonZeroUsize,
     watch: impl Watch,
-) -> Result<Option<Told>, Diagnostic> {
+) -> Result<Option<GridResults>, Diagnostic> {
     let points = experiment.variants();
-    let job = |&place: &Place| {
+    let job = |&place: &GridPlace| {
         let point = &points[place.point];
         Ok(Job::new(experiment, point, place, &experiment.scenario(point)?, &experiment.content(point)?))
     };
     let mut runs = places.iter().map(job).collect::<Result<Vec<_>, Diagnostic>>()?;
     let ControlFlow::Continue(failed) = run_missing(experiment, &mut runs, jobs, watch) else { return Ok(None) };
-    Ok(Some(Told { rows: runs.into_iter().filter_map(|job| job.row).collect(), failed }))
+    Ok(Some(GridResults { rows: runs.into_iter().filter_map(|job| job.row).collect(), failed }))
 }
 
 /// All runs of a part of the grid.
@@ -242,7 +242,7 @@ impl Plan {
             let is_random = scenario.is_random();
             certain += usize::from(!is_random);
             for seed in 0..if is_random { options.seeds } else { 1 } {
-                let mut job = Job::new(experiment, point, Place { point: *number, seed }, &scenario, &content);
+                let mut job = Job::new(experiment, point, GridPlace { point: *number, seed }, &scenario, &content);
                 job.row = kept.find(&job.identity).cloned();
                 jobs.push(job);
             }
@@ -270,7 +270,7 @@ impl Plan {
 
 /// One run of a point.
 struct Job {
-    place: Place,
+    place: GridPlace,
     labels: Vec<String>,
     scenario: Scenario,
     identity: String,
@@ -279,7 +279,7 @@ struct Job {
 }
 
 impl Job {
-    fn new(experiment: &Experiment, point: &Variant, place: Place, scenario: &Scenario, content: &str) -> Self {
+    fn new(experiment: &Experiment, point: &Variant, place: GridPlace, scenario: &Scenario, content: &str) -> Self {
         let scenario = seeded(scenario, place.seed);
         let identity = rows::identity(content, scenario.seed);
         let labels = experiment.labels(point).into_iter().map(str::to_owned).collect();
@@ -422,7 +422,7 @@ mod tests {
         let experiment = random();
         let alone = sweep(&experiment, options(3), &Rows::default(), |_, _| {}).unwrap();
         let mut places = missing(&experiment, options(3), &Rows::default()).unwrap();
-        let place = |point, seed| Place { point, seed };
+        let place = |point, seed| GridPlace { point, seed };
         assert_eq!(places, [place(0, 0), place(0, 1), place(0, 2), place(1, 0), place(1, 1), place(1, 2)]);
         places.reverse();
         let mut rows = Rows::default();
@@ -443,7 +443,7 @@ mod tests {
         }
         assert_eq!(count(&experiment(GRID), 5, &Rows::default()), 2);
         let mut rows = Rows::default();
-        let first = run_some(&random(), &[Place { point: 1, seed: 0 }], NonZeroUsize::MIN, |_, _| {}).unwrap();
+        let first = run_some(&random(), &[GridPlace { point: 1, seed: 0 }], NonZeroUsize::MIN, |_, _| {}).unwrap();
         first.expect("nobody stops it").rows.into_iter().for_each(|row| rows.add(row));
         assert_eq!((count(&random(), 1, &rows), count(&random(), 2, &rows)), (1, 3));
     }
@@ -477,7 +477,7 @@ mod tests {
         let mut plan = Plan::new(&experiment, options(2), &Rows::default()).unwrap();
         let last = &mut plan.jobs[3..];
         assert!(run_missing(&experiment, last, NonZeroUsize::MIN, |_, _| {}).is_continue());
-        let place = |point, seed| Failed { place: Place { point, seed }, because: "why".to_owned() };
+        let place = |point, seed| Failed { place: GridPlace { point, seed }, because: "why".to_owned() };
         let sweep = plan.finish(&experiment, 0, vec![place(0, 0), place(0, 1), place(1, 0)]);
         assert_eq!((sweep.rows.len(), sweep.rows[0].seed(), sweep.failed.len()), (1, 2, 3));
         assert!(sweep.table.lines.iter().all(|line| line.labels == ["fast"] && line.interval().is_none()));

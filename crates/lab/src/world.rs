@@ -32,7 +32,7 @@ pub(crate) struct Simulation<'a> {
     faults: Faults,
     pub(crate) world: World,
     links: Vec<LinkId>,
-    flows: Vec<Ends>,
+    flows: Vec<FlowHosts>,
     /// The traces of recorded links, by position.
     traces: Vec<Option<Observed<LinkTrace>>>,
     arrivals: Vec<Option<Observed<ArrivalTrace>>>,
@@ -64,7 +64,7 @@ pub(crate) const CHECKED: &str = "what the simulator refuses was refused when th
 
 /// A flow in the world.
 #[derive(Clone)]
-struct Ends {
+struct FlowHosts {
     source: HostId,
     sink: HostId,
     flow: FlowId,

@@ -121,7 +121,7 @@ struct Counts {
 
 /// A place, until it is dropped.
 #[derive(Debug)]
-struct Place {
+struct GuestPlace {
     guests: Arc<Guests>,
     /// `None` for a proxy, until it has told whose connection it is.
     network: Option<IpAddr>,
@@ -166,7 +166,7 @@ impl Door {
             let is_proxy = self.proxies.contains(&from.ip().to_canonical());
             let network = if is_proxy { None } else { Some(from.ip()) };
             // What finds no place is closed.
-            if let Some(place) = Place::take(&self.guests, network) {
+            if let Some(place) = GuestPlace::take(&self.guests, network) {
                 tasks.spawn(attend(endpoint.uncounted(), self.tls.clone(), stream, from, place));
             }
         }
@@ -174,7 +174,7 @@ impl Door {
 }
 
 /// Serves a connection as long as it is a member's.
-async fn attend(endpoint: Endpoint, tls: TlsAcceptor, stream: TcpStream, from: SocketAddr, mut place: Place) {
+async fn attend(endpoint: Endpoint, tls: TlsAcceptor, stream: TcpStream, from: SocketAddr, mut place: GuestPlace) {
     let opened = tokio::time::timeout(OPEN_WITHIN, websocket::answer(stream, &tls)).await;
     let Ok(Ok((socket, forwarded))) = opened else { return };
     let mut from = from;
@@ -208,7 +208,7 @@ fn server_config(certificate: &RelayCertificate) -> Result<ServerConfig, String>
     Ok(config)
 }
 
-impl Place {
+impl GuestPlace {
     fn take(guests: &Arc<Guests>, ip: Option<IpAddr>) -> Option<Self> {
         let network = ip.map(network);
         let mut counts = guests.lock();
@@ -229,7 +229,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for GuestPlace {
     fn drop(&mut self) {
         let mut counts = self.guests.lock();
         counts.all -= 1;
@@ -294,7 +294,7 @@ mod tests {
     #[test]
     fn places_are_limited_by_network_and_in_total() {
         let guests = guests(4, 2);
-        let take = |text| Place::take(&guests, ip(text));
+        let take = |text| GuestPlace::take(&guests, ip(text));
         let (one, two) = (take("192.0.2.1"), take("::ffff:192.0.2.1"));
         assert!(one.is_some() && two.is_some() && take("192.0.2.1").is_none());
         let (three, four) = (take("2001:db8::1"), take("2001:db8::2"));
@@ -312,7 +312,7 @@ mod tests {
     #[test]
     fn clients_of_a_proxy_count_by_their_own_addresses() {
         let guests = guests(9, 1);
-        let mut places: Vec<_> = (0..3).map(|_| Place::take(&guests, None).unwrap()).collect();
+        let mut places: Vec<_> = (0..3).map(|_| GuestPlace::take(&guests, None).unwrap()).collect();
         let settled = ["192.0.2.1", "192.0.2.2", "192.0.2.1"].map(|text| text.parse().unwrap());
         let settled: Vec<_> = places.iter_mut().zip(settled).map(|(place, ip)| place.settle(ip)).collect();
         assert_eq!(settled, [true, true, false]);

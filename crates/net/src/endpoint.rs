@@ -28,7 +28,7 @@ use crate::intake::Intake;
 use crate::interfaces::Interface;
 use crate::key::{PublicKey, SecretKey, random};
 use crate::lobby::{Lobby, SharedLobby};
-use crate::membership::Place;
+use crate::membership::MemberPlace;
 use crate::qlog::{Qlog, QlogReport, Vantage};
 use crate::routes;
 use crate::socket::Socket;
@@ -405,7 +405,7 @@ impl Endpoint {
         let (seen, relay) = {
             let lobby = self.lobby();
             let joined = lobby.memberships.iter().find_map(|of| Some((of.place()?, of.relay.clone())));
-            let told = |place: Place, relay: Ticket| {
+            let told = |place: MemberPlace, relay: Ticket| {
                 let tcp_port = place.tcp_port.or(relay.tcp_port());
                 // A port of TCP is none of this endpoint's.
                 (Some(place.seen).filter(|_| place.over_tcp.is_none()), relay.with_tcp_port(tcp_port))

@@ -83,7 +83,7 @@ struct Bucket {
 
 /// A new route, by its numbers at both ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ends {
+pub(crate) struct RouteEnds {
     pub(crate) caller: u64,
     pub(crate) called: u64,
 }
@@ -130,7 +130,7 @@ impl Forwarder {
     }
 
     /// A route between two members, by numbers that are random. At the limit of routes of either, its oldest one ends.
-    pub(crate) fn add_route(&self, caller: MemberId, called: MemberId, ends: Ends) -> bool {
+    pub(crate) fn add_route(&self, caller: MemberId, called: MemberId, ends: RouteEnds) -> bool {
         let mut state = self.lock();
         let is_known = |state: &State, number: u64| state.routes.contains_key(&number);
         let is_possible = caller != called

@@ -17,8 +17,8 @@ use crate::error::{ConnectError, RelayError};
 use crate::frame::{self, Kind};
 use crate::joining::{self, Carried, Joined};
 use crate::key::PublicKey;
-use crate::membership::{Mail, Membership, Order, Place, Standing};
-use crate::message::{Asked, CANDIDATES_MAX, Told, VERSION};
+use crate::membership::{Mail, MemberPlace, Membership, Order, Standing};
+use crate::message::{Asked, CANDIDATES_MAX, RelayMessage, VERSION};
 use crate::post::Post;
 use crate::punch::{self, Punch};
 use crate::relayed::{self, Note, RelayId};
@@ -191,7 +191,7 @@ impl Member {
                     let Some(letter) = letter else { return RelayError::Gone };
                     self.read(&letter, &mut pending, &post, standing);
                     // From before the relay was lost.
-                    if matches!(Told::read(&letter), Some(Told::Member { .. })) {
+                    if matches!(RelayMessage::read(&letter), Some(RelayMessage::Member { .. })) {
                         self.peers.values_mut().for_each(|peer| peer.again = peer.is_caller.then_some(now));
                         self.call_again(now, &mut pending, &mut calls, &post);
                     }
@@ -265,12 +265,12 @@ impl Member {
         standing: &watch::Sender<Standing>,
     ) {
         let lobby = self.endpoint.shared_lobby();
-        match Told::read(letter) {
-            Some(Told::Member { seen, tcp_port }) => {
-                let place = Place { seen, tcp_port, over_tcp: self.over_tcp };
+        match RelayMessage::read(letter) {
+            Some(RelayMessage::Member { seen, tcp_port }) => {
+                let place = MemberPlace { seen, tcp_port, over_tcp: self.over_tcp };
                 standing.send_replace(Standing::Member(place));
             }
-            Some(Told::Route { number, route, token, candidates }) => {
+            Some(RelayMessage::Route { number, route, token, candidates }) => {
                 let Some(Pending { key, known, answer }) = pending.remove(&number) else { return };
                 let number = lobby.relayed.add_route(self.id, route, known);
                 if known.is_none() {
@@ -278,14 +278,14 @@ impl Member {
                 }
                 answer.into_iter().for_each(|answer| _ = answer.send(Ok(number)));
             }
-            Some(Told::Refused { number, why }) => {
+            Some(RelayMessage::Refused { number, why }) => {
                 let Some(Pending { known, answer, .. }) = pending.remove(&number) else { return };
                 if let Some(peer) = known.and_then(|known| self.peers.get_mut(&known)) {
                     peer.again = Some(Instant::now() + AGAIN);
                 }
                 answer.into_iter().for_each(|answer| _ = answer.send(Err(RelayError::Refused(why))));
             }
-            Some(Told::Called { route, token, key, candidates }) => {
+            Some(RelayMessage::Called { route, token, key, candidates }) => {
                 let number = lobby.relayed.add_route(self.id, route, None);
                 self.add_peer(number, Peer::new(key, false, token, candidates));
                 post.send(Asked::Ready { route, candidates: self.candidates() }.write());
@@ -387,14 +387,17 @@ impl Codes {
         post.send(asked.write());
     }
 
-    fn read(&mut self, told: Told) {
+    fn read(&mut self, told: RelayMessage) {
         let offer = self.offer.as_ref();
         let (mailbox, mail) = match told {
-            Told::Offered { number } => (offer, Mail::Offered(number)),
-            Told::Claimed { claim, bytes } => (offer, Mail::Claimed { claim, bytes }),
-            Told::Passed { claim, bytes } => (self.claims.get(&claim).or(offer), Mail::Passed { claim, bytes }),
-            Told::NoCode { claim } => (self.claims.get(&claim), Mail::NotThere),
-            Told::Member { .. } | Told::Route { .. } | Told::Refused { .. } | Told::Called { .. } => return,
+            RelayMessage::Offered { number } => (offer, Mail::Offered(number)),
+            RelayMessage::Claimed { claim, bytes } => (offer, Mail::Claimed { claim, bytes }),
+            RelayMessage::Passed { claim, bytes } => (self.claims.get(&claim).or(offer), Mail::Passed { claim, bytes }),
+            RelayMessage::NoCode { claim } => (self.claims.get(&claim), Mail::NotThere),
+            RelayMessage::Member { .. }
+            | RelayMessage::Route { .. }
+            | RelayMessage::Refused { .. }
+            | RelayMessage::Called { .. } => return,
         };
         if let Some(mailbox) = mailbox {
             _ = mailbox.try_send(mail);

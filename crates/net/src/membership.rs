@@ -23,14 +23,14 @@ pub(crate) enum Standing {
     /// The first attempt to join goes on.
     Joining,
     /// It is a member.
-    Member(Place),
+    Member(MemberPlace),
     /// It is not; another attempt follows.
     Lost(RelayError),
 }
 
 /// A place as a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct MemberPlace {
     /// The address at which the relay sees this end.
     pub(crate) seen: SocketAddr,
     /// The TCP port at which the relay takes members, too.
@@ -75,7 +75,7 @@ impl Membership {
     }
 
     /// Waits until the first attempt to join has ended.
-    pub(crate) async fn joined(&self) -> Result<Place, RelayError> {
+    pub(crate) async fn joined(&self) -> Result<MemberPlace, RelayError> {
         let mut standing = self.standing.clone();
         match standing.wait_for(|standing| *standing != Standing::Joining).await.as_deref() {
             Ok(Standing::Member(place)) => Ok(*place),
@@ -85,7 +85,7 @@ impl Membership {
     }
 
     /// The place of this end; `None` while it is no member.
-    pub(crate) fn place(&self) -> Option<Place> {
+    pub(crate) fn place(&self) -> Option<MemberPlace> {
         match *self.standing.borrow() {
             Standing::Member(place) => Some(place),
             Standing::Joining | Standing::Lost(_) => None,

@@ -28,7 +28,7 @@ pub(crate) enum Asked {
 
 /// A message of a relay.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum RelayMessage {
     /// It is a member, and is seen at this address. The relay listens at this TCP port, too.
     Member { seen: SocketAddr, tcp_port: Option<u16> },
     /// There is a route for its call.
@@ -105,7 +105,7 @@ impl Asked {
     }
 }
 
-impl Told {
+impl RelayMessage {
     pub(crate) fn write(&self) -> Bytes {
         let mut bytes;
         match self {
@@ -243,15 +243,15 @@ mod tests {
         ]
     }
 
-    fn told() -> [Told; 6] {
+    fn told() -> [RelayMessage; 6] {
         let key = PublicKey::new([7; 32]);
         [
-            Told::Member { seen: "203.0.113.9:4433".parse().unwrap(), tcp_port: Some(443) },
-            Told::Route { number: 1, route: 2, token: 3, candidates: candidates(3) },
-            Told::Refused { number: 9, why: Refusal::TooOften },
-            Told::Called { route: u64::MAX, token: 1, key, candidates: candidates(8) },
-            Told::Offered { number: 7 },
-            Told::NoCode { claim: 5 },
+            RelayMessage::Member { seen: "203.0.113.9:4433".parse().unwrap(), tcp_port: Some(443) },
+            RelayMessage::Route { number: 1, route: 2, token: 3, candidates: candidates(3) },
+            RelayMessage::Refused { number: 9, why: Refusal::TooOften },
+            RelayMessage::Called { route: u64::MAX, token: 1, key, candidates: candidates(8) },
+            RelayMessage::Offered { number: 7 },
+            RelayMessage::NoCode { claim: 5 },
         ]
     }
 
@@ -266,20 +266,21 @@ mod tests {
         for message in told() {
             let bytes = message.write();
             assert!(bytes.len() <= MESSAGE_MAX);
-            assert_eq!(Told::read(&bytes).as_ref(), Some(&message));
-            let without_port = matches!(message, Told::Member { .. }).then(|| bytes.len() - 2);
+            assert_eq!(RelayMessage::read(&bytes).as_ref(), Some(&message));
+            let without_port = matches!(message, RelayMessage::Member { .. }).then(|| bytes.len() - 2);
             let cut = (0..bytes.len()).filter(|len| Some(*len) != without_port);
-            cut.for_each(|len| assert_eq!(Told::read(&bytes[..len]), None));
+            cut.for_each(|len| assert_eq!(RelayMessage::read(&bytes[..len]), None));
         }
     }
 
     #[test]
     fn relay_without_tcp_or_of_an_earlier_version_tells_no_port() {
         let seen = "203.0.113.9:4433".parse().unwrap();
-        let (without, with) = (Told::Member { seen, tcp_port: None }, Told::Member { seen, tcp_port: Some(443) });
-        assert_eq!(Told::read(&without.write()), Some(without.clone()));
+        let (without, with) =
+            (RelayMessage::Member { seen, tcp_port: None }, RelayMessage::Member { seen, tcp_port: Some(443) });
+        assert_eq!(RelayMessage::read(&without.write()), Some(without.clone()));
         let bytes = with.write();
-        assert_eq!(Told::read(&bytes[..bytes.len() - 2]), Some(without));
+        assert_eq!(RelayMessage::read(&bytes[..bytes.len() - 2]), Some(without));
     }
 
     /// What members pass to each other is as long as the message is.
@@ -291,10 +292,10 @@ mod tests {
         {
             assert_eq!(Asked::read(&asked.write()), Some(asked));
         }
-        for told in [Told::Claimed { claim: 7, bytes: vec![] }, Told::Passed { claim: 7, bytes }] {
-            assert_eq!(Told::read(&told.write()), Some(told));
+        for told in [RelayMessage::Claimed { claim: 7, bytes: vec![] }, RelayMessage::Passed { claim: 7, bytes }] {
+            assert_eq!(RelayMessage::read(&told.write()), Some(told));
         }
-        assert_eq!((Asked::read(&[5; 12]), Told::read(&[0x86; 8])), (None, None));
+        assert_eq!((Asked::read(&[5; 12]), RelayMessage::read(&[0x86; 8])), (None, None));
     }
 
     #[test]
@@ -312,9 +313,9 @@ mod tests {
 
     #[test]
     fn a_reason_of_a_later_version_is_another_one() {
-        let mut bytes = Told::Refused { number: 9, why: Refusal::NotThere }.write().to_vec();
+        let mut bytes = RelayMessage::Refused { number: 9, why: Refusal::NotThere }.write().to_vec();
         bytes[5] = 77;
-        assert_eq!(Told::read(&bytes), Some(Told::Refused { number: 9, why: Refusal::Other }));
-        assert_eq!((Told::read(&[1, 1]), Asked::read(&[0x81, 0]), Asked::read(&[])), (None, None, None));
+        assert_eq!(RelayMessage::read(&bytes), Some(RelayMessage::Refused { number: 9, why: Refusal::Other }));
+        assert_eq!((RelayMessage::read(&[1, 1]), Asked::read(&[0x81, 0]), Asked::read(&[])), (None, None, None));
     }
 }

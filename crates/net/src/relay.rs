@@ -30,9 +30,9 @@ use crate::door::{Door, Limits, RelayTcp};
 use crate::endpoint::Endpoint;
 use crate::error::{BindError, RelayError};
 use crate::find;
-use crate::forward::{Ends, Forwarded, Forwarder, MemberId};
+use crate::forward::{Forwarded, Forwarder, MemberId, RouteEnds};
 use crate::key::{PublicKey, SecretKey, random};
-use crate::message::{Asked, CANDIDATES_MAX, Refusal, Told, VERSION};
+use crate::message::{Asked, CANDIDATES_MAX, Refusal, RelayMessage, VERSION};
 use crate::post::Post;
 use crate::ticket::Ticket;
 
@@ -243,24 +243,24 @@ async fn attend(hall: Arc<Hall>, endpoint: Endpoint, connection: Connection, tcp
     if let Some(former) = hall.lock().members.insert(key, member) {
         former.replaced.notify_one();
     }
-    post.send(Told::Member { seen, tcp_port }.write());
+    post.send(RelayMessage::Member { seen, tcp_port }.write());
     let mut patience = Patience::new();
     loop {
         tokio::select! {
             letter = post.next() => match letter.map(|letter| Asked::read(&letter)) {
                 Some(Some(Asked::Call { number, key: called, candidates })) => {
                     let why = if patience.bears() { hall.call(key, number, called, candidates) } else { Some(Refusal::TooOften) };
-                    why.into_iter().for_each(|why| post.send(Told::Refused { number, why }.write()));
+                    why.into_iter().for_each(|why| post.send(RelayMessage::Refused { number, why }.write()));
                 }
                 Some(Some(Asked::Ready { route, candidates })) => hall.ready(id, route, candidates),
                 Some(Some(Asked::Offer)) => {
                     let number = hall.offer(id, post.sender());
-                    number.into_iter().for_each(|number| post.send(Told::Offered { number }.write()));
+                    number.into_iter().for_each(|number| post.send(RelayMessage::Offered { number }.write()));
                 }
                 Some(Some(Asked::Claim { claim, number, bytes })) => {
                     let is_claimed = patience.bears() && hall.claim(claim, (id, post.sender()), number, bytes);
                     if !is_claimed {
-                        post.send(Told::NoCode { claim }.write());
+                        post.send(RelayMessage::NoCode { claim }.write());
                     }
                 }
                 Some(Some(Asked::Pass { claim, bytes })) => hall.pass(id, claim, bytes),
@@ -273,7 +273,7 @@ async fn attend(hall: Arc<Hall>, endpoint: Endpoint, connection: Connection, tcp
                 let Some(to) = moved else { break };
                 tuple = to;
                 hall.on_moved(key, id, tuple);
-                post.send(Told::Member { seen: address::plain(tuple.remote), tcp_port }.write());
+                post.send(RelayMessage::Member { seen: address::plain(tuple.remote), tcp_port }.write());
             }
             // TCP has ended, and with it the only way to the member.
             () = carriers.over(tuple.local) => {
@@ -320,13 +320,13 @@ impl Hall {
         if state.waiting.len() >= WAITING_MAX {
             return Some(Refusal::TooOften);
         }
-        if !self.forwarder.add_route(here.id, there.id, Ends { caller: route, called: other }) {
+        if !self.forwarder.add_route(here.id, there.id, RouteEnds { caller: route, called: other }) {
             return Some(Refusal::Other);
         }
         let until = now + READY_WITHIN;
         state.waiting.insert(other, Waiting { caller, number, route, token, called: there.id, until });
         let candidates = with_seen(here.seen, candidates);
-        _ = there.letters.try_send(Told::Called { route: other, token, key: caller, candidates }.write());
+        _ = there.letters.try_send(RelayMessage::Called { route: other, token, key: caller, candidates }.write());
         None
     }
 
@@ -340,7 +340,7 @@ impl Hall {
         let seen = state.members.values().find(|member| member.id == called).map(|member| member.seen);
         let (Some(caller), Some(seen)) = (state.members.get(&caller), seen) else { return };
         let candidates = with_seen(seen, candidates);
-        _ = caller.letters.try_send(Told::Route { number, route, token, candidates }.write());
+        _ = caller.letters.try_send(RelayMessage::Route { number, route, token, candidates }.write());
     }
 
     fn on_moved(&self, key: PublicKey, id: MemberId, tuple: FourTuple) {
@@ -370,7 +370,7 @@ impl Hall {
             return false;
         }
         offer.claims += 1;
-        _ = offer.letters.try_send(Told::Claimed { claim, bytes }.write());
+        _ = offer.letters.try_send(RelayMessage::Claimed { claim, bytes }.write());
         claims.insert(claim, Claim { ends: [(by, letters), (offer.by, offer.letters.clone())] });
         true
     }
@@ -384,7 +384,7 @@ impl Hall {
             _ if from == two.0 => one,
             _ => return,
         };
-        _ = to.1.try_send(Told::Passed { claim, bytes }.write());
+        _ = to.1.try_send(RelayMessage::Passed { claim, bytes }.write());
     }
 
     /// A member offers no code any more. Its last word may come after this one, and still passes.

@@ -29,7 +29,7 @@ type Block<V> = VecDeque<(u64, V)>;
 
 /// The position of an entry, valid until an insertion or removal. The position after the last entry is valid, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct Position {
     block: usize,
     index: usize,
 }
@@ -52,53 +52,61 @@ impl<V> Ordered<V> {
         self.blocks.back_mut()?.back_mut()
     }
 
-    pub(crate) fn at(&self, place: Place) -> Option<&(u64, V)> {
+    pub(crate) fn at(&self, place: Position) -> Option<&(u64, V)> {
         self.blocks.get(place.block)?.get(place.index)
     }
 
     /// The entry at a place. A caller that changes the key must keep the order.
-    pub(crate) fn at_mut(&mut self, place: Place) -> Option<&mut (u64, V)> {
+    pub(crate) fn at_mut(&mut self, place: Position) -> Option<&mut (u64, V)> {
         self.blocks.get_mut(place.block)?.get_mut(place.index)
     }
 
     /// The first entry above `key`.
-    pub(crate) fn above(&self, key: u64) -> Place {
+    pub(crate) fn above(&self, key: u64) -> Position {
         let count = self.blocks.len();
         if self.last().is_none_or(|last| last.0 <= key) {
-            return Place { block: count, index: 0 };
+            return Position { block: count, index: 0 };
         }
         if self.first().is_some_and(|first| first.0 > key) {
-            return Place { block: 0, index: 0 };
+            return Position { block: 0, index: 0 };
         }
         // The last block that begins at or below the key, or the first block.
         let block = self.blocks.partition_point(|block| block.front().is_some_and(|first| first.0 <= key)) - 1;
         let index = self.blocks[block].partition_point(|entry| entry.0 <= key);
-        if index == self.blocks[block].len() { Place { block: block + 1, index: 0 } } else { Place { block, index } }
+        if index == self.blocks[block].len() {
+            Position { block: block + 1, index: 0 }
+        } else {
+            Position { block, index }
+        }
     }
 
     /// The entry before a place.
-    pub(crate) fn before(&self, place: Place) -> Option<Place> {
+    pub(crate) fn before(&self, place: Position) -> Option<Position> {
         match place.index.checked_sub(1) {
-            Some(index) => Some(Place { index, ..place }),
+            Some(index) => Some(Position { index, ..place }),
             None => {
                 let block = place.block.checked_sub(1)?;
-                Some(Place { block, index: self.blocks[block].len() - 1 })
+                Some(Position { block, index: self.blocks[block].len() - 1 })
             }
         }
     }
 
     /// The place after that of an entry.
-    pub(crate) fn after(&self, place: Place) -> Place {
+    pub(crate) fn after(&self, place: Position) -> Position {
         let is_last = self.blocks.get(place.block).is_none_or(|block| place.index + 1 >= block.len());
-        if is_last { Place { block: place.block + 1, index: 0 } } else { Place { index: place.index + 1, ..place } }
+        if is_last {
+            Position { block: place.block + 1, index: 0 }
+        } else {
+            Position { index: place.index + 1, ..place }
+        }
     }
 
     /// Inserts an entry before the one at a place. The caller must keep the order.
-    pub(crate) fn insert_at(&mut self, place: Place, key: u64, value: V, pool: &mut Pool<V>) {
+    pub(crate) fn insert_at(&mut self, place: Position, key: u64, value: V, pool: &mut Pool<V>) {
         pool.entries += 1;
         // Between two blocks, the entry goes to the first one.
-        let Place { block, index } = match place.block.checked_sub(1) {
-            Some(before) if place.index == 0 => Place { block: before, index: self.blocks[before].len() },
+        let Position { block, index } = match place.block.checked_sub(1) {
+            Some(before) if place.index == 0 => Position { block: before, index: self.blocks[before].len() },
             Some(_) | None => place,
         };
         let is_full = self.blocks.get(block).is_none_or(|block| block.len() == BLOCK);
@@ -137,7 +145,7 @@ impl<V> Ordered<V> {
     }
 
     /// Removes an entry. The next entry is then at its place, or at the start of the next block.
-    pub(crate) fn remove_at(&mut self, place: Place, pool: &mut Pool<V>) -> Option<(u64, V)> {
+    pub(crate) fn remove_at(&mut self, place: Position, pool: &mut Pool<V>) -> Option<(u64, V)> {
         let block = self.blocks.get_mut(place.block)?;
         let removed = block.remove(place.index)?;
         pool.entries -= 1;
@@ -258,7 +266,7 @@ mod tests {
     use super::*;
 
     fn entries(ordered: &Ordered<u32>) -> Vec<(u64, u32)> {
-        let mut place = Place { block: 0, index: 0 };
+        let mut place = Position { block: 0, index: 0 };
         let mut entries = vec![];
         while let Some(&entry) = ordered.at(place) {
             assert_eq!(ordered.after(place), ordered.above(entry.0));

@@ -8,7 +8,7 @@ use pyo3::types::PyString;
 
 use crate::error::{Error, of_scenario};
 use crate::own::Laws;
-use crate::reproduction::{Told, claims, threads, word};
+use crate::reproduction::{ProgressWatch, claims, threads, word};
 use crate::run::Looks;
 use crate::table::{Column, Table};
 
@@ -38,7 +38,7 @@ pub(crate) fn evaluate_law(
     let rivals = against.map(|against| rivals(&mut laws, &against)).transpose()?;
     let request = Request { quick, seeds, ..Request::of(law, rivals, jobs) };
     let mut looks = Looks::new(progress);
-    let told = Told(&mut looks);
+    let told = ProgressWatch(&mut looks);
     let evaluation = py.detach(move || evaluation::evaluate_until(&request, told));
     looks.result()?;
     laws.raised.raise()?;

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use crate::error::{Error, of_scenario};
 use crate::evaluation::{contender, rivals};
 use crate::own::Laws;
-use crate::reproduction::{Told, threads};
+use crate::reproduction::{ProgressWatch, threads};
 use crate::run::Looks;
 use crate::table::{Column, Table};
 
@@ -49,7 +49,7 @@ pub(crate) fn field_of_law(
     let Suite { law, against, .. } = Suite::of(law, against, jobs);
     let request = Request { law, against, families, draws, seed: seed.unwrap_or(1), jobs };
     let mut looks = Looks::new(progress);
-    let told = Told(&mut looks);
+    let told = ProgressWatch(&mut looks);
     let field = py.detach(move || field::run_until(&request, told));
     looks.result()?;
     laws.raised.raise()?;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use anabranch_lab::document::Document;
 use anabranch_lab::experiment::Experiment;
 use anabranch_lab::own::{Module, Own};
-use anabranch_lab::sweep::{self, ENGINE, Failed, Options, Place, Row, Rows, Shard, Watch};
+use anabranch_lab::sweep::{self, ENGINE, Failed, GridPlace, Options, Row, Rows, Shard, Watch};
 use anabranch_lab::{files, parallel};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -99,7 +99,7 @@ impl Grid {
         if point >= self.experiment.variants().len() {
             return Err(PyValueError::new_err("there is no such point"));
         }
-        sweep::describe(&self.experiment, Place { point, seed }).map_err(of_scenario)
+        sweep::describe(&self.experiment, GridPlace { point, seed }).map_err(of_scenario)
     }
 
     /// Adds the rows that `run_places` returned.
@@ -326,7 +326,7 @@ pub(crate) fn run_places(
     let mut document = Document::parse_given(name, text, &mut base, &given).map_err(of_scenario)?;
     set.iter().try_for_each(|assignment| document.set(assignment)).map_err(of_scenario)?;
     let experiment = Experiment::parse(document).map_err(of_scenario)?;
-    let places: Vec<Place> = places.into_iter().map(|(point, seed)| Place { point, seed }).collect();
+    let places: Vec<GridPlace> = places.into_iter().map(|(point, seed)| GridPlace { point, seed }).collect();
     let mut looks = Looks::new(None);
     let mut kept = Ok(());
     let told = {

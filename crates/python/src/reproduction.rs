@@ -38,7 +38,7 @@ pub(crate) fn reproduce_papers(
     let which = if papers.is_empty() { Which::Papers } else { Which::Named(&papers) };
     let experiments = reproduce::load(&folder, which, Document::read).map_err(of_scenario)?;
     let mut looks = Looks::new(progress);
-    let told = Told(&mut looks);
+    let told = ProgressWatch(&mut looks);
     let outcome = py.detach(move || reproduce::reproduce_until(&experiments, Options { jobs, seeds }, told));
     looks.result()?;
     let outcome = outcome.map_err(of_scenario)?.ok_or_else(|| Error::new_err("it was stopped"))?;
@@ -54,9 +54,9 @@ pub(crate) fn threads(jobs: Option<usize>) -> PyResult<NonZeroUsize> {
 }
 
 /// Reports progress, and stops the work when the caller or Ctrl-C asks for it.
-pub(crate) struct Told<'a>(pub(crate) &'a mut Looks);
+pub(crate) struct ProgressWatch<'a>(pub(crate) &'a mut Looks);
 
-impl Watch for Told<'_> {
+impl Watch for ProgressWatch<'_> {
     fn runs(&mut self, done: usize, total: usize) {
         self.0.look(done, total);
     }

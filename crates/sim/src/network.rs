@@ -9,7 +9,7 @@ use crate::id::{Address, FlowId, LinkId, NodeId};
 use crate::link::{DropReason, Link, LinkReport, Offered, Service};
 use crate::moment::Moment;
 use crate::packet::{Body, Flight, Leg, Slab};
-use crate::probe::{Direction, Happening, PacketEvent, Told};
+use crate::probe::{Direction, Happening, HeldObserver, PacketEvent};
 use crate::route::{HERE, Hop, NO_WAY, Routes, UNUSUAL};
 use crate::run_hash::RunHash;
 
@@ -27,7 +27,7 @@ pub(crate) struct Network {
     managed: Vec<LinkId>,
     pub(crate) routes: Routes,
     slab: Slab,
-    pub(crate) observers: Vec<Told>,
+    pub(crate) observers: Vec<HeldObserver>,
     /// Packets dropped between links, because of a missing route or a loop. Indexed by leg, up to the highest leg with any.
     strays: Vec<u64>,
     /// Whether time is kept as ns-2 does.
@@ -63,7 +63,7 @@ pub(crate) struct Parts {
     pub(crate) links: Vec<Link>,
     pub(crate) managed: Vec<LinkId>,
     pub(crate) routes: Routes,
-    pub(crate) observers: Vec<Told>,
+    pub(crate) observers: Vec<HeldObserver>,
     pub(crate) has_float_clock: bool,
     pub(crate) random: Option<Mrg32k3a>,
 }

@@ -79,8 +79,8 @@ impl<T: Observer> Observed<T> {
     }
 
     /// What the world tells the observer by.
-    pub(crate) fn told(&self) -> Told {
-        Told { interest: self.borrow().interest(), observer: self.0.clone() }
+    pub(crate) fn told(&self) -> HeldObserver {
+        HeldObserver { interest: self.borrow().interest(), observer: self.0.clone() }
     }
 }
 
@@ -92,12 +92,12 @@ impl<T> Observed<T> {
 }
 
 /// An observer of any type, as its world has it.
-pub(crate) struct Told {
+pub(crate) struct HeldObserver {
     pub(crate) interest: Interest,
     observer: Arc<Mutex<dyn Observer>>,
 }
 
-impl Told {
+impl HeldObserver {
     #[inline]
     pub(crate) fn tell(&self, event: &PacketEvent<'_>) {
         let concerns = match event.happening {

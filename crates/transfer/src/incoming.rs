@@ -15,7 +15,7 @@ use crate::manifest::Kind;
 use crate::part::{Part, Ready, WriteFailed, ZEROS_MAX};
 use crate::plan::Want;
 use crate::scan::TEXT_MAX;
-use crate::shared::{Kept, Shared, Told, fatal, joined};
+use crate::shared::{FileResult, Kept, Shared, fatal, joined};
 use crate::site::{ANOTHER, DIFFERS, Trouble};
 use crate::write::Small;
 
@@ -27,7 +27,7 @@ enum Arrived {
     /// A large file was written.
     Ready(Ready),
     /// A file was not received, or not needed.
-    Told(Told),
+    FileResult(FileResult),
     /// The rest of a file whose failure was reported.
     Rest,
 }
@@ -46,7 +46,7 @@ pub(crate) async fn receive_files(
             Ok(Arrived::Small(file)) => small.send(file).await.is_ok(),
             Ok(Arrived::Ready(file)) => ready.send(file).await.is_ok(),
             Ok(Arrived::Rest) => true,
-            Ok(Arrived::Told(told)) => shared.report(Ok(told)).await.is_ok(),
+            Ok(Arrived::FileResult(told)) => shared.report(Ok(told)).await.is_ok(),
             Err(error) => shared.report(Err(error)).await.is_ok(),
         };
         if !is_wanted {
@@ -81,13 +81,15 @@ async fn receive_text(stream: &mut Incoming, index: u32) -> Result<Arrived, Rece
                 }
             }
             Frame::End(hash) if has_room && *blake3::hash(&bytes).as_bytes() == hash => {
-                return Ok(Arrived::Told(Told::Text(index, String::from_utf8_lossy(&bytes).into_owned())));
+                return Ok(Arrived::FileResult(FileResult::Text(index, String::from_utf8_lossy(&bytes).into_owned())));
             }
             Frame::End(_) => {
                 let why = if has_room { "its checksum is wrong" } else { "it is too long; send it as a file" };
-                return Ok(Arrived::Told(Told::Outcome(Outcome::Failed(index, why.into()))));
+                return Ok(Arrived::FileResult(FileResult::Outcome(Outcome::Failed(index, why.into()))));
             }
-            Frame::Failed(reason) => return Ok(Arrived::Told(Told::Outcome(Outcome::Failed(index, reason)))),
+            Frame::Failed(reason) => {
+                return Ok(Arrived::FileResult(FileResult::Outcome(Outcome::Failed(index, reason))));
+            }
             Frame::Kept(_) | Frame::Zeros(_) | Frame::Same | Frame::Differs => return Err(ReceiveError::Protocol),
         }
     }
@@ -111,18 +113,20 @@ async fn receive_small(
             Frame::End(hash) if want != Want::Compare => {
                 return Ok(Arrived::Small(Small { index, want, bytes, hash }));
             }
-            Frame::Failed(reason) => return Ok(Arrived::Told(Told::Outcome(Outcome::Failed(index, reason)))),
-            frame => return answer(shared, &frame, index, want).map(Arrived::Told),
+            Frame::Failed(reason) => {
+                return Ok(Arrived::FileResult(FileResult::Outcome(Outcome::Failed(index, reason))));
+            }
+            frame => return answer(shared, &frame, index, want).map(Arrived::FileResult),
         }
     }
 }
 
 /// The sender's answer to the hash of a file that is there.
-fn answer(shared: &Shared, frame: &Frame, index: u32, want: Want) -> Result<Told, ReceiveError> {
+fn answer(shared: &Shared, frame: &Frame, index: u32, want: Want) -> Result<FileResult, ReceiveError> {
     let why = if shared.site.manifest.asks.verifies { DIFFERS } else { ANOTHER };
     match (frame, want) {
-        (Frame::Same, Want::Compare | Want::ReplaceIfDiffers) => Ok(Told::There(index)),
-        (Frame::Differs, Want::Compare | Want::Repair) => Ok(Told::Outcome(Outcome::Failed(index, why.into()))),
+        (Frame::Same, Want::Compare | Want::ReplaceIfDiffers) => Ok(FileResult::There(index)),
+        (Frame::Differs, Want::Compare | Want::Repair) => Ok(FileResult::Outcome(Outcome::Failed(index, why.into()))),
         _ => Err(ReceiveError::Protocol),
     }
 }
@@ -183,10 +187,10 @@ impl Large<'_> {
                     }
                     let (site, index) = (Arc::clone(&self.shared.site), self.index);
                     joined(spawn_blocking(move || site.discard(index)).await)?;
-                    return Ok(Arrived::Told(Told::Outcome(Outcome::Failed(index, reason))));
+                    return Ok(Arrived::FileResult(FileResult::Outcome(Outcome::Failed(index, reason))));
                 }
                 frame if !has_data => {
-                    return answer(self.shared, &frame, self.index, self.want).map(Arrived::Told);
+                    return answer(self.shared, &frame, self.index, self.want).map(Arrived::FileResult);
                 }
                 _ => return Err(ReceiveError::Protocol),
             }
@@ -200,7 +204,7 @@ impl Large<'_> {
             Ok((part, kept)) => {
                 if kept > 0 {
                     // Without a receiver of reports, the next report ends this task.
-                    _ = self.shared.report(Ok(Told::Kept(kept))).await;
+                    _ = self.shared.report(Ok(FileResult::Kept(kept))).await;
                 }
                 Ok(Some(part))
             }
@@ -216,7 +220,7 @@ impl Large<'_> {
             Failing::Protocol => Err(ReceiveError::Protocol),
             Failing::Trouble(Trouble::Entry(reason)) => {
                 self.is_failed = true;
-                _ = self.shared.report(Ok(Told::Outcome(Outcome::Failed(self.index, reason)))).await;
+                _ = self.shared.report(Ok(FileResult::Outcome(Outcome::Failed(self.index, reason)))).await;
                 Ok(())
             }
             Failing::Trouble(trouble) => Err(fatal(trouble)),
@@ -266,7 +270,7 @@ impl Large<'_> {
                 self.shared.streamed.fetch_add(bytes, Ordering::Relaxed);
                 Ok(Arrived::Ready(ready))
             }
-            Err(Trouble::Entry(reason)) => Ok(Arrived::Told(Told::Outcome(Outcome::Failed(index, reason)))),
+            Err(Trouble::Entry(reason)) => Ok(Arrived::FileResult(FileResult::Outcome(Outcome::Failed(index, reason)))),
             Err(trouble) => Err(fatal(trouble)),
         }
     }

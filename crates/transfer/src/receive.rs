@@ -20,7 +20,7 @@ use crate::incoming::receive_files;
 use crate::manifest::{Kind, MANIFEST_MAX, Manifest, ManifestError};
 use crate::plan::{Planned, Planner, Want};
 use crate::progress::Progress;
-use crate::shared::{Kept, Report, Shared, Told, Wanted, fatal, joined};
+use crate::shared::{FileResult, Kept, Report, Shared, Wanted, fatal, joined};
 use crate::site::{Existing, Site, Trouble, locked};
 use crate::write::{commit, write_small};
 use crate::{BEGUN_WITHIN, FAREWELL, STREAMS, Summary};
@@ -208,12 +208,12 @@ impl Receiver {
                         for told in all_there(first, &mut told)? {
                             shared.open.fetch_sub(summary.count(&told, &shared).into(), Ordering::Relaxed);
                             match told {
-                                Told::Outcome(outcome) => outcome.put(&mut out),
-                                Told::Text(index, text) => {
+                                FileResult::Outcome(outcome) => outcome.put(&mut out),
+                                FileResult::Text(index, text) => {
                                     Outcome::Done(index).put(&mut out);
                                     summary.texts.push(text);
                                 }
-                                Told::There(_) | Told::Kept(_) => {}
+                                FileResult::There(_) | FileResult::Kept(_) => {}
                             }
                         }
                         reply.write_all_bytes(out.split().freeze()).await?;
@@ -245,7 +245,7 @@ impl Receiver {
         let failed = std::mem::take(&mut locked(&shared.wanted).failed);
         for told in joined(spawn_blocking(move || close(&site, &links, &failed, is_durable)).await)?? {
             summary.count(&told, &shared);
-            if let Told::Outcome(outcome) = told {
+            if let FileResult::Outcome(outcome) = told {
                 outcome.put(&mut out);
             }
         }
@@ -270,7 +270,7 @@ async fn next_stream(
 }
 
 /// A report together with all others that are available, to be sent in one write. A fatal error replaces them all.
-fn all_there(first: Report, more: &mut mpsc::Receiver<Report>) -> Result<Vec<Told>, ReceiveError> {
+fn all_there(first: Report, more: &mut mpsc::Receiver<Report>) -> Result<Vec<FileResult>, ReceiveError> {
     iter::once(first).chain(iter::from_fn(|| more.try_recv().ok())).collect()
 }
 
@@ -328,7 +328,7 @@ fn close(
     links: &[(u32, Occupied)],
     failed: &BTreeSet<u32>,
     is_durable: bool,
-) -> Result<Vec<Told>, ReceiveError> {
+) -> Result<Vec<FileResult>, ReceiveError> {
     let mut told = vec![];
     for (index, occupied) in links {
         let made = match site.manifest.entry(*index).kind {
@@ -338,14 +338,14 @@ fn close(
             Kind::Name(original) => site.make_name(*index, original, *occupied),
             _ => site.make_link(*index, *occupied),
         };
-        told.push(Told::Outcome(match made {
+        told.push(FileResult::Outcome(match made {
             Ok(()) => Outcome::Done(*index),
             Err(Trouble::Entry(reason)) => Outcome::Failed(*index, reason),
             Err(error) => return Err(fatal(error)),
         }));
     }
     site.close(is_durable).map_err(fatal)?;
-    told.extend(site.remarks().into_iter().map(|remark| Told::Outcome(Outcome::Remark(remark))));
+    told.extend(site.remarks().into_iter().map(|remark| FileResult::Outcome(Outcome::Remark(remark))));
     Ok(told)
 }
 
@@ -360,10 +360,10 @@ impl Wanted {
 
 impl Summary {
     /// Counts a result. Returns whether it ends a file.
-    fn count(&mut self, told: &Told, shared: &Shared) -> bool {
+    fn count(&mut self, told: &FileResult, shared: &Shared) -> bool {
         let manifest = &shared.site.manifest;
         match told {
-            Told::Outcome(Outcome::Done(index)) => {
+            FileResult::Outcome(Outcome::Done(index)) => {
                 let entry = manifest.entry(*index);
                 if entry.has_content() {
                     self.files += 1;
@@ -374,16 +374,16 @@ impl Summary {
                 }
                 true
             }
-            Told::Text(..) => {
+            FileResult::Text(..) => {
                 shared.progress.add_file();
                 true
             }
-            Told::Outcome(Outcome::Failed(index, reason)) => {
+            FileResult::Outcome(Outcome::Failed(index, reason)) => {
                 locked(&shared.wanted).failed.insert(*index);
                 self.fail(manifest.path(*index), reason.clone());
                 true
             }
-            Told::There(index) => {
+            FileResult::There(index) => {
                 let size = manifest.entry(*index).size().unwrap_or(0);
                 self.files_there += 1;
                 self.bytes_there += size;
@@ -391,16 +391,16 @@ impl Summary {
                 shared.progress.add_file();
                 true
             }
-            Told::Kept(bytes) => {
+            FileResult::Kept(bytes) => {
                 self.bytes_there += bytes;
                 shared.progress.add_there(*bytes);
                 false
             }
-            Told::Outcome(Outcome::Remark(remark)) => {
+            FileResult::Outcome(Outcome::Remark(remark)) => {
                 self.remarks.push(remark.clone());
                 false
             }
-            Told::Outcome(Outcome::Fatal(_) | Outcome::Over) => false,
+            FileResult::Outcome(Outcome::Fatal(_) | Outcome::Over) => false,
         }
     }
 }
@@ -453,11 +453,11 @@ mod tests {
     /// A regression: a fatal report after another one was dropped, and both ends waited for ever.
     #[test]
     fn fatal_report_behind_others_ends_the_transfer() {
-        let done = |index| Ok(Told::Outcome(Outcome::Done(index)));
+        let done = |index| Ok(FileResult::Outcome(Outcome::Done(index)));
         let (reports, mut waiting) = mpsc::channel(9);
         reports.try_send(done(1)).unwrap();
         let all = all_there(done(0), &mut waiting).unwrap();
-        assert!(matches!(all[..], [Told::Outcome(Outcome::Done(0)), Told::Outcome(Outcome::Done(1))]));
+        assert!(matches!(all[..], [FileResult::Outcome(Outcome::Done(0)), FileResult::Outcome(Outcome::Done(1))]));
         reports.try_send(Err(ReceiveError::Protocol)).unwrap();
         reports.try_send(done(3)).unwrap();
         assert!(matches!(all_there(done(2), &mut waiting), Err(ReceiveError::Protocol)));

@@ -46,11 +46,11 @@ pub(crate) struct Kept {
 }
 
 /// A report of a data stream: the result of a file, or a fatal error.
-pub(crate) type Report = Result<Told, ReceiveError>;
+pub(crate) type Report = Result<FileResult, ReceiveError>;
 
 /// The result of a file.
 #[derive(Debug)]
-pub(crate) enum Told {
+pub(crate) enum FileResult {
     /// For the sender, too.
     Outcome(Outcome),
     /// The file that is there is the same, says the sender.

@@ -14,7 +14,7 @@ use crate::frame::Outcome;
 use crate::hash::Value;
 use crate::part::{Ready, WriteFailed};
 use crate::plan::Want;
-use crate::shared::{Kept, Report, Shared, Told, fatal, joined};
+use crate::shared::{FileResult, Kept, Report, Shared, fatal, joined};
 use crate::site::{PartName, Site, Trouble};
 
 /// A small file to be written.
@@ -116,7 +116,7 @@ impl Site {
 /// The report of a file that was not received.
 fn report(index: u32, trouble: Trouble) -> Report {
     match trouble {
-        Trouble::Entry(reason) => Ok(Told::Outcome(Outcome::Failed(index, reason))),
+        Trouble::Entry(reason) => Ok(FileResult::Outcome(Outcome::Failed(index, reason))),
         trouble => Err(fatal(trouble)),
     }
 }
@@ -126,7 +126,7 @@ struct Committing<'a>(&'a Site);
 
 impl Disk for Committing<'_> {
     type File = Ready;
-    type Report = Result<Told, ReceiveError>;
+    type Report = Result<FileResult, ReceiveError>;
     type Error = io::Error;
 
     fn sync(&mut self, ready: &[Ready], placed: &[Ready]) -> Result<(), io::Error> {
@@ -161,7 +161,7 @@ impl Disk for Committing<'_> {
     }
 
     fn confirm(&mut self, file: Ready) -> Self::Report {
-        Ok(Told::Outcome(Outcome::Done(file.index)))
+        Ok(FileResult::Outcome(Outcome::Done(file.index)))
     }
 
     fn fail(&mut self, file: Ready, why: &io::Error) -> Self::Report {

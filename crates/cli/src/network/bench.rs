@@ -88,7 +88,7 @@ struct Interval {
 /// The documents of `--jsonl`.
 #[derive(Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-enum Told<'a> {
+enum BenchEvent<'a> {
     Interval(&'a Interval),
     End(&'a Measured),
 }
@@ -137,7 +137,7 @@ pub(crate) fn bench(args: &Bench) -> Outcome {
             let measured = super::block_on(run(args))?;
             match Print::of(args) {
                 Print::Json => super::print_line(&measured),
-                Print::Lines => super::print_line(&Told::End(&measured)),
+                Print::Lines => super::print_line(&BenchEvent::End(&measured)),
                 Print::Text => print(&measured),
             }
         }
@@ -374,7 +374,7 @@ impl<'a> Watch<'a> {
         self.intervals.push(interval);
         match self.print {
             Print::Text => print_interval(&interval, self.direction),
-            Print::Lines => super::print_line(&Told::Interval(&interval)),
+            Print::Lines => super::print_line(&BenchEvent::Interval(&interval)),
             Print::Json => Ok(()),
         }
     }

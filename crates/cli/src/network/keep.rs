@@ -12,7 +12,7 @@ use crate::failure::{Failure, Outcome};
 /// The document of `--json`.
 #[derive(Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-enum Told<'a> {
+enum LostEvent<'a> {
     Lost { reason: &'a str },
 }
 
@@ -48,7 +48,7 @@ pub(super) async fn stop(endpoint: &Endpoint, log: &Log) -> Outcome {
 
 fn tell_lost(json: bool, reason: &str) -> Outcome {
     if json {
-        return super::print_line(&Told::Lost { reason });
+        return super::print_line(&LostEvent::Lost { reason });
     }
     Ok(writeln!(anstream::stderr(), "{reason}; reconnecting")?)
 }

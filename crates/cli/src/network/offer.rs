@@ -41,7 +41,7 @@ pub(super) struct Shown {
 pub(super) struct Offer {
     all: Arc<Mutex<Connections>>,
     /// Removed with the last clone.
-    _place: Option<Arc<Place>>,
+    _place: Option<Arc<SocketFile>>,
 }
 
 #[derive(Debug, Default)]
@@ -52,7 +52,7 @@ struct Connections {
 
 /// A file that is removed when this is dropped.
 #[derive(Debug)]
-struct Place(PathBuf);
+struct SocketFile(PathBuf);
 
 /// Shows a connection while it exists. It is a handle of the connection.
 #[derive(Debug)]
@@ -67,7 +67,7 @@ impl Offer {
     /// Opens the socket of this command. Without a socket the command runs, and cannot be watched.
     pub(super) fn new(command: &'static str) -> Self {
         let all = Arc::<Mutex<Connections>>::default();
-        let place = serve(command, &all, &place::folder()).ok().map(|place| Arc::new(Place(place)));
+        let place = serve(command, &all, &place::folder()).ok().map(|place| Arc::new(SocketFile(place)));
         Self { all, _place: place }
     }
 
@@ -98,7 +98,7 @@ impl Drop for Showing {
     }
 }
 
-impl Drop for Place {
+impl Drop for SocketFile {
     fn drop(&mut self) {
         // A process that connects now gets no answer.
         #[cfg(unix)]

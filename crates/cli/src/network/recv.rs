@@ -22,7 +22,7 @@ use crate::terminal;
 
 #[derive(Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-enum Told<'a> {
+enum RecvEvent<'a> {
     Listening {
         ticket: &'a str,
     },
@@ -75,7 +75,7 @@ async fn wait(args: &Recv) -> Outcome {
     if code.is_some() {
         // The other end has the ticket.
     } else if args.json {
-        super::print_line(&Told::Listening { ticket: &ticket })?;
+        super::print_line(&RecvEvent::Listening { ticket: &ticket })?;
     } else {
         let mut out = said_to(args);
         let what = if args.stdout {
@@ -210,7 +210,7 @@ fn tell(args: &Recv, is_once: bool, from: String, ended: Result<Ended, Broken>) 
     match ended {
         Ok(ended) => {
             if args.json {
-                super::print_line(&Told::Received { from, ended: &ended })?;
+                super::print_line(&RecvEvent::Received { from, ended: &ended })?;
             } else {
                 let mut out = said_to(args);
                 writeln!(out, "{}", ended.line("received"))?;
@@ -226,7 +226,7 @@ fn tell(args: &Recv, is_once: bool, from: String, ended: Result<Ended, Broken>) 
         Err(Broken { is_last, reason, .. }) => {
             let failure = Failure::failed(reason.clone());
             if args.json {
-                super::print_line(&Told::Broken { from, reason })?;
+                super::print_line(&RecvEvent::Broken { from, reason })?;
             }
             let outcome = once_or_said(is_once, failure);
             Ok(is_last.then_some(outcome))

@@ -18,7 +18,7 @@ use crate::failure::{Failure, Outcome};
 
 #[derive(Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-enum Told {
+enum RelayEvent {
     Listening {
         ticket: String,
         key: String,
@@ -80,7 +80,7 @@ async fn serve(args: &RelayServe) -> Outcome {
     let addresses = ticket.addresses().to_vec();
     if args.json {
         let (ticket, key) = (ticket.to_string(), ticket.key().to_string());
-        super::print_line(&Told::Listening { ticket, key, addresses, tcp: relay.tcp_address() })?;
+        super::print_line(&RelayEvent::Listening { ticket, key, addresses, tcp: relay.tcp_address() })?;
     } else {
         let mut out = anstream::stdout();
         let port = addresses.first().map_or(PORT, SocketAddr::port);
@@ -98,7 +98,7 @@ async fn serve(args: &RelayServe) -> Outcome {
             tokio::time::sleep(MINUTE).await;
             let stats = relay.stats();
             let of = stats.forwarded;
-            super::print_line(&Told::Counts {
+            super::print_line(&RelayEvent::Counts {
                 members: stats.members,
                 members_over_tcp: stats.members_over_tcp,
                 datagrams: of.datagrams,

@@ -98,7 +98,7 @@ struct Sent {
 /// The lines of JSON.
 #[derive(Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-enum Told<'a> {
+enum SendEvent<'a> {
     Offered {
         code: String,
     },
@@ -292,7 +292,7 @@ fn tell(args: &Send, sent: Sent, outcome: &mut Outcome) -> Outcome {
         Ok(mut ended) => {
             ended.is_compared = args.checksum;
             if args.json {
-                super::print_line(&Told::Sent { to: sent.to, ended: &ended })?;
+                super::print_line(&SendEvent::Sent { to: sent.to, ended: &ended })?;
             } else {
                 writeln!(anstream::stdout(), "{who}: {}", ended.line("sent"))?;
                 ended.remark(&mut anstream::stdout())?;
@@ -301,7 +301,7 @@ fn tell(args: &Send, sent: Sent, outcome: &mut Outcome) -> Outcome {
         }
         Err(failure) => {
             if args.json {
-                super::print_line(&Told::Broken { to: sent.to, reason: &failure.message })?;
+                super::print_line(&SendEvent::Broken { to: sent.to, reason: &failure.message })?;
             }
             Some(failure)
         }
@@ -320,7 +320,7 @@ async fn wait(args: &Send, sender: Arc<Sender>, config: Config, relay: Option<Re
     let endpoint = super::server(&listen, config.admit(admission)).await?;
     let ticket = endpoint.ticket().to_string();
     if args.json {
-        super::print_line(&Told::Listening { ticket: &ticket })?;
+        super::print_line(&SendEvent::Listening { ticket: &ticket })?;
     } else {
         let mut out = anstream::stdout();
         writeln!(out, "On other computers:\n\n  anabranch recv {ticket}\n")?;
@@ -374,7 +374,7 @@ async fn offered(args: &Send, endpoints: &[Arc<Endpoint>], relay: &RelayName) ->
     for offer in &offers {
         let code = offer.code();
         if args.json {
-            super::print_line(&Told::Offered { code: code.to_string() })?;
+            super::print_line(&SendEvent::Offered { code: code.to_string() })?;
         } else {
             let option = args.relay.as_ref().map_or_else(String::new, |relay| format!(" --relay {relay}"));
             writeln!(out, "  anabranch recv{option} {code}")?;

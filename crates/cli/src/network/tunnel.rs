@@ -21,7 +21,7 @@ use crate::terminal;
 /// The documents of `--json`.
 #[derive(Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-enum Told {
+enum TunnelEvent {
     Listening { ticket: String },
     Forwarding { listen: String, target: String },
     Connected { to: String, paths: usize },
@@ -60,7 +60,7 @@ async fn wait(args: &TunnelServe) -> Outcome {
     let endpoint = super::server(&args.listen, super::logged(config, &args.log)).await?;
     let ticket = endpoint.ticket().to_string();
     if args.json {
-        super::print_line(&Told::Listening { ticket })?;
+        super::print_line(&TunnelEvent::Listening { ticket })?;
     } else {
         let mut out = anstream::stdout();
         writeln!(
@@ -135,7 +135,7 @@ async fn serve(
     let to = paths.first().map(|path| if path.is_relayed() { "its relay".to_owned() } else { path.remote.to_string() });
     let to = to.unwrap_or_default();
     if args.json {
-        super::print_line(&Told::Connected { to, paths: paths.len() })?;
+        super::print_line(&TunnelEvent::Connected { to, paths: paths.len() })?;
     } else {
         writeln!(anstream::stderr(), "connected to {to}")?;
     }
@@ -217,7 +217,7 @@ async fn doors(args: &Args) -> Result<Vec<Door>, Failure> {
 
 fn tell_forward(args: &Args, listen: &str, target: &str) -> Outcome {
     if args.json {
-        return super::print_line(&Told::Forwarding { listen: listen.to_owned(), target: target.to_owned() });
+        return super::print_line(&TunnelEvent::Forwarding { listen: listen.to_owned(), target: target.to_owned() });
     }
     let mut out = anstream::stdout();
     writeln!(out, "{listen} forwards to {target}")?;

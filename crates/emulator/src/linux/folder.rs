@@ -164,9 +164,9 @@ mod tests {
     use super::*;
 
     /// A folder of a test, which is removed at its end.
-    struct Place(PathBuf);
+    struct TestFolder(PathBuf);
 
-    impl Place {
+    impl TestFolder {
         fn new(test: &str) -> (Self, Folder) {
             let path = std::env::temp_dir().join(format!("ab-folder-{test}-{}", std::process::id()));
             _ = fs::remove_dir_all(&path);
@@ -176,7 +176,7 @@ mod tests {
         }
     }
 
-    impl Drop for Place {
+    impl Drop for TestFolder {
         fn drop(&mut self) {
             _ = fs::remove_dir_all(&self.0);
         }
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn path_as_name_refused() {
-        let (place, folder) = Place::new("path");
+        let (place, folder) = TestFolder::new("path");
         fs::create_dir_all(place.0.join("a/b")).unwrap();
         let inside = folder.child("a").unwrap().unwrap();
         for path in ["", ".", "..", "a/b", "/etc", "../a"] {
@@ -202,7 +202,7 @@ mod tests {
     /// A link in the place of a folder or file leads nowhere, and only the link itself is removed.
     #[test]
     fn link_not_followed() {
-        let (place, folder) = Place::new("link");
+        let (place, folder) = TestFolder::new("link");
         fs::create_dir(place.0.join("target")).unwrap();
         fs::write(place.0.join("target/file"), "precious").unwrap();
         symlink(place.0.join("target"), place.0.join("to-folder")).unwrap();
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn folder_of_others_not_entered() {
-        let (place, folder) = Place::new("others");
+        let (place, folder) = TestFolder::new("others");
         for (name, mode) in [("group", 0o775), ("all", 0o757)] {
             fs::create_dir(place.0.join(name)).unwrap();
             fs::set_permissions(place.0.join(name), fs::Permissions::from_mode(mode)).unwrap();

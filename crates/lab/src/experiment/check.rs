@@ -56,7 +56,7 @@ pub(super) fn check(document: Document) -> Result<Experiment, Diagnostic> {
         figures: Vec::new(),
     };
     // Each value is checked alone here; a combination is checked when its scenario is made, before anything runs.
-    let mut ends = Ends { base: base.duration.as_secs_f64(), axes: Vec::new() };
+    let mut ends = RunEnds { base: base.duration.as_secs_f64(), axes: Vec::new() };
     for (axis, values) in experiment.axes.iter().enumerate() {
         let alone = |value| {
             let mut variant = vec![0; experiment.axes.len()];
@@ -184,13 +184,13 @@ fn measures(
 }
 
 /// The ends of runs, in seconds.
-struct Ends {
+struct RunEnds {
     base: f64,
     /// The end that a value sets, by axis and value.
     axes: Vec<Vec<Option<f64>>>,
 }
 
-impl Ends {
+impl RunEnds {
     fn of(&self, variant: &Variant) -> f64 {
         let mut said = self.axes.iter().zip(variant).filter_map(|(values, &value)| values[value]);
         // A later axis overrides the earlier ones.
@@ -223,7 +223,7 @@ struct Cell<'a> {
 struct Checker<'a> {
     experiment: &'a Experiment,
     base: &'a Scenario,
-    ends: Ends,
+    ends: RunEnds,
 }
 
 impl Checker<'_> {

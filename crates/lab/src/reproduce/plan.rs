@@ -20,11 +20,11 @@ pub(super) struct Plan<'a> {
     /// For each experiment, the number of jobs up to its last judged one.
     pub(super) ends: Vec<usize>,
     /// The positions of the runs of a variant in a column, one for each seed.
-    pub(super) variants: BTreeMap<Place, Range<usize>>,
+    pub(super) variants: BTreeMap<VariantPlace, Range<usize>>,
 }
 
 /// The position of an experiment, its variant, and the implementation.
-pub(super) type Place = (usize, Variant, Column);
+pub(super) type VariantPlace = (usize, Variant, Column);
 
 /// The implementation that runs an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -78,7 +78,7 @@ impl<'a> Plan<'a> {
         index: usize,
         experiment: &Experiment,
         seeds: Option<u32>,
-        drawn: &mut Vec<(Place, Job, u64)>,
+        drawn: &mut Vec<(VariantPlace, Job, u64)>,
     ) -> Result<(), Diagnostic> {
         for Asked { variant, judged, compared, shown } in asked(experiment) {
             let Varied { own, twin } = vary(experiment, &variant, compared.is_some())?;
@@ -99,7 +99,7 @@ impl<'a> Plan<'a> {
     }
 
     /// Adds the runs of a variant in a column, from the first seed on. Figures show the first run.
-    pub(super) fn add(&mut self, place: Place, job: Job, (first, count): (u64, u32)) {
+    pub(super) fn add(&mut self, place: VariantPlace, job: Job, (first, count): (u64, u32)) {
         let begin = self.jobs.len();
         for offset in 0..u64::from(count) {
             let scenario = Scenario { seed: first.wrapping_add(offset), ..job.scenario.clone() };

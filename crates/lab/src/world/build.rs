@@ -9,7 +9,7 @@ use anabranch_sim::{
 use super::clock::{Clocks, clocks};
 use super::hosts::Hosts;
 use super::recording::{Recording, Rows, Wanted};
-use super::{Ends, Simulation, Tables};
+use super::{FlowHosts, Simulation, Tables};
 use crate::own::Faults;
 use crate::scenario::{Clock, Flow, Scenario};
 use crate::trace::{ArrivalTrace, Output, Table};
@@ -20,7 +20,7 @@ pub(super) struct Parts<'a> {
     faults: Faults,
     pub(super) builder: Builder,
     pub(super) links: Vec<LinkId>,
-    pub(super) flows: Vec<Ends>,
+    pub(super) flows: Vec<FlowHosts>,
     /// The traces of recorded links, by position.
     traces: Vec<Option<Observed<LinkTrace>>>,
     arrivals: Vec<Option<Observed<ArrivalTrace>>>,
@@ -82,7 +82,7 @@ impl<'a> Parts<'a> {
             };
             let (source, sink) = hosts.build(&mut builder, &mut phases)?;
             let messages = if flow.class.is_some() { messages } else { Vec::new() };
-            flows.push(Ends { source, sink, flow: builder.flow(source, sink)?, start, messages });
+            flows.push(FlowHosts { source, sink, flow: builder.flow(source, sink)?, start, messages });
         }
         builder.changes((&nodes, &links), &scenario.routes, &scenario.links)?;
         for (flow, ends) in scenario.flows.iter().zip(&flows) {

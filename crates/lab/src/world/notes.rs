@@ -3,7 +3,7 @@
 use anabranch_sim::{Counts, Direction, DropReason, DropTailParameters, ErrorSpec, LinkSpec, WindowLimit, Workload};
 use anabranch_units::SimTime;
 
-use super::{Ends, Simulation};
+use super::{FlowHosts, Simulation};
 use crate::report::{FlowReport, LinkReport};
 use crate::scenario::Flow;
 use crate::scenario::transport::Transport;
@@ -21,7 +21,7 @@ impl Simulation<'_> {
     }
 
     /// Why nothing arrived.
-    fn silence(&self, flow: &Flow, ends: &Ends, report: &FlowReport) -> String {
+    fn silence(&self, flow: &Flow, ends: &FlowHosts, report: &FlowReport) -> String {
         let start = ends.start.since(SimTime::ZERO);
         if ends.start >= self.end() {
             return format!("it starts at {start}, and the run ends at {}", self.scenario.duration);
@@ -69,7 +69,7 @@ impl Simulation<'_> {
     }
 
     /// The remark on a flow that ns-2's default window limits, and not the network.
-    fn window_limit(&self, flow: &Flow, ends: &Ends, links: &[LinkReport]) -> Option<String> {
+    fn window_limit(&self, flow: &Flow, ends: &FlowHosts, links: &[LinkReport]) -> Option<String> {
         let Transport::Ns2 { workload: Workload::Bulk, .. } = flow.transport else { return None };
         let limit = self.world.account(ends.source).report().sent.window_limit.filter(|_| flow.is_window_default)?;
         let WindowLimit { window, limited_acks, acks } = limit;

@@ -4,7 +4,7 @@ use anabranch_proto::PathState;
 use anabranch_sim::{Direction, LinkId, SenderPath};
 use anabranch_units::{SimSpan, SimTime};
 
-use super::{Ends, Simulation};
+use super::{FlowHosts, Simulation};
 use crate::own::OwnLaw;
 use crate::report::combined_hash;
 use crate::report::{FlowReport, LinkReport, PathReport, Report};
@@ -49,7 +49,7 @@ impl Simulation<'_> {
         }
     }
 
-    fn flow(&self, flow: &Flow, ends: &Ends) -> FlowReport {
+    fn flow(&self, flow: &Flow, ends: &FlowHosts) -> FlowReport {
         let until = flow.stop.unwrap_or(SimTime::NEVER).min(self.end());
         let active = until.since(ends.start);
         let dropped = |&link: &LinkId| {

@@ -35,7 +35,7 @@ impl World {
     }
 
     fn route(&self, caller: u64, called: u64) -> bool {
-        self.forwarder.add_route(self.members[0].1, self.members[1].1, Ends { caller, called })
+        self.forwarder.add_route(self.members[0].1, self.members[1].1, RouteEnds { caller, called })
     }
 
     /// Frames come to the relay at this time from this member. Returns what is left for its engine.
@@ -155,7 +155,7 @@ async fn frame_from_another_carrier_of_the_address_is_dropped() {
     let (own, other) = (carriers.add(remote), carriers.add(remote));
     let member = world.forwarder.add_member(Time::ZERO, own.tuple());
     assert_eq!(world.forwarder.members(), (2, 1));
-    assert!(world.forwarder.add_route(member, world.members[1].1, Ends { caller: 1, called: 2 }));
+    assert!(world.forwarder.add_route(member, world.members[1].1, RouteEnds { caller: 1, called: 2 }));
     let udp = FourTuple { local: address::of(world.sockets.addresses()[0]), remote: own.tuple().remote };
     for (tuple, passed) in [(own.tuple(), 1), (other.tuple(), 0), (udp, 0)] {
         let arrival = Arrival { at: at(1), tuple, size: 22, ecn: None };
@@ -175,7 +175,7 @@ async fn datagrams_beyond_the_queue_of_a_carrier_are_counted() {
     let forwarder = Forwarder::new([9; 32], Rate::from_bits_per_second(1_000_000_000), 4);
     let (one, two) = ["192.0.2.1:443", "192.0.2.2:443"].map(|text| carriers.add(text.parse().unwrap())).into();
     let [from, to] = [&one, &two].map(|carrier| forwarder.add_member(Time::ZERO, carrier.tuple()));
-    assert!(forwarder.add_route(from, to, Ends { caller: 1, called: 2 }));
+    assert!(forwarder.add_route(from, to, RouteEnds { caller: 1, called: 2 }));
     let arrival = Arrival { at: at(1), tuple: one.tuple(), size: 1_000, ecn: None };
     for _ in 0..300 {
         let datagrams = BytesMut::from(&data(1, &[7; 988])[..]);

@@ -128,7 +128,7 @@ struct Sent {
 
 /// What the ends tell each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Told {
+enum CountMessage {
     Sent(Sent),
     /// Without what only the sender knows.
     Received(DatagramReport),
@@ -145,11 +145,11 @@ async fn exchange(connection: &Connection, plan: Plan, size: u16, role: Role) ->
             (role.receives.then_some(tell_sent), role.sends.then_some(tell_received));
         while tell_sent.is_some() || tell_received.is_some() {
             let bytes = connection.accept_stream().await?.read_to_end(TOLD_MAX).await?;
-            match Told::read(&bytes).ok_or(MeasureError::Protocol)? {
+            match CountMessage::read(&bytes).ok_or(MeasureError::Protocol)? {
                 // Without a receiver of it this end has failed.
-                Told::Sent(sent) => _ = tell_sent.take().ok_or(MeasureError::Protocol)?.send(sent),
-                Told::Received(report) => _ = tell_received.take().ok_or(MeasureError::Protocol)?.send(report),
-                Told::Refused(max) => {
+                CountMessage::Sent(sent) => _ = tell_sent.take().ok_or(MeasureError::Protocol)?.send(sent),
+                CountMessage::Received(report) => _ = tell_received.take().ok_or(MeasureError::Protocol)?.send(report),
+                CountMessage::Refused(max) => {
                     return Err(DatagramError::TooLarge { len: size.into(), max: max as usize }.into());
                 }
             }
@@ -162,12 +162,12 @@ async fn exchange(connection: &Connection, plan: Plan, size: u16, role: Role) ->
         }
         let sent = match send(connection, plan, size).await {
             Err(MeasureError::Datagram(DatagramError::TooLarge { len, max })) => {
-                super::say(connection, &Told::Refused(max as u64).write()).await?;
+                super::say(connection, &CountMessage::Refused(max as u64).write()).await?;
                 return Err(DatagramError::TooLarge { len, max }.into());
             }
             sent => sent?,
         };
-        super::say(connection, &Told::Sent(sent).write()).await?;
+        super::say(connection, &CountMessage::Sent(sent).write()).await?;
         let received = received.await.map_err(|_| MeasureError::Protocol)?;
         Ok(Some(DatagramReport { sent: sent.sent, unsent: sent.unsent, ..received }))
     };
@@ -176,7 +176,7 @@ async fn exchange(connection: &Connection, plan: Plan, size: u16, role: Role) ->
             return Ok(None);
         }
         let report = receive(connection, sent).await?;
-        super::say(connection, &Told::Received(report).write()).await?;
+        super::say(connection, &CountMessage::Received(report).write()).await?;
         Ok::<_, MeasureError>(Some(report))
     };
     let (up, down, ()) = tokio::try_join!(send, receive, hear)?;
@@ -337,7 +337,7 @@ impl Arrivals {
     }
 }
 
-impl Told {
+impl CountMessage {
     fn write(&self) -> Bytes {
         let mut bytes = BytesMut::new();
         let (kind, numbers) = match *self {
@@ -498,12 +498,17 @@ mod tests {
         };
         let sent = Sent { sent: 5, unsent: 6, zero: 7 };
         let nothing = DatagramReport { delay_least_ns: None, ..report };
-        for told in [Told::Sent(sent), Told::Received(report), Told::Received(nothing), Told::Refused(1416)] {
+        for told in [
+            CountMessage::Sent(sent),
+            CountMessage::Received(report),
+            CountMessage::Received(nothing),
+            CountMessage::Refused(1416),
+        ] {
             let bytes = told.write();
             assert!(bytes.len() <= TOLD_MAX);
-            assert_eq!(Told::read(&bytes), Some(told));
-            (0..bytes.len()).for_each(|len| assert_eq!(Told::read(&bytes[..len]), None));
+            assert_eq!(CountMessage::read(&bytes), Some(told));
+            (0..bytes.len()).for_each(|len| assert_eq!(CountMessage::read(&bytes[..len]), None));
         }
-        assert_eq!(Told::read(&[9; 17]), None);
+        assert_eq!(CountMessage::read(&[9; 17]), None);
     }
 }

@@ -2,7 +2,7 @@
 
 use anabranch_units::Time;
 
-use super::receiver::Place;
+use super::receiver::Extent;
 use super::sender::{Proof, Report, Sender};
 use super::{Connection, Reply, State, Why};
 use crate::config::Form;
@@ -453,7 +453,7 @@ impl<P: Payload> Connection<P> {
         };
         self.liveness.on_work(now);
         let nonce = segment.header.nonce;
-        let place = Place { left: offset, data_end: end - u64::from(segment.has(Flags::FIN)), end };
+        let place = Extent { left: offset, data_end: end - u64::from(segment.has(Flags::FIN)), end };
         if !self.receiver.fits_end(place) || self.receiver.is_too_costly(offset, place.data_end) {
             self.acks.demand_pure();
             return;
@@ -489,7 +489,7 @@ impl<P: Payload> Connection<P> {
 
     /// Accepts a segment of a stream. It has arrived as a whole or not at all, because a retransmission keeps the segment's
     /// boundaries. Returns whether it was accepted.
-    fn accept_streams(&mut self, now: Time, place: Place, missing: (Offset, Offset), segment: Segment<P>) -> bool {
+    fn accept_streams(&mut self, now: Time, place: Extent, missing: (Offset, Offset), segment: Segment<P>) -> bool {
         if missing != (place.left, place.end) {
             return false;
         }

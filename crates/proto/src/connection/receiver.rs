@@ -40,7 +40,7 @@ pub(super) struct Receiver<P> {
 
 /// The offsets of a segment with content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct Extent {
     /// Its first byte.
     pub(super) left: Offset,
     /// The end of its data, before a FIN.
@@ -49,7 +49,7 @@ pub(super) struct Place {
     pub(super) end: Offset,
 }
 
-impl Place {
+impl Extent {
     /// Whether it includes a FIN.
     fn has_fin(self) -> bool {
         self.end > self.data_end
@@ -152,7 +152,7 @@ impl<P: Payload> Receiver<P> {
 
     /// Whether a segment is consistent with the FIN: no data follows the FIN, and there is only one FIN.
     #[inline]
-    pub(super) fn fits_end(&self, place: Place) -> bool {
+    pub(super) fn fits_end(&self, place: Extent) -> bool {
         match self.fin {
             Some(fin) => place.end <= fin + 1 && (!place.has_fin() || place.data_end == fin),
             None => !place.has_fin() || place.data_end >= self.arrivals.end(),
@@ -185,7 +185,7 @@ impl<P: Payload> Receiver<P> {
     /// The content of a segment was accepted; `end_before` was the end of the received space before. Returns whether the segment
     /// completed the FIN.
     #[inline]
-    pub(super) fn on_taken(&mut self, place: Place, nonce: u16, end_before: Offset) -> bool {
+    pub(super) fn on_taken(&mut self, place: Extent, nonce: u16, end_before: Offset) -> bool {
         let has_data = place.data_end > place.left;
         self.arrived += u64::from(has_data);
         self.reordered += u64::from(has_data && place.left < end_before);
@@ -303,8 +303,8 @@ mod tests {
         receiver
     }
 
-    fn place(left: Offset, data_end: Offset, end: Offset) -> Place {
-        Place { left, data_end, end }
+    fn place(left: Offset, data_end: Offset, end: Offset) -> Extent {
+        Extent { left, data_end, end }
     }
 
     /// Accepts bytes of plain TCP.

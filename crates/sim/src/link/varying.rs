@@ -174,12 +174,12 @@ impl Stepping {
 pub(crate) struct Replay {
     trace: DeliveryTrace,
     /// The last used opportunity.
-    place: Place,
+    place: TracePosition,
 }
 
 /// A position in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place {
+struct TracePosition {
     /// The number of completed periods.
     cycle: u64,
     /// The opportunity.
@@ -188,7 +188,7 @@ struct Place {
     left: u32,
 }
 
-impl Place {
+impl TracePosition {
     fn time(self, trace: &DeliveryTrace) -> SimTime {
         let begin = trace.period().saturating_mul(self.cycle);
         SimTime::ZERO.saturating_add(begin).saturating_add(trace.opportunities[self.index])
@@ -205,11 +205,11 @@ impl Place {
 
 impl Replay {
     fn new(trace: DeliveryTrace) -> Self {
-        Self { trace, place: Place { cycle: 0, index: 0, left: DeliveryTrace::BYTES } }
+        Self { trace, place: TracePosition { cycle: 0, index: 0, left: DeliveryTrace::BYTES } }
     }
 
     /// The first opportunity at `now` or later with unused bytes.
-    fn place(&self, now: SimTime) -> Place {
+    fn place(&self, now: SimTime) -> TracePosition {
         let here = self.place.time(&self.trace);
         if here >= now {
             return if self.place.left > 0 { self.place } else { self.place.next(&self.trace) };
@@ -219,7 +219,7 @@ impl Replay {
         let cycle = now.ticks().saturating_sub(1) / period;
         let phase = SimSpan::from_ticks(now.ticks() - cycle * period);
         let index = self.trace.opportunities.partition_point(|&at| at < phase);
-        Place { cycle, index, left: DeliveryTrace::BYTES }
+        TracePosition { cycle, index, left: DeliveryTrace::BYTES }
     }
 
     fn send(&mut self, now: SimTime, size: u32) -> Departure {

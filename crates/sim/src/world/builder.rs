@@ -19,7 +19,7 @@ use crate::host::{Host, Input};
 use crate::id::{Address, FlowId, HostId, LinkId, NodeId, Port};
 use crate::link::Link;
 use crate::network::{Attachment, Network, Outlet, Parts};
-use crate::probe::{Observed, Observer, Told};
+use crate::probe::{HeldObserver, Observed, Observer};
 use crate::queue::Site;
 use crate::rng::{Stream, Substreams};
 use crate::route::{Edge, HERE, NO_WAY, Routes, Target};
@@ -43,7 +43,7 @@ pub struct Builder {
     ends: Vec<End>,
     agenda: Agenda,
     workloads: Vec<(HostId, Schedule)>,
-    observers: Vec<Told>,
+    observers: Vec<HeldObserver>,
     has_float_clock: bool,
     has_multipath: bool,
     random: Option<Mrg32k3a>,

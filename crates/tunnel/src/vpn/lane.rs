@@ -6,7 +6,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use tokio::sync::Notify;
 
-use super::order::Place;
+use super::order::RowPlace;
 use super::packet::Header;
 use super::queue::{Queue, Taken};
 
@@ -35,7 +35,7 @@ impl Waiting {
         let mut bytes = Vec::with_capacity(HEAD_LEN + packet.len());
         bytes.resize(HEAD_LEN, 0);
         bytes.extend_from_slice(packet);
-        let row = if header.needs_order() { Place::row_of(header.flow()) } else { 0 };
+        let row = if header.needs_order() { RowPlace::row_of(header.flow()) } else { 0 };
         Self { bytes, row }
     }
 
@@ -45,7 +45,7 @@ impl Waiting {
     }
 
     /// The datagram of this packet.
-    pub(crate) fn framed(mut self, number: u32, place: Place) -> Bytes {
+    pub(crate) fn framed(mut self, number: u32, place: RowPlace) -> Bytes {
         self.bytes[..4].copy_from_slice(&number.to_le_bytes());
         self.bytes[4] = place.row;
         self.bytes[5..HEAD_LEN].copy_from_slice(&place.number.to_le_bytes());
@@ -102,8 +102,8 @@ impl Lane {
 pub(crate) const HEAD_LEN: usize = 4 + 1 + 2;
 
 /// Takes the place from the front of a datagram without its flow's number.
-pub(crate) fn take_place(datagram: &mut Bytes) -> Option<Place> {
+pub(crate) fn take_place(datagram: &mut Bytes) -> Option<RowPlace> {
     let [row, low, high] = *datagram.first_chunk()?;
     _ = datagram.split_to(3);
-    Some(Place { row, number: u16::from_le_bytes([low, high]) })
+    Some(RowPlace { row, number: u16::from_le_bytes([low, high]) })
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 /// A packet's place: its row, and its number there. Row 0 has no order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct RowPlace {
     pub(crate) row: u8,
     pub(crate) number: u16,
 }
@@ -36,7 +36,7 @@ struct Row<P> {
     place: u64,
 }
 
-impl Place {
+impl RowPlace {
     /// The row of a flow.
     pub(crate) fn row_of(flow: u64) -> u8 {
         // Other bits than those by which flows wait.
@@ -50,13 +50,13 @@ impl Numbers {
     }
 
     /// The place of the next packet of a row.
-    pub(crate) fn next(&mut self, row: u8) -> Place {
+    pub(crate) fn next(&mut self, row: u8) -> RowPlace {
         let next = &mut self.0[usize::from(row)];
         let number = *next;
         if row != 0 {
             *next = next.wrapping_add(1);
         }
-        Place { row, number }
+        RowPlace { row, number }
     }
 }
 
@@ -66,7 +66,7 @@ impl<P> Order<P> {
     }
 
     /// A packet has come, and is held for `hold` at most. Calls `deliver` for what has its turn now.
-    pub(crate) fn put(&mut self, now: Instant, hold: Duration, place: Place, packet: P, mut deliver: impl FnMut(P)) {
+    pub(crate) fn put(&mut self, now: Instant, hold: Duration, place: RowPlace, packet: P, mut deliver: impl FnMut(P)) {
         if place.row == 0 {
             return deliver(packet);
         }
@@ -160,8 +160,8 @@ mod tests {
 
     const HOLD: Duration = Duration::from_millis(40);
 
-    fn place(number: u16) -> Place {
-        Place { row: 1, number }
+    fn place(number: u16) -> RowPlace {
+        RowPlace { row: 1, number }
     }
 
     /// Packets come at these milliseconds; returns the order in which they are delivered, and when.
@@ -220,7 +220,7 @@ mod tests {
         let (now, mut order, mut out, mut state) = (Instant::now(), Order::new(), 0, 1_u64);
         for _ in 0..100_000 {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            let place = Place { row: (state >> 60) as u8, number: (state >> 33) as u16 & 0x0fff };
+            let place = RowPlace { row: (state >> 60) as u8, number: (state >> 33) as u16 & 0x0fff };
             order.put(now, HOLD, place, (), |()| out += 1);
             assert!(order.held <= HELD_MAX);
             assert_eq!(order.held, order.rows.values().map(|row| row.held.len()).sum::<usize>());

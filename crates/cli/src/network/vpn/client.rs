@@ -23,7 +23,7 @@ use crate::network::{self, keep};
 /// The documents of `--json`.
 #[derive(Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-enum Told<'a> {
+enum VpnEvent<'a> {
     Connected {
         to: String,
         paths: usize,
@@ -63,7 +63,7 @@ pub(in crate::network) fn vpn(args: &Args) -> Outcome {
 }
 
 /// What the device has: addresses of this lease, and routes. They stay while the connection is made again, so that nothing leaves past the tunnel.
-struct Place {
+struct DeviceSetup {
     lease: Lease,
     routes: Routes,
 }
@@ -73,7 +73,7 @@ async fn serve(
     args: &Args,
     endpoint: &Endpoint,
     tun: &Tun,
-    place: &mut Option<Place>,
+    place: &mut Option<DeviceSetup>,
     offer: &Offer,
 ) -> Result<Option<Lost>, Failure> {
     let connection = tokio::select! {
@@ -158,11 +158,11 @@ fn routed(args: &Args, lease: &Lease) -> Result<Vec<Network>, Failure> {
 fn settle<'a>(
     args: &Args,
     tun: &Tun,
-    place: &'a mut Option<Place>,
+    place: &'a mut Option<DeviceSetup>,
     lease: &Lease,
     routed: &[Network],
     peers: &BTreeSet<Outer>,
-) -> Result<&'a mut Place, Failure> {
+) -> Result<&'a mut DeviceSetup, Failure> {
     let is_inside = |peer: &&Outer| lease.addresses.iter().any(|address| address.own.has(peer.address.ip()));
     if let Some(Outer { address: peer, .. }) = peers.iter().find(is_inside) {
         return Err(Failure::failed(format!(
@@ -177,7 +177,7 @@ fn settle<'a>(
         tun.set_addresses(&own)?;
         let routes = Routes::add(tun.name(), lease, routed, peers)?;
         ask_names(args, tun)?;
-        *place = Some(Place { lease: lease.clone(), routes });
+        *place = Some(DeviceSetup { lease: lease.clone(), routes });
         let has_only = |is_ipv4: bool| lease.addresses.iter().all(|address| address.own.is_ipv4() == is_ipv4);
         if args.routes.contains(&VpnRoute::Default) && has_only(true) {
             writeln!(
@@ -258,7 +258,7 @@ fn tell(args: &Args, connection: &Connection, tun: &Tun, lease: &Lease, routed: 
     let of_lease = lease.addresses.iter().map(|address| address.own.first());
     let routes: Vec<_> = of_lease.chain(routed.iter().copied()).map(|network| network.to_string()).collect();
     if args.json {
-        return network::print_line(&Told::Connected { to, paths: count, device, addresses, servers, routes });
+        return network::print_line(&VpnEvent::Connected { to, paths: count, device, addresses, servers, routes });
     }
     let (own, server, routes) = (addresses.join(" and "), servers.join(" and "), routes.join(", "));
     writeln!(anstream::stderr(), "connected to {to}, paths: {count}")?;

@@ -24,7 +24,7 @@ use crate::failure::{Failure, Outcome};
 /// The routes of a tunnel. They are removed when this is dropped.
 #[derive(Debug)]
 pub(super) struct Routes {
-    place: Place,
+    place: RoutingTable,
     lease: Lease,
     peers: BTreeSet<Outer>,
     /// What removes the rules that were added.
@@ -47,9 +47,9 @@ pub(super) enum Protocol {
 
 /// The table and the priorities of one tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place(u32);
+struct RoutingTable(u32);
 
-impl Place {
+impl RoutingTable {
     fn table(self) -> u32 {
         TABLE + self.0
     }
@@ -133,7 +133,7 @@ impl Routes {
         routes: &[Network],
         peers: &BTreeSet<Outer>,
     ) -> Result<Self, Failure> {
-        let place = Place::find()?;
+        let place = RoutingTable::find()?;
         let mut added = Self { place, lease: lease.clone(), peers: BTreeSet::new(), added: vec![] };
         let steps = plan(place, device, lease, routes);
         let (table, rules): (Vec<_>, Vec<_>) = steps.into_iter().partition(|step| step.remove.is_none());
@@ -181,7 +181,7 @@ impl Drop for Routes {
 }
 
 /// What is added for these routes.
-fn plan(place: Place, device: &str, lease: &Lease, routes: &[Network]) -> Vec<Step> {
+fn plan(place: RoutingTable, device: &str, lease: &Lease, routes: &[Network]) -> Vec<Step> {
     let mut steps = vec![];
     for address in &lease.addresses {
         let is_ipv4 = address.own.is_ipv4();
@@ -210,7 +210,7 @@ fn plan(place: Place, device: &str, lease: &Lease, routes: &[Network]) -> Vec<St
 }
 
 /// The rule for the datagrams to an address of the peer.
-fn exception(place: Place, number: u32, Outer { address, protocol }: &Outer) -> Step {
+fn exception(place: RoutingTable, number: u32, Outer { address, protocol }: &Outer) -> Step {
     let (priority, ip, port) = (place.base() + number, address.ip(), address.port());
     let protocol = match protocol {
         Protocol::Udp => "udp",
@@ -246,7 +246,7 @@ mod tests {
 
     fn planned(routes: &[&str]) -> Vec<String> {
         let routes: Vec<_> = routes.iter().map(|text| text.parse().unwrap()).collect();
-        plan(Place(0), "t", &lease(), &routes).iter().map(|step| step.add.line()).collect()
+        plan(RoutingTable(0), "t", &lease(), &routes).iter().map(|step| step.add.line()).collect()
     }
 
     #[test]
@@ -276,14 +276,15 @@ mod tests {
 
     #[test]
     fn datagrams_to_the_peer_skip_the_rules() {
-        let of = |protocol, peer: &str| exception(Place(1), 3, &Outer { protocol, address: peer.parse().unwrap() });
+        let of =
+            |protocol, peer: &str| exception(RoutingTable(1), 3, &Outer { protocol, address: peer.parse().unwrap() });
         let step = |peer| of(Protocol::Udp, peer).add.line();
         assert_eq!(step("192.0.2.1:4433"), "-4 rule add pref 6203 to 192.0.2.1 ipproto udp dport 4433 goto 6399");
         assert_eq!(step("[2001:db8::1]:1"), "-6 rule add pref 6203 to 2001:db8::1 ipproto udp dport 1 goto 6399");
         let relay = of(Protocol::Tcp, "192.0.2.9:443").add.line();
         assert_eq!(relay, "-4 rule add pref 6203 to 192.0.2.9 ipproto tcp dport 443 goto 6399");
         let left = "6203:\tfrom all to 192.0.2.9 ipproto tcp dport 443 goto 6399\n";
-        assert_eq!(Place(1).left(left), Some(vec![6203]));
+        assert_eq!(RoutingTable(1).left(left), Some(vec![6203]));
     }
 
     #[test]
@@ -291,9 +292,9 @@ mod tests {
         let text = "0:\tfrom all lookup local\n6000:\tfrom all to 192.0.2.1 ipproto udp dport 9 goto 6199\n6064:\tfrom all to 10.90.0.0/24 lookup main suppress_prefixlength 23\n\
              6065:\tfrom all to 10.90.0.0/24 lookup 5300\n6067:\tfrom all lookup 5300\n6199:\tfrom all nop\n6200:\tfrom all to 192.0.2.1 ipproto udp dport 9 goto 6399 [unresolved]\n\
              32766:\tfrom all lookup main\n";
-        assert_eq!(Place(0).left(text), Some(vec![6000, 6064, 6065, 6067, 6199]));
-        assert_eq!(Place(1).left(text), Some(vec![6200]));
-        assert_eq!(Place(2).left(text), Some(vec![]));
+        assert_eq!(RoutingTable(0).left(text), Some(vec![6000, 6064, 6065, 6067, 6199]));
+        assert_eq!(RoutingTable(1).left(text), Some(vec![6200]));
+        assert_eq!(RoutingTable(2).left(text), Some(vec![]));
     }
 
     /// What another program has at priorities of ours is not removed: its place is not taken.
@@ -306,14 +307,14 @@ mod tests {
             "from all to 10.0.0.0/8 lookup 5301",
         ] {
             let text = format!("6010:\t{what}\n6199:\tfrom all nop\n");
-            assert_eq!((Place(0).left(&text), Place(1).left(&text)), (None, Some(vec![])), "{what}");
+            assert_eq!((RoutingTable(0).left(&text), RoutingTable(1).left(&text)), (None, Some(vec![])), "{what}");
         }
     }
 
     /// All rules of a place have priorities of their own.
     #[test]
     fn places_have_room_for_all_rules() {
-        let last = Place(0).base() + PEERS_MAX + 2 * (ROUTES_MAX as u32 + 1) + 1;
-        assert!(last < Place(0).end() && Place(PLACES - 1).end() < 32_766, "{last}");
+        let last = RoutingTable(0).base() + PEERS_MAX + 2 * (ROUTES_MAX as u32 + 1) + 1;
+        assert!(last < RoutingTable(0).end() && RoutingTable(PLACES - 1).end() < 32_766, "{last}");
     }
 }

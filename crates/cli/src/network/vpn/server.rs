@@ -19,7 +19,7 @@ pub(in crate::network) struct Server {
 /// The document of `--json`.
 #[derive(Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-enum Told<'a> {
+enum VpnServerEvent<'a> {
     Network { device: &'a str, addresses: Vec<String> },
 }
 
@@ -45,7 +45,7 @@ impl Server {
         tun.set_addresses(&own)?;
         if json {
             let addresses = own.iter().map(Network::to_string).collect();
-            crate::network::print_line(&Told::Network { device: tun.name(), addresses })?;
+            crate::network::print_line(&VpnServerEvent::Network { device: tun.name(), addresses })?;
         } else {
             let mut out = anstream::stderr();
             let list: Vec<_> = own.iter().map(Network::to_string).collect();
