@@ -2,7 +2,6 @@
 
 mod args;
 mod artifact;
-mod bench;
 mod cc;
 mod compare;
 mod doctor;
@@ -16,6 +15,7 @@ mod network;
 mod playground;
 mod reproduce;
 mod sim;
+mod sim_bench;
 mod swarm;
 mod tcp;
 mod terminal;
@@ -51,7 +51,7 @@ fn run(anabranch: Anabranch) -> Outcome {
         Command::Sim(Sim::Sweep(args)) => sim::sweep(&args),
         Command::Sim(Sim::Merge(args)) => sim::merge(&args),
         Command::Sim(Sim::Swarm(args)) => swarm::swarm(&args),
-        Command::Sim(Sim::Bench(args)) => bench::bench(&args),
+        Command::Sim(Sim::Bench(args)) => sim_bench::bench(&args),
         Command::Playground(args) => playground::playground(&args),
         Command::Artifact(Artifact::Pack(args)) => artifact::pack(&args),
         Command::Artifact(Artifact::Verify(args)) => artifact::verify(&args),

@@ -15,7 +15,7 @@ use anabranch_sim::{
 use anabranch_units::SimTime;
 
 use crate::address::Interface;
-use crate::network::{Attachment, Refusal, attachments, is_connected};
+use crate::interfaces::{Attachment, Refusal, attachments, is_connected};
 use crate::packet::{self, destination};
 use crate::status::LinkStatus;
 use crate::too_big::too_big;

@@ -11,7 +11,7 @@
 //! * [`Plan`] lists what must be created for a [`Topology`](anabranch_sim::Topology), as text: names, addresses, devices, routes.
 //! * [`Emulation`] is the world with the bytes of packets. Time is an argument.
 //! * [`Name`] and [`Namespace`] are names of files that cannot hold a path.
-//! * `network` determines the interfaces of hosts. `address` assigns addresses, `packet` reads
+//! * `interfaces` determines the interfaces of hosts. `address` assigns addresses, `packet` reads
 //!   the destination of a packet, [`Histogram`] counts lateness, [`Status`] is the answer to a query.
 
 #![forbid(unsafe_code)]
@@ -19,10 +19,10 @@
 mod address;
 mod emulation;
 mod histogram;
+mod interfaces;
 #[cfg(target_os = "linux")]
 pub mod linux;
 mod name;
-mod network;
 mod packet;
 mod plan;
 mod status;
@@ -31,7 +31,7 @@ mod too_big;
 pub use address::Interface;
 pub use emulation::{Emulation, Stray};
 pub use histogram::Histogram;
+pub use interfaces::{HOSTS_MAX, Refusal};
 pub use name::{InvalidName, Name, Namespace};
-pub use network::{HOSTS_MAX, Refusal};
 pub use plan::{HostPlan, InterfacePlan, Plan, Settings};
 pub use status::{Lateness, LinkStatus, Status};

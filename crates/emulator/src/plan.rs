@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::address::Interface;
 use crate::emulation::Emulation;
+use crate::interfaces::{Refusal, attachments};
 use crate::name::{Name, Namespace};
-use crate::network::{Refusal, attachments};
 use anabranch_sim::Topology;
 
 /// Everything that is created for an emulator.

@@ -9,7 +9,7 @@ mod extends;
 mod files;
 mod plugins;
 mod repeat;
-mod topology;
+mod shapes;
 mod traces;
 mod write;
 
@@ -31,7 +31,7 @@ pub use files::Notice;
 use plugins::Files;
 pub(crate) use plugins::{PLUGIN, Plugins, module_bytes};
 pub(crate) use repeat::COUNT_MAX;
-pub(crate) use topology::{PORTS_MAX, SIZE_MAX};
+pub(crate) use shapes::{PORTS_MAX, SIZE_MAX};
 pub(crate) use traces::is_trace;
 
 /// A parsed file with its overrides.
@@ -130,7 +130,7 @@ impl Document {
         traces.map_err(|fault| located(fault, &sources))?;
         each::write_out(&mut root, &mut left).map_err(|fault| located(fault, &sources))?;
         repeat::write_out(&mut root, &mut left).map_err(|fault| located(fault, &sources))?;
-        topology::write_out(&mut root, &mut left).map_err(|fault| located(fault, &sources))?;
+        shapes::write_out(&mut root, &mut left).map_err(|fault| located(fault, &sources))?;
         let mut plugins = Plugins::new(file, files, given.clone());
         plugins.read("", &mut root).map_err(|fault| located(fault, &sources))?;
         Ok(Self { comment: first_comment(text), root, sources, plugins })

@@ -3,13 +3,13 @@
 //! A point that a law was tuned to shows nothing about its neighbours. So each [`Family`] draws networks from a seed, and every law of a comparison runs on the
 //! same draws. The outcome has quantiles of each figure, and the worst draws with their scenarios.
 //!
-//! `draw` has the distributions, `network` writes scenarios, `family` has a file for each family, `summary` computes quantiles.
+//! `draw` has the distributions, `scenario` writes scenarios, `family` has a file for each family, `summary` computes quantiles.
 
 pub mod attack;
 mod draw;
 mod family;
 mod measure;
-mod network;
+mod scenario;
 mod summary;
 
 use std::collections::BTreeMap;

@@ -19,13 +19,13 @@ mod bars;
 mod cdf;
 mod charts;
 mod coarse;
+mod drawing;
 mod engine;
 mod evaluation;
 mod experiment;
 mod field;
 mod grid;
 mod interval;
-mod network;
 mod overview;
 mod page;
 mod paper;
@@ -45,7 +45,7 @@ use crate::reproduce::Topology;
 
 /// The drawing of a network without its report, if it is small enough.
 pub(crate) fn drawn_network(topology: &Topology) -> Option<String> {
-    network::network(&alike::Alike::of(topology, &[])).map(maud::Markup::into_string)
+    drawing::network(&alike::Alike::of(topology, &[])).map(maud::Markup::into_string)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 mod asked;
 mod command;
+mod described;
 mod engine;
 mod figures;
 mod folder;
@@ -13,7 +14,6 @@ mod plan;
 mod sensitivity;
 mod shown;
 mod table;
-mod topology;
 mod totals;
 mod work;
 

@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::Fact;
 use super::draw::Draw;
 use super::measure::Measure;
-use super::network::Bottleneck;
+use super::scenario::Bottleneck;
 use super::summary::{Column, Statistic};
 use crate::evaluation::Contender;
 use crate::expression::Expression;

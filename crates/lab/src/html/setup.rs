@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use crate::reproduce::{ExperimentOutcome, TopologyFlow, TopologyLink, VariedAxis};
 
 use super::alike::{self, Alike};
-use super::network;
+use super::drawing;
 
 /// The number of values that are shown; the rest appears on a click.
 const VALUES_MAX: usize = 8;
@@ -18,7 +18,7 @@ pub(super) fn setup(experiment: &ExperimentOutcome) -> Markup {
     let alike = Alike::of(&experiment.topology, axes);
     html! {
         div.setup {
-            @if let Some(drawing) = network::network(&alike) {
+            @if let Some(drawing) = drawing::network(&alike) {
                 div.scroll.drawing tabindex="0" role="region" aria-label="Network" { (drawing) }
             }
             dl {

@@ -10,7 +10,7 @@ mod link;
 mod options;
 mod route;
 mod schema;
-mod topology;
+mod shapes;
 mod traffic;
 
 use schemars::JsonSchema;
@@ -31,7 +31,7 @@ pub(super) use options::{
     NewRenoOptionKeys, PolicyKeys, SctpOptionKeys,
 };
 pub(crate) use route::RouteKeys;
-pub(crate) use topology::TopologyKeys;
+pub(crate) use shapes::TopologyKeys;
 pub(super) use traffic::{CbrKeys, ClassKeys, OnOffKeys, SizesKeys, WorkloadKeys};
 
 /// The arithmetic of time. It matters if two times are equal on paper, as in networks with round numbers. Experiments that are

@@ -5,7 +5,7 @@ use super::{
     queue, used,
 };
 use crate::field::draw::Draw;
-use crate::field::network::{Bottleneck, Network};
+use crate::field::scenario::{Bottleneck, Network};
 use crate::field::summary::Statistic;
 
 pub(super) const DESCRIPTION: Description = Description {

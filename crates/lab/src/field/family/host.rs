@@ -2,7 +2,7 @@
 
 use super::{Case, Description, LAW, MEAN, QUEUE, USED, column, delay_ms, facts, goodput, p, queue, used};
 use crate::field::draw::Draw;
-use crate::field::network::Network;
+use crate::field::scenario::Network;
 
 pub(super) const DESCRIPTION: Description = Description {
     name: "host",

@@ -5,7 +5,7 @@ use super::{
     used,
 };
 use crate::field::draw::Draw;
-use crate::field::network::Network;
+use crate::field::scenario::Network;
 
 pub(super) const DESCRIPTION: Description = Description {
     name: "kind",

@@ -2,7 +2,7 @@
 
 use super::{Better, Case, Description, FigureKind, LAW, MEAN, Measure, RIVAL, column, facts, p};
 use crate::field::draw::Draw;
-use crate::field::network::{Bottleneck, Network};
+use crate::field::scenario::{Bottleneck, Network};
 
 pub(super) const DESCRIPTION: Description = Description {
     name: "short",
