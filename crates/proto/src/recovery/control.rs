@@ -32,7 +32,7 @@ use crate::recovery::delivery_rate::DeliveryRate;
 use crate::recovery::detection::Detection;
 use crate::recovery::episode::Episode;
 use crate::recovery::law::Law;
-use crate::recovery::pacer::{Pacer, Pacing, WindowRate};
+use crate::recovery::pacer::Release;
 use crate::recovery::prr::Prr;
 use crate::recovery::rack::Rack;
 use crate::recovery::rtt::{RttEstimator, TICK};
@@ -54,9 +54,7 @@ pub(crate) struct PathControl {
     rounds: Rounds,
     delivery_rate: DeliveryRate,
     account: Account,
-    pacing: Pacing,
-    pacer: Pacer,
-    window_rate: WindowRate,
+    release: Release,
     episode: Episode,
     /// Proportional rate reduction, if the law uses it during a recovery.
     prr: Option<Prr>,
@@ -76,20 +74,32 @@ pub(crate) struct PathControl {
     is_silent: bool,
     /// The ACK delay that the peer may use.
     ack_delay: Span,
-    /// The window at the end of the last round, and whether it grew fast within that round.
-    window_before: f64,
-    is_growing: bool,
+    growth: Growth,
     pub(crate) ecn: PathEcn,
-    /// When the sender last responded to a mark: marks of segments sent before are no new signal.
-    marked_at: Option<Time>,
-    /// When it last responded to the loss of a copy whose segment was delivered.
-    copy_lost_at: Option<Time>,
+    responses: Responses,
     /// Whether the losses may be due to a smaller path MTU.
     is_doubtful: bool,
     /// Bytes in flight as counted here; the scoreboard counts them, too.
     flight: u64,
     untold: Untold,
     pub(crate) tally: Tally,
+}
+
+/// How the window grew in the last round.
+#[derive(Debug)]
+struct Growth {
+    /// The window at its end.
+    window: f64,
+    is_fast: bool,
+}
+
+/// When the sender last responded to signals besides losses. Signals of segments sent before are not new.
+#[derive(Debug, Default)]
+struct Responses {
+    /// To a mark.
+    mark: Option<Time>,
+    /// To the loss of a copy whose segment was delivered.
+    copy: Option<Time>,
 }
 
 /// What the controller learns with the next ACK.
@@ -154,9 +164,7 @@ impl PathControl {
             rounds: Rounds::new(now),
             delivery_rate: DeliveryRate::default(),
             account: Account::default(),
-            pacing: timing.pacing,
-            pacer: Pacer::new(timing.timer),
-            window_rate: WindowRate::default(),
+            release: Release::new(timing.pacing, timing.timer),
             episode: Episode::Open,
             prr: None,
             arriving: 0,
@@ -168,11 +176,9 @@ impl PathControl {
             is_urgent: false,
             is_silent: false,
             ack_delay: Span::ZERO,
-            window_before: 0.0,
-            is_growing: true,
+            growth: Growth { window: 0.0, is_fast: true },
             ecn: PathEcn::default(),
-            marked_at: None,
-            copy_lost_at: None,
+            responses: Responses::default(),
             is_doubtful: false,
             flight: 0,
             untold: Untold::default(),
@@ -409,7 +415,7 @@ impl PathControl {
             let view = self.view(now);
             self.law.tell(|law| law.on_round(&view, &round));
             let window = self.law.window();
-            self.is_growing = window > GROWING * std::mem::replace(&mut self.window_before, window);
+            self.growth = Growth { window, is_fast: window > GROWING * self.growth.window };
             is_round_over = true;
         }
         match spared {
@@ -426,7 +432,7 @@ impl PathControl {
 
     /// Whether the window grows fast, so that estimates of the path are outdated a round trip later.
     pub(crate) fn is_growing(&self) -> bool {
-        self.is_growing
+        self.growth.is_fast
     }
 
     /// Sets how long the peer may delay acknowledgements.

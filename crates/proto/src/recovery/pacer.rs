@@ -23,6 +23,21 @@ pub enum Pacing {
     ByLaw,
 }
 
+/// What releases the segments of a path.
+#[derive(Debug)]
+pub(crate) struct Release {
+    pub(crate) pacing: Pacing,
+    pub(crate) pacer: Pacer,
+    pub(crate) window_rate: WindowRate,
+}
+
+impl Release {
+    /// For a host whose timers fire within `tick`.
+    pub(crate) fn new(pacing: Pacing, tick: Span) -> Self {
+        Self { pacing, pacer: Pacer::new(tick), window_rate: WindowRate::default() }
+    }
+}
+
 /// The pacing state of a path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pacer {

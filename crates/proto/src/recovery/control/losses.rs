@@ -108,9 +108,9 @@ impl PathControl {
         let found = board.lose_copies(self.id);
         self.on_lost(board, &found);
         // Once in a round trip, as for marks: what left before the last answer is no new signal.
-        let is_news = |departure: &Departure| self.copy_lost_at.is_none_or(|at| departure.time > at);
+        let is_news = |departure: &Departure| self.responses.copy.is_none_or(|at| departure.time > at);
         if let Some(departure) = found.departure.filter(is_news) {
-            self.copy_lost_at = Some(now);
+            self.responses.copy = Some(now);
             let was_urgent = self.is_urgent;
             let path_una = board.path_una(self.id);
             self.repair(now, board, &Found { departure: Some(departure), ..found }, path_una);
@@ -232,10 +232,10 @@ impl PathControl {
         let rtt = self.rtt.smoothed().unwrap_or(Span::ZERO);
         let left =
             if newest.is_some() { departure.time } else { Time::ZERO + now.since(Time::ZERO).saturating_sub(rtt) };
-        if !self.episode.is_open() || self.marked_at.is_some_and(|at| left <= at) {
+        if !self.episode.is_open() || self.responses.mark.is_some_and(|at| left <= at) {
             return;
         }
-        self.marked_at = Some(now);
+        self.responses.mark = Some(now);
         // Even if an earlier loss proves spurious, the reduction stays.
         (self.suspicion, self.blame) = (None, Blame::Unblamed);
         let view = self.view(now);

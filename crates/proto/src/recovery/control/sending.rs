@@ -60,13 +60,13 @@ impl PathControl {
     /// When the pacer releases the next segment.
     #[inline]
     pub(crate) fn release(&mut self, now: Time) -> Time {
-        if self.pacer.is_free(now) { now } else { self.wait_for_pace(now) }
+        if self.release.pacer.is_free(now) { now } else { self.wait_for_pace(now) }
     }
 
     #[inline(never)]
     fn wait_for_pace(&mut self, now: Time) -> Time {
         let rate = self.rate();
-        let release = self.pacer.release(now, rate);
+        let release = self.release.pacer.release(now, rate);
         if release > now && self.law.pacing_rate().is_none() && self.is_half_used() {
             // The window determines this rate, so a larger window would be used.
             self.rounds.on_window_full();
@@ -84,7 +84,7 @@ impl PathControl {
     #[inline(always)]
     fn rate(&mut self) -> Option<Rate> {
         match self.pacing_window() {
-            Some((bytes, rtt)) => self.window_rate.of(bytes, rtt),
+            Some((bytes, rtt)) => self.release.window_rate.of(bytes, rtt),
             None => self.law.pacing_rate(),
         }
     }
@@ -96,7 +96,7 @@ impl PathControl {
 
     /// The window in bytes and the RTT that determine the rate, if the law has no rate of its own.
     fn pacing_window(&self) -> Option<(f64, Span)> {
-        let is_paced = self.pacing == Pacing::Always && self.law.pacing_rate().is_none();
+        let is_paced = self.release.pacing == Pacing::Always && self.law.pacing_rate().is_none();
         self.rtt.smoothed().filter(|_| is_paced).map(|rtt| (self.law.window() * self.mss.cast_signed() as f64, rtt))
     }
 
@@ -143,7 +143,7 @@ impl PathControl {
     ) {
         if self.flight == 0 {
             self.silence.heard = now;
-            self.pacer.on_idle(now, self.mss);
+            self.release.pacer.on_idle(now, self.mss);
         }
         self.flight += added;
         self.check(board);
@@ -162,7 +162,7 @@ impl PathControl {
             prr.on_sent(len);
         }
         let rate = self.rate();
-        self.pacer.on_sent(now, Bytes::new(len), rate);
+        self.release.pacer.on_sent(now, Bytes::new(len), rate);
         if self.law.counts(transmission) {
             let view = self.view(now);
             let sent = Sent { segments: self.segments(len), transmission };

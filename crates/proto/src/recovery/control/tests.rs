@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 
 use super::*;
+use crate::recovery::pacer::Pacing;
 
 mod doubts;
 mod supply;
@@ -229,7 +230,7 @@ fn the_window_is_the_limit_if_it_held_something_back() {
 #[test]
 fn pacer_is_no_limit_below_half_of_the_window() {
     let mut bench = Bench::under("reno", "100");
-    bench.control.pacing = Pacing::Always;
+    bench.control.release.pacing = Pacing::Always;
     bench.send(49);
     assert!(bench.control.release(bench.now) > bench.now);
     assert_eq!(bench.control.rounds.limit(), Limit::Application);
