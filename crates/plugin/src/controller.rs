@@ -78,13 +78,11 @@ impl Plugin {
     }
 
     /// Whether to call the hook: the module exports it, and nothing has failed before.
-    #[inline]
     fn hears(&self, hook: HookIndex) -> bool {
         self.instance.as_ref().is_some_and(|instance| instance.has(hook)) && !self.faults.is_any()
     }
 
     /// Writes the facts of an event, calls its hook, and reads the window and the rate. Nothing happens if the hook is not to be called.
-    #[inline]
     fn tell(&mut self, hook: HookIndex, path: &PathView, facts: impl FnOnce(&mut Table)) {
         if !self.hears(hook) {
             return;
@@ -114,7 +112,6 @@ impl Plugin {
 }
 
 /// The window and the rate in the table.
-#[inline]
 fn answers(table: &Table) -> Result<(f64, Option<Rate>), String> {
     let number = |offset| read_f64(table, offset).unwrap_or(f64::NAN);
     let (window, rate) = (number(at::WINDOW), number(at::WINDOW + 8));

@@ -131,13 +131,11 @@ impl Instance {
     }
 
     /// Whether the module exports a hook.
-    #[inline]
     pub(crate) fn has(&self, hook: HookIndex) -> bool {
         self.hooks[hook as usize].is_some()
     }
 
     /// Calls a hook, if the module exports it.
-    #[inline]
     pub(crate) fn call(&mut self, hook: HookIndex) -> Result<(), String> {
         let Some(function) = &self.hooks[hook as usize] else { return Ok(()) };
         refuel(&mut self.store);
@@ -145,25 +143,21 @@ impl Instance {
     }
 
     /// Writes bytes into the memory at an address that was checked.
-    #[inline]
     pub(crate) fn write_at(&mut self, place: usize, bytes: &[u8]) {
         self.memory.data_mut(&mut self.store)[place..place + bytes.len()].copy_from_slice(bytes);
     }
 
     /// The table.
-    #[inline]
     pub(crate) fn table(&self) -> &Table {
         self.data()[self.base..].first_chunk().expect(WITHIN)
     }
 
     /// The table, for the facts of an event.
-    #[inline]
     pub(crate) fn table_mut(&mut self) -> &mut Table {
         self.memory.data_mut(&mut self.store)[self.base..].first_chunk_mut().expect(WITHIN)
     }
 
     /// The number at an address; `None` beyond the end of the memory.
-    #[inline]
     pub(crate) fn number(&self, place: usize) -> Option<f64> {
         read_f64(self.data(), place)
     }
@@ -174,7 +168,6 @@ impl Instance {
     }
 
     /// The whole memory. It never shrinks.
-    #[inline]
     fn data(&self) -> &[u8] {
         self.memory.data(&self.store)
     }
@@ -186,7 +179,6 @@ impl Instance {
 
 const WITHIN: &str = "a memory never shrinks, and the table was within it";
 
-#[inline]
 fn refuel(store: &mut Store<StoreLimits>) {
     store.set_fuel(FUEL_CALL).expect("the engine counts fuel");
 }

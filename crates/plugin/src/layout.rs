@@ -47,33 +47,27 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    #[inline(always)]
     fn put<const N: usize>(self, bytes: [u8; N]) -> Self {
         self.table[self.at..self.at + N].copy_from_slice(&bytes);
         Self { at: self.at + N, ..self }
     }
 
-    #[inline(always)]
     fn number(self, number: f64) -> Self {
         self.put(number.to_le_bytes())
     }
 
-    #[inline(always)]
     fn code(self, code: u32) -> Self {
         self.put(code.to_le_bytes())
     }
 
-    #[inline(always)]
     fn time(self, time: Time) -> Self {
         self.number(time.as_secs_f64())
     }
 
-    #[inline(always)]
     fn span(self, span: Option<Span>) -> Self {
         self.number(span.map_or(UNKNOWN, Span::as_secs_f64))
     }
 
-    #[inline(always)]
     fn departure(self, departure: &Departure) -> Self {
         let supply = match departure.supply {
             Supply::Enough => 0,
@@ -91,7 +85,6 @@ impl Writer<'_> {
     }
 }
 
-#[inline]
 pub(crate) fn write_path(table: &mut Table, path: &PathView) {
     Writer { table, at: at::PATH }
         .time(path.now)
@@ -105,7 +98,6 @@ pub(crate) fn write_path(table: &mut Table, path: &PathView) {
         .time(path.progress.departed);
 }
 
-#[inline]
 pub(crate) fn write_ack(table: &mut Table, ack: &Ack) {
     let limit = match ack.limit {
         Limit::Window => 0,
@@ -150,7 +142,6 @@ pub(crate) fn write_loss(table: &mut Table, loss: &Loss) {
     Writer { table, at: at::LOSS }.code(signal).code(cause).number(loss.lost).departure(&loss.departure);
 }
 
-#[inline]
 pub(crate) fn write_sent(table: &mut Table, sent: &Sent) {
     let transmission = match sent.transmission {
         Transmission::First => 0,
