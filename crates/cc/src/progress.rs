@@ -22,26 +22,22 @@ pub struct Account {
 
 impl Account {
     /// The progress so far.
-    #[inline]
     pub fn progress(&self) -> Progress {
         self.progress
     }
 
     /// Whether a segment sent now counts as application-limited.
-    #[inline]
     pub fn supply(&self) -> Supply {
         if self.progress.delivered < self.short_until { Supply::Short } else { Supply::Enough }
     }
 
     /// A flight begins: nothing else is in flight.
-    #[inline]
     pub fn on_first(&mut self, now: Time) {
         (self.progress.delivered_at, self.progress.departed) = (now, now);
     }
 
     /// `segments` segments were delivered according to an acknowledgement that arrived at `arrival`. The latest of them was sent
     /// at `departed`.
-    #[inline]
     pub fn on_delivered(&mut self, segments: f64, arrival: Time, departed: Time) {
         let progress = &mut self.progress;
         progress.delivered += segments;
@@ -50,13 +46,11 @@ impl Account {
     }
 
     /// `segments` segments were detected as lost.
-    #[inline]
     pub fn on_lost(&mut self, segments: f64) {
         self.progress.lost += segments;
     }
 
     /// There is nothing to send although there is room, while `flight` segments are in flight.
-    #[inline]
     pub fn on_short(&mut self, flight: f64) {
         self.short_until = self.progress.delivered + flight + ABOVE;
     }

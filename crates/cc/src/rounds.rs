@@ -39,20 +39,17 @@ impl Rounds {
     }
 
     /// The congestion window, or the pacing rate derived from it, held a segment back.
-    #[inline]
     pub fn on_window_full(&mut self) {
         self.was_full = true;
     }
 
     /// What limited the sender in this round and the last one.
-    #[inline]
     pub fn limit(&self) -> Limit {
         if self.was_full || self.was_full_before { Limit::Window } else { Limit::Application }
     }
 
     /// `acked` segments were acknowledged, of which `serial` was sent last; `departures` is the number of transmissions so far.
     /// Returns the round that ends with this ACK.
-    #[inline]
     pub fn on_ack(&mut self, now: Time, acked: f64, rtt: Option<Span>, serial: u64, departures: u64) -> Option<Round> {
         self.acked += acked;
         if let Some(rtt) = rtt {

@@ -23,7 +23,6 @@ pub(crate) enum Arrival {
 }
 
 impl Arrivals {
-    #[inline]
     pub(crate) fn take(&mut self, seq: i32) -> Arrival {
         // The common case: there is no hole, and this is the next packet.
         if seq == self.next && self.above.is_empty() {

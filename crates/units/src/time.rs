@@ -126,7 +126,6 @@ impl<const TICKS: u64> Duration<TICKS> {
     }
 
     /// The same length at another resolution, rounded to the nearest tick; the longest span where it does not fit.
-    #[inline]
     pub const fn rescale<const TO: u64>(self) -> Duration<TO> {
         // To a coarser resolution whose tick is an even number of these, as from picoseconds to nanoseconds and at several events of each simulated
         // packet: a division by a constant of 64 bits, which the compiler makes a multiplication. One of 128 bits is a call.
