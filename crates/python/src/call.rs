@@ -38,7 +38,6 @@ where
         Ok(Self { callable, object, arguments: None })
     }
 
-    #[inline]
     pub(crate) fn call(&mut self, py: Python<'_>, first: &A::Event, second: &B::Event) -> PyResult<()> {
         let Self { callable, object, arguments } = self;
         let arguments = match arguments {

@@ -170,7 +170,6 @@ impl Faults {
     }
 
     /// Whether a hook has raised.
-    #[inline]
     pub(crate) fn is_any(&self) -> bool {
         self.run.is_any()
     }
@@ -338,7 +337,6 @@ impl Adapter {
     }
 
     /// Calls a hook and reads the window and the rate, unless a hook has failed before.
-    #[inline]
     fn tell(&mut self, name: &'static str, view: &View, call: impl FnOnce(Python<'_>, &mut Self) -> PyResult<()>) {
         if self.faults.is_any() {
             return;
@@ -353,7 +351,6 @@ impl Adapter {
     }
 
     /// Reads the window and the rate.
-    #[inline]
     fn read(&mut self, py: Python<'_>, hook: &str, view: Option<&View>) -> PyResult<()> {
         let Some(object) = &self.object else { return Ok(()) };
         let object = object.bind(py);

@@ -57,12 +57,10 @@ macro_rules! event {
         impl Refill for $class {
             type Event = cc::$class;
 
-            #[inline]
             fn new(event: cc::$class) -> Self {
                 Self(Facts::new(event))
             }
 
-            #[inline]
             fn facts(&self) -> &Facts<cc::$class> {
                 &self.0
             }

@@ -16,19 +16,16 @@ pub(crate) struct Facts<T>(UnsafeCell<T>);
 unsafe impl<T: Copy + Send> Sync for Facts<T> {}
 
 impl<T: Copy> Facts<T> {
-    #[inline]
     pub(crate) fn new(value: T) -> Self {
         Self(UnsafeCell::new(value))
     }
 
-    #[inline]
     #[expect(unsafe_code, reason = "there is no safe cell whose lock is the interpreter's")]
     pub(crate) fn read(&self, _py: Python<'_>) -> T {
         // SAFETY: the token says that no other thread is within `read` or `replace`.
         unsafe { *self.0.get() }
     }
 
-    #[inline]
     #[expect(unsafe_code, reason = "there is no safe cell whose lock is the interpreter's")]
     pub(crate) fn replace(&self, _py: Python<'_>, value: T) {
         // SAFETY: as in `read`. What is replaced needs no drop, because it is `Copy`.

@@ -173,7 +173,6 @@ impl SendStream {
 }
 
 /// Why the engine takes no data: it knows what the driver has not delivered yet, such as that the peer has stopped the stream.
-#[cold]
 fn late_refusal(state: &mut State, now: Time, id: ConnectionId, serial: u64) -> WriteError {
     state.take_events(now);
     // Events may cause new output.
