@@ -338,13 +338,7 @@ impl PathControl {
             self.look(now, board);
             return false;
         }
-        self.on_news(now, board, via(), is_open)
-    }
-
-    /// As [`Self::on_report`], for an ACK with news, or during a recovery. It is a separate function so that an ACK without news
-    /// costs only the test.
-    #[inline(never)]
-    fn on_news<T>(&mut self, now: Time, board: &mut Scoreboard<T>, via: Via, is_open: bool) -> bool {
+        let via = via();
         let newly_acked = board.take_newly_acked(self.id);
         self.flight -= newly_acked.bytes_from_flight;
         let sample = match via {

@@ -284,19 +284,7 @@ impl<T> Scoreboard<T> {
     pub(crate) fn path_una(&mut self, path: PathId) -> Offset {
         let lane = &mut self.lanes[path.index()];
         lane.cursor = lane.cursor.max(self.first);
-        // In most cases it is the very first entry.
-        let is_first = |entry: &Entry<T>| entry.path == path && lane.has(entry) && entry.fate != Fate::Delivered;
-        if lane.above == 0 && lane.cursor == self.first && self.entries.front().is_some_and(is_first) {
-            lane.holes.clear();
-            return self.acked;
-        }
-        self.walk_to_una(path)
-    }
-
-    /// As [`Self::path_una`], with a search. Each lane passes each entry once, so the cost per segment is constant.
-    #[inline(never)]
-    fn walk_to_una(&mut self, path: PathId) -> Offset {
-        let lane = &mut self.lanes[path.index()];
+        // Each lane passes each entry once, so the cost per segment is constant.
         while let Some(entry) = self.entries.get((lane.cursor - self.first) as usize) {
             if entry.path == path && lane.has(entry) {
                 if entry.fate != Fate::Delivered {

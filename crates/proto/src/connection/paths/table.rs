@@ -49,26 +49,13 @@ impl Table {
         }
     }
 
-    /// Whether a tail loss probe is due on any path. Here and below, the common case is a single path.
-    #[inline]
+    /// Whether a tail loss probe is due on any path.
     pub(in crate::connection) fn has_probe_due(&self) -> bool {
-        match self.slots.as_slice() {
-            [Some(path)] => path.control.is_probe_due(),
-            slots => slots.iter().flatten().any(|path| path.control.is_probe_due()),
-        }
+        self.slots.iter().flatten().any(|path| path.control.is_probe_due())
     }
 
     /// The earliest deadline of all paths.
-    #[inline]
     pub(in crate::connection) fn deadline(&self, has_paths: bool) -> Time {
-        match self.slots.as_slice() {
-            [Some(path)] => path.deadline(has_paths),
-            _ => self.deadline_of_all(has_paths),
-        }
-    }
-
-    #[inline(never)]
-    fn deadline_of_all(&self, has_paths: bool) -> Time {
         self.slots.iter().flatten().map(|path| path.deadline(has_paths)).min().unwrap_or(Time::NEVER)
     }
 
