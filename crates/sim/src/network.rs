@@ -90,7 +90,6 @@ impl Network {
     }
 
     /// A packet reaches the far end of a link. If it is returned, it is at its destination, and the caller must release it.
-    #[inline]
     pub(crate) fn arrive(&mut self, index: usize) -> Option<Flight> {
         let link = &mut self.links[index];
         let flight = if link.has_exit() {
@@ -104,6 +103,7 @@ impl Network {
     }
 
     /// As [`Self::arrive`], for a link whose far end holds, reorders or duplicates; none if the packet is still to come.
+    // Kept apart, it takes 1.7 % fewer instructions of `highspeed`.
     #[inline(never)]
     fn leave(&mut self, index: usize) -> Option<Flight> {
         let (link, now) = (&mut self.links[index], self.moment.now);
@@ -122,7 +122,6 @@ impl Network {
     }
 
     /// A packet is at the node at the far end of a link.
-    #[inline]
     fn pass(&mut self, index: usize, flight: Flight) -> Option<Flight> {
         let link = &self.links[index];
         let hop = self.routes.next(link.row, flight.to());
@@ -145,6 +144,7 @@ impl Network {
     }
 
     /// Sends a packet over its first hop.
+    // Inlined, it takes 2.0 % fewer instructions of `highspeed`.
     #[inline]
     pub(crate) fn depart(&mut self, attachment: &Attachment, transmit: Transmit) {
         let Transmit { port, size, body, ecn, via, to } = transmit;
@@ -188,12 +188,10 @@ impl Network {
         self.discard(index, dropped);
     }
 
-    #[inline]
     pub(crate) fn body_mut(&mut self, flight: Flight) -> &mut Body {
         self.slab.body_mut(flight.handle())
     }
 
-    #[inline]
     pub(crate) fn release(&mut self, flight: Flight) {
         self.slab.release(flight.handle());
     }
@@ -223,7 +221,6 @@ impl Network {
     }
 
     /// Offers a packet to a link.
-    #[inline(never)]
     fn forward(&mut self, index: usize, flight: Flight) {
         let link = &mut self.links[index];
         let offered = link.offer(&self.moment, flight, &mut self.order);
@@ -261,7 +258,6 @@ impl Network {
     }
 
     /// Releases the packets that a queue dropped, and empties their list.
-    #[inline]
     fn discard(&mut self, index: usize, dropped: Vec<Flight>) {
         if dropped.is_empty() {
             self.dropped = dropped;
@@ -271,7 +267,6 @@ impl Network {
     }
 
     /// As [`Self::discard`], if the queue dropped any.
-    #[inline(never)]
     fn discard_some(&mut self, index: usize, mut dropped: Vec<Flight>) {
         for flight in dropped.drain(..) {
             self.observe(index, Happening::Discarded, flight);
@@ -291,14 +286,12 @@ impl Network {
     }
 
     /// Drops a packet that has no route at a node.
-    #[cold]
     fn stray(&mut self, index: usize, hop: Hop, flight: Flight) {
         let reason = if hop == NO_WAY { DropReason::NoRoute } else { DropReason::HopLimit };
         self.count_stray(flight.leg());
         self.lose(index, reason, flight);
     }
 
-    #[cold]
     fn count_stray(&mut self, leg: Leg) {
         let leg = leg as usize;
         if self.strays.len() <= leg {
@@ -318,7 +311,6 @@ impl Network {
     }
 
     /// A packet was lost: informs the observers of the link, and releases the packet.
-    #[cold]
     fn lose(&mut self, index: usize, reason: DropReason, flight: Flight) {
         self.observe(index, Happening::Dropped(reason), flight);
         self.forget(index, reason, flight);
@@ -351,7 +343,6 @@ impl Network {
         }
     }
 
-    #[inline(never)]
     fn observe(&mut self, index: usize, happening: Happening, flight: Flight) {
         let event = PacketEvent {
             time: self.moment.now,

@@ -68,6 +68,7 @@ pub(crate) struct Slab {
 }
 
 impl Slab {
+    // Inlined, it takes 2.1 % fewer instructions of `highspeed`.
     #[inline]
     pub(crate) fn insert(&mut self, body: Body) -> Handle {
         if let Some(handle) = self.free.pop() {
@@ -80,18 +81,15 @@ impl Slab {
         handle
     }
 
-    #[inline]
     pub(crate) fn body(&self, handle: Handle) -> &Body {
         &self.bodies[handle as usize]
     }
 
-    #[inline]
     pub(crate) fn body_mut(&mut self, handle: Handle) -> &mut Body {
         &mut self.bodies[handle as usize]
     }
 
     /// Frees a slot. The caller took the handle out of the link's queue, so a slot is freed only once.
-    #[inline]
     pub(crate) fn release(&mut self, handle: Handle) {
         debug_assert!(self.free.len() < self.bodies.len(), "no place is free twice");
         self.free.push(handle);
@@ -118,12 +116,10 @@ pub(crate) type Leg = u32;
 
 impl Flight {
     /// A packet that has passed no link yet.
-    #[inline]
     pub(crate) const fn new(handle: Handle, size: u32, leg: Leg, to: Address) -> Self {
         Self { what: handle as u64 | (size as u64) << 32, whither: leg as u64 | (to.0 as u64) << 32 }
     }
 
-    #[inline]
     pub(crate) const fn handle(self) -> Handle {
         self.what as u32
     }
@@ -135,35 +131,29 @@ impl Flight {
     }
 
     /// Bytes on the wire.
-    #[inline]
     pub(crate) const fn size(self) -> u32 {
         (self.what >> 32) as u32
     }
 
     /// The flow and its direction.
-    #[inline]
     pub(crate) const fn leg(self) -> Leg {
         self.whither as u32
     }
 
-    #[inline]
     pub(crate) const fn flow(self) -> u32 {
         self.leg() >> 1
     }
 
-    #[inline]
     pub(crate) const fn to(self) -> Address {
         Address((self.whither >> 32) as u16)
     }
 
     /// The number of links that it has passed, at most [`crate::HOPS_MAX`].
-    #[inline]
     pub(crate) const fn hops(self) -> u16 {
         (self.whither >> 48) as u16 & HOPS
     }
 
     /// The same packet with this ECN codepoint.
-    #[inline]
     #[must_use]
     pub(crate) fn with_ecn(self, ecn: Option<EcnCodepoint>) -> Self {
         let bits = ecn.map_or(0, EcnCodepoint::bits);
@@ -171,13 +161,11 @@ impl Flight {
     }
 
     /// Its ECN codepoint; `None` if it may not be marked.
-    #[inline]
     pub(crate) const fn ecn(self) -> Option<EcnCodepoint> {
         EcnCodepoint::from_bits((self.whither >> ECN_AT) as u8)
     }
 
     /// The same packet with one more hop.
-    #[inline]
     #[must_use]
     pub(crate) const fn hop(self) -> Self {
         Self { what: self.what, whither: self.whither + (1 << 48) }

@@ -98,7 +98,6 @@ pub(crate) struct HeldObserver {
 }
 
 impl HeldObserver {
-    #[inline]
     pub(crate) fn tell(&self, event: &PacketEvent<'_>) {
         let concerns = match event.happening {
             Happening::Enqueued => self.interest.enqueued,
@@ -110,7 +109,6 @@ impl HeldObserver {
         }
     }
 
-    #[inline]
     pub(crate) fn tell_departure(&self, link: LinkId, at: SimTime) {
         if self.interest.departures {
             lock(&self.observer).on_departure(link, at);

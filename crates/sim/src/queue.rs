@@ -278,7 +278,6 @@ pub(crate) trait Admits: fmt::Debug + Send {
 
 impl Admission {
     /// As [`Admits::admits`]. Drop-tail does not ask how long the transmitter has been idle.
-    #[inline]
     pub(crate) fn admits(
         &mut self,
         size: u32,

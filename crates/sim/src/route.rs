@@ -112,13 +112,11 @@ impl Routes {
         node.index() * self.addresses
     }
 
-    #[inline]
     pub(crate) fn next(&self, row: usize, to: Address) -> Hop {
         self.next[row + to.index()]
     }
 
     /// What to do with a packet of this leg whose next hop is not a link: a link of the group, or one of the two constants.
-    #[cold]
     pub(crate) fn choose(&self, hop: Hop, leg: Leg) -> Hop {
         if hop >= NO_WAY {
             return hop;

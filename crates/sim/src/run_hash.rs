@@ -14,7 +14,6 @@ impl RunHash {
     }
 
     /// The rotation moves high bits down, where the next multiplication spreads them again.
-    #[inline]
     pub(crate) const fn fold(&mut self, word: u64) {
         self.0 = (self.0.rotate_left(25) ^ word).wrapping_mul(MULTIPLIER);
     }

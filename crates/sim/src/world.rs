@@ -260,7 +260,6 @@ impl World {
     }
 
     /// A packet reaches the far end of a link, which may be its destination.
-    #[inline]
     fn arrive(&mut self, link: usize) {
         if let Some(flight) = self.network.arrive(link) {
             let End { host, port } = self.ends[flight.leg() as usize];
@@ -286,7 +285,6 @@ impl World {
     }
 
     /// Passes an event to a host, takes its packets, and sets its timer.
-    #[inline]
     fn turn(&mut self, index: usize, event: Event) {
         let Self { network, stations, slots, .. } = self;
         let Station { host, attachment, deadline, wake } = &mut stations[index];

@@ -30,6 +30,7 @@ impl Exit {
 
     /// A packet enters the pipe and will arrive at `key`. `is_first` is true if the pipe was empty. Returns whether the
     /// link's event has changed.
+    // Kept apart, it takes 5.9 % fewer instructions of `highspeed`.
     #[inline(never)]
     pub(crate) fn push(&mut self, key: Key, is_first: bool) -> bool {
         match self {

@@ -57,7 +57,6 @@ impl Pipe {
     }
 
     /// Appends a packet, which arrives no earlier than the one before it.
-    #[inline]
     pub(crate) fn push(&mut self, passage: Passage) {
         if self.len() == self.ring.len() {
             self.grow();
@@ -70,6 +69,7 @@ impl Pipe {
 
     /// Removes the next arrival. There is one, because its event was in the event queue. Marks it as departed if it was not yet:
     /// see [`Pipe::depart_until`].
+    // Inlined, it takes 4.7 % fewer instructions of `highspeed`.
     #[inline]
     pub(crate) fn pop(&mut self, on_departed: impl FnOnce(&Passage, usize)) -> Flight {
         debug_assert!(!self.is_empty(), "a link without packets has no event");
@@ -85,7 +85,6 @@ impl Pipe {
     }
 
     /// The next packet to arrive.
-    #[inline]
     pub(crate) fn first(&self) -> Option<&Passage> {
         (!self.is_empty()).then(|| &self.ring[self.place(self.head)])
     }
@@ -94,7 +93,6 @@ impl Pipe {
     /// departure event, inserted at the start of its transmission, was inserted before `inserted`. Calls `on_departed` for each,
     /// with the number of packets that had not departed until then. Returns the number of those that have not departed now, and the bytes
     /// behind the first of them, which is in transmission.
-    #[inline]
     pub(crate) fn depart_until(
         &mut self,
         now: SimTime,
@@ -129,11 +127,11 @@ impl Pipe {
         self.tail - low
     }
 
-    #[inline]
     fn place(&self, number: u64) -> usize {
         number as usize & (self.ring.len() - 1)
     }
 
+    // Kept apart, it takes 6.7 % fewer instructions of `highspeed`.
     #[cold]
     fn grow(&mut self) {
         let mut larger = self.ring.clone();

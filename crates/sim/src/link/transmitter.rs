@@ -44,7 +44,6 @@ impl Transmitter {
     }
 
     /// Whether its rate varies.
-    #[inline]
     pub(crate) fn varies(&self) -> bool {
         self.varying.is_some()
     }
@@ -60,7 +59,6 @@ impl Transmitter {
     }
 
     /// The end of the last transmission.
-    #[inline]
     pub(crate) fn free_at(&self) -> SimTime {
         self.free_at
     }
@@ -71,7 +69,6 @@ impl Transmitter {
     }
 
     /// Sends `size` bytes as soon as possible and returns the start time. [`Transmitter::free_at`] then gives the end.
-    #[inline]
     pub(crate) fn send(&mut self, now: SimTime, size: u32) -> SimTime {
         if self.varies() {
             return self.send_varying(now, size);
@@ -91,6 +88,7 @@ impl Transmitter {
     }
 
     /// As [`Self::send`], at a varying rate.
+    // Kept apart, it takes 5.7 % fewer instructions of `highspeed`.
     #[inline(never)]
     fn send_varying(&mut self, now: SimTime, size: u32) -> SimTime {
         let Some(varying) = &mut self.varying else { unreachable!("asked if the rate varies") };
@@ -99,7 +97,6 @@ impl Transmitter {
         starts_at
     }
 
-    #[inline]
     fn division(&mut self, size: u32) -> Division {
         if self.last[0].size != size {
             self.divide(size);
@@ -108,6 +105,7 @@ impl Transmitter {
     }
 
     /// Puts the division for `size` first.
+    // Kept apart, it takes 1.6 % fewer instructions of `highspeed`.
     #[inline(never)]
     fn divide(&mut self, size: u32) {
         self.last.swap(0, 1);

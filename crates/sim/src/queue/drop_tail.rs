@@ -80,7 +80,6 @@ pub(crate) struct DropTail {
 
 impl DropTail {
     /// Whether a packet of `size` bytes is accepted.
-    #[inline]
     pub(crate) const fn admits(self, size: u32, backlog: Backlog) -> bool {
         backlog.packets + 1 < self.packets && backlog.bytes.saturating_add(size as u64) <= self.bytes
     }
