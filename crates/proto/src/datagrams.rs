@@ -170,7 +170,6 @@ impl<P: Payload> Outgoing<P> {
     }
 
     /// Whether nothing waits.
-    #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
         self.weight == 0
     }
@@ -192,7 +191,6 @@ impl<P: Payload> Outgoing<P> {
     }
 
     /// Drops the expired datagrams in front.
-    #[cold]
     pub(crate) fn expire(&mut self, now: Time) {
         for urgency in [Urgency::Usual, Urgency::Urgent] {
             while self.of(urgency).items.front().is_some_and(|waiting| waiting.expires < now) {
@@ -236,7 +234,6 @@ impl<P: Payload> Outgoing<P> {
     }
 
     /// New data of streams was sent.
-    #[inline(always)]
     pub(crate) fn on_stream_sent(&mut self, space: u32) {
         if self.lead.0 != 0 || !self.is_empty() {
             self.lead.on_second(space, !self.is_empty());

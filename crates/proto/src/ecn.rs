@@ -135,7 +135,6 @@ impl PathEcn {
     }
 
     /// Whether segments sent and acknowledged matter: ECN is on or in doubt.
-    #[inline]
     pub(crate) fn is_tracked(&self) -> bool {
         self.trust != Trust::Off
     }
@@ -214,7 +213,6 @@ impl PathEcn {
     }
 
     /// When the next probe is due, or the last one counts as lost.
-    #[inline]
     pub(crate) fn deadline(&self) -> Time {
         if let Trust::Doubted(Some(probe)) = self.trust { probe.at } else { Time::NEVER }
     }

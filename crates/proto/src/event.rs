@@ -87,7 +87,6 @@ impl Events {
     }
 
     /// Queues an event, unless an equal one waits.
-    #[inline]
     pub(crate) fn push_back(&mut self, event: Event) {
         if let Some((sid, kind)) = event.stream() {
             if self.waiting.len() <= sid.index() {
@@ -102,7 +101,6 @@ impl Events {
         self.queue.push_back(event);
     }
 
-    #[cold]
     fn make_room(&mut self, sid: Sid) {
         self.waiting.resize(1 + sid.index(), 0);
     }

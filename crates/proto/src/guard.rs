@@ -123,7 +123,6 @@ impl Guard {
     }
 
     /// New data of `bytes` bytes was sent on a path.
-    #[inline(always)]
     pub(crate) fn on_sent(&mut self, now: Time, path: PathId, bytes: u64) {
         // Before the first stall, reach is infinite and the bytes sent are not counted.
         if self.reach < f64::INFINITY {

@@ -189,7 +189,6 @@ impl AcknowledgementOptions {
     }
 
     /// Whether there are SACK blocks. The first place never holds anything else.
-    #[inline]
     pub(crate) fn has_sack(&self) -> bool {
         let [(left, right), ..] = self.blocks;
         left != right
@@ -400,7 +399,6 @@ impl Options {
     }
 
     /// The acknowledgement options, by reference.
-    #[inline]
     pub(crate) fn as_acknowledgement(&self) -> &AcknowledgementOptions {
         const NOTHING: AcknowledgementOptions = AcknowledgementOptions {
             blocks: [(SeqNumber(0), SeqNumber(0)); SackBlocks::MAX],

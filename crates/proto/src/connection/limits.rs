@@ -146,7 +146,6 @@ pub(super) struct Rests {
 
 impl Rests {
     /// An input arrived, so something may have to be sent.
-    #[inline]
     pub(super) fn wake(&mut self, now: Time) {
         if self.is_resting {
             (self.is_resting, self.woken_at) = (false, now);
@@ -174,7 +173,6 @@ impl<P: Payload> Connection<P> {
     }
 
     /// Records that there is nothing to send now, and why.
-    #[inline(always)]
     pub(super) fn rest(&mut self, now: Time, stop: Stop) {
         if !self.state.has_paths() {
             return;
@@ -196,7 +194,6 @@ impl<P: Payload> Connection<P> {
     }
 
     /// The limit common to all paths, or `None` if each path has its own; and the limit on new data.
-    #[inline]
     fn limit_of_all(&self, now: Time, stop: Stop) -> (Option<Limit>, Option<Limit>) {
         let has_lost = self.sender.board.has_lost() && !self.sender.board.has_only_owed();
         let common = match stop {

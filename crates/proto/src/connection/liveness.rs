@@ -98,7 +98,6 @@ impl Liveness {
     }
 
     /// Data arrived or was acknowledged.
-    #[inline]
     pub(super) fn on_work(&mut self, now: Time) {
         self.worked = now;
     }
@@ -117,7 +116,6 @@ impl Liveness {
     }
 
     /// An acceptable acknowledgement arrived. `is_progress` is true if it acknowledged new data, or if the window is zero.
-    #[inline]
     pub(super) fn on_heard(&mut self, now: Time, is_progress: bool) {
         if is_progress {
             (self.progress, self.stall) = (now, Stall::default());
@@ -130,7 +128,6 @@ impl Liveness {
     }
 
     /// A lower bound of the deadline that is cheap to compute; it does not depend on the activity.
-    #[inline]
     pub(super) fn deadline_least(&self) -> Time {
         self.progress.min(self.heard).saturating_add(self.timeout_least).min(self.probes.next).min(self.probes.overdue)
     }
@@ -170,7 +167,6 @@ impl Liveness {
 
     /// A segment without content arrived, as an answer to a short segment would. Returns whether nothing but answers has come for
     /// so long that the path probably does not carry full packets; once for each stall.
-    #[inline]
     pub(super) fn on_bare_answer(&mut self) -> bool {
         let Stall { is_asked, answers } = &mut self.stall;
         if !std::mem::take(is_asked) {

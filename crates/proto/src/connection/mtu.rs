@@ -77,7 +77,6 @@ impl Mtu {
     }
 
     /// The largest datagram that may be sent now.
-    #[inline]
     pub(super) fn datagram_max(&self) -> u32 {
         match self.state {
             State::Resting(_) | State::Searching(_) => self.carried,
@@ -97,7 +96,6 @@ impl Mtu {
     }
 
     /// A segment filled its datagram, so a larger size would be useful. Returns whether a probe is due.
-    #[inline]
     pub(super) fn on_full(&mut self, now: Time) -> bool {
         match self.state {
             State::Resting(until) if until <= now && self.carried < self.max => {

@@ -57,7 +57,6 @@ impl PeerWindow {
 
     /// A segment at `offset` that acknowledges everything below `ack` has this window field. With streams the peer never moves
     /// the right edge back, so an old segment cannot do it either.
-    #[inline]
     pub(super) fn on_field(&mut self, framing: Framing, offset: Offset, ack: Offset, field: u16) {
         let window = u64::from(field) << self.shift;
         self.largest = self.largest.max(window);

@@ -50,13 +50,11 @@ impl RateLimit {
     }
 
     /// When data may leave: at `now` or later.
-    #[inline]
     pub(super) fn release(&self, now: Time) -> Time {
         if self.rate.is_none() { now } else { self.pacer.release(now, self.rate) }
     }
 
     /// A segment with `content` bytes of sequence space leaves.
-    #[inline]
     pub(super) fn on_sent(&mut self, now: Time, content: u64) {
         if self.rate.is_some() {
             self.pacer.on_sent(now, Bytes::new(content.saturating_add(self.overhead.into())), self.rate);

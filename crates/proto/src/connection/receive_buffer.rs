@@ -29,7 +29,6 @@ impl ReceiveBuffer {
     }
 
     /// Called on each arrival. Returns whether a round trip has passed.
-    #[inline]
     pub(super) fn on_arrival(&mut self, now: Time, rtt: impl FnOnce() -> Option<Span>) -> bool {
         if now < self.ends_at {
             return false;

@@ -86,25 +86,21 @@ impl<P: Payload> Receiver<P> {
     }
 
     /// The expected offset: everything below has arrived.
-    #[inline]
     pub(super) fn expected(&self) -> Offset {
         self.arrivals.expected()
     }
 
     /// The expected offset as a sequence number of the peer.
-    #[inline]
     pub(super) fn expected_number(&self) -> SeqNumber {
         self.initial.plus(self.arrivals.expected())
     }
 
     /// An offset as a sequence number of the peer.
-    #[inline]
     pub(super) fn number(&self, place: Offset) -> SeqNumber {
         self.initial.plus(place)
     }
 
     /// The offset of a sequence number of the peer; `None` if it is before the SYN.
-    #[inline]
     pub(super) fn place(&self, number: SeqNumber) -> Option<Offset> {
         number.offset_from(self.initial, self.arrivals.expected())
     }
@@ -115,7 +111,6 @@ impl<P: Payload> Receiver<P> {
     }
 
     /// The window field of a segment that is sent now and acknowledges everything below `acked`.
-    #[inline]
     pub(super) fn advertise(&mut self, acked: Offset) -> u16 {
         self.window.advertise(acked, self.arrivals.end())
     }
@@ -126,7 +121,6 @@ impl<P: Payload> Receiver<P> {
     }
 
     /// [rfc-9293] sec. 3.10.7.4, table 6; the window is the largest announced so far.
-    #[inline]
     pub(super) fn is_acceptable(&self, left: Offset, space: u64) -> bool {
         let (expected, edge) = (self.arrivals.expected(), self.window.edge());
         if space == 0 {
@@ -151,7 +145,6 @@ impl<P: Payload> Receiver<P> {
     }
 
     /// Whether a segment is consistent with the FIN: no data follows the FIN, and there is only one FIN.
-    #[inline]
     pub(super) fn fits_end(&self, place: Extent) -> bool {
         match self.fin {
             Some(fin) => place.end <= fin + 1 && (!place.has_fin() || place.data_end == fin),
@@ -161,7 +154,6 @@ impl<P: Payload> Receiver<P> {
 
     /// Whether a segment would take much more memory than the window accounts for. The segment at the expected offset is always
     /// accepted, because it is delivered at once.
-    #[inline]
     pub(super) fn is_too_costly(&self, left: Offset, right: Offset) -> bool {
         let memory_max = self.window.capacity() + OVERHEAD_LEAST;
         left > self.arrivals.expected()
@@ -184,7 +176,6 @@ impl<P: Payload> Receiver<P> {
 
     /// The content of a segment was accepted; `end_before` was the end of the received space before. Returns whether the segment
     /// completed the FIN.
-    #[inline]
     pub(super) fn on_taken(&mut self, place: Extent, nonce: u16, end_before: Offset) -> bool {
         let has_data = place.data_end > place.left;
         self.arrived += u64::from(has_data);
@@ -200,13 +191,11 @@ impl<P: Payload> Receiver<P> {
     }
 
     /// The offset of the peer's FIN, once it is known.
-    #[inline]
     pub(super) fn fin(&self) -> Option<Offset> {
         self.fin
     }
 
     /// Whether everything has arrived, the FIN included.
-    #[inline]
     pub(super) fn has_all(&self) -> bool {
         self.fin.is_some_and(|fin| self.arrivals.expected() == fin + 1)
     }
@@ -231,13 +220,11 @@ impl<P: Payload> Receiver<P> {
     }
 
     /// Frees the buffer space of a stream header.
-    #[inline]
     pub(super) fn free_header(&mut self) {
         self.window.consume(StreamHeader::LEN.into());
     }
 
     /// Data has arrived; `rtt` is that of the slowest path. Returns whether a round trip has passed.
-    #[inline]
     pub(super) fn ends_round(&mut self, now: Time, rtt: impl FnOnce() -> Option<Span>) -> bool {
         self.buffer.on_arrival(now, rtt)
     }

@@ -30,7 +30,6 @@ impl SendMemory {
 
     /// Whether more data than `kept` may be unacknowledged. The lowest segment has been sent `transmissions` times; `segment` is
     /// the unit of windows in bytes. This runs for each segment, so the limit is recomputed only when it is reached.
-    #[inline]
     pub(super) fn admits(
         &mut self,
         kept: Kept,

@@ -88,7 +88,6 @@ impl<P: Payload> Sender<P> {
     }
 
     /// The sequence number of an offset.
-    #[inline]
     pub(super) fn number(&self, place: Offset) -> SeqNumber {
         self.initial.plus(place)
     }
@@ -99,7 +98,6 @@ impl<P: Payload> Sender<P> {
     }
 
     /// The offset of an acknowledgement number; `None` if it is before our SYN.
-    #[inline]
     pub(super) fn place(&self, ack: SeqNumber) -> Option<Offset> {
         ack.offset_from(self.initial, self.board.acked())
     }
@@ -122,7 +120,6 @@ impl<P: Payload> Sender<P> {
     }
 
     /// Whether the memory limit allows more unacknowledged data. `segment` is the unit of windows in bytes.
-    #[inline]
     pub(super) fn may_keep_more(&mut self, paths: &Table, segment: u32) -> bool {
         let Self { board, memory, .. } = self;
         board.len() < SEGMENTS_MAX && memory.admits(board.kept(), || board.front_transmissions(), paths, segment)
@@ -170,7 +167,6 @@ impl<P: Payload> Sender<P> {
     }
 
     /// Processes a cumulative acknowledgement of everything below `ack`. Returns whether it covers our FIN.
-    #[inline]
     pub(super) fn on_cumulative(
         &mut self,
         ack: Offset,
@@ -220,7 +216,6 @@ impl<P: Payload> Sender<P> {
 
     /// Whether the nonces prove the acknowledgement and its blocks. The sums for overtaken acknowledgements are no longer known,
     /// and a segment with content has no room for the sum of its blocks. Such blocks are ignored, but do not count as false.
-    #[inline]
     pub(super) fn proof(&self, ack: Offset, report: Option<&Report>, segment: &Segment<P>) -> Proof {
         let Header { nonce, nonce_sum, .. } = segment.header;
         if self.board.nonces_below(ack).is_some_and(|sum| sum != nonce_sum) {

@@ -112,7 +112,6 @@ impl<P: Payload> Connection<P> {
     }
 
     /// A segment within the window arrived.
-    #[inline]
     pub(super) fn take_timestamps(&mut self, now: Time, offset: Offset, segment: &Segment<P>) {
         if self.clock.is_on
             && let Some(timestamps) = segment.timestamps()
@@ -122,7 +121,6 @@ impl<P: Payload> Connection<P> {
     }
 
     /// The latest time at which the segment may have been sent that an acknowledgement answers.
-    #[inline]
     pub(super) fn echo(&self, now: Time, segment: &Segment<P>) -> Option<Time> {
         if !self.clock.is_on || self.paths.has_several() {
             return None;

@@ -125,7 +125,6 @@ impl WayBack {
     }
 
     /// A datagram arrived whose number is by `ahead` above the highest one before.
-    #[inline]
     pub(super) fn on_datagram(&mut self, ahead: u64) {
         self.sent += ahead;
         self.arrived += 1;

@@ -56,7 +56,6 @@ impl Endpoint {
 
     /// Answers an initiation with a refusal, and with the limit at which there is no room, and keeps nothing. If the answer is lost,
     /// the initiation is repeated.
-    #[cold]
     fn refuse(
         &mut self,
         now: Time,

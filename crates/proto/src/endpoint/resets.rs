@@ -7,7 +7,6 @@ use super::{Arrival, Endpoint, REPLIES_MAX};
 impl Endpoint {
     /// A datagram with an unknown index arrived. If the connection has ended with a reset, that may have been lost. Otherwise a
     /// responder answers with a stateless reset, as the peer may have known an earlier endpoint with this key.
-    #[cold]
     pub(super) fn handle_unknown(&mut self, now: Time, arrival: &Arrival, number: u32, datagram: &[u8]) {
         self.tally.unknown += 1;
         if self.replies.len() >= REPLIES_MAX {
@@ -25,7 +24,6 @@ impl Endpoint {
     }
 
     /// A stateless reset arrived. Its token decides whether it ends a connection.
-    #[cold]
     pub(super) fn handle_reset(&mut self, now: Time, arrival: &Arrival, datagram: &[u8]) {
         if !self.resets.may_check(now, arrival.tuple.remote) {
             self.tally.unknown += 1;

@@ -156,7 +156,6 @@ impl Acks {
     }
 
     /// A segment arrived in order.
-    #[inline(always)]
     pub(crate) fn on_segment(&mut self, now: Time) {
         let lane = &mut self.lanes[self.via.index()];
         // [rfc-9000] sec. 13.2.1: a mark is acknowledged at once.
@@ -225,7 +224,6 @@ impl Acks {
     }
 
     /// An acknowledgement was sent on this path.
-    #[inline]
     pub(crate) fn on_sent(&mut self, path: PathId) {
         let lane = &mut self.lanes[path.index()];
         if lane.answer.is_none() && lane.need == Need::Nothing {

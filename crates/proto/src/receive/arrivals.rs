@@ -52,11 +52,11 @@ impl Arrivals {
     /// The acknowledgement number of an ACK that is sent now, and the sum of the nonces below it, which proves receipt. With
     /// SACK, a hole that a batch has filled is not acknowledged before the whole batch is reported. The retransmission that
     /// filled the hole was sent last, so an ACK of it would make the sender declare earlier, unreported segments lost.
-    #[inline]
     pub(crate) fn acknowledge(&self, has_sack: bool) -> (Offset, u16) {
         if self.unreported.is_empty() { (self.expected, self.nonces) } else { self.acknowledge_told(has_sack) }
     }
 
+    // Kept apart with what else is rare, it takes 2.1 % fewer instructions of the engine with an ACK for 32.
     #[cold]
     fn acknowledge_told(&self, has_sack: bool) -> (Offset, u16) {
         if has_sack { self.told } else { (self.expected, self.nonces) }
@@ -89,13 +89,11 @@ impl Arrivals {
     }
 
     /// The first part of `left..right` that has not arrived.
-    #[inline]
     pub(crate) fn missing(&self, left: Offset, right: Offset) -> Option<(Offset, Offset)> {
         self.above.gap(left.max(self.expected), right)
     }
 
     /// `left..right` has arrived for the first time, with this nonce.
-    #[inline]
     pub(crate) fn insert(&mut self, left: Offset, right: Offset, nonce: u16) {
         debug_assert_eq!(self.missing(left, right), Some((left, right)), "what arrived before does not count again");
         self.total += right - left;
@@ -114,7 +112,6 @@ impl Arrivals {
         }
     }
 
-    #[inline(never)]
     fn insert_above(&mut self, range: Range) {
         if self.unreported.is_empty() {
             self.told = (self.expected, self.nonces);
@@ -145,7 +142,6 @@ impl Arrivals {
     }
 
     /// Whether there is a range above a hole, or an unreported duplicate.
-    #[inline]
     pub(crate) fn has_report(&self) -> bool {
         !self.above.is_empty() || self.duplicate.is_some()
     }

@@ -80,7 +80,6 @@ impl Ranges {
     }
 
     /// The first part of `left..right` that is not in the set.
-    #[inline]
     pub(crate) fn gap(&self, left: Offset, right: Offset) -> Option<(Offset, Offset)> {
         // In most cases it lies below or above all ranges.
         if right <= self.start || self.end <= left {
@@ -99,7 +98,6 @@ impl Ranges {
     }
 
     /// Removes the first range if it begins at or below `place`.
-    #[inline]
     pub(crate) fn take_first(&mut self, place: Offset) -> Option<Range> {
         if self.is_empty() || self.start > place {
             return None;

@@ -96,7 +96,6 @@ impl Window {
     ///
     /// [rfc-7323] sec. 2.4: the field counts units, so the edge of one segment may lie up to a unit below that of an earlier one,
     /// which stays valid.
-    #[inline]
     pub(crate) fn advertise(&mut self, expected: Offset, end: Offset) -> u16 {
         // At most what the field can express.
         let field = self.goal(expected, end).saturating_sub(expected).min(self.width_max) >> self.shift;

@@ -20,20 +20,17 @@ impl Law {
     }
 
     /// Passes an event to the law, which may change its answers.
-    #[inline]
     pub(crate) fn tell(&mut self, what: impl FnOnce(&mut dyn Controller)) {
         what(&mut *self.controller);
         (self.window, self.pacing_rate) = (self.controller.window(), self.controller.pacing_rate());
     }
 
     /// Whether the law needs to know of such a transmission.
-    #[inline]
     pub(crate) fn counts(&self, transmission: Transmission) -> bool {
         transmission == Transmission::Again || self.hears_first
     }
 
     /// Tells the law of a transmission, which changes no answers.
-    #[inline]
     pub(crate) fn count_sent(&mut self, path: &PathView, sent: &Sent) {
         self.controller.on_sent(path, sent);
     }

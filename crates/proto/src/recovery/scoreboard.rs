@@ -273,14 +273,12 @@ impl<T> Scoreboard<T> {
     }
 
     /// Whether [`Scoreboard::holes`] keeps state for this path. [`Scoreboard::path_una`] releases it.
-    #[inline]
     pub(crate) fn keeps_holes(&self, path: PathId) -> bool {
         self.lanes[path.index()].holes.highest > 0
     }
 
     /// The offset of the lowest segment of a path that has not arrived, or the end of the sent data if there is none. With one
     /// path this is the cumulative acknowledgement. Segments that moved to the path from another one may be omitted.
-    #[inline]
     pub(crate) fn path_una(&mut self, path: PathId) -> Offset {
         let lane = &mut self.lanes[path.index()];
         lane.cursor = lane.cursor.max(self.first);
@@ -307,7 +305,6 @@ impl<T> Scoreboard<T> {
     /// Counts the holes of a path whose cursor is at a missing segment below a delivered one. The first delivered segment ends
     /// one hole; there is a second hole if a segment is missing between it and the highest. The result is stored, so each ACK
     /// visits only new entries, at most [`WALK_MAX`].
-    #[inline(never)]
     fn count_holes(&mut self, path: PathId) {
         let Self { entries, first, lanes, .. } = self;
         let lane = &mut lanes[path.index()];
@@ -487,14 +484,12 @@ impl<T> Scoreboard<T> {
     }
 
     /// When the oldest segment in flight on a path was sent.
-    #[inline]
     pub(crate) fn oldest_departed(&self, path: PathId) -> Option<Time> {
         let Oldest { index, departed, .. } = self.lanes[path.index()].oldest;
         (index != NONE).then_some(departed)
     }
 
     /// Whether a transmission before `serial` is in flight on a path.
-    #[inline]
     pub(crate) fn has_older(&self, path: PathId, serial: u64) -> bool {
         self.lanes[path.index()].oldest.serial < serial
     }

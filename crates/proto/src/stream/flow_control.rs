@@ -128,14 +128,12 @@ impl FlowControl {
     }
 
     /// The account of a stream, created on its first use.
-    #[inline]
     fn account(&mut self, sid: Sid) -> &mut Account {
         let credit = self.credit;
         self.accounts.get_or_make(sid, |sid| Account::new(initial(sid, credit)))
     }
 
     /// The base of a stream.
-    #[inline]
     fn base(&self, sid: Sid) -> u64 {
         initial(sid, self.credit).saturating_add(self.base_more)
     }
@@ -146,7 +144,6 @@ impl FlowControl {
     }
 
     /// The buffer has grown by `bytes` bytes: half of them are added to the bases, the rest to the pool.
-    #[cold]
     pub(crate) fn grow(&mut self, bytes: u64) {
         self.grown += bytes;
         let more_before = self.base_more;
@@ -173,7 +170,6 @@ impl FlowControl {
     }
 
     /// Bytes of a stream arrived for the first time. Returns whether they are within its limit; if not, they are dropped.
-    #[inline(always)]
     pub(crate) fn take(&mut self, sid: Sid, bytes: u32) -> bool {
         let (is_open, bytes) = (self.is_open, u64::from(bytes));
         let is_within = |account: &Account| !is_open || account.arrived + bytes <= account.limit;
@@ -191,7 +187,6 @@ impl FlowControl {
     }
 
     /// Bytes of a stream no longer occupy the buffer. Returns the record to send to the peer, if one is due.
-    #[inline]
     pub(crate) fn consume(&mut self, sid: Sid, bytes: u64) -> Option<Record> {
         if !self.is_open {
             return None;
@@ -233,7 +228,6 @@ impl FlowControl {
     }
 
     /// Renews the credit of a stream. Returns the record for the peer.
-    #[inline(never)]
     fn renew(&mut self, sid: Sid, growth: Growth) -> Option<Record> {
         let (base, buffer, round) = (self.base(sid), self.buffer, self.round);
         // There is only one stream besides the control stream, so it need not share.
@@ -333,7 +327,6 @@ impl Account {
     }
 
     /// Bytes were read in this round trip.
-    #[inline]
     fn on_read(&mut self, round: u64, bytes: u64) {
         if self.round != round {
             self.read = [0, if self.round + 1 == round { self.read[0] } else { 0 }];

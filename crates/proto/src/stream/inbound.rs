@@ -110,7 +110,6 @@ impl<P: Payload> Inbound<P> {
     }
 
     /// The stream of this SID, which must exist, and the store.
-    #[inline]
     fn stream(&mut self, sid: Sid) -> (&mut Stream<P>, &mut Store<P>) {
         let begin = self.begin;
         (self.streams.get_or_make(sid, |_| Stream::new(begin)), &mut self.store)
@@ -241,7 +240,6 @@ impl<P: Payload> Inbound<P> {
     }
 
     /// The SSN that a stream expects next.
-    #[inline(always)]
     pub(crate) fn expected(&self, sid: Sid) -> Ssn {
         Ssn::of(self.streams.get(sid).map_or(self.begin, |stream| stream.expected))
     }
@@ -365,7 +363,6 @@ impl<P: Payload> Stream<P> {
     }
 
     /// Ends the stream if its end is reached. Informs the application once that there is something to read.
-    #[inline(always)]
     fn settle(&mut self, sid: Sid, events: &mut Events) {
         if self.end == Some(self.expected) {
             self.begin_after(self.expected);

@@ -309,7 +309,6 @@ impl<P: Payload> Outbound<P> {
     }
 
     /// The sequence space of the next segment, limited to `space`.
-    #[inline]
     pub(crate) fn peek(&self, space: u32) -> Option<u32> {
         let header = self.header_len();
         if !self.records.is_empty() {
@@ -388,7 +387,6 @@ impl<P: Payload> Outbound<P> {
     }
 
     /// A segment or an end has been acknowledged cumulatively.
-    #[inline(always)]
     pub(crate) fn on_acked(&mut self, sid: Sid, events: &mut Events) {
         let stream = &mut self.streams[sid.index()];
         stream.unacked -= 1;

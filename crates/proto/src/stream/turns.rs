@@ -63,7 +63,6 @@ impl Turns {
     }
 
     /// The stream whose turn it is.
-    #[inline]
     pub(crate) fn first(&self) -> Option<Sid> {
         if self.occupied == 0 { None } else { Some(self.first) }
     }
@@ -95,7 +94,6 @@ impl Turns {
 
     /// The stream that has its turn has sent `bytes` bytes of sequence space; a full segment has `full`. It `stays` if it has
     /// more to send.
-    #[inline(always)]
     pub(crate) fn on_sent(&mut self, bytes: u32, full: u32, priority: Priority, stays: bool) {
         let turn = u64::from(priority.clamped().weight) * u64::from(full);
         let left = self.left.unwrap_or(turn).saturating_sub(bytes.into());

@@ -15,7 +15,6 @@ use crate::seq::Offset;
 
 impl PathControl {
     /// Whether `len` more bytes may be in flight. If not, records that the window is the limit.
-    #[inline(always)]
     pub(crate) fn admit<T>(&mut self, board: &Scoreboard<T>, len: u64) -> bool {
         self.check(board);
         let is_admitted = self.has_room(len);
@@ -26,6 +25,7 @@ impl PathControl {
     }
 
     /// As [`Self::admit`], without a side effect.
+    // Inlined with what else a segment and its ACK need, it takes 2.6 % fewer instructions of the engine with an ACK for 32.
     #[inline(always)]
     pub(crate) fn has_room(&self, len: u64) -> bool {
         let flight = self.flight - self.presumed();
@@ -58,12 +58,10 @@ impl PathControl {
     }
 
     /// When the pacer releases the next segment.
-    #[inline]
     pub(crate) fn release(&mut self, now: Time) -> Time {
         if self.release.pacer.is_free(now) { now } else { self.wait_for_pace(now) }
     }
 
-    #[inline(never)]
     fn wait_for_pace(&mut self, now: Time) -> Time {
         let rate = self.rate();
         let release = self.release.pacer.release(now, rate);
@@ -81,7 +79,6 @@ impl PathControl {
     }
 
     /// The pacing rate; `None` if the window alone releases segments.
-    #[inline(always)]
     fn rate(&mut self) -> Option<Rate> {
         match self.pacing_window() {
             Some((bytes, rtt)) => self.release.window_rate.of(bytes, rtt),
@@ -101,7 +98,6 @@ impl PathControl {
     }
 
     /// Data is about to be sent. After a long idle time the window restarts ([rfc-5681] sec. 4.1).
-    #[inline(always)]
     pub(crate) fn on_demand<T>(&mut self, now: Time, board: &Scoreboard<T>) {
         self.check(board);
         if self.flight == 0 && now.since(self.sent_last) > self.rtt.timeout() {
@@ -113,7 +109,6 @@ impl PathControl {
     }
 
     /// The record of sending a segment; its `flight` in bytes includes the segment.
-    #[inline]
     pub(crate) fn departure(&mut self, now: Time) -> impl Fn(u64) -> Departure + use<> {
         if self.flight == 0 {
             self.account.on_first(now);
@@ -124,7 +119,6 @@ impl PathControl {
     }
 
     /// There is nothing to send. If the window has room for a segment, the sender is application-limited.
-    #[inline]
     pub(crate) fn on_short(&mut self) {
         if self.has_room(self.mss) {
             self.account.on_short(self.segments(self.flight));
@@ -132,6 +126,7 @@ impl PathControl {
     }
 
     /// A segment of `len` bytes that ends at `end` was sent and is on the scoreboard. `added` bytes were not in flight before.
+    // Inlined with what else a segment and its ACK need, it takes 2.6 % fewer instructions of the engine with an ACK for 32.
     #[inline(always)]
     pub(crate) fn on_sent<T>(
         &mut self,

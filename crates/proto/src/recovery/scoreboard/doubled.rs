@@ -123,7 +123,6 @@ impl<T> Scoreboard<T> {
     }
 
     /// Whether any copy on this path was overtaken by three arrivals.
-    #[inline]
     pub(crate) fn has_overtaken_copies(&self, path: PathId) -> bool {
         let front = self.lanes[path.index()].copies.front();
         front.is_some_and(|copied| copied.departure.is_some() && copied.serial < self.overtaken(path))
@@ -148,8 +147,6 @@ impl<T> Scoreboard<T> {
     }
 
     /// A doubled segment is reported, of which this entry was in flight. It stays so until it is known which of the two has arrived.
-    #[cold]
-    #[inline(never)]
     pub(super) fn on_doubled_acked(&mut self, index: Index, context: &AckContext) -> PathId {
         let Entry { path, offset, len, serial, departure, .. } = *self.entry(index);
         let end = offset + u64::from(len);
@@ -225,8 +222,6 @@ impl<T> Scoreboard<T> {
     }
 
     /// One of two entries of a segment was declared lost on a path.
-    #[cold]
-    #[inline(never)]
     pub(super) fn lose_twin(&mut self, twin: Twin, path: PathId, index: Index) {
         let other = if twin == Twin::Copy { index - 1 } else { index + 1 };
         match (twin, self.entry(other).fate) {

@@ -240,7 +240,6 @@ impl Lane {
 
 impl Holes {
     /// Nothing is delivered above the cursor.
-    #[inline]
     pub(super) fn clear(&mut self) {
         if self.highest > 0 {
             (self.count, self.highest, self.run) = (0, 0, 0..0);

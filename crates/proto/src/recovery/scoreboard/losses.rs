@@ -35,7 +35,6 @@ impl<T> Scoreboard<T> {
 
     /// Declares segments lost, from the oldest transmission on, if they were sent before `serial` and at `time` or earlier.
     /// Returns what it found, and the sending time of the first segment that was spared only because of its time.
-    #[inline]
     pub(crate) fn lose_until(&mut self, path: PathId, serial: u64, time: Time) -> (Found, Option<Time>) {
         let mut found = Found::default();
         loop {
