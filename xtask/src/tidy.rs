@@ -1,10 +1,11 @@
 //! `cargo xtask tidy`: checks the layering of ARCHITECTURE.md in the crate graph, circles of modules, lengths of files, docs of public items,
-//! names of tests, features of dependencies, the tests of docs/rfc-9293.md, what is published, and the newest commits.
+//! names of tests, attributes for inlining, features of dependencies, the tests of docs/rfc-9293.md, what is published, and the newest commits.
 
 mod circles;
 mod docs;
 mod features;
 mod history;
+mod inlining;
 mod lengths;
 mod names;
 pub(crate) mod published;
@@ -163,6 +164,7 @@ pub(crate) fn run() -> Result<(), String> {
         }
         circles::check(package.manifest_path.with_file_name("src").as_std_path(), &mut problems)?;
         docs::check(package.manifest_path.with_file_name("src").as_std_path(), &mut problems)?;
+        inlining::check(package.manifest_path.with_file_name("src").as_std_path(), &mut problems)?;
         let folder = package.manifest_path.parent().expect("a manifest stands in a folder");
         names::check(name, folder.as_std_path(), &mut problems)?;
         if lengths::CORE.contains(name) {
