@@ -242,7 +242,6 @@ impl Link {
     }
 
     /// As [`Self::offer`], for a managed link.
-    // What few links have is not inlined, so that the code for the others stays small.
     fn store(&mut self, moment: &Moment, mut flight: Flight) -> Offered {
         let counts = self.legs.of(flight.leg());
         let (now, free_at) = (moment.now, self.transmitter.free_at());

@@ -5,7 +5,7 @@
 //! the window of each path is FAST's with alpha_r, alpha_r at least 2
 //! ```
 //!
-//! [`Coupled`] tells which paths share a queue.
+//! `law/coupled.rs` tells which paths share a queue.
 //!
 //! In equilibrium the share of a flow of FAST in a queue is its share of all alphas there: q x_r = alpha_r s. So paths whose alpha_r
 //! add up to alpha take the rate of one flow together, for any division among them. A path with a queue of its own takes the rate of one flow, too.

@@ -72,7 +72,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// A path segment that has waited for lost data. Not inlined: it is rare, and this is the way of each segment.
+    /// A path segment that has waited for lost data.
     fn poll_late_path_option(&mut self, now: Time) -> Option<Transmit<P>> {
         if self.state.has_paths() { self.poll_path_option(now) } else { None }
     }
