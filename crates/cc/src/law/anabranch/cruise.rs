@@ -215,7 +215,7 @@ mod tests {
     use super::super::AnabranchSettings;
     use super::super::clock::DrainClock;
     use super::*;
-    use crate::testing::Flow;
+    use crate::testing::{Flow, assert_near};
 
     /// At 6250 segments a second a queue of 20 segments, 3.2 ms, (and a bit for noise) are expected. One of 0.5 ms is empty; but if nobody has seen it fall, only four times in a row.
     #[test]
@@ -294,6 +294,19 @@ mod tests {
                 }
             }
             assert_eq!(reduced, (1..=20).step_by(rounds).collect::<Vec<_>>(), "{lost} lost");
+        }
+    }
+
+    /// Into free room, by steps of 100 segments in each 50 ms: an ACK for one of 300 segments grows the window by a third. Two paths of one queue with a quarter
+    /// and three quarters of the rate grow by a quarter and three quarters of that.
+    #[test]
+    fn paths_of_one_queue_take_one_step_together() {
+        for (share, grown) in [(1.0, 1.0 / 3.0), (0.25, 0.25 / 3.0), (0.75, 0.75 / 3.0)] {
+            let (mut core, ack) = steady();
+            let mut cruise = Cruise::enter(&mut core, 300.0);
+            core.model.share = share;
+            cruise.step = 100.0;
+            assert_near(cruise.step(&core, &ack), grown, 1e-12);
         }
     }
 
