@@ -10,6 +10,7 @@ mod lengths;
 mod names;
 pub(crate) mod published;
 mod requirements;
+mod sources;
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,32 +1,23 @@
 //! Refuses `#[inline]` and `#[cold]` without a figure: they stand only where the instruction counts show more than one per cent, and the comment above
 //! says how much.
 
-use std::fs;
 use std::path::Path;
+
+use super::sources;
 
 /// The files whose attributes are not measured yet.
 const UNMEASURED: &str = "law/fast";
 
 /// Adds a problem for each attribute in the sources of a crate that has no comment with a percentage above it.
 pub(super) fn check(folder: &Path, problems: &mut Vec<String>) -> Result<(), String> {
-    let fail = |error| format!("{}: {error}", folder.display());
-    for entry in fs::read_dir(folder).map_err(fail)? {
-        let path = entry.map_err(fail)?.path();
-        if path.is_dir() {
-            check(&path, problems)?;
-        } else if path.extension().is_some_and(|extension| extension == "rs")
-            && !path.to_string_lossy().contains(UNMEASURED)
-        {
-            let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-            problems.extend(unmeasured(&text).map(|line| {
-                format!(
-                    "{}:{line}: say above it how many per cent of the instructions it saves (`cargo xtask counts`); below 1 % leave it out",
-                    path.display()
-                )
+    sources::each(folder, &mut |path, text| {
+        let path = path.display().to_string();
+        if !path.contains(UNMEASURED) {
+            problems.extend(unmeasured(text).map(|line| {
+                format!("{path}:{line}: say above it how many per cent of the instructions it saves (`cargo xtask counts`); below 1 % leave it out")
             }));
         }
-    }
-    Ok(())
+    })
 }
 
 /// The lines, from 1, of attributes without a figure.

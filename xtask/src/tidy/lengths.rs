@@ -1,7 +1,8 @@
 //! Refuses long files of core crates: a file that is too long for a reader should be two.
 
-use std::fs;
 use std::path::Path;
+
+use super::sources;
 
 /// The crates with this limit, tests and examples included.
 pub(super) const CORE: &[&str] =
@@ -12,17 +13,7 @@ const LINES_MAX: usize = 600;
 
 /// Adds a problem for each longer file below `folder`.
 pub(super) fn check(folder: &Path, problems: &mut Vec<String>) -> Result<(), String> {
-    let fail = |error| format!("{}: {error}", folder.display());
-    for entry in fs::read_dir(folder).map_err(fail)? {
-        let path = entry.map_err(fail)?.path();
-        if path.is_dir() {
-            check(&path, problems)?;
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-            problems.extend(problem(&path, &text));
-        }
-    }
-    Ok(())
+    sources::each(folder, &mut |path, text| problems.extend(problem(path, text)))
 }
 
 fn problem(path: &Path, text: &str) -> Option<String> {

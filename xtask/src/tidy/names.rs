@@ -1,7 +1,8 @@
 //! Refuses names of tests that have no subject or are too long: a name tells subject, condition and result in the nouns of the code.
 
-use std::fs;
 use std::path::Path;
+
+use super::sources;
 
 /// How a name without a subject begins.
 const RIDDLES: [&str; 5] = ["what_", "who_", "nobody_", "nothing_", "whatever_"];
@@ -18,7 +19,9 @@ pub(super) fn check(package: &str, folder: &Path, problems: &mut Vec<String>) ->
     for part in ["src", "tests"] {
         let folder = folder.join(part);
         if folder.is_dir() {
-            search(&folder, &mut found)?;
+            sources::each(&folder, &mut |path, text| {
+                found.extend(riddles(text).map(|name| format!("{}: {name}", path.display())));
+            })?;
         }
     }
     let left = if package == LEFT.0 { LEFT.1 } else { 0 };
@@ -27,20 +30,6 @@ pub(super) fn check(package: &str, folder: &Path, problems: &mut Vec<String>) ->
         problems.push(format!("{package}: {} {message}, and {left} are left:\n  {}", found.len(), found.join("\n  ")));
     } else if found.len() < left {
         problems.push(format!("{package}: {} names are left, not {left}: lower it in tidy/names.rs", found.len()));
-    }
-    Ok(())
-}
-
-fn search(folder: &Path, found: &mut Vec<String>) -> Result<(), String> {
-    let fail = |error| format!("{}: {error}", folder.display());
-    for entry in fs::read_dir(folder).map_err(fail)? {
-        let path = entry.map_err(fail)?.path();
-        if path.is_dir() {
-            search(&path, found)?;
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-            found.extend(riddles(&text).map(|name| format!("{}: {name}", path.display())));
-        }
     }
     Ok(())
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
 
+use super::sources;
 use crate::run;
 
 /// The page.
@@ -24,25 +24,12 @@ pub(super) fn check(problems: &mut Vec<String>) -> Result<(), String> {
     let mut tests = BTreeSet::new();
     for name in CRATES {
         for part in ["src", "tests"] {
-            collect(&root.join("crates").join(name).join(part), name, &mut tests)?;
+            sources::each(&root.join("crates").join(name).join(part), &mut |_, text| {
+                tests.extend(names(text).map(|test| format!("{name}::{test}")));
+            })?;
         }
     }
     problems.extend(judge(&page, &tests));
-    Ok(())
-}
-
-/// Adds the names of the tests below a folder, with the crate's.
-fn collect(folder: &Path, package: &str, tests: &mut BTreeSet<String>) -> Result<(), String> {
-    let fail = |error| format!("{}: {error}", folder.display());
-    for entry in fs::read_dir(folder).map_err(fail)? {
-        let path = entry.map_err(fail)?.path();
-        if path.is_dir() {
-            collect(&path, package, tests)?;
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-            tests.extend(names(&text).map(|name| format!("{package}::{name}")));
-        }
-    }
     Ok(())
 }
 
