@@ -238,7 +238,7 @@ impl Connection {
             average_rtt_ms: ms(socket.average_rtt_ns),
             mode: socket.mode,
             reroutes: socket.reroutes,
-            mptcp: socket.token.map(|token| format!("{token:08x}")),
+            mptcp: socket.token.map(|token| format!("{token:x}")),
         }
     }
 }
