@@ -23,6 +23,10 @@
 #define AB_CRUISE_LOSSES_MOST AB_PART(0.12)
 #define AB_CRUISE_LOSSES_LONG AB_PART(0.08)
 #define AB_CRUISE_AFTER_LOSS AB_PART(0.8)
+/* Behind a policer the window stays at this part of what it has carried for two seconds. */
+#define AB_CEILING AB_PART(0.95)
+#define AB_HELD AB_SPAN(2.0)
+#define AB_ABOVE_CEILING AB_PART(1.05)
 /* So many round trips after a reduction the longest queue of four, and the losses, are those of the reduced window. */
 #define AB_CRUISE_ROUNDS_OF_QUEUE 6
 #define AB_CRUISE_ROUNDS_OF_LOSSES 3
@@ -35,6 +39,8 @@ struct ab_cruise {
 	ab_segments step;		/* the next one into free room */
 	ab_time reduced_at;		/* by a loss; 0: never */
 	ab_time slow_until;		/* growth by single segments */
+	ab_segments ceiling;		/* 0: none; the window does not grow above it */
+	ab_time held_until;		/* until then */
 	u32 doubts;
 	u32 is_share_shown;
 	u32 passes;
@@ -120,6 +126,48 @@ AB_INLINE ab_change ab_cruise_step(const struct ab_core *c, struct ab_cruise *r,
 	return ab_most(law, grown);
 }
 
+/* Too many losses: where there is no queue they show what the path carries. */
+AB_INLINE void ab_hold(const struct ab_model *m, struct ab_cruise *r, ab_segments window)
+{
+	ab_segments fits = ab_min(m->carried, ab_without_losses(m, window));
+
+	if (ab_queue_most(m) > m->tolerance)
+		return;
+	/* Many losses below the ceiling are random: it was none. */
+	if (m->now < r->held_until &&
+	    (!r->ceiling || window <= ab_times(r->ceiling, AB_ABOVE_CEILING)))
+		r->ceiling = 0;
+	else
+		r->ceiling = ab_times(fits, AB_CEILING);
+	r->held_until = m->now + ab_ns(AB_HELD);
+}
+
+/* A loss while the window is `window`. Returns the window that it leaves, or 0 if it stays. */
+AB_INLINE ab_segments ab_cruise_on_loss(const struct ab_core *c, const struct ab_settings *p,
+					struct ab_cruise *r, ab_segments window)
+{
+	const struct ab_model *m = &c->model;
+	ab_span explained = ab_time_of(m->alpha_full, ab_max(m->rate, AB_RATE_ONE));
+	ab_span passed = ab_since(m->now, r->reduced_at);
+	int is_long, are_many;
+
+	explained = ab_most(explained, m->tolerance);
+	is_long = ab_queue_most(m) > (ab_span)ab_times(explained, AB_PART(1.75));
+	are_many = ab_loses_more(m, AB_CRUISE_LOSSES_MOST) || ab_loses_more_long(m, AB_CRUISE_LOSSES_LONG);
+	if (!((is_long && passed > AB_CRUISE_ROUNDS_OF_QUEUE * m->mean) ||
+	      (are_many && passed > AB_CRUISE_ROUNDS_OF_LOSSES * m->mean)))
+		return 0;
+	r->reduced_at = m->now;
+	r->step = AB_ONE;
+	if (are_many) {
+		ab_hold(m, r, window);
+		r->slow_until = ab_max(r->held_until, m->now) + p->drain_interval;
+	}
+	/* What was carried is known to fit. */
+	window = ab_min(window, ab_max(m->carried, AB_ONE));
+	return ab_max(ab_times(window, AB_CRUISE_AFTER_LOSS), AB_ONE);
+}
+
 /* Returns the part of the window that a drain leaves, if one begins; else 0. */
 AB_INLINE u64 ab_cruise_on_ack(struct ab_core *c, const struct ab_settings *p,
 			       struct ab_cruise *r, const struct ab_ack *ack)
@@ -155,38 +203,25 @@ AB_INLINE u64 ab_cruise_on_ack(struct ab_core *c, const struct ab_settings *p,
 		r->passes = 0;
 		return ab_min(ab_max(part, AB_PART(0.35)), AB_PART(0.75));
 	}
+	/* A long recovery tells of its first loss only, however much is lost after it. */
+	if (ack->lost && now - clock->ended > (ab_time)ab_ns(AB_CRUISE_ROUNDS_OF_LOSSES * m->mean) &&
+	    ab_loses_more(m, AB_CRUISE_LOSSES_MOST)) {
+		ab_segments left = ab_cruise_on_loss(c, p, r, c->window);
+
+		if (left) {
+			c->window = left;
+			return 0;
+		}
+	}
 	if (ack->in_recovery && ab_since(now, r->reduced_at) < 2 * m->mean)
 		return 0;
 	step = ab_cruise_step(c, r, ack);
-	is_above = c->window > ab_times(m->carried, AB_ABOVE_CARRIED) + ab_max(alpha, 4 * AB_ONE);
+	is_above = now < r->held_until && r->ceiling && c->window >= r->ceiling;
+	is_above |= c->window > ab_times(m->carried, AB_ABOVE_CARRIED) + ab_max(alpha, 4 * AB_ONE);
 	if ((step < 0 && (is_suspicious || r->doubts)) || (step > 0 && is_above))
 		return 0;
 	c->window = ab_most((ab_change)c->window + step, AB_CRUISE_LEAST);
 	return 0;
-}
-
-/* A loss while the window is `window`. Returns the window that it leaves, or 0 if it stays. */
-AB_INLINE ab_segments ab_cruise_on_loss(const struct ab_core *c, const struct ab_settings *p,
-					struct ab_cruise *r, ab_segments window)
-{
-	const struct ab_model *m = &c->model;
-	ab_span explained = ab_time_of(m->alpha_full, ab_max(m->rate, AB_RATE_ONE));
-	ab_span passed = ab_since(m->now, r->reduced_at);
-	int is_long, are_many;
-
-	explained = ab_most(explained, m->tolerance);
-	is_long = ab_queue_most(m) > (ab_span)ab_times(explained, AB_PART(1.75));
-	are_many = ab_loses_more(m, AB_CRUISE_LOSSES_MOST) || ab_loses_more_long(m, AB_CRUISE_LOSSES_LONG);
-	if (!((is_long && passed > AB_CRUISE_ROUNDS_OF_QUEUE * m->mean) ||
-	      (are_many && passed > AB_CRUISE_ROUNDS_OF_LOSSES * m->mean)))
-		return 0;
-	r->reduced_at = m->now;
-	r->step = AB_ONE;
-	if (are_many)
-		r->slow_until = m->now + p->drain_interval;
-	/* What was carried is known to fit. */
-	window = ab_min(window, ab_max(m->carried, AB_ONE));
-	return ab_max(ab_times(window, AB_CRUISE_AFTER_LOSS), AB_ONE);
 }
 
 #endif

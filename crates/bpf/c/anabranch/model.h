@@ -180,6 +180,15 @@ AB_INLINE int ab_loses_more(const struct ab_model *m, u64 part)
 	return ab_exceeds(both, AB_COUNT(60.0), part);
 }
 
+/* The part of `window` that is not lost, by the losses of the last one to two round trips. */
+AB_INLINE ab_segments ab_without_losses(const struct ab_model *m, ab_segments window)
+{
+	u64 lost = m->round.lost + m->round_before.lost;
+	u64 all = ab_max(lost + m->round.acked + m->round_before.acked, AB_COUNT(60.0));
+
+	return ab_excess(window, ab_mul_div(window, lost, all));
+}
+
 /* Of the last window or more. */
 AB_INLINE int ab_loses_more_long(const struct ab_model *m, u64 part)
 {

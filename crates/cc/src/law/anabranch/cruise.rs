@@ -7,6 +7,7 @@
 //! losses    reduce alpha; they reduce the window, too, if the queue of this window is longer than alpha explains or too many are lost; after too many it
 //!           grows by single segments, as there may be no queue that would tell where to stop
 //! join      the base falls without a drain of ours: others have drained a queue that we had taken for a part of the path. We drain with them, late
+//! policer   too many losses show what the path carries: the window stays below that for 2 s, and then grows by single segments
 //! drain     on time, or if the queue is more than twice as long as expected
 //! doubt     a drain found that the queue is not ours: the window is held, as only then does the next drain show anything
 //! ```
@@ -32,6 +33,9 @@ pub(super) struct Cruise {
     /// When a loss last reduced the window, and the end of growth by single segments after too many; in seconds.
     reduced_at: f64,
     slow_until: f64,
+    /// Too many losses have shown what the path carries: the window does not grow above that, until then.
+    ceiling: f64,
+    held_until: f64,
 }
 
 /// A drain of others that we joined: the time until which it lasts, and the window and the RTT before.
@@ -59,6 +63,8 @@ impl Cruise {
             step: 1.0,
             reduced_at: f64::NEG_INFINITY,
             slow_until: f64::NEG_INFINITY,
+            ceiling: f64::INFINITY,
+            held_until: f64::NEG_INFINITY,
         }
     }
 
@@ -99,13 +105,24 @@ impl Cruise {
             self.passes = 0;
             return Some(part);
         }
+        // A long recovery tells of its first loss only, however much is lost after it.
+        let is_after_start = clock.since_end(now) > ROUNDS_OF_LOSSES * mean;
+        if ack.newly_lost > 0.0
+            && is_after_start
+            && model.loss_share() > LOSSES_MOST
+            && let Some(left) = self.on_loss(core, core.window)
+        {
+            core.window = left;
+            return None;
+        }
         if ack.phase == Phase::Recovery && now - self.reduced_at < 2.0 * mean {
             return None;
         }
         let step = self.step(core, ack);
         let model = &core.model;
         let is_held = is_suspicious || self.doubts > 0;
-        let is_above = core.window > ABOVE_CARRIED * model.carried + alpha.max(4.0);
+        let is_above = now < self.held_until && core.window >= self.ceiling
+            || core.window > ABOVE_CARRIED * model.carried + alpha.max(4.0);
         if !(step < 0.0 && is_held || step > 0.0 && is_above) {
             core.window = (core.window + step).max(WINDOW_LEAST);
         }
@@ -157,6 +174,18 @@ impl Cruise {
         grown
     }
 
+    /// Too many losses: where there is no queue they show what the path carries, and the window stays below that for a while. `window` is that of the losses.
+    fn hold(&mut self, model: &Model, window: f64) {
+        if model.queue_most() > model.tolerance {
+            return;
+        }
+        let fits = model.carried.min(window * (1.0 - model.loss_share()));
+        // Many losses below the ceiling are random: it was none.
+        let was_none = model.now < self.held_until && window <= ABOVE_CEILING * self.ceiling;
+        self.ceiling = if was_none { f64::INFINITY } else { CEILING * fits };
+        self.held_until = model.now + HELD_S;
+    }
+
     /// A loss while the window is `window`. Returns the window that it leaves, if it reduces it.
     pub(super) fn on_loss(&mut self, core: &Core, window: f64) -> Option<f64> {
         let model = &core.model;
@@ -170,7 +199,8 @@ impl Cruise {
         self.reduced_at = model.now;
         self.step = 1.0;
         if are_many {
-            self.slow_until = model.now + core.clock.interval();
+            self.hold(model, window);
+            self.slow_until = self.held_until.max(model.now) + core.clock.interval();
         }
         // What was carried is known to fit.
         Some((AFTER_LOSS * window.min(model.carried.max(1.0))).max(1.0))
@@ -201,6 +231,12 @@ const STEP_S: f64 = 0.05;
 /// Losses of one to two round trips, and of the last window or 150 segments, that are too many to be random.
 const LOSSES_MOST: f64 = 0.12;
 const LOSSES_MOST_LONG: f64 = 0.08;
+
+/// Behind a policer the window stays at this part of what it has carried for two seconds before it grows by single segments. Losses at more than this part
+/// above that are of a window that was too large, others are random.
+const CEILING: f64 = 0.95;
+const HELD_S: f64 = 2.0;
+const ABOVE_CEILING: f64 = 1.05;
 
 /// So many round trips after a reduction the longest queue of four round trips, and the losses, are those of the reduced window. Judged too early a queue
 /// that is gone reduces the window again.
@@ -263,16 +299,57 @@ mod tests {
     }
 
     /// A loss at a queue of 20 ms leaves 0.8 of the window, which then takes free room as before; 20 of 100 segments without a queue leave as much, and
-    /// growth by single segments for 5 s.
+    /// growth by single segments for 7 s.
     #[test]
     fn growth_is_slow_after_many_losses_only() {
-        for (peak, lost, slow_until) in [(0.07, 1.0, f64::NEG_INFINITY), (0.05, 20.0, 15.0)] {
+        for (peak, lost, slow_until) in [(0.07, 1.0, f64::NEG_INFINITY), (0.05, 20.0, 17.0)] {
             let (mut core, mut ack) = steady();
             (core.model.peak, core.model.carried) = (peak, 312.0);
             (ack.newly_lost, ack.newly_acked) = (lost, 100.0 - lost);
             core.model.count(&ack, 300.0);
             let mut cruise = Cruise::enter(&mut core, 300.0);
             assert_eq!((cruise.on_loss(&core, 300.0), cruise.slow_until), (Some(240.0), slow_until), "{lost} lost");
+        }
+    }
+
+    /// A fifth of 300 segments is lost: 240 fit, so the window stays below 228 for 2 s. As much lost below that is random: nothing holds the window then. Above
+    /// it the ceiling was too high.
+    #[test]
+    fn window_is_held_below_what_losses_left() {
+        for (window, ceiling) in [(200.0, f64::INFINITY), (300.0, 228.0)] {
+            let (mut core, mut ack) = steady();
+            core.model.carried = 312.0;
+            (ack.newly_lost, ack.newly_acked) = (20.0, 80.0);
+            core.model.count(&ack, 300.0);
+            let mut cruise = Cruise::enter(&mut core, 300.0);
+            cruise.on_loss(&core, 300.0);
+            assert_near(cruise.ceiling, 228.0, 1e-9);
+            (core.window, ack.newly_lost, ack.newly_acked) = (228.0, 0.0, 1.0);
+            core.model.now = 11.99;
+            assert_eq!((cruise.on_ack(&mut core, &ack), core.window), (None, 228.0));
+            core.model.now = 12.0;
+            assert_eq!(cruise.on_ack(&mut core, &ack), None);
+            assert!(core.window > 228.0);
+            core.model.now = 11.0;
+            cruise.on_loss(&core, window);
+            assert!(cruise.ceiling.total_cmp(&ceiling).is_eq(), "{window}");
+        }
+    }
+
+    /// A recovery has told of its first loss; a fifth is lost for three round trips of 50 ms after it.
+    #[test]
+    fn losses_of_long_recovery_reduce_the_window_again() {
+        let (mut core, mut ack) = steady();
+        core.model.carried = 312.0;
+        core.clock.restart(9.0);
+        (ack.newly_lost, ack.newly_acked, ack.phase) = (20.0, 80.0, Phase::Recovery);
+        core.model.count(&ack, 300.0);
+        let mut cruise = Cruise::enter(&mut core, 300.0);
+        core.window = cruise.on_loss(&core, 300.0).unwrap();
+        for (now, window) in [(10.05, 240.0), (10.149, 240.0), (10.151, 192.0), (10.2, 192.0)] {
+            core.model.now = now;
+            assert_eq!(cruise.on_ack(&mut core, &ack), None);
+            assert_near(core.window, window, 1e-9);
         }
     }
 
