@@ -11,6 +11,7 @@
 #include "model.h"
 
 /* The round trips between two drains beside a rival: a drain takes two to five. */
+#define AB_ROUNDS_OF_OWN 26
 #define AB_ROUNDS_BESIDE_RIVAL 12
 /* Half a round trip after the flight is at its least, a round trip after the drain began. */
 #define AB_DIP_ROUNDS AB_PART(1.5)
@@ -110,11 +111,9 @@ AB_INLINE int ab_is_due(const struct ab_clock *c, ab_time now)
 	return now >= c->next;
 }
 
-/* The interval while a rival may be there. */
-AB_INLINE ab_time ab_interval_beside_rival(ab_time interval, ab_span mean)
+/* The usual interval, doubled until it is `least` or more. */
+AB_INLINE ab_time ab_doubled(ab_time interval, ab_time least)
 {
-	ab_time least = ab_ns(AB_ROUNDS_BESIDE_RIVAL * mean);
-
 #pragma GCC unroll 10
 	for (u32 doublings = 0; doublings < AB_DOUBLINGS; doublings++)
 		interval <<= interval < least;

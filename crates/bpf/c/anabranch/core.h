@@ -22,7 +22,12 @@ AB_INLINE ab_time ab_confirms_after(const struct ab_core *c)
 
 AB_INLINE ab_time ab_beside_rival(const struct ab_core *c, const struct ab_settings *p)
 {
-	return ab_interval_beside_rival(p->drain_interval, c->model.mean);
+	return ab_doubled(p->drain_interval, ab_ns(AB_ROUNDS_BESIDE_RIVAL * c->model.mean));
+}
+
+AB_INLINE ab_time ab_of_own(const struct ab_core *c, const struct ab_settings *p)
+{
+	return ab_doubled(p->drain_interval, ab_ns(AB_ROUNDS_OF_OWN * c->model.mean));
 }
 
 /* The flight without the queue: `window * base/rtt`. */

@@ -81,7 +81,7 @@ AB_INLINE void ab_after_cruise(struct ab_state *s, const struct ab_settings *p,
 	struct ab_cruise *cruise = &s->cruise;
 	ab_segments window = s->drain.window, fits;
 	ab_span rtt = s->drain.rtt;
-	ab_time now = m->now, interval = p->drain_interval;
+	ab_time now = m->now, interval = ab_of_own(c, p);
 	u32 is_in_phase = clock->is_in_phase;
 	int is_ours, is_pushed_aside, is_ours_lately = cruise->is_share_shown;
 
@@ -178,6 +178,8 @@ AB_INLINE void ab_after_return(struct ab_state *s, int has_returned)
 		ab_to_cruise(s, fits + ab_alpha(m));
 		return;
 	}
+	if (has_returned)
+		c->clock.next = m->now + ab_confirms_after(c);
 	ab_back_to_compete(s);
 }
 

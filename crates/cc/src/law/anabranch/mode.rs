@@ -128,7 +128,7 @@ impl Mode {
 /// After a drain in Cruise.
 fn after_cruise(core: &mut Core, drain: &Drain, mut cruise: Cruise, shown: &Shown) -> Mode {
     let Drain { window, rtt, .. } = *drain;
-    let (now, interval) = (core.model.now, core.clock.interval());
+    let (now, interval) = (core.model.now, core.clock.interval_of_own(core.model.mean));
     let is_in_phase = core.clock.is_in_phase();
     if shown.is_floor && !shown.is_empty && shown.was_share_ours {
         core.model.set_base(shown.bottom);
@@ -208,6 +208,10 @@ fn after_return(core: &mut Core, drain: &Drain, mut compete: Compete, has_return
         core.model.is_base_shown = true;
         let fits = window * (core.model.base / rtt).min(1.0) + core.model.alpha();
         return Mode::Cruise(Cruise::enter(core, fits));
+    }
+    if has_returned {
+        let again = core.confirms_after();
+        core.clock.set(core.model.now + again);
     }
     Mode::Compete(compete.resume(core, window, began))
 }
@@ -305,11 +309,26 @@ mod tests {
         }
     }
 
-    /// A flow at `rate` segments a second, which had 1000, with a drain of its queue of 10 ms behind it.
+    /// A drain beside a rival found the queue to be ours, going and coming: the next look is ten round trips of 70 ms later, but not before 1.25 s.
+    #[test]
+    fn second_look_at_the_end_of_competition_is_early() {
+        for (has_returned, due) in [(true, 1.25), (false, f64::INFINITY)] {
+            let (mut core, drain, _) = drained(800.0);
+            core.model.mean = 0.07;
+            core.clock.end(core.model.now, 5.0, true);
+            let compete = Compete::enter(&mut core, 40.0);
+            let mode = after_return(&mut core, &drain, compete, has_returned);
+            assert!(matches!(mode, Mode::Compete(_)));
+            let is_due = |after: f64| core.clock.is_due(10.0 + after);
+            assert_eq!((is_due(1.24), is_due(1.26)), (false, due < 1.26), "{has_returned}");
+        }
+    }
+
+    /// A flow at `rate` segments a second, which had 1000, with a drain of its queue of 20 ms behind it.
     fn drained(rate: f64) -> (Core, Drain, Cruise) {
         let settings = AnabranchSettings::DEFAULT;
         let mut core = Core { settings, window: 40.0, model: Model::new(&settings), clock: DrainClock::new(5.0) };
-        (core.model.base, core.model.standing, core.model.rate) = (0.05, 0.06, rate);
+        (core.model.base, core.model.standing, core.model.rate) = (0.05, 0.07, rate);
         (core.model.is_base_shown, core.model.now) = (true, 10.0);
         core.model.remember_rate(1000.0);
         let cruise = Cruise::enter(&mut core, 40.0);
@@ -320,7 +339,7 @@ mod tests {
     /// A drain that emptied the queue in one step.
     const EMPTY: Shown = Shown {
         bottom: 0.05,
-        delay: 0.01,
+        delay: 0.02,
         share: 0.5,
         is_known: true,
         is_empty: true,
