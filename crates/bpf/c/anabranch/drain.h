@@ -29,7 +29,6 @@ struct ab_drain {
 	ab_segments window;		/* before */
 	ab_span rtt;			/* before */
 	ab_time began;
-	u64 rate_part;			/* the rate before, of the largest of 5 s */
 	ab_span base;			/* before: a lower one is not shown yet */
 	ab_time step_at;
 	ab_segments step_window;	/* before this step */
@@ -40,7 +39,7 @@ struct ab_drain {
 	u32 number;			/* of the step */
 	u32 is_returning;
 	u32 is_of_compete;		/* the mode before */
-	u32 reserved;
+	u32 is_rate_taken;		/* before it began */
 };
 
 /* What a drain has shown. */
@@ -70,7 +69,7 @@ AB_INLINE void ab_drain_begin(struct ab_core *c, struct ab_drain *d, u32 is_of_c
 	d->window = c->window;
 	d->rtt = m->standing;
 	d->began = m->now;
-	d->rate_part = ab_rate_part(m);
+	d->is_rate_taken = ab_is_rate_taken(m);
 	d->base = m->base;
 	d->step_at = m->now;
 	d->step_window = c->window;

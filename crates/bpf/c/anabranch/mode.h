@@ -16,8 +16,6 @@
 
 /* A rival needs so many drains as proof. */
 #define AB_DOUBTS 2
-/* Since the queue was last empty a rival has taken so much of the rate. */
-#define AB_PUSHED_ASIDE AB_PART(0.5)
 /* A drain of fewer segments shortens the RTT by less than others do. */
 #define AB_WINDOW_JUDGED (12 * AB_ONE)
 /* The end of a rival, too. */
@@ -95,7 +93,7 @@ AB_INLINE void ab_after_cruise(struct ab_state *s, const struct ab_settings *p,
 	is_ours = shown->is_known && (shown->is_share_ours || shown->was_share_ours);
 	/* Without a queue the application may have sent less. */
 	is_pushed_aside = shown->is_known && shown->is_empty && !is_ours &&
-			  s->drain.rate_part < AB_PUSHED_ASIDE;
+			  s->drain.is_rate_taken;
 	cruise->is_share_shown = is_ours || (is_ours_lately && !is_pushed_aside);
 	if (is_pushed_aside && !is_ours_lately) {
 		ab_to_compete(s, p, ab_window_most(m));

@@ -17,6 +17,10 @@
 #define AB_RATE_OF_ALPHA 6250
 #define AB_BASE_SPAN AB_SPAN(30.0)
 #define AB_RATE_SPAN AB_SPAN(5.0)
+#define AB_RATE_LATELY AB_SPAN(1.0)
+/* Others have taken so much of the rate, and it falls. */
+#define AB_RATE_TAKEN AB_PART(0.5)
+#define AB_RATE_FALLING AB_PART(0.97)
 #define AB_BURST AB_SPAN(0.001)
 #define AB_TOLERANCE AB_SPAN(0.0005)
 #define AB_STEADY AB_SPAN(0.6)
@@ -51,6 +55,7 @@ struct ab_model {
 	ab_segments old;		/* the flight a round trip ago */
 	ab_rate rate;
 	ab_rate rate_most;
+	ab_rate rate_lately;
 	ab_segments carried;
 	ab_span tolerance;
 	ab_span noise;
@@ -68,7 +73,7 @@ struct ab_model {
 	u32 is_anew;			/* the next ACK tells what was lost before a timeout */
 	struct ab_recent high, least;	/* how much RTTs vary */
 	struct ab_recent of_rtt, of_base, of_standing, of_peak, of_peak_long, of_low;
-	struct ab_recent of_old, of_rate, of_carried;
+	struct ab_recent of_old, of_rate, of_rate_lately, of_carried;
 	u32 is_base_shown;
 	u32 reroutes;
 };
@@ -130,10 +135,11 @@ AB_INLINE ab_span ab_queue_most(const struct ab_model *m)
 	return m->peak - m->base;
 }
 
-/* The rate as a part of the largest of 5 s. */
-AB_INLINE u64 ab_rate_part(const struct ab_model *m)
+/* Whether others have taken half of the rate since the last drain, and go on taking it. */
+AB_INLINE int ab_is_rate_taken(const struct ab_model *m)
 {
-	return ab_part(m->rate, ab_max(m->rate_most, AB_RATE_ONE));
+	return m->rate < ab_times(m->rate_most, AB_RATE_TAKEN) &&
+	       m->rate < ab_times(m->rate_lately, AB_RATE_FALLING);
 }
 
 /* The window that carries the largest rate of 5 s without a queue. */
@@ -354,6 +360,7 @@ AB_INLINE int ab_model_on_ack(struct ab_model *m, const struct ab_settings *p,
 	/* 2^-24 segments in 2^-16 ns: AB_PER_RATE. */
 	m->rate = ab_mul_div(m->old, AB_PER_RATE, mean);
 	m->rate_most = ab_recent_most(&m->of_rate, now, m->rate, AB_RATE_SPAN);
+	m->rate_lately = ab_recent_most(&m->of_rate_lately, now, m->rate, AB_RATE_LATELY);
 	tolerance = ab_time_of(AB_ONE, ab_max(m->rate, AB_RATE_ONE));
 	tolerance = ab_clamp(tolerance, ab_over(base, 50), ab_over(base, 20));
 	tolerance = ab_most(tolerance, ab_most(m->noise, AB_TOLERANCE));

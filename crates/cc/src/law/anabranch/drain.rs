@@ -28,8 +28,8 @@ pub(super) struct Drain {
     pub(super) window: f64,
     pub(super) rtt: f64,
     pub(super) began: f64,
-    /// The rate before, as a part of the largest of 5 s.
-    pub(super) rate_part: f64,
+    /// Before it began.
+    pub(super) is_rate_taken: bool,
     /// The base before: a lower one is not shown yet.
     base: f64,
     step: Step,
@@ -72,7 +72,7 @@ impl Drain {
             window: *window,
             rtt: model.standing,
             began: model.now,
-            rate_part: model.rate_part(),
+            is_rate_taken: model.is_rate_taken(),
             base: model.base,
             step,
             returning: None,

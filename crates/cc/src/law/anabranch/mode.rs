@@ -139,7 +139,7 @@ fn after_cruise(core: &mut Core, drain: &Drain, mut cruise: Cruise, shown: &Show
     }
     let is_ours = shown.is_known && (shown.is_share_ours || shown.was_share_ours);
     // Without a queue the application may have sent less.
-    let is_pushed_aside = shown.is_known && shown.is_empty && !is_ours && drain.rate_part < PUSHED_ASIDE;
+    let is_pushed_aside = shown.is_known && shown.is_empty && !is_ours && drain.is_rate_taken;
     let is_ours_lately = cruise.is_share_shown;
     cruise.is_share_shown = is_ours || is_ours_lately && !is_pushed_aside;
     if is_pushed_aside && !is_ours_lately {
@@ -218,9 +218,6 @@ fn after_return(core: &mut Core, drain: &Drain, mut compete: Compete, has_return
 
 /// A rival needs so many drains as proof: one may meet a flow of our kind that begins, or a rival's loss.
 const DOUBTS: u32 = 2;
-
-/// Since the queue was last empty a rival has taken so much of the rate: our kind takes a part of 0.15 at a drain, and each new flow less than a half.
-const PUSHED_ASIDE: f64 = 0.5;
 
 /// A drain of fewer segments shortens the RTT by less than others do.
 const WINDOW_JUDGED: f64 = 12.0;

@@ -33,9 +33,10 @@ pub(super) struct Model {
     pub(super) low: f64,
     /// The flight a round trip ago.
     pub(super) old: f64,
-    /// The rate, in segments a second, and the largest of 5 s.
+    /// The rate, in segments a second, and the largest of 5 s and of the last second.
     pub(super) rate: f64,
     rate_most: f64,
+    rate_lately: f64,
     /// Segments that the path carries in a propagation delay: the most of three round trips.
     pub(super) carried: f64,
     /// Delays below this are no queue.
@@ -83,6 +84,7 @@ struct Extrema {
     low: RecentMin,
     old: RecentMax,
     rate: RecentMax,
+    rate_lately: RecentMax,
     carried: RecentMax,
 }
 
@@ -138,6 +140,7 @@ impl Model {
             old: 0.0,
             rate: 0.0,
             rate_most: 0.0,
+            rate_lately: 0.0,
             carried: 0.0,
             tolerance: 0.0,
             noise: 0.0,
@@ -161,6 +164,7 @@ impl Model {
                 low: RecentMin::NONE,
                 old: RecentMax::NONE,
                 rate: RecentMax::NONE,
+                rate_lately: RecentMax::NONE,
                 carried: RecentMax::NONE,
             },
         }
@@ -203,6 +207,7 @@ impl Model {
 
     pub(super) fn remember_rate(&mut self, rate: f64) {
         self.rate_most = self.extrema.rate.add(self.now, rate, RATE_SPAN_S);
+        self.rate_lately = self.extrema.rate_lately.add(self.now, rate, RATE_LATELY_S);
     }
 
     /// A time that ACKs are held back is one in which the RTT rises by as much as passes.
@@ -308,9 +313,10 @@ impl Model {
         self.alpha_at(self.rate_most) / self.rate_most.max(1.0)
     }
 
-    /// The rate as a part of the largest of 5 s.
-    pub(super) fn rate_part(&self) -> f64 {
-        self.rate / self.rate_most.max(1.0)
+    /// Whether others have taken half of the rate since the last drain, and go on taking it. A flow of our kind that begins takes its part once; a rival takes
+    /// more each time that it looks for room.
+    pub(super) fn is_rate_taken(&self) -> bool {
+        self.rate < RATE_TAKEN * self.rate_most && self.rate < RATE_FALLING * self.rate_lately
     }
 
     /// The window that carries the largest rate of 5 s without a queue.
@@ -390,6 +396,15 @@ const BASE_SPAN_S: f64 = 30.0;
 /// The span of the largest rate: one interval of drains.
 const RATE_SPAN_S: f64 = 5.0;
 
+/// Two or more of the times, of eight round trips, that BBR takes to look for room, on most paths.
+const RATE_LATELY_S: f64 = 1.0;
+
+/// Our kind takes a part of 0.15 at a drain, and each new flow less than a half.
+const RATE_TAKEN: f64 = 0.5;
+
+/// A rate that does not fall varies by a few parts in a hundred.
+const RATE_FALLING: f64 = 0.97;
+
 /// Bursts of this length are no queue.
 const BURST_S: f64 = 0.001;
 
@@ -421,6 +436,19 @@ const ALPHA_LEAST: f64 = 0.25;
 mod tests {
     use super::*;
     use crate::testing::assert_near;
+
+    /// A flow that had 1000 segments a second has 400 of them three seconds later. Whoever took them goes on if there were more than 412 in the last second.
+    #[test]
+    fn rate_is_taken_while_it_falls() {
+        for (lately, is) in [(400.0, false), (410.0, false), (415.0, true), (1000.0, true)] {
+            let mut model = Model::new(&AnabranchSettings::DEFAULT);
+            for (now, rate) in [(0.0, 1000.0), (2.0, lately), (3.0, 400.0)] {
+                (model.now, model.rate) = (now, rate);
+                model.remember_rate(rate);
+            }
+            assert_eq!(model.is_rate_taken(), is, "{lately}");
+        }
+    }
 
     /// At 6250 segments a second alpha is √(20² + 6.25²): a loss leaves 0.7 of it behind a queue that holds it, a fifth where there is no queue.
     #[test]
