@@ -327,6 +327,11 @@ impl Link {
         self.exit.as_ref().map_or(first, |exit| exit.next(first))
     }
 
+    /// The next packet to leave the pipe.
+    pub(crate) fn next_flight(&self) -> Option<Flight> {
+        self.pipe.first().map(|next| next.flight)
+    }
+
     /// The next arrival of the pipe.
     fn next(&self) -> Key {
         let arrival = |next: &Passage| Key::new(next.departs_at.saturating_add(self.delay), next.starts_at, next.order);

@@ -129,6 +129,10 @@ impl Network {
             self.observe(index, Happening::Received, flight);
         }
         if hop == HERE {
+            // The next one will most likely end here, too.
+            if let Some(next) = self.links[index].next_flight() {
+                self.slab.touch(next.handle());
+            }
             self.hash.fold(self.moment.now.ticks());
             self.hash.fold(u64::from(flight.leg()) << 32 | u64::from(flight.size()));
             self.hash.fold(self.slab.body(flight.handle()).seq() as u64);

@@ -63,30 +63,44 @@ pub(crate) type Handle = u32;
 /// as it is in the cache. So memory grows with the packets in flight, not with time.
 #[derive(Debug, Default)]
 pub(crate) struct Slab {
-    bodies: Vec<Body>,
+    bodies: Vec<Place>,
     free: Vec<Handle>,
 }
+
+/// A slot for a body, in one cache line.
+#[derive(Debug)]
+#[repr(align(64))]
+struct Place(Body);
+
+/// Of x86-64, and of most 64-bit ARM.
+const CACHE_LINE: usize = 64;
+const _: () = assert!(size_of::<Place>() == CACHE_LINE);
 
 impl Slab {
     // Inlined, it takes 2.1 % fewer instructions of `highspeed`.
     #[inline]
     pub(crate) fn insert(&mut self, body: Body) -> Handle {
         if let Some(handle) = self.free.pop() {
-            self.bodies[handle as usize] = body;
+            self.bodies[handle as usize].0 = body;
             return handle;
         }
         // The number of links and the packets per link are limited, so the handle fits 32 bits; see `PACKETS_PER_LINK_MAX`.
         let handle = Handle::try_from(self.bodies.len()).expect("fewer than 2^32 packets are in flight");
-        self.bodies.push(body);
+        self.bodies.push(Place(body));
         handle
     }
 
     pub(crate) fn body(&self, handle: Handle) -> &Body {
-        &self.bodies[handle as usize]
+        &self.bodies[handle as usize].0
     }
 
     pub(crate) fn body_mut(&mut self, handle: Handle) -> &mut Body {
-        &mut self.bodies[handle as usize]
+        &mut self.bodies[handle as usize].0
+    }
+
+    /// Begins to fetch a body that is read soon, so that its reader need not wait for memory.
+    pub(crate) fn touch(&self, handle: Handle) {
+        std::hint::black_box(self.bodies.get(handle as usize).map(|place| std::mem::discriminant(&place.0)));
     }
 
     /// Frees a slot. The caller took the handle out of the link's queue, so a slot is freed only once.
