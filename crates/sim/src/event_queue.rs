@@ -123,8 +123,16 @@ impl EventQueue {
     }
 
     /// Sets the next event of `slot`, which may be earlier or later than before.
+    // The key is then in registers. One in memory, just written, would be copied in larger pieces than it was written in, for which the
+    // processor waits. Inlined, it takes 2.8 % less time of `fig10` of multihoming-2010.
+    #[inline]
     pub fn set(&mut self, slot: usize, key: Key) {
-        let (mut player, mut seat) = self.enter(slot, key);
+        let (player, seat) = self.enter(slot, key);
+        self.replay(player, seat);
+    }
+
+    /// Plays the groups of a slot that has changed, up to the first in which nothing changes.
+    fn replay(&mut self, mut player: Player, mut seat: usize) {
         let changed = player.slot;
         loop {
             let (number, place) = (seat / SEATS, seat % SEATS);

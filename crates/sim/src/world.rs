@@ -290,23 +290,25 @@ impl World {
         let Station { host, attachment, deadline, wake } = &mut stations[index];
         let asked = host.turn(network.moment.now, event, network, attachment);
         if asked != deadline.time {
-            // A deadline counts as inserted when it is set, even if the queue is updated later.
+            // A deadline counts as inserted when it is set, even if the queue is updated later. It is stored when it is complete: copies of
+            // it then come from registers, and wait for no memory.
             let now = network.moment.now;
-            *deadline = Key::new(asked.max(now), now, network.order.draw());
+            let mut key = Key::new(asked.max(now), now, network.order.draw());
             if network.is_like_ns2 && asked != SimTime::NEVER {
                 let due = host.due();
                 if let Some(Due { set_at, .. }) = due {
-                    *deadline = Key { inserted: set_at, ..*deadline };
+                    key.inserted = set_at;
                 }
                 if network.has_float_clock {
                     // ns-2 adds the span to its float clock.
                     let seconds = network.moment.seconds + asked.since(now).as_secs_f64();
-                    *deadline = deadline.at_seconds(due.map_or(seconds, |due| due.seconds));
+                    key = key.at_seconds(due.map_or(seconds, |due| due.seconds));
                 }
             }
-            if *deadline < *wake {
-                *wake = *deadline;
-                network.queue.set(slots.hosts + index, *deadline);
+            *deadline = key;
+            if key < *wake {
+                *wake = key;
+                network.queue.set(slots.hosts + index, key);
             }
         }
     }
