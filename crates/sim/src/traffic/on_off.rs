@@ -38,6 +38,8 @@ pub struct OnOff {
     parameters: OnOffParameters,
     /// How long a packet takes at the peak rate.
     packet: SimSpan,
+    /// The same in seconds, as ns-2 computes it.
+    packet_s: f64,
     draws: Draws,
     /// Packets left in the burst.
     left: u64,
@@ -80,7 +82,8 @@ impl OnOff {
     fn drawing(parameters: OnOffParameters, draws: Draws) -> Self {
         let OnOffParameters { rate, size, .. } = parameters;
         let packet = rate.transmission(Bytes::new(u64::from(size)));
-        Self { parameters, packet, draws, left: 0, next_at: SimTime::NEVER, due: None, clock: None, sent: 0 }
+        let packet_s = 8.0 * f64::from(size) / rate.bits_per_second() as f64;
+        Self { parameters, packet, packet_s, draws, left: 0, next_at: SimTime::NEVER, due: None, clock: None, sent: 0 }
     }
 
     /// Packets sent so far.
@@ -88,11 +91,15 @@ impl OnOff {
         self.sent
     }
 
-    /// Seconds of idle time before the next packet; `packet_s` is the transmission time of a packet at the peak rate.
-    fn silence(&mut self, packet_s: f64) -> f64 {
-        let OnOffParameters { on, off, .. } = self.parameters;
+    /// Seconds of idle time before the next packet.
+    fn silence(&mut self) -> f64 {
         let mut silence = 0.0;
         if self.left == 0 {
+            let OnOffParameters { on, off, .. } = self.parameters;
+            let packet_s = match self.clock {
+                Some(_) => self.packet_s,
+                None => self.packet.as_secs_f64(),
+            };
             // The cast rounds towards zero.
             self.left = ((self.draws.exponential(on.as_secs_f64() / packet_s) + 0.5) as u64).max(1);
             silence = self.draws.exponential(off.as_secs_f64());
@@ -103,14 +110,14 @@ impl OnOff {
 
     /// Sets the time of the next packet, counted from `from`.
     fn schedule(&mut self, from: SimTime, now: SimTime) {
-        let OnOffParameters { rate, size, .. } = self.parameters;
+        let silence = self.silence();
         if let Some(clock) = self.clock {
-            let packet_s = 8.0 * f64::from(size) / rate.bits_per_second() as f64;
-            let seconds = clock + (packet_s + self.silence(packet_s));
+            let seconds = clock + (self.packet_s + silence);
             self.due = Some(Due { seconds, set_at: now });
             self.next_at = float_clock::ticks(seconds);
         } else {
-            let silence = SimSpan::from_secs_f64(self.silence(self.packet.as_secs_f64()));
+            // Most packets follow without an idle time, which is not worth a conversion then.
+            let silence = if silence > 0.0 { SimSpan::from_secs_f64(silence) } else { SimSpan::ZERO };
             self.next_at = from.saturating_add(self.packet.saturating_add(silence));
         }
     }
