@@ -26,6 +26,8 @@ use crate::packet::Flight;
 pub(crate) struct FloatLink {
     bandwidth: f64,
     delay: f64,
+    /// The size of the last packet, and the seconds of its transmission: most packets of a link have one size, and a division takes long.
+    last: (u32, f64),
     /// The key of ns-2's event at the end of the last transmission. It is in the event queue only if packets wait: of an event that starts no
     /// packet nothing is left to do but to tell whether it is over.
     free: Key,
@@ -51,6 +53,7 @@ impl FloatLink {
             bandwidth: rate.bits_per_second() as f64,
             // Scripts give milliseconds, which ns-2 multiplies by 0.001.
             delay: delay.ticks() as f64 / 1e9 * 1e-3,
+            last: (0, 0.0),
             free: Key::new(SimTime::ZERO, SimTime::ZERO, 0),
             waiting: VecDeque::new(),
             waiting_bytes: 0,
@@ -84,7 +87,10 @@ impl FloatLink {
     pub(crate) fn launch(&mut self, moment: &Moment, order: &mut Order) -> Launch {
         let flight = self.waiting.pop_front().expect("a packet waits");
         self.waiting_bytes -= u64::from(flight.size());
-        let transmission = 8.0 * f64::from(flight.size()) / self.bandwidth;
+        if self.last.0 != flight.size() {
+            self.last = (flight.size(), 8.0 * f64::from(flight.size()) / self.bandwidth);
+        }
+        let transmission = self.last.1;
         let at =
             |seconds: f64, order: &mut Order| Key::new(ticks(seconds), moment.now, order.draw()).at_seconds(seconds);
         let arrives_at = moment.seconds + (transmission + self.delay);
