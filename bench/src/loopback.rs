@@ -5,6 +5,7 @@ use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::thread;
 use std::time::Duration;
 
+use anabranch::Cipher;
 use tokio::sync::{oneshot, watch};
 
 use crate::rivals::ours::Ours;
@@ -19,7 +20,8 @@ use crate::work::{self, Measured, Work};
 /// Makes a connection of a rival and does the work on it; `None` if the rival does not support the work.
 pub fn measure(rival: Rival, work: Work) -> Result<Option<Measured>, Failed> {
     let measured = match (rival, work) {
-        (Rival::Anabranch, _) => pair(&Ours, work),
+        (Rival::Anabranch, _) => pair(&Ours { cipher: None }, work),
+        (Rival::AnabranchAegis, _) => pair(&Ours { cipher: Some(Cipher::Aegis128L) }, work),
         (Rival::Quinn, _) => pair(&Quinn { law: Law::Cubic, window: WINDOW }, work),
         (Rival::QuinnBbr, _) => pair(&Quinn { law: Law::Bbr, window: WINDOW }, work),
         (Rival::QuinnAnabranch, _) => pair(&Quinn { law: Law::Anabranch, window: WINDOW }, work),
@@ -40,7 +42,8 @@ pub fn run_end(
     say: impl Fn(&str) -> std::io::Result<()>,
 ) -> Result<Option<Measured>, Failed> {
     match rival {
-        Rival::Anabranch => one(&Ours, work, hello, at, say),
+        Rival::Anabranch => one(&Ours { cipher: None }, work, hello, at, say),
+        Rival::AnabranchAegis => one(&Ours { cipher: Some(Cipher::Aegis128L) }, work, hello, at, say),
         Rival::Quinn => one(&Quinn { law: Law::Cubic, window: WINDOW }, work, hello, at, say),
         Rival::QuinnBbr => one(&Quinn { law: Law::Bbr, window: WINDOW_OF_BBR }, work, hello, at, say),
         Rival::QuinnAnabranch => one(&Quinn { law: Law::Anabranch, window: WINDOW }, work, hello, at, say),

@@ -165,7 +165,7 @@ impl Rounds {
 }
 
 fn on_loopback(rounds: &Rounds, work: Work, columns: &[Column]) -> Result<(), Failed> {
-    const ALL: [Rival; 5] = [Rival::Anabranch, Rival::Quinn, Rival::S2n, Rival::Tls, Rival::Udp];
+    const ALL: [Rival; 6] = [Rival::Anabranch, Rival::AnabranchAegis, Rival::Quinn, Rival::S2n, Rival::Tls, Rival::Udp];
     let mut rows: Vec<(Rival, Vec<Vec<f64>>)> = rounds.rivals(&ALL).into_iter().map(|rival| (rival, vec![])).collect();
     for round in 0..=rounds.rounds {
         for (rival, row) in &mut rows {

@@ -11,6 +11,7 @@ use clap::ValueEnum;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Rival {
     Anabranch,
+    AnabranchAegis,
     Quinn,
     QuinnBbr,
     QuinnAnabranch,
@@ -28,6 +29,7 @@ impl Rival {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Anabranch => "anabranch",
+            Self::AnabranchAegis => "anabranch, AEGIS-128L",
             Self::Quinn => "quinn 0.11, CUBIC",
             Self::QuinnBbr => "quinn 0.11, BBR",
             Self::QuinnAnabranch => "quinn 0.11, anabranch's law",

@@ -1,13 +1,22 @@
-//! This project's transport, with its default settings.
+//! This project's transport, with its default settings but for the cipher.
 
 use std::net::SocketAddr;
 
-use anabranch::{Config, Connection, Endpoint, RecvStream, SecretKey, SendStream, Ticket};
+use anabranch::{Cipher, Config, Connection, Endpoint, RecvStream, SecretKey, SendStream, Ticket};
 use bytes::Bytes;
 
 use crate::transport::{BLOCK, Failed, Link, Listening, ReceiveSide, SendSide, Transport};
 
-pub struct Ours;
+pub struct Ours {
+    /// The one that both ends prefer; `None` is the default.
+    pub cipher: Option<Cipher>,
+}
+
+impl Ours {
+    fn config(&self) -> Config {
+        Config { cipher: self.cipher, ..Config::default() }
+    }
+}
 
 /// A server with these settings.
 pub fn listening(at: SocketAddr, config: Config) -> Result<Endpoint, Failed> {
@@ -18,7 +27,7 @@ impl Transport for Ours {
     type Link = Connection;
 
     async fn listen(&self, at: SocketAddr) -> Result<Listening<Connection>, Failed> {
-        let server = listening(at, Config::default())?;
+        let server = listening(at, self.config())?;
         let hello = server.ticket().to_string();
         let link = Box::pin(async move { server.accept().await.ok_or_else(|| "the socket is gone".into()) });
         Ok(Listening { hello, link })
@@ -27,7 +36,7 @@ impl Transport for Ours {
     async fn connect(&self, hello: &str) -> Result<Connection, Failed> {
         let ticket: Ticket = hello.parse()?;
         // An IPv4 socket as the others have, not a dual-stack socket as of `Endpoint::client`: it is less work for the kernel.
-        let client = Endpoint::bind("0.0.0.0:0".parse()?, &SecretKey::generate()?, Config::default())?;
+        let client = Endpoint::bind("0.0.0.0:0".parse()?, &SecretKey::generate()?, self.config())?;
         Ok(client.connect(&ticket).await?)
     }
 }
