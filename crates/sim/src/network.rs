@@ -262,16 +262,7 @@ impl Network {
     }
 
     /// Releases the packets that a queue dropped, and empties their list.
-    fn discard(&mut self, index: usize, dropped: Vec<Flight>) {
-        if dropped.is_empty() {
-            self.dropped = dropped;
-        } else {
-            self.discard_some(index, dropped);
-        }
-    }
-
-    /// As [`Self::discard`], if the queue dropped any.
-    fn discard_some(&mut self, index: usize, mut dropped: Vec<Flight>) {
+    fn discard(&mut self, index: usize, mut dropped: Vec<Flight>) {
         for flight in dropped.drain(..) {
             self.observe(index, Happening::Discarded, flight);
             self.forget(index, DropReason::Queue, flight);

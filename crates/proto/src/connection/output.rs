@@ -59,9 +59,11 @@ impl<P: Payload> Connection<P> {
             Ok(Leaving::Ack(path)) => self.pure_ack(now, path),
             Ok(Leaving::Probe(path)) => Some(self.window_or_keep_alive_probe(path)),
             Err(stop) => {
+                // What has waited for lost data.
                 if self.paths.have_options()
+                    && self.state.has_paths()
                     && self.sender.board.has_lost()
-                    && let Some(transmit) = self.poll_late_path_option(now)
+                    && let Some(transmit) = self.poll_path_option(now)
                 {
                     return Some(transmit);
                 }
@@ -70,11 +72,6 @@ impl<P: Payload> Connection<P> {
                 None
             }
         }
-    }
-
-    /// A path segment that has waited for lost data.
-    fn poll_late_path_option(&mut self, now: Time) -> Option<Transmit<P>> {
-        if self.state.has_paths() { self.poll_path_option(now) } else { None }
     }
 
     /// Decides what is sent next, except path segments. The segment is large, so it is built in its final place.
