@@ -10,8 +10,9 @@
 
 #include "model.h"
 
-/* The round trips between two drains beside a rival: a drain takes two to five. */
+/* The round trips between two drains of our own queue: each costs about half of one. */
 #define AB_ROUNDS_OF_OWN 26
+/* The same beside a rival: a drain takes two to five. */
 #define AB_ROUNDS_BESIDE_RIVAL 12
 /* Half a round trip after the flight is at its least, a round trip after the drain began. */
 #define AB_DIP_ROUNDS AB_PART(1.5)

@@ -135,7 +135,7 @@ AB_INLINE ab_span ab_queue_most(const struct ab_model *m)
 	return m->peak - m->base;
 }
 
-/* Whether others have taken half of the rate since the last drain, and go on taking it. */
+/* Whether others have taken half of the rate of the last 5 to 10 s, and go on taking it. */
 AB_INLINE int ab_is_rate_taken(const struct ab_model *m)
 {
 	return m->rate < ab_times(m->rate_most, AB_RATE_TAKEN) &&

@@ -313,7 +313,7 @@ impl Model {
         self.alpha_at(self.rate_most) / self.rate_most.max(1.0)
     }
 
-    /// Whether others have taken half of the rate since the last drain, and go on taking it. A flow of our kind that begins takes its part once; a rival takes
+    /// Whether others have taken half of the rate of the last 5 to 10 s, and go on taking it. A flow of our kind that begins takes its part once; a rival takes
     /// more each time that it looks for room.
     pub(super) fn is_rate_taken(&self) -> bool {
         self.rate < RATE_TAKEN * self.rate_most && self.rate < RATE_FALLING * self.rate_lately
@@ -396,7 +396,7 @@ const BASE_SPAN_S: f64 = 30.0;
 /// The span of the largest rate: one interval of drains.
 const RATE_SPAN_S: f64 = 5.0;
 
-/// Two or more of the times, of eight round trips, that BBR takes to look for room, on most paths.
+/// BBR looks for room every eight round trips: at least once in this time, up to an RTT of 125 ms.
 const RATE_LATELY_S: f64 = 1.0;
 
 /// Our kind takes a part of 0.15 at a drain, and each new flow less than a half.
