@@ -101,9 +101,9 @@ fn the_timeout_backs_off() {
     pair.run_for(Span::from_secs(30));
     let times: Vec<Time> = pair.up.data().map(|(time, _)| *time).collect();
     let gaps: Vec<u64> = times.windows(2).map(|pair| (pair[1] - pair[0]).ticks() / 1_000_000).collect();
-    // The handshake gave an RTT of 100 ms and a variation of 50 ms, so the RTO is 300 ms. A probe comes first only if it is
-    // earlier.
-    assert_eq!(gaps[..5], [300, 600, 1200, 2400, 4800], "{gaps:?}");
+    // The handshake gave an RTT of 100 ms and a variation of 50 ms, so the RTO is 300 ms. A probe of a single segment would be due after two RTTs and 200 ms: it
+    // leaves when the timer would expire, which starts again ([rfc-8985] sec. 7.2).
+    assert_eq!(gaps[..6], [300, 300, 600, 1200, 2400, 4800], "{gaps:?}");
 }
 
 #[test]

@@ -212,8 +212,8 @@ impl PathControl {
         let probe = now.saturating_add(self.pto(smoothed));
         // The ACK of a probe must arrive before the path is suspected.
         let probe = if self.silence.has_others { probe.min(self.ask_at().max(now)) } else { probe };
-        self.timers.running =
-            if probe < retransmission { Timer::Probe(probe) } else { Timer::Retransmission(retransmission) };
+        // Not later than a timeout, which it then takes the place of.
+        self.timers.running = Timer::Probe(probe.min(retransmission));
     }
 }
 
