@@ -492,8 +492,7 @@ impl Stack {
                 self.timers.insert((timer, id));
             }
         }
-        let is_unread = socket.is_released
-            && if socket.streams.is_some() { has_readable } else { has_data(&mut socket.connection) };
+        let is_unread = socket.is_released && socket.streams.is_some() && has_readable;
         if socket.closed.is_some() {
             let (port, is_released) = (socket.listener, socket.is_released);
             self.unmap(id);

@@ -6,7 +6,7 @@ use anabranch_units::Time;
 use bytes::Bytes;
 
 use super::urgent::{self, Mark};
-use super::{Answer, Socket, Stack, is_host};
+use super::{Answer, Socket, Stack, has_data, is_host};
 use crate::packet::{Body, Notice, NoticeKind, Packet, Sum, Unfit};
 use crate::parts::{Part, Parts};
 
@@ -111,6 +111,10 @@ impl Stack {
             if before != State::Closed && !is_new {
                 let (is_syn, seq) = (segment.has(Flags::SYN), segment.header.seq);
                 socket.connection.handle_marked(now, tuple, ecn, segment);
+                // [rfc-2525] sec. 2.17. What nobody will read is not acknowledged before.
+                if socket.is_released && socket.streams.is_none() && has_data(&mut socket.connection) {
+                    socket.connection.abort();
+                }
                 let is_taken = before == State::SynSent && socket.connection.state() != State::SynSent;
                 if is_syn && is_taken {
                     socket.peer_initial = Some(seq);
