@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot set its stage shall stop there")]
 #![expect(clippy::print_stdout, reason = "whoever runs the tests shall know what was not tested")]
 
+mod link;
 mod page;
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -14,7 +15,7 @@ use std::time::Duration;
 /// Set for the run inside of the namespace.
 const INSIDE: &str = "ANABRANCH_INSIDE";
 
-/// Whether this process has a namespace of its own; if not, runs the test in one.
+/// Whether this process has namespaces of its own for the network, `/run` and processes; if not, runs the test in such.
 fn is_inside(test: &str) -> bool {
     if std::env::var_os(INSIDE).is_some() {
         return true;
@@ -25,7 +26,8 @@ fn is_inside(test: &str) -> bool {
         return false;
     }
     let mut inner = Command::new("unshare");
-    inner.args(["-n", "--kill-child", "sh", "-c", "ip link set lo up && exec \"$@\"", "sh"]);
+    let script = "mount -t tmpfs tmpfs /run && ip link set lo up && exec \"$@\"";
+    inner.args(["-mnpf", "--mount-proc", "--kill-child", "sh", "-c", script, "sh"]);
     let status =
         inner.arg(std::env::current_exe().unwrap()).args([test, "--exact", "--nocapture"]).env(INSIDE, "1").status();
     assert!(status.unwrap().success(), "{test} failed in its namespace");
