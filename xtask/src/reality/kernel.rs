@@ -62,11 +62,12 @@ pub(super) fn run(plan: &Plan<'_>) -> Result<(), String> {
                 stored.add(&experiment.labels(variant), &values, &load);
             }
         }
-        for variant in &chosen {
-            compare(&experiment, variant, &stored)?;
-        }
+        // Before the simulations, which take minutes and may be interrupted.
         if plan.write && !chosen.is_empty() {
             stored.write(&run::root().join(FOLDER), &file)?;
+        }
+        for variant in &chosen {
+            compare(&experiment, variant, &stored)?;
         }
     }
     Ok(())
