@@ -5,7 +5,8 @@
 
 Over the first link of links.toml, 50 Mbit/s and 50 ms: an MPTCP connection with two subflows, to two ports of one address, beside a TCP connection of the same
 law. Either begins first, half a second apart. The rates are those from 15 s on that iperf3's senders tell. In each round each case is run once: a law, and over
-one subflow as a control. It prints one line of JSON for each case: what the connection has of what the TCP has, least, median and most, and the rates of all rounds.
+one subflow as a control. It prints one line of JSON for each case: what the connection has of what the TCP has, least, median and most, the rates of all rounds,
+and of `anabranch` the part of the time in which a subflow, and the TCP, took others for rivals (mode `compete`, asked each second).
 """
 
 import itertools
@@ -14,6 +15,7 @@ import re
 import statistics
 import subprocess
 import sys
+import threading
 import time
 
 import measure
@@ -25,7 +27,7 @@ SECONDS = int(sys.argv[3]) if len(sys.argv) > 3 else 45
 FROM = 15
 # The port of the second subflow: another one in each case, as the kernel keeps it for a while.
 PORTS = itertools.count(6001)
-CASES = [("anabranch", True), ("fast", True), ("anabranch", False)]
+CASES = [("anabranch", True), ("fast", True), ("anabranch", False), ("fast", False)]
 
 
 def mean(told):
@@ -48,22 +50,48 @@ def acknowledged(port):
     return sum(int(count) for line in shown.splitlines() if f":{port} " in line for count in re.findall(r"bytes_acked:(\d+)", line))
 
 
+class Modes(threading.Thread):
+    """How often `kernel status` has a subflow, and the TCP, that takes others for rivals."""
+
+    def __init__(self, law):
+        super().__init__()
+        self.law, self.asked, self.competing, self.ended = law, 0, [0, 0], threading.Event()
+
+    def run(self):
+        while not self.ended.wait(1):
+            shown = json.loads(run(PROGRAM, "kernel", "status", "--json"))
+            sockets = [one for law in shown if law["law"] == self.law for one in law["connections"] if one["mode"] == "compete"]
+            self.asked += 1
+            # The TCP has port 5302; subflows have 5301 and one of PORTS.
+            of_tcp = [one["remote"].endswith(":5302") for one in sockets]
+            self.competing[0] += not all(of_tcp)
+            self.competing[1] += any(of_tcp)
+
+    def stop(self):
+        self.ended.set()
+        self.join()
+        return [round(count / max(self.asked, 1), 2) for count in self.competing]
+
+
 def pair(law, port, multipath, is_first):
-    """The rates of the MPTCP connection and of the TCP beside it."""
+    """The rates of the MPTCP connection and of the TCP beside it, and how long either took others for rivals."""
     both = [("5301", True), ("5302", False)]
     running = {}
     for server_port, of_mptcp in both if is_first else reversed(both):
         running[of_mptcp] = begin(law, server_port, of_mptcp)
     time.sleep(FROM)
     second = acknowledged(port)
+    modes = Modes(law)
+    modes.start()
     rates = {}
     for of_mptcp, (server, client) in running.items():
         out, _ = client.communicate(timeout=SECONDS + 60)
         server.wait(timeout=30)
         rates[of_mptcp] = mean(json.loads(out))
+    competing = modes.stop()
     if multipath != (second > 1_000_000):
         sys.exit(f"the second subflow had brought {second} bytes")
-    return rates[True], rates[False]
+    return rates[True], rates[False], competing
 
 
 def main():
@@ -79,13 +107,15 @@ def main():
                 rates = pair(law, port, multipath, number % 2 == 0)
                 found.setdefault((law, multipath), []).append(rates)
                 load = open("/proc/loadavg").read().split()[0]
-                print(f"round {number + 1} {law}, {2 if multipath else 1} subflows: {rates[0]:.1f} beside {rates[1]:.1f}, load {load}", file=sys.stderr, flush=True)
+                competing = f"compete {rates[2][0]}, {rates[2][1]}"
+                print(f"round {number + 1} {law}, {2 if multipath else 1} subflows: {rates[0]:.1f} beside {rates[1]:.1f}, {competing}, load {load}", file=sys.stderr, flush=True)
     for (law, multipath), rates in found.items():
-        ratios = sorted(one / other for one, other in rates)
+        ratios = sorted(one / other for one, other, _ in rates)
         line = {
             "law": law, "subflows": 2 if multipath else 1,
             "least": round(ratios[0], 2), "median": round(statistics.median(ratios), 2), "most": round(ratios[-1], 2),
-            "rates": [[round(rate, 1) for rate in pair] for pair in rates],
+            "rates": [[round(one, 1), round(other, 1)] for one, other, _ in rates],
+            "competing": [competing for _, _, competing in rates],
         }
         print(json.dumps(line))
 
