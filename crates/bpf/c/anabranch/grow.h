@@ -14,7 +14,8 @@
 #define AB_FOLLOWED AB_PART(0.4)
 /* After so many doublings at another's queue the start is over. */
 #define AB_FOREIGN_MOST 6
-#define AB_GROW_LOSSES_MOST AB_PART(0.15)
+/* Rounded up, as three of 20 segments are no more than this. */
+#define AB_GROW_LOSSES_MOST (AB_PART(0.15) + 1)
 #define AB_GROW_AFTER_LOSS AB_PART(0.7)
 
 struct ab_grow {

@@ -111,6 +111,8 @@ AB_INLINE void ab_handle(struct ab_state *s, const struct ab_settings *p,
 		ab_on_restart(s, p, event->now, AB_PATH_CHANGED);
 	} else if (kind == AB_EVENT_SHARE) {
 		s->core.model.share = event->acked >> (AB_POINT - AB_SHARE);
+		/* In the kernel an ACK follows at once; here a loss may. */
+		ab_remember_alpha(&s->core.model, p);
 	}
 }
 

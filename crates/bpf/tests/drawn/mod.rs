@@ -158,6 +158,8 @@ impl Flow {
             return self.happen(loss(Kind::Idle, false, self));
         }
         if self.is_coupled && self.random.one_in(2000) {
+            // A loss that follows at once sees it, too.
+            self.overflows |= self.random.one_in(2);
             let share = [1.0, (1.0 + self.random.below(65_535.0).floor()) / 65_536.0][self.random.below(2.0) as usize];
             return self.happen(Event { acked: share, ..Event::new(Kind::Share, self.now as u64) });
         }

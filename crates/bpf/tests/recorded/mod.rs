@@ -78,6 +78,9 @@ pub(crate) fn field(settings: &Settings, draws: u32, seed: u64) -> Traces {
 /// The same events as a host reads them: each time up to a microsecond late, the kernel's own unit. On a simulated link a segment that leaves with an ACK is
 /// acknowledged after exactly one RTT, so where FAST asks whether more than an RTT has passed, the last bit of a difference of floats answers in Rust. Times
 /// here are even and RTTs are odd, so no two are equal.
+///
+/// Segments are rounded to C's unit, so that sums are exact in Rust, too. On a simulated link all segments of a flow may have one size, which is no power of two
+/// of full ones: three of 25 are 0.12 of them in C, and in Rust what the sums' last bits say. The kernel counts whole ones.
 pub(crate) fn read_late(trace: &[(Event, f64)], seed: u64) -> Trace {
     let mut random = Random(seed);
     let mut latest = 0;
@@ -85,10 +88,15 @@ pub(crate) fn read_late(trace: &[(Event, f64)], seed: u64) -> Trace {
         let mut later = |ns: u64| (ns + random.below(1000.0) as u64) / 2 * 2;
         latest = if event.kind == Kind::PathChanged { event.now } else { latest.max(later(event.now)) };
         let rtt = event.rtt.map(|rtt| later(rtt) + 1);
-        (Event { now: latest, rtt, ..event }, window)
+        let [acked, lost, old, delivered] =
+            [event.acked, event.lost, event.old, event.delivered].map(|it| (it * UNITS).round() / UNITS);
+        (Event { now: latest, rtt, acked, lost, old, delivered, ..event }, window)
     };
     trace.iter().map(late).collect()
 }
+
+/// Units of C in a segment.
+const UNITS: f64 = (1_u64 << 24) as f64;
 
 /// Makes laws that record their events.
 #[derive(Debug)]
