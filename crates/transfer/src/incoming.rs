@@ -8,7 +8,7 @@ use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, spawn_blocking};
 
-use crate::error::ReceiveError;
+use crate::error::{Breach, ReceiveError};
 use crate::frame::{Frame, Incoming, Outcome, SMALL};
 use crate::hash::{CHUNK, Value};
 use crate::manifest::Kind;
@@ -57,7 +57,7 @@ pub(crate) async fn receive_files(
 
 async fn receive_file(shared: &Arc<Shared>, stream: &mut Incoming) -> Result<Arrived, ReceiveError> {
     let Some(index) = stream.file().await? else { return Ok(Arrived::Nothing) };
-    let (want, kept) = shared.take(index).ok_or(ReceiveError::Protocol)?;
+    let (want, kept) = shared.take(index).ok_or(ReceiveError::Protocol(Breach::Unexpected))?;
     let entry = shared.site.manifest.entry(index);
     match (entry.kind, entry.size()) {
         (Kind::Text, _) => return receive_text(stream, index).await,
@@ -73,7 +73,7 @@ async fn receive_text(stream: &mut Incoming, index: u32) -> Result<Arrived, Rece
     let mut bytes = vec![];
     let mut has_room = true;
     loop {
-        match stream.frame().await?.ok_or(ReceiveError::Protocol)? {
+        match stream.frame().await?.ok_or(ReceiveError::Protocol(Breach::Ended))? {
             Frame::Chunk(piece) => {
                 has_room &= bytes.len() + piece.len() <= TEXT_MAX;
                 if has_room {
@@ -90,7 +90,9 @@ async fn receive_text(stream: &mut Incoming, index: u32) -> Result<Arrived, Rece
             Frame::Failed(reason) => {
                 return Ok(Arrived::FileResult(FileResult::Outcome(Outcome::Failed(index, reason))));
             }
-            Frame::Kept(_) | Frame::Zeros(_) | Frame::Same | Frame::Differs => return Err(ReceiveError::Protocol),
+            Frame::Kept(_) | Frame::Zeros(_) | Frame::Same | Frame::Differs => {
+                return Err(ReceiveError::Protocol(Breach::Unexpected));
+            }
         }
     }
 }
@@ -105,7 +107,7 @@ async fn receive_small(
 ) -> Result<Arrived, ReceiveError> {
     let mut bytes = Bytes::new();
     loop {
-        match stream.frame().await?.ok_or(ReceiveError::Protocol)? {
+        match stream.frame().await?.ok_or(ReceiveError::Protocol(Breach::Ended))? {
             Frame::Chunk(chunk) if bytes.is_empty() && chunk.len() as u64 == size => {
                 shared.progress.add_bytes(size);
                 bytes = chunk;
@@ -127,7 +129,7 @@ fn answer(shared: &Shared, frame: &Frame, index: u32, want: Want) -> Result<File
     match (frame, want) {
         (Frame::Same, Want::Compare | Want::ReplaceIfDiffers) => Ok(FileResult::There(index)),
         (Frame::Differs, Want::Compare | Want::Repair) => Ok(FileResult::Outcome(Outcome::Failed(index, why.into()))),
-        _ => Err(ReceiveError::Protocol),
+        _ => Err(ReceiveError::Protocol(Breach::Unexpected)),
     }
 }
 
@@ -157,10 +159,10 @@ impl Large<'_> {
     async fn receive(&mut self, stream: &mut Incoming) -> Result<Arrived, ReceiveError> {
         let mut has_data = false;
         loop {
-            let frame = stream.frame().await?.ok_or(ReceiveError::Protocol)?;
+            let frame = stream.frame().await?.ok_or(ReceiveError::Protocol(Breach::Ended))?;
             if matches!(frame, Frame::Chunk(_) | Frame::Kept(_) | Frame::Zeros(_) | Frame::End(_)) {
                 if self.want == Want::Compare {
-                    return Err(ReceiveError::Protocol);
+                    return Err(ReceiveError::Protocol(Breach::Unexpected));
                 }
                 has_data = true;
             }
@@ -192,7 +194,7 @@ impl Large<'_> {
                 frame if !has_data => {
                     return answer(self.shared, &frame, self.index, self.want).map(Arrived::FileResult);
                 }
-                _ => return Err(ReceiveError::Protocol),
+                _ => return Err(ReceiveError::Protocol(Breach::Unexpected)),
             }
         }
     }
@@ -217,7 +219,7 @@ impl Large<'_> {
 
     async fn fail(&mut self, failing: Failing) -> Result<(), ReceiveError> {
         match failing {
-            Failing::Protocol => Err(ReceiveError::Protocol),
+            Failing::Protocol => Err(ReceiveError::Protocol(Breach::Unexpected)),
             Failing::Trouble(Trouble::Entry(reason)) => {
                 self.is_failed = true;
                 _ = self.shared.report(Ok(FileResult::Outcome(Outcome::Failed(self.index, reason)))).await;
@@ -258,7 +260,7 @@ impl Large<'_> {
         // A file of this size has chunks; a stream may have none.
         let is_stream = site.manifest.entry(index).size().is_none();
         if part.is_none() && !is_stream {
-            return Err(ReceiveError::Protocol);
+            return Err(ReceiveError::Protocol(Breach::Unexpected));
         }
         let finish = move || {
             let part = part.map_or_else(|| site.begin(index, Kept::default()), Ok)?;

@@ -60,7 +60,7 @@ mod write;
 
 use std::time::Duration;
 
-pub use error::{Failed, ReceiveError, SendError};
+pub use error::{Breach, Failed, ReceiveError, SendError};
 pub use manifest::ManifestError;
 pub use name::NameError;
 pub use pipe::receive_into;

@@ -9,7 +9,7 @@ use bytes::{Bytes, BytesMut};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-use crate::error::ReceiveError;
+use crate::error::{Breach, ReceiveError};
 use crate::frame::{Frame, Incoming, Outcome, Step, put_fatal, put_rate};
 use crate::hash::{CHUNK, Digest, chunk_len, value};
 use crate::manifest::{MANIFEST_MAX, Manifest, ManifestError};
@@ -119,13 +119,15 @@ async fn content<W: Write + Send + 'static>(
     let mut summary = Summary::default();
     let mut bytes = 0;
     let failed = loop {
-        let (mut chunk, count) = match stream.frame().await?.ok_or(ReceiveError::Protocol)? {
+        let (mut chunk, count) = match stream.frame().await?.ok_or(ReceiveError::Protocol(Breach::Ended))? {
             Frame::Chunk(piece) => (Some(piece), 1),
             Frame::Zeros(count) if count <= ZEROS_MAX => (None, count),
             Frame::End(hash) if sum.finish() == Some(hash) => break None,
             Frame::End(_) => break Some("the checksum is wrong; send it again".into()),
             Frame::Failed(reason) => break Some(reason),
-            Frame::Zeros(_) | Frame::Kept(_) | Frame::Same | Frame::Differs => return Err(ReceiveError::Protocol),
+            Frame::Zeros(_) | Frame::Kept(_) | Frame::Same | Frame::Differs => {
+                return Err(ReceiveError::Protocol(Breach::Unexpected));
+            }
         };
         for _ in 0..count {
             // A few bytes may stand for a gigabyte of zeros, which nobody waits for if the sender is gone.
@@ -136,7 +138,7 @@ async fn content<W: Write + Send + 'static>(
             }
             let piece = chunk.take().unwrap_or_else(|| sum.zeros());
             if !sum.add(&piece) {
-                return Err(ReceiveError::Protocol);
+                return Err(ReceiveError::Protocol(Breach::Unexpected));
             }
             let len = piece.len() as u64;
             let write = move || {
@@ -171,7 +173,7 @@ async fn data(connection: &Connection, index: u32) -> Result<Incoming, ReceiveEr
         let mut stream = Incoming::new(connection.accept_stream().await?);
         match stream.file().await? {
             Some(file) if file == index => return Ok(stream),
-            Some(_) => return Err(ReceiveError::Protocol),
+            Some(_) => return Err(ReceiveError::Protocol(Breach::Unexpected)),
             None => {}
         }
     }

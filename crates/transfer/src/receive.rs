@@ -13,7 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::timeout;
 
-use crate::error::ReceiveError;
+use crate::error::{Breach, ReceiveError};
 use crate::folder::Occupied;
 use crate::frame::{Outcome, Step, put_fatal, put_rate};
 use crate::incoming::receive_files;
@@ -91,7 +91,7 @@ impl Receiver {
         while is_over.changed().await.is_ok() {}
         self.active().retain(|active| active.over.has_changed().is_ok());
         match received {
-            Err(error @ (ReceiveError::Folder(..) | ReceiveError::Protocol)) => {
+            Err(error @ (ReceiveError::Folder(..) | ReceiveError::Protocol(_))) => {
                 Err(refuse(connection, reply, error).await)
             }
             Err(error) => Err(error),
@@ -218,7 +218,7 @@ impl Receiver {
                         }
                         reply.write_all_bytes(out.split().freeze()).await?;
                     }
-                    None => return Err(ReceiveError::Protocol),
+                    None => return Err(ReceiveError::Protocol(Breach::Unexpected)),
                 },
                 (stream, turn) = next_stream(connection, &turns), if to_write.is_some() => match (stream, &to_write) {
                     (Ok(stream), Some((small, ready))) => {
@@ -234,7 +234,7 @@ impl Receiver {
                 // All announced files arrive on these streams, or not at all. The writers end after the streams.
                 ended = tasks.join_next(), if to_write.is_none() => {
                     if ended.is_none() && told.is_empty() {
-                        return Err(ReceiveError::Protocol);
+                        return Err(ReceiveError::Protocol(Breach::Missing));
                     }
                 }
             }
@@ -308,11 +308,11 @@ async fn plan(
             }
             if out.len() >= PIECE {
                 // Without a receiver the transfer has ended.
-                pieces.blocking_send(out.split().freeze()).map_err(|_| ReceiveError::Protocol)?;
+                pieces.blocking_send(out.split().freeze()).map_err(|_| ReceiveError::Protocol(Breach::Unexpected))?;
             }
         }
         site.sync_folders().map_err(fatal)?;
-        pieces.blocking_send(out.freeze()).map_err(|_| ReceiveError::Protocol)?;
+        pieces.blocking_send(out.freeze()).map_err(|_| ReceiveError::Protocol(Breach::Unexpected))?;
         Ok((wanted, summary))
     };
     let planning = spawn_blocking(plan);
@@ -458,8 +458,8 @@ mod tests {
         reports.try_send(done(1)).unwrap();
         let all = all_there(done(0), &mut waiting).unwrap();
         assert!(matches!(all[..], [FileResult::Outcome(Outcome::Done(0)), FileResult::Outcome(Outcome::Done(1))]));
-        reports.try_send(Err(ReceiveError::Protocol)).unwrap();
+        reports.try_send(Err(ReceiveError::Protocol(Breach::Unexpected))).unwrap();
         reports.try_send(done(3)).unwrap();
-        assert!(matches!(all_there(done(2), &mut waiting), Err(ReceiveError::Protocol)));
+        assert!(matches!(all_there(done(2), &mut waiting), Err(ReceiveError::Protocol(_))));
     }
 }

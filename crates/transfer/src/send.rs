@@ -12,7 +12,7 @@ use bytes::{Bytes, BytesMut};
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::timeout;
 
-use crate::error::SendError;
+use crate::error::{Breach, SendError};
 use crate::frame::{Frame, Incoming, Outcome, SMALL, Step, put_chunk, put_file, put_frame, write_chunk, write_piece};
 use crate::hash::CHUNK;
 use crate::manifest::Kind;
@@ -86,11 +86,11 @@ async fn send_all(connection: &Connection, parcel: Arc<Parcel>, progress: Arc<Pr
     // Files and streams without a result.
     let mut open: BTreeSet<u32> = todo.files.iter().map(|wanted| wanted.index).chain(streams).collect();
     loop {
-        match reply.outcome().await?.ok_or(SendError::Protocol)? {
+        match reply.outcome().await?.ok_or(SendError::Protocol(Breach::Ended))? {
             Outcome::Done(index) => {
-                let entry = manifest.find(index).ok_or(SendError::Protocol)?;
+                let entry = manifest.find(index).ok_or(SendError::Protocol(Breach::Unexpected))?;
                 if manifest.asks.verifies || entry.has_content() && !open.remove(&index) {
-                    return Err(SendError::Protocol);
+                    return Err(SendError::Protocol(Breach::Unexpected));
                 }
                 match entry.kind {
                     Kind::Text => summary.texts_sent += 1,
@@ -103,7 +103,7 @@ async fn send_all(connection: &Connection, parcel: Arc<Parcel>, progress: Arc<Pr
                 }
             }
             Outcome::Failed(index, reason) => {
-                manifest.find(index).ok_or(SendError::Protocol)?;
+                manifest.find(index).ok_or(SendError::Protocol(Breach::Unexpected))?;
                 open.remove(&index);
                 locked(&todo.given_up).insert(index);
                 summary.fail(manifest.path(index), reason);
@@ -116,7 +116,7 @@ async fn send_all(connection: &Connection, parcel: Arc<Parcel>, progress: Arc<Pr
     }
     // Of the others this end has said itself that they are there.
     if open.len() as u64 != todo.files_there.load(Ordering::Relaxed) {
-        return Err(SendError::Protocol);
+        return Err(SendError::Protocol(Breach::Unexpected));
     }
     // The workers are done; their streams end with the connection.
     workers.shutdown().await;
@@ -126,11 +126,16 @@ async fn send_all(connection: &Connection, parcel: Arc<Parcel>, progress: Arc<Pr
     Ok(summary)
 }
 
+/// A task that has not been completed.
+fn fault(error: tokio::task::JoinError) -> SendError {
+    SendError::Fault(error.to_string())
+}
+
 /// Sends no faster than the receiver asks, nor than this end's own limit.
 fn keep_rate(connection: &Connection, asked: Option<Rate>) -> Result<(), SendError> {
     let Some(asked) = asked else { return Ok(()) };
     let least = connection.rate_max().map_or(asked, |own| own.min(asked));
-    connection.set_rate_max(Some(least)).map_err(|_| SendError::Protocol)
+    connection.set_rate_max(Some(least)).map_err(|_| SendError::Protocol(Breach::Unexpected))
 }
 
 /// The files to send.
@@ -165,7 +170,7 @@ async fn plan(
 ) -> Result<(Vec<Wanted>, Vec<u32>), SendError> {
     let (mut wanted, mut streams) = (vec![], vec![]);
     for (index, entry) in parcel.manifest.entries() {
-        let step = reply.step(entry.size()).await?.ok_or(SendError::Protocol)?;
+        let step = reply.step(entry.size()).await?.ok_or(SendError::Protocol(Breach::Unexpected))?;
         // A receiver that was asked to compare neither gets content nor is believed without a hash.
         let compares = match step {
             Step::SayIfDiffers(_) | Step::Refused(_) | Step::Fatal(_) => true,
@@ -173,7 +178,7 @@ async fn plan(
             Step::All | Step::From(_) | Step::SendIfDiffers(..) | Step::SendIfBegins(..) => false,
         };
         if parcel.manifest.asks.verifies && !compares {
-            return Err(SendError::Protocol);
+            return Err(SendError::Protocol(Breach::Unexpected));
         }
         let there = match step {
             Step::All => There::Nothing,
@@ -285,7 +290,7 @@ async fn work(connection: Connection, todo: Arc<Todo>) -> Result<(), SendError> 
                     todo.files[claimed].iter().for_each(|wanted| todo.put(wanted, &mut out));
                     out
                 };
-                out = spawn_blocking(read).await.map_err(|_| SendError::Protocol)?;
+                out = spawn_blocking(read).await.map_err(fault)?;
             }
         }
         // Small files are gathered, so that they fill segments.
@@ -311,7 +316,7 @@ async fn send_large(
         let end = reader.compare();
         (reader, end)
     });
-    let (reader, compared) = compared.await.map_err(|_| SendError::Protocol)?;
+    let (reader, compared) = compared.await.map_err(fault)?;
     match compared {
         Ok(None) => {}
         Ok(Some(frame)) => {
@@ -327,7 +332,7 @@ async fn send_large(
     // Chunks that are not sent, and are told together.
     let (mut kept, mut zeros) = (0, 0);
     let end = loop {
-        let (reader, piece) = reading.await.map_err(|_| SendError::Protocol)?;
+        let (reader, piece) = reading.await.map_err(fault)?;
         if locked(&todo.given_up).contains(&wanted.index) {
             break Frame::Failed("the receiver has given it up".into());
         }
@@ -384,7 +389,7 @@ async fn send_stream(connection: Connection, todo: Arc<Todo>, index: u32) -> Res
                     (input, piece)
                 });
                 let piece;
-                (input, piece) = read.await.map_err(|_| SendError::Protocol)?;
+                (input, piece) = read.await.map_err(fault)?;
                 if locked(&todo.given_up).contains(&index) {
                     break Frame::Failed("the receiver has given it up".into());
                 }

@@ -86,8 +86,9 @@ impl Shared {
     }
 }
 
+/// What a task has returned. One that has not been completed is a fault of this end.
 pub(crate) fn joined<T>(result: Result<T, tokio::task::JoinError>) -> Result<T, ReceiveError> {
-    result.map_err(|_| ReceiveError::Protocol)
+    result.map_err(|error| ReceiveError::Fault(error.to_string()))
 }
 
 /// What ends the transfer.

@@ -195,7 +195,7 @@ async fn receive(target: Arc<Target>, connection: Connection, showing: Showing) 
         is_none: matches!(error, ReceiveError::Lost(_)) && progress.total() == (0, 0),
         // A caller that said nothing was no sender; an interrupted one will resume. What was written to the output cannot be resumed.
         is_last: match (&error, &*target) {
-            (ReceiveError::Folder(..) | ReceiveError::Output(_), _) => true,
+            (ReceiveError::Folder(..) | ReceiveError::Output(_) | ReceiveError::Fault(_), _) => true,
             (_, Target::Output(_)) => progress.done().1 > 0,
             (_, Target::Folder(_)) => false,
         },

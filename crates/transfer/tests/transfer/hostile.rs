@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anabranch::Connection;
-use anabranch_transfer::{Compare, Existing, Options, Parcel, Progress, ReceiveError, Receiver, SendError};
+use anabranch_transfer::{Breach, Compare, Existing, Options, Parcel, Progress, ReceiveError, Receiver, SendError};
 use anabranch_transfer::{receive_into, send};
 
 use crate::support::{Folder, pair, tree};
@@ -142,7 +142,7 @@ async fn receiver_that_does_not_compare_is_not_believed() {
         };
         let both = async { tokio::join!(send(&pair.sender, parcel, Arc::default()), hostile) };
         let (sent, ()) = tokio::time::timeout(Duration::from_secs(20), both).await.expect("nobody waits for ever");
-        assert_eq!(sent.unwrap_err(), SendError::Protocol, "{step:?}");
+        assert!(matches!(sent, Err(SendError::Protocol(_))), "{step:?}: {sent:?}");
     }
 }
 
@@ -167,7 +167,7 @@ async fn receiver_that_leaves_results_out_is_not_believed() {
         let (sent, ()) = tokio::time::timeout(Duration::from_secs(20), both).await.expect("nobody waits for ever");
         match sent {
             Ok(summary) => assert!(is_good && summary.files == 1, "{said:?}: {summary:?}"),
-            Err(error) => assert!(!is_good && error == SendError::Protocol, "{said:?}: {error}"),
+            Err(error) => assert!(!is_good && matches!(error, SendError::Protocol(_)), "{said:?}: {error}"),
         }
     }
 }
@@ -231,7 +231,7 @@ async fn stream_or_text_that_breaks_the_rules_leaves_nothing() {
     ] {
         let folder = Folder::new();
         let (received, said) = receive(&folder, &list(&[entry(kind, 0, b"a")]), Some(&data)).await;
-        assert_eq!(matches!(received, Err(ReceiveError::Protocol)), is_fatal, "{kind}: {received:?}");
+        assert_eq!(matches!(received, Err(ReceiveError::Protocol(_))), is_fatal, "{kind}: {received:?}");
         let said = String::from_utf8_lossy(&said).into_owned();
         assert_eq!(said.contains("it is too long; send it as a file"), data.len() > 70_000, "{said}");
         assert!(!folder.0.join("in/a").exists());
@@ -253,31 +253,49 @@ async fn data_that_breaks_the_rules_leaves_nothing() {
     let file = |index: u32| index.to_le_bytes().to_vec();
     let end = |hash: [u8; 32]| [&[2][..], &hash].concat();
     let good = *blake3::hash(b"four").as_bytes();
-    for (data, is_fatal) in [
-        ([file(0), chunk(4, b"four"), end([7; 32])].concat(), false),
-        ([file(0), end(good)].concat(), false),
-        ([file(0), chunk(5, b"fiver"), end(good)].concat(), true),
-        ([file(0), chunk(2, b"fo"), chunk(2, b"ur"), end(good)].concat(), true),
-        ([file(0), chunk(4, b"four"), chunk(4, b"four"), end(good)].concat(), true),
-        ([file(0), chunk(0, b""), end(good)].concat(), true),
-        ([file(0), chunk(u32::MAX, b"four")].concat(), true),
-        ([file(1), chunk(4, b"four"), end(good)].concat(), true),
-        ([file(0), vec![4, 1, 0, 0, 0], end(good)].concat(), true),
-        ([file(0), vec![5, 1, 0, 0, 0], end(good)].concat(), true),
-        ([file(0), vec![6]].concat(), true),
-        ([file(0), vec![7]].concat(), true),
-        ([file(0), vec![77]].concat(), true),
-        ([file(0), chunk(4, b"fo")].concat(), true),
-        (b"x".to_vec(), true),
+    for (data, breach) in [
+        ([file(0), chunk(4, b"four"), end([7; 32])].concat(), None),
+        ([file(0), end(good)].concat(), None),
+        ([file(0), chunk(5, b"fiver"), end(good)].concat(), Some(Breach::Unexpected)),
+        ([file(0), chunk(2, b"fo"), chunk(2, b"ur"), end(good)].concat(), Some(Breach::Unexpected)),
+        ([file(0), chunk(4, b"four"), chunk(4, b"four"), end(good)].concat(), Some(Breach::Unexpected)),
+        ([file(0), chunk(0, b""), end(good)].concat(), Some(Breach::Ended)),
+        ([file(0), chunk(u32::MAX, b"four")].concat(), Some(Breach::Ended)),
+        ([file(1), chunk(4, b"four"), end(good)].concat(), Some(Breach::Unexpected)),
+        ([file(0), vec![4, 1, 0, 0, 0], end(good)].concat(), Some(Breach::Unexpected)),
+        ([file(0), vec![5, 1, 0, 0, 0], end(good)].concat(), Some(Breach::Unexpected)),
+        ([file(0), vec![6]].concat(), Some(Breach::Unexpected)),
+        ([file(0), vec![7]].concat(), Some(Breach::Unexpected)),
+        ([file(0), vec![77]].concat(), Some(Breach::Ended)),
+        ([file(0), chunk(4, b"fo")].concat(), Some(Breach::Ended)),
+        (b"x".to_vec(), Some(Breach::Ended)),
     ] {
         let folder = Folder::new();
         let (received, _) = receive(&folder, &list(&[entry(1, 4, b"a")]), Some(&data)).await;
-        assert_eq!(matches!(received, Err(ReceiveError::Protocol)), is_fatal, "{data:?}: {received:?}");
-        assert!(is_fatal || received.is_ok(), "{received:?}");
+        match received {
+            Err(ReceiveError::Protocol(found)) => assert_eq!(Some(found), breach, "{data:?}"),
+            received => assert!(breach.is_none() && received.is_ok(), "{data:?}: {received:?}"),
+        }
         assert!(!folder.0.join("in/a").exists(), "{data:?}");
     }
     let folder = Folder::new();
     let data = [file(0), chunk(4, b"four"), end(good)].concat();
     receive(&folder, &list(&[entry(1, 4, b"a")]), Some(&data)).await.0.unwrap();
     assert_eq!(fs::read(folder.0.join("in/a")).unwrap(), b"four");
+}
+
+/// It announces a file, reads the plan, and closes.
+#[tokio::test]
+async fn sender_that_closes_early_is_told_from_others() {
+    let folder = Folder::new();
+    let pair = pair().await;
+    let target = Receiver::new(folder.0.join("in"), Existing::Overwrite);
+    let hostile = async {
+        say(&pair.sender, &list(&[entry(1, 4, b"a")])).await;
+        let mut reply = pair.sender.accept_stream().await.unwrap();
+        reply.read_exact(&mut [0; 9]).await.unwrap();
+        pair.sender.close().await
+    };
+    let (received, _) = tokio::join!(target.receive(&pair.receiver, Arc::new(Progress::default())), hostile);
+    assert!(matches!(received, Err(ReceiveError::Protocol(Breach::Missing))), "{received:?}");
 }
