@@ -35,7 +35,7 @@ const LAYERS: &[Layer] = &[
     Layer {
         name: "anabranch-proto",
         ours: &["anabranch-cc", "anabranch-units"],
-        others: Some(&["aegis", "bytes", "ring", "snow", "zeroize"]),
+        others: Some(&["aegis", "bytes", "curve25519-dalek", "ring", "snow", "zeroize"]),
     },
     Layer {
         name: "anabranch-sim",

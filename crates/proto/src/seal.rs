@@ -50,6 +50,7 @@ mod replay;
 mod reset;
 mod session;
 mod tally;
+mod x25519;
 
 use anabranch_units::Time;
 use bytes::{Buf, Bytes, BytesMut};

@@ -4,22 +4,33 @@ use std::fmt;
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
+use super::x25519;
+
 /// The public key of an end (X25519), which is its identity.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PublicKey(pub [u8; 32]);
 
 /// The secret key of an end: any 32 secret bytes. They are wiped from memory when dropped.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
-pub struct SecretKey([u8; 32]);
+pub struct SecretKey {
+    secret: [u8; 32],
+    /// Its public key, which each handshake needs.
+    public: [u8; 32],
+}
 
 impl SecretKey {
     /// The key with these bytes.
-    pub const fn new(bytes: [u8; 32]) -> Self {
-        Self(bytes)
+    pub fn new(secret: [u8; 32]) -> Self {
+        Self { secret, public: x25519::public(secret) }
+    }
+
+    /// The public key of this secret key.
+    pub fn public(&self) -> PublicKey {
+        PublicKey(self.public)
     }
 
     pub(super) fn bytes(&self) -> &[u8; 32] {
-        &self.0
+        &self.secret
     }
 }
 

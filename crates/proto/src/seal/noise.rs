@@ -1,7 +1,6 @@
 //! Noise_IK_25519_ChaChaPoly_BLAKE2s by `snow`, with the caller's randomness, and the hashes around it.
 
-#[cfg(fuzzing)]
-mod remembered;
+mod pair;
 
 use std::fmt;
 
@@ -11,6 +10,7 @@ use snow::types::{Cipher, Dh, Hash, Random};
 use snow::{Builder, HandshakeState};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
+use self::pair::Pair;
 use super::key::{PublicKey, SecretKey};
 
 /// Bytes of an authentication tag.
@@ -91,7 +91,7 @@ impl Handshake {
 
 fn builder<'a>(secret: &'a SecretKey, prologue: &'a [u8], ephemeral: [u8; 32]) -> Result<Builder<'a>, snow::Error> {
     let params: NoiseParams = "Noise_IK_25519_ChaChaPoly_BLAKE2s".parse()?;
-    Builder::with_resolver(params, Box::new(Resolver { ephemeral }))
+    Builder::with_resolver(params, Box::new(Resolver { secret: secret.clone(), ephemeral }))
         .local_private_key(secret.bytes())?
         .prologue(prologue)
 }
@@ -115,8 +115,9 @@ fn read(state: &mut HandshakeState, message: &[u8]) -> Result<Vec<u8>, snow::Err
     Ok(payload)
 }
 
-/// `snow`'s own primitives, with the caller's ephemeral key.
+/// `snow`'s own primitives but for X25519, with the caller's ephemeral key.
 struct Resolver {
+    secret: SecretKey,
     ephemeral: [u8; 32],
 }
 
@@ -129,7 +130,7 @@ impl CryptoResolver for Resolver {
     }
 
     fn resolve_dh(&self, _: &DHChoice) -> Option<Box<dyn Dh>> {
-        Some(Box::new(Contributory(x25519())))
+        Some(Box::new(Pair::of(&self.secret)))
     }
 
     fn resolve_hash(&self, choice: &HashChoice) -> Option<Box<dyn Hash>> {
@@ -141,58 +142,11 @@ impl CryptoResolver for Resolver {
     }
 }
 
-/// X25519 that refuses the few public keys for which every secret key yields zero ([rfc-7748] sec. 6.1).
-struct Contributory(Box<dyn Dh>);
-
-impl Dh for Contributory {
-    fn name(&self) -> &'static str {
-        self.0.name()
-    }
-
-    fn pub_len(&self) -> usize {
-        self.0.pub_len()
-    }
-
-    fn priv_len(&self) -> usize {
-        self.0.priv_len()
-    }
-
-    fn set(&mut self, secret: &[u8]) {
-        self.0.set(secret);
-    }
-
-    fn generate(&mut self, rng: &mut dyn Random) -> Result<(), snow::Error> {
-        self.0.generate(rng)
-    }
-
-    fn pubkey(&self) -> &[u8] {
-        self.0.pubkey()
-    }
-
-    fn privkey(&self) -> &[u8] {
-        self.0.privkey()
-    }
-
-    fn dh(&self, public: &[u8], out: &mut [u8]) -> Result<(), snow::Error> {
-        self.0.dh(public, out)?;
-        if out[..32].iter().fold(0, |any, byte| any | byte) == 0 { Err(snow::Error::Dh) } else { Ok(()) }
-    }
-}
-
 impl Random for Once {
     fn try_fill_bytes(&mut self, out: &mut [u8]) -> Result<(), snow::Error> {
         let bytes = self.0.take().filter(|bytes| bytes.len() == out.len()).ok_or(snow::Error::Rng)?;
         out.copy_from_slice(&bytes);
         Ok(())
-    }
-}
-
-impl SecretKey {
-    /// The public key of this secret key.
-    pub fn public(&self) -> PublicKey {
-        let mut dh = x25519();
-        dh.set(self.bytes());
-        PublicKey(dh.pubkey().try_into().expect("an X25519 key has 32 bytes"))
     }
 }
 
@@ -223,16 +177,6 @@ pub(super) fn mac(key: &[u8; 32], parts: &[&[u8]]) -> [u8; 32] {
 /// Whether two tags are equal, in constant time.
 pub(super) fn is_equal(one: &[u8; TAG], other: &[u8; TAG]) -> bool {
     one.iter().zip(other).fold(0, |differences, (a, b)| differences | (a ^ b)) == 0
-}
-
-#[cfg(not(fuzzing))]
-fn x25519() -> Box<dyn Dh> {
-    DefaultResolver.resolve_dh(&DHChoice::Curve25519).expect("the feature is on")
-}
-
-#[cfg(fuzzing)]
-fn x25519() -> Box<dyn Dh> {
-    Box::new(remembered::X25519::default())
 }
 
 fn blake2s() -> Box<dyn Hash> {
