@@ -89,7 +89,7 @@ impl Endpoint {
         let seeds = (0..count).map(|_| random()).collect::<Result<Vec<_>, _>>().map_err(BindError::Randomness)?;
         let mut settings = config.endpoint();
         if let Some(server) = &mut settings.server {
-            server.connection.arrival_buffer = lobby.arrival_buffer;
+            server.connection.arrival_buffer = lobby.arrival_buffer.clone();
         }
         let engines = engine::Endpoint::divided(clock.now(), &key.engine(), settings, &seeds);
         let share =
@@ -197,7 +197,7 @@ impl Endpoint {
                 return Err(ConnectError::EndpointGone);
             }
             let now = state.at(shared.clock.now());
-            let arrival_buffer = shared.lobby.arrival_buffer;
+            let arrival_buffer = shared.lobby.arrival_buffer.clone();
             let config = anabranch_proto::Config { arrival_buffer, ..shared.config.connection() };
             let id = state.engine.connect(now, stamp, key.0, tuple, config).map_err(|error| match error {
                 engine::ConnectError::Config(error) => ConnectError::Config(error),

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use anabranch_proto::ArrivalBuffer;
 use anabranch_proto::endpoint::ConnectionId;
 use anabranch_units::Span;
 
@@ -44,8 +45,8 @@ pub(crate) struct Lobby {
 #[derive(Debug)]
 pub(crate) struct SharedLobby {
     lobby: Mutex<Lobby>,
-    /// The bytes that the first socket holds for the engines.
-    pub(crate) arrival_buffer: u64,
+    /// What the first socket holds for the engines.
+    pub(crate) arrival_buffer: ArrivalBuffer,
     /// What carries datagrams over TCP.
     pub(crate) carriers: Arc<Carriers>,
     /// Peers that are reached through relays.
@@ -55,7 +56,7 @@ pub(crate) struct SharedLobby {
 }
 
 impl SharedLobby {
-    pub(crate) fn new(first: SocketAddr, arrival_buffer: u64) -> Self {
+    pub(crate) fn new(first: SocketAddr, holds: u64) -> Self {
         let lobby = Mutex::new(Lobby {
             locals: vec![first],
             incoming: VecDeque::new(),
@@ -72,7 +73,7 @@ impl SharedLobby {
         });
         Self {
             lobby,
-            arrival_buffer,
+            arrival_buffer: ArrivalBuffer::new(holds),
             carriers: Arc::default(),
             relayed: Relayed::default(),
             forwarder: OnceLock::new(),

@@ -6,6 +6,7 @@ use anabranch_units::{Rate, Span};
 use crate::options::Options;
 use crate::path::PATHS_MAX;
 use crate::receive::acks::AckPolicy;
+use crate::receive::arrival_buffer::ArrivalBuffer;
 use crate::recovery::detection::LossDetection;
 use crate::recovery::pacer::Pacing;
 use crate::recovery::timing::Timing;
@@ -38,10 +39,10 @@ pub struct Config {
     /// The size up to which the receive buffer grows. It grows while the application reads more than a quarter of it in a round
     /// trip, or a stream has less credit than its reader needs. The buffer is constant if this is at most [`Config::receive_buffer`].
     pub receive_buffer_max: u64,
-    /// Bytes that this host can hold between their arrival and the engine, in the buffer of a socket. If the RTT of every path has been
-    /// below a millisecond within the last second, the peer may send no more than this beyond what has arrived: a path that short holds little, so all of it may
-    /// wait in the socket at once, and what does not fit there is lost.
-    pub arrival_buffer: u64,
+    /// What this host can hold of data between its arrival and the engine, in the buffer of a socket. If the RTT of every path has been
+    /// below a millisecond within the last second, the peer may send no more than this connection's part of it beyond what has arrived: a
+    /// path that short holds little, so all of it may wait in the socket at once, and what does not fit there is lost.
+    pub arrival_buffer: ArrivalBuffer,
     /// The share of the receive buffer that one stream may take.
     pub stream_buffer: StreamBuffer,
     /// Bytes that may wait to be sent on each stream. At least one byte. Without flow-control credit less may wait: an equal share
@@ -288,7 +289,7 @@ impl Config {
             ecn: true,
             receive_buffer: 16 << 20,
             receive_buffer_max: 0,
-            arrival_buffer: u64::MAX,
+            arrival_buffer: ArrivalBuffer::default(),
             stream_buffer: StreamBuffer::Shared,
             send_buffer: 1 << 20,
             send_buffer_max: 0,

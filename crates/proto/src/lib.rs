@@ -84,6 +84,7 @@ pub use path::{AddPathError, Address, FourTuple, PATHS_MAX, PathId, PathState, P
 pub use payload::{Payload, Virtual};
 pub use random::Secret;
 pub use receive::acks::AckPolicy;
+pub use receive::arrival_buffer::ArrivalBuffer;
 pub use recovery::control::Tally;
 pub use recovery::detection::LossDetection;
 pub use recovery::pacer::Pacing;

@@ -538,7 +538,7 @@ impl<P: Payload> Connection<P> {
     #[cold]
     fn on_round(&mut self, now: Time) {
         let latest = self.paths.iter().map(|(_, path)| path.control.rtt_latest());
-        self.receiver.limit_ahead(now, latest, self.config.arrival_buffer);
+        self.receiver.limit_ahead(now, latest, &self.config.arrival_buffer);
         self.flow_control.on_round();
         if let Some(more) = self.receiver.tune(self.flow_control.take_is_short()) {
             self.flow_control.grow(more);

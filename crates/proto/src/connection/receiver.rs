@@ -10,6 +10,7 @@ use crate::datagrams::Incoming;
 use crate::event::Events;
 use crate::options::SackBlocks;
 use crate::payload::Payload;
+use crate::receive::arrival_buffer::{ArrivalBuffer, User};
 use crate::receive::arrivals::Arrivals;
 use crate::receive::window::Window;
 use crate::segment::StreamHeader;
@@ -28,6 +29,8 @@ pub(super) struct Receiver<P> {
     buffer: ReceiveBuffer,
     /// Until when all paths count as short.
     short_until: Time,
+    /// What it has of the socket's buffer.
+    user: User,
     /// The sequence space of datagrams and voids, which is consumed whether an application reads or not. So the buffer does not grow with it.
     datagram_space: u64,
     /// The offset of the peer's FIN, once it is known.
@@ -68,6 +71,7 @@ impl<P: Payload> Receiver<P> {
             window: Window::new(capacity, mss),
             buffer: ReceiveBuffer::new(capacity_max),
             short_until: Time::ZERO,
+            user: User::default(),
             datagram_space: 0,
             fin: None,
             arrived: 0,
@@ -235,12 +239,16 @@ impl<P: Payload> Receiver<P> {
         &mut self,
         now: Time,
         mut latest: impl Iterator<Item = Option<Span>>,
-        arrival_buffer: u64,
+        arrival_buffer: &ArrivalBuffer,
     ) {
         if latest.all(|rtt| rtt.is_some_and(|rtt| rtt < SHORT)) {
             self.short_until = now.saturating_add(MEMORY);
         }
-        self.window.limit_ahead(if now < self.short_until { arrival_buffer } else { u64::MAX });
+        self.window.limit_ahead(if now < self.short_until {
+            arrival_buffer.part(now, &mut self.user, self.arrivals.total())
+        } else {
+            u64::MAX
+        });
     }
 
     /// A round trip has passed, in which a stream lacked credit if `is_short`. Returns by how much the buffer grew, if it did.

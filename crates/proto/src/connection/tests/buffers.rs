@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::Pacing;
+use crate::{ArrivalBuffer, Pacing};
 
 /// FAST with fifty segments in the queue, one stream in use out of 255.
 fn fast() -> Config {
@@ -52,7 +52,7 @@ fn a_receive_buffer_grows_to_what_the_path_holds() {
 fn a_short_path_holds_what_the_host_can_take() {
     let law = Settings::parse(registry::find("fast").unwrap(), [("alpha", "2000")]).unwrap();
     let client = Config { law, streams: 255, pacing: Pacing::Always, ..config() };
-    let server = Config { arrival_buffer: 60_000, ..client.clone() };
+    let server = Config { arrival_buffer: ArrivalBuffer::new(60_000), ..client.clone() };
     let ahead = |delay: Span| {
         let mut pair = Pair::with(client.clone(), server.clone());
         (pair.up.spacing, pair.up.delay, pair.down.delay) = (Span::from_micros(100), delay, delay);
@@ -70,6 +70,34 @@ fn a_short_path_holds_what_the_host_can_take() {
     assert!(long > 1_000_000, "{long}");
 }
 
+/// Two connections of one socket, whose peers send at once, have half of what it holds each; when one has ended, the other has all.
+#[test]
+fn connections_of_a_socket_share_what_it_holds() {
+    let law = Settings::parse(registry::find("fast").unwrap(), [("alpha", "2000")]).unwrap();
+    let client = Config { law, streams: 255, pacing: Pacing::Always, ..config() };
+    let server = Config { arrival_buffer: ArrivalBuffer::new(60_000), ..client.clone() };
+    let mut pairs = [(); 2].map(|()| Pair::with(client.clone(), server.clone()));
+    for pair in &mut pairs {
+        (pair.up.spacing, pair.up.delay, pair.down.delay) =
+            (Span::from_micros(100), Span::from_micros(200), Span::from_micros(200));
+        pair.run_for(ms(150));
+    }
+    let ahead = |pair: &Pair| {
+        let receiver = &pair.server.connection.receiver;
+        receiver.window.edge() - receiver.arrivals.end()
+    };
+    pairs[0].send(996 * 20_000);
+    pairs[1].send(996 * 1_500);
+    let mut widths = vec![];
+    for _ in 0..95 {
+        pairs.iter_mut().for_each(|pair| pair.run_for(ms(10)));
+        widths.push(pairs.each_ref().map(ahead));
+    }
+    // The second sends for 0.3 s.
+    assert!(widths[1..25].iter().flatten().all(|width| (28_000..=30_000).contains(width)), "{widths:?}");
+    assert!(widths[85..].iter().all(|[first, _]| (58_000..=60_000).contains(first)), "{widths:?}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
@@ -83,7 +111,7 @@ proptest! {
         lost in proptest::collection::vec(10_u64..1_000, 0..20),
     ) {
         let (delay, spacing) = (Span::from_micros(delay), Span::from_micros(spacing));
-        let mut pair = Pair::with(fast(), Config { arrival_buffer: held * 1_000, ..fast() });
+        let mut pair = Pair::with(fast(), Config { arrival_buffer: ArrivalBuffer::new(held * 1_000), ..fast() });
         (pair.up.spacing, pair.up.delay, pair.down.delay) = (spacing, delay, delay);
         pair.run_for(ms(50));
         pair.lose(&lost);
@@ -101,7 +129,7 @@ proptest! {
 /// A new route of 10 ms: a second later nothing is limited any more. Both ends send, so that both have RTTs.
 #[test]
 fn a_path_that_becomes_longer_is_not_limited() {
-    let server = Config { arrival_buffer: 60_000, ..fast() };
+    let server = Config { arrival_buffer: ArrivalBuffer::new(60_000), ..fast() };
     let mut pair = Pair::with(fast(), server);
     (pair.up.delay, pair.down.delay) = (Span::from_micros(200), Span::from_micros(200));
     pair.run_for(ms(50));
