@@ -13,6 +13,7 @@ const MEASURED: &[(&str, Program, &[&str])] = &[
         &["sim", "run", "experiments/bench/highspeed.toml", "--json", "--set", "duration=5s"],
     ),
     ("small", Program::Anabranch, &["sim", "run", "experiments/bench/small.toml", "--json"]),
+    ("fifty flows of the transport", Program::Anabranch, &["sim", "run", "experiments/bench/fifty.toml", "--json"]),
     ("engine, 1 stream", Program::Engine, &["1", "200000"]),
     ("engine, 200 streams", Program::Engine, &["200", "200000"]),
     ("engine, 200 streams, 2 paths", Program::Engine, &["200", "200000", "2"]),
@@ -22,6 +23,7 @@ const MEASURED: &[(&str, Program, &[&str])] = &[
     ("engine, 200 streams, 0.1 % lost", Program::Engine, &["200", "200000", "1", "1000"]),
     ("sealed, 1 stream, an ACK for two", Program::Sealed, &["aes-128-gcm", "1", "200", "2"]),
     ("sealed with AEGIS-128L, an ACK for two", Program::Sealed, &["aegis-128l", "1", "200", "2"]),
+    ("a hundred handshakes", Program::Handshakes, &["100"]),
 ];
 
 /// The program to run.
@@ -33,11 +35,14 @@ enum Program {
     Engine,
     /// Two endpoints back to back, with real bytes in sealed datagrams: another example of it.
     Sealed,
+    /// Handshakes of two ends: a third example of it.
+    Handshakes,
 }
 
 /// The examples of `anabranch-proto`.
 const ENGINE: &str = "back_to_back";
 const SEALED: &str = "sealed_back_to_back";
+const HANDSHAKES: &str = "handshakes";
 
 /// The recorded counts.
 const COUNTS: &str = "xtask/counts.toml";
@@ -50,7 +55,7 @@ pub(crate) fn run(write: bool) -> Result<(), String> {
         return Err("valgrind is missing: type `apt-get install valgrind`".to_owned());
     }
     run::run("cargo", &["build", "--release", "--locked", "--quiet"], &[])?;
-    let examples = ["--package", "anabranch-proto", "--example", ENGINE, "--example", SEALED];
+    let examples = ["--package", "anabranch-proto", "--example", ENGINE, "--example", SEALED, "--example", HANDSHAKES];
     run::run("cargo", &[&["build", "--release", "--locked", "--quiet"], &examples[..]].concat(), &[])?;
     let path = run::root().join(COUNTS);
     let mut text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -81,6 +86,7 @@ fn instructions(program: Program, arguments: &[&str]) -> Result<u64, String> {
         Program::Anabranch => run::anabranch()?,
         Program::Engine => run::example(ENGINE)?,
         Program::Sealed => run::example(SEALED)?,
+        Program::Handshakes => run::example(HANDSHAKES)?,
     };
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", &program])
