@@ -62,8 +62,8 @@ pub async fn receive_into<W: Write + Send + 'static>(
 /// Says the last word, and waits for the sender's close.
 async fn finish(connection: &Connection, mut reply: SendStream, out: BytesMut) -> Result<(), ReceiveError> {
     reply.write_all_bytes(out.freeze()).await?;
-    reply.finish()?;
-    // The sender closes first. If it is gone, nothing changes.
+    // The sender closes first. If it is gone, or has stopped reading after the last word, nothing changes.
+    _ = reply.finish();
     _ = reply.stopped().await;
     let farewell = async {
         while connection.accept_stream().await.is_ok() {}
