@@ -12,7 +12,11 @@
 //! Differs from rfc-9406 in:
 //! * The growth by one ACK has no limit (L). The RFC limits senders that do not pace, and the transport paces.
 
+mod linux;
+
 use anabranch_units::Span;
+
+pub(crate) use self::linux::Linux;
 
 /// The part of a law that watches the RTTs of its first slow start.
 #[derive(Clone, Copy, Debug)]

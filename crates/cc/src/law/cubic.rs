@@ -6,10 +6,10 @@
 //! but no less than W_est:            W_est ← W_est + alpha/w, what Reno with this beta would have
 //! loss by duplicate ACKs:            W_max ← w (or (1+beta)/2 w, if W_max has fallen), w ← beta w
 //! timeout:                           the same, but w ← 1, and the next curve begins flat (K = 0)
-//! slow start:                        Reno's, or HyStart++'s until the first loss
+//! slow start:                        Reno's, or until the first loss HyStart++'s or that of Linux
 //! ```
 //!
-//! Citation: rfc-9438; rfc-9406 for HyStart++.
+//! Citation: rfc-9438; rfc-9406 for HyStart++; Linux' HyStart in `hystart/linux.rs`.
 //!
 //! Differs from rfc-9438 in:
 //! * It multiplies the window, not FlightSize, by beta: see [`crate::law::reno`].
@@ -21,7 +21,7 @@ use anabranch_units::Time;
 use crate::controller::{
     Ack, Controller, Gauges, Limit, Loss, PathView, Phase, Reduction, Restart, Round, Signal, WINDOW_MIN,
 };
-use crate::hystart::HyStart;
+use crate::hystart::{HyStart, Linux};
 use crate::law::reno;
 use crate::number::cube_root;
 use crate::row::{Law, LossContract, LossResponse, Row};
@@ -61,6 +61,8 @@ pub enum SlowStart {
     Standard,
     /// It doubles each round until the RTT rises (rfc-9406).
     HyStart,
+    /// It doubles each round until the RTT rises, or ACKs come in a row for half a round trip (Linux).
+    Linux,
 }
 
 impl CubicSettings {
@@ -75,7 +77,8 @@ impl CubicSettings {
 }
 
 impl Choice for SlowStart {
-    const KINDS: &'static [(&'static str, Self)] = &[("standard", Self::Standard), ("hystart", Self::HyStart)];
+    const KINDS: &'static [(&'static str, Self)] =
+        &[("standard", Self::Standard), ("hystart", Self::HyStart), ("linux", Self::Linux)];
 }
 
 impl Table for CubicSettings {
@@ -87,7 +90,7 @@ impl Table for CubicSettings {
         fields.number("beta", &mut self.beta, 0.5..=0.95, "", "share of the window that is left after a loss");
         let help = "lower plateau if a loss comes at a smaller window than the last one, to make room for others";
         fields.switch("fast_convergence", &mut self.fast_convergence, help);
-        let help = "the first slow start: until a loss, or until the RTT rises (HyStart++)";
+        let help = "the first slow start: until a loss, until the RTT rises (HyStart++), or as Linux ends it (HyStart)";
         fields.choice("slow_start", &mut self.slow_start, help);
     }
 }
@@ -121,8 +124,8 @@ pub struct Cubic {
     window_prior: f64,
     start: Start,
     curve: Option<Curve>,
-    /// The state of HyStart++ during the first slow start; `None` with Reno's slow start and later.
-    hystart: Option<HyStart>,
+    /// What ends the first slow start; `None` with Reno's slow start and later.
+    end: Option<End>,
     before_loss: Option<BeforeLoss>,
     /// When the last ACK arrived.
     heard: Time,
@@ -140,6 +143,13 @@ enum Start {
     BelowPlateau,
     /// On a plateau of its own, after slow start (rfc-9438 sec. 4.8 and 4.10).
     OnPlateau,
+}
+
+/// What watches the first slow start for its end.
+#[derive(Clone, Copy, Debug)]
+enum End {
+    HyStart(HyStart),
+    Linux(Linux),
 }
 
 /// The curve of one stage of congestion avoidance.
@@ -163,14 +173,15 @@ struct BeforeLoss {
     window_prior: f64,
     start: Start,
     curve: Option<Curve>,
-    hystart: Option<HyStart>,
+    end: Option<End>,
 }
 
 impl SlowStart {
-    fn begin(self) -> Option<HyStart> {
+    fn begin(self) -> Option<End> {
         match self {
             Self::Standard => None,
-            Self::HyStart => Some(HyStart::new()),
+            Self::HyStart => Some(End::HyStart(HyStart::new())),
+            Self::Linux => Some(End::Linux(Linux::default())),
         }
     }
 }
@@ -185,7 +196,7 @@ impl Cubic {
             window_prior: 0.0,
             start: Start::OnPlateau,
             curve: None,
-            hystart: settings.slow_start.begin(),
+            end: settings.slow_start.begin(),
             before_loss: None,
             heard: Time::ZERO,
             window_initial,
@@ -194,6 +205,11 @@ impl Cubic {
             fast_convergence: settings.fast_convergence,
             slow_start: settings.slow_start,
         }
+    }
+
+    /// Congestion avoidance begins, on a plateau of its own.
+    fn leave_slow_start(&mut self) {
+        (self.ssthresh, self.end) = (self.window, None);
     }
 
     fn begin(&self, now: Time) -> Curve {
@@ -236,9 +252,14 @@ impl Controller for Cubic {
                 }
             }
             (Phase::Open, Limit::Window) => {
-                if let Some(hystart) = &mut self.hystart {
+                if let Some(End::HyStart(hystart)) = &mut self.end {
                     self.window += hystart.on_ack(ack.newly_acked, ack.rtt);
                     return;
+                }
+                if let Some(End::Linux(linux)) = &mut self.end
+                    && linux.on_ack(path, ack, self.window)
+                {
+                    self.leave_slow_start();
                 }
                 let below = (self.ssthresh - self.window).clamp(0.0, ack.newly_acked);
                 self.window += below;
@@ -250,17 +271,25 @@ impl Controller for Cubic {
     }
 
     fn on_round(&mut self, _path: &PathView, _round: &Round) {
-        if self.hystart.as_mut().is_some_and(HyStart::on_round) {
-            // [rfc-9406] sec. 4.2: congestion avoidance begins, on a plateau of its own.
-            (self.ssthresh, self.hystart) = (self.window, None);
+        let is_over = match &mut self.end {
+            // [rfc-9406] sec. 4.2: congestion avoidance begins.
+            Some(End::HyStart(hystart)) => hystart.on_round(),
+            Some(End::Linux(linux)) => {
+                linux.on_round();
+                false
+            }
+            None => false,
+        };
+        if is_over {
+            self.leave_slow_start();
         }
     }
 
     fn on_loss(&mut self, _path: &PathView, loss: &Loss) {
-        let Self { window, ssthresh, window_max, window_prior, start, curve, hystart, .. } = *self;
-        self.before_loss = Some(BeforeLoss { window, ssthresh, window_max, window_prior, start, curve, hystart });
+        let Self { window, ssthresh, window_max, window_prior, start, curve, end, .. } = *self;
+        self.before_loss = Some(BeforeLoss { window, ssthresh, window_max, window_prior, start, curve, end });
         // [rfc-9406] sec. 4.3: for the first slow start only.
-        self.hystart = None;
+        self.end = None;
         self.window_prior = self.window;
         // [rfc-9438] sec. 4.7.
         let has_fallen = self.fast_convergence && self.window < self.window_max;
@@ -276,8 +305,8 @@ impl Controller for Cubic {
     fn on_undo(&mut self, _path: &PathView) {
         // [rfc-9438] sec. 4.9.2: a window that has grown beyond the one before the loss stays, with its curve.
         if let Some(before) = self.before_loss.take().filter(|before| self.window < before.window) {
-            let BeforeLoss { window, ssthresh, window_max, window_prior, start, curve, hystart } = before;
-            *self = Self { window, ssthresh, window_max, window_prior, start, curve, hystart, ..*self };
+            let BeforeLoss { window, ssthresh, window_max, window_prior, start, curve, end } = before;
+            *self = Self { window, ssthresh, window_max, window_prior, start, curve, end, ..*self };
         }
     }
 
@@ -293,7 +322,7 @@ impl Controller for Cubic {
                 (self.window, self.ssthresh) = (self.window_initial, f64::INFINITY);
                 (self.window_max, self.window_prior) = (0.0, 0.0);
                 (self.curve, self.start, self.heard) = (None, Start::OnPlateau, path.now);
-                self.hystart = self.slow_start.begin();
+                self.end = self.slow_start.begin();
             }
         }
     }

@@ -158,3 +158,28 @@ fn a_spurious_loss_ends_no_slow_start() {
     flow.round();
     assert_near(flow.window(), 80.0, 1e-12);
 }
+
+/// Linux' `hystart_update` by hand, on a path of 100 ms. 40 ACKs in a round come 2.5 ms apart: no train. At 80 it is 1.25 ms, and the 42nd ACK is the first that
+/// comes more than 50 ms after the first one; 41 have added one each.
+#[test]
+fn linux_train_of_half_a_round_trip_ends_slow_start() {
+    let mut flow = Flow::new("cubic", &[("initial_window", "10"), ("slow_start", "linux")]);
+    flow.rounds(3);
+    assert_near(flow.window(), 80.0, 0.0);
+    flow.round();
+    assert_near(flow.gauge("ssthresh"), 121.0, 0.0);
+}
+
+/// 100 ms and an eighth of it are 112.5. Eight samples of 115 say nothing; the ninth ends slow start, after eight ACKs that added one each.
+#[test]
+fn linux_delay_ends_slow_start_with_the_ninth_sample() {
+    let play = |rtt| {
+        let mut flow = Flow::new("cubic", &[("initial_window", "10"), ("slow_start", "linux")]);
+        flow.rounds(2);
+        flow.rtt = Span::from_millis(rtt);
+        flow.round();
+        flow
+    };
+    assert_near(play(115).gauge("ssthresh"), 48.0, 0.0);
+    assert!(play(112).gauge("ssthresh").is_infinite());
+}
