@@ -7,6 +7,7 @@
 mod download;
 mod flow;
 mod laws;
+mod multipath;
 mod outcome;
 mod stored;
 mod transfer;
@@ -105,7 +106,7 @@ fn alone(experiment: &Experiment, variant: &Variant, seed: u64) -> Result<String
 fn measure(plan: &Plan<'_>, experiment: &Experiment, variant: &Variant, run: u32) -> Result<Values, String> {
     let anabranch = plan.anabranch;
     let text = alone(experiment, variant, u64::from(run))?;
-    let (flows, seconds) = flow::flows(&text)?;
+    let (flows, seconds) = flow::flows(&text, run)?;
     let path = run::target()?.join(format!("{NAME}.toml"));
     fs::write(&path, &text).map_err(|error| format!("{}: {error}", path.display()))?;
     let _laws = Laws::load(anabranch, &flows)?;
@@ -187,7 +188,7 @@ mod tests {
             let mut stored = Stored::of(&experiment, Path::new("none")).unwrap();
             for variant in experiment.variants() {
                 let text = alone(&experiment, &variant, 1).unwrap();
-                let (flows, seconds) = flow::flows(&text).unwrap();
+                let (flows, seconds) = flow::flows(&text, 1).unwrap();
                 assert!(!flows.is_empty() && seconds > 0.0);
                 flows.iter().for_each(|flow| assert!(laws::is_known(&flow.law), "{}: {}", file.display(), flow.law));
                 let values: Values = measures(&text).unwrap().into_iter().map(|(name, _)| (name, -1.0)).collect();
@@ -197,7 +198,8 @@ mod tests {
             // Every cell has been replaced, but those that are empty.
             let written = stored.written(&text).unwrap();
             let cells = |text: &str| {
-                text.lines().filter(|line| line.starts_with('"')).filter(|line| line.contains("= [")).count()
+                let is_row = |line: &&str| line.split_once(" = ").is_some_and(|(_, cells)| cells.starts_with('['));
+                text.lines().filter(|line| line.starts_with('"')).filter(is_row).count()
             };
             let replaced =
                 |line: &&str| line.contains("[-1.000") || line.contains("[1.000") || line.contains("[\"-1.000±");

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::flow::Flow;
-use super::laws;
+use super::{laws, multipath};
 use crate::links::{Server, json, output};
 use crate::run;
 
@@ -40,11 +40,20 @@ pub(super) fn run(
     if quick_acks {
         flows.iter().try_for_each(|flow| acknowledge_each(anabranch, name, &flow.to))?;
     }
+    for flow in flows {
+        multipath::prepare(anabranch, name, flow)?;
+        if let Some(bytes) = flow.buffer {
+            // Half of it counts as window (tcp_adv_win_scale).
+            let most = format!("net.ipv4.tcp_rmem=4096 131072 {}", 2 * bytes);
+            output(anabranch, &["link", "exec", &flow.to, "--name", name, "--", "sysctl", "-qw", &most])?;
+        }
+    }
     let ports: Vec<String> = (PORT..).take(flows.len()).map(|port| port.to_string()).collect();
     let mut servers = vec![];
     for (flow, port) in flows.iter().zip(&ports) {
-        let serve = ["--", "iperf3", "--server", "--one-off", "--json", "--interval", INTERVAL, "--port", port];
-        servers.push(Server::start(anabranch, &[&["link", "exec", &flow.to, "--name", name][..], &serve].concat())?);
+        let exec = ["link", "exec", &flow.to, "--name", name, "--"];
+        let serve = ["iperf3", "--server", "--one-off", "--json", "--interval", INTERVAL, "--port", port];
+        servers.push(Server::start(anabranch, &[&exec, multipath::wrapper(flow), &serve].concat())?);
     }
     thread::sleep(Duration::from_millis(700));
     let connecting = Mutex::new(None);
@@ -55,12 +64,13 @@ pub(super) fn run(
         let time = format!("{:.0}", (seconds - flow.start).ceil());
         let restart = if index == 0 { &["--restart"][..] } else { &[] };
         let law = laws::of_kernel(&flow.law);
-        let client = ["--client", &flow.to, "--port", &ports[index], "--congestion", law, "--time", &time];
+        let to = flow.paths.first().map_or_else(|| flow.to.clone(), |link| format!("{}.{link}", flow.to));
+        let client = ["iperf3", "--client", &to, "--port", &ports[index], "--congestion", law, "--time", &time];
         let told = ["--interval", INTERVAL, "--json", "--get-server-output"];
         // A transfer that stands still ends, too.
         let most = format!("{:.0}", seconds - flow.start + BEYOND_S);
         let exec = ["link", "exec", &flow.from, "--name", name];
-        let arguments = [&exec, restart, &["--", "timeout", &most, "iperf3"], &client, &told];
+        let arguments = [&exec, restart, &["--", "timeout", &most], multipath::wrapper(flow), &client, &told];
         let child = Command::new(anabranch)
             .args(arguments.concat())
             .current_dir(run::root())
