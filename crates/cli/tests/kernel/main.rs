@@ -12,6 +12,7 @@ use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -287,7 +288,7 @@ fn commands_of_the_list_succeed() {
             _ = stream.write_all(b"HTTP/1.0 200 OK\r\n\r\nfrom the server");
         }
     });
-    let folder = std::env::temp_dir().join(format!("anabranch-kernel-list-{}", std::process::id()));
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("anabranch-kernel-list-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
     let page = fs::read_to_string(repository().join("docs/kernel.md")).unwrap();
     let block = page.split("```console\n").nth(2).unwrap().split("```").next().unwrap();

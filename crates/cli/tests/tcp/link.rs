@@ -1,7 +1,7 @@
 //! Our TCP and the kernel's over emulated links that lose, delay and repeat packets.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -33,7 +33,7 @@ struct Hosts {
 
 impl Hosts {
     fn new() -> Self {
-        let folder = std::env::temp_dir().join(format!("anabranch-tcp-link-{}", std::process::id()));
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("anabranch-tcp-link-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         Self { folder }
     }

@@ -81,7 +81,8 @@ struct Nginx {
 
 impl Nginx {
     fn start(test: &str, listen: &str) -> Self {
-        let folder = std::env::temp_dir().join(format!("anabranch-tcp-{test}-{}", std::process::id()));
+        let folder =
+            Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("anabranch-tcp-{test}-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let content: Vec<u8> =
             (0..FILE_LEN as u32).map(|index| (index.wrapping_mul(2_654_435_761) >> 24) as u8).collect();

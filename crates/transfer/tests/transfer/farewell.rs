@@ -65,3 +65,25 @@ async fn two_that_close_do_not_wait() {
     assert_eq!((sent.unwrap().files, received.unwrap().files), (1, 1));
     assert!(begin.elapsed() < Duration::from_millis(1500), "{:?}", begin.elapsed());
 }
+
+/// The sender has read that all is over, and stops reading before the receiver has finished the stream. In one of two dozen transfers that came first.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn stop_after_the_last_word_breaks_nothing() {
+    let to = Folder::new();
+    for _ in 0..50 {
+        let Pair { sender, receiver, _ends } = pair().await;
+        let ends = tokio::spawn(async move {
+            let mut list = sender.open_stream().await.unwrap();
+            list.write_all(b"ab-list4\0").await.unwrap();
+            list.finish().unwrap();
+            let mut reply = sender.accept_stream().await.unwrap();
+            reply.read_exact(&mut [0; 9]).await.unwrap();
+            drop(reply);
+            sender.close().await
+        });
+        let target = Receiver::new(&to.0, Existing::Keep);
+        let received = target.receive(&receiver, Arc::new(Progress::default()));
+        tokio::time::timeout(STAYS, received).await.expect("nobody waits for it").unwrap();
+        drop(ends.await);
+    }
+}
