@@ -495,8 +495,11 @@ impl Endpoint {
             };
             let (to, size, count) = sent;
             if !batch.take(to, size, count, out.len() - start) {
-                spill.put(to, size, count, &out[start..]);
+                spill.put(to, size, &out[start..]);
                 out.truncate(start);
+                if batch.count == 0 {
+                    spill.take(batch, out);
+                }
                 return false;
             }
         }

@@ -28,7 +28,8 @@ pub(super) type To = (FourTuple, Option<EcnCodepoint>);
 #[derive(Debug, Default)]
 pub(super) struct Spill {
     bytes: Vec<u8>,
-    of: Option<(To, usize, usize)>,
+    /// Where they go, and the bytes of each; the last one may be shorter.
+    of: Option<(To, usize)>,
 }
 
 impl Batch {
@@ -73,7 +74,10 @@ impl Batch {
         }
         // A shorter datagram can only be the last one.
         let is_alike = size == self.size || count == 1 && size < self.size;
-        let is_welcome = self.count == 0 || !self.is_closed && self.len + len <= BYTES_MAX;
+        // A datagram that fills a packet of 65,535 bytes is a batch of its own.
+        let is_single = self.count == 0 && count == 1;
+        let is_welcome = !self.is_closed && self.count + count <= self.count_max && self.len + len <= BYTES_MAX;
+        let is_welcome = is_single || is_welcome;
         if !is_welcome || to != (self.tuple, self.ecn) || !is_alike {
             return false;
         }
@@ -85,18 +89,23 @@ impl Batch {
 }
 
 impl Spill {
-    pub(super) fn put(&mut self, to: To, size: usize, count: usize, bytes: &[u8]) {
+    pub(super) fn put(&mut self, to: To, size: usize, bytes: &[u8]) {
         debug_assert!(self.of.is_none(), "the last one has left");
         self.bytes.clear();
         self.bytes.extend_from_slice(bytes);
-        self.of = Some((to, size, count));
+        self.of = Some((to, size));
     }
 
-    /// Begins a batch with the datagrams left from the one before.
+    /// Begins a batch with the datagrams left from the one before. If they are too many for one batch, it is full, and the rest is left for the
+    /// next: the fragments of a segment of 64 kB are longer together than a packet of the system can be.
     pub(super) fn take(&mut self, batch: &mut Batch, out: &mut Vec<u8>) {
-        if let Some((to, size, count)) = self.of.take() {
-            out.extend_from_slice(&self.bytes);
-            batch.take(to, size, count, self.bytes.len());
+        let Some((to, size)) = self.of else { return };
+        let count = batch.count_max.min((BYTES_MAX / size).max(1));
+        let len = self.bytes.len().min(count * size);
+        out.extend(self.bytes.drain(..len));
+        batch.take(to, size, len.div_ceil(size), len);
+        if self.bytes.is_empty() {
+            self.of = None;
         }
     }
 }
@@ -123,14 +132,30 @@ mod tests {
         assert_eq!((batch.count, batch.size, batch.len()), (3, 1200, 2460));
     }
 
+    /// The batches of `len` bytes of fragments, if the system takes `count_max` datagrams at once: datagrams, and bytes.
+    fn spilt(count_max: usize, len: usize) -> Vec<(usize, usize)> {
+        let (to, mut spill) = ((FourTuple::default(), None), Spill::default());
+        spill.put(to, 1200, &vec![7; len]);
+        let mut batches = vec![];
+        while spill.of.is_some() {
+            let (mut batch, mut out) = (Batch::new(count_max), vec![]);
+            spill.take(&mut batch, &mut out);
+            assert!(spill.of.is_none() || batch.is_full(), "nothing comes between");
+            assert_eq!(out.len(), batch.len());
+            batches.push((batch.count, batch.len()));
+        }
+        batches
+    }
+
     #[test]
-    fn fragments_stay_together() {
-        let (mut batch, mut out, mut spill) = (Batch::new(2), vec![], Spill::default());
-        assert!(batch.take((FourTuple::default(), None), 60, 1, 60));
-        assert!(!batch.take((FourTuple::default(), None), 1200, 3, 3000));
-        spill.put((FourTuple::default(), None), 1200, 3, &[7; 3000]);
-        let mut next = Batch::new(2);
-        spill.take(&mut next, &mut out);
-        assert_eq!((next.count, next.len(), out.len(), next.is_full()), (3, 3000, 3000, true));
+    fn fragments_that_are_too_many_for_a_batch_are_divided() {
+        let (to, mut batch) = ((FourTuple::default(), None), Batch::new(64));
+        assert!(batch.take(to, 60, 1, 60) && !batch.take(to, 1200, 3, 3000), "they are longer");
+        assert_eq!(spilt(64, 3000), [(3, 3000)]);
+        assert_eq!(spilt(2, 3000), [(2, 2400), (1, 600)]);
+        // A segment of 65,000 bytes in fragments.
+        assert!(!Batch::new(64).take(to, 1200, 57, 67_900));
+        assert_eq!(spilt(64, 67_900), [(54, 64_800), (3, 3100)]);
+        assert_eq!(spilt(1, 3600), [(1, 1200); 3], "a system that takes one at a time");
     }
 }

@@ -196,6 +196,7 @@ impl Room {
                 assert_eq!(batch.len(), out.len());
                 assert_eq!(batch.count, out.len().div_ceil(batch.size));
                 assert!(batch.count <= 10);
+                assert!(batch.len() <= 65_507, "the payload of the largest UDP packet");
                 self.sent[index] += batch.count as u64;
                 let is_up = batch.tuple.remote == address(0);
                 let client = if is_up { batch.tuple.local } else { batch.tuple.remote };
