@@ -185,6 +185,7 @@ impl<P: Payload> Connection<P> {
         control.set_ecn(has_ecn);
         control.establish(now, self.peer.segment.into(), sample);
         control.detect_by(Detection::of(self.config.loss_detection, self.peer.has_sack));
+        self.limit_ahead(now);
         self.liveness.on_heard(now, true);
         if self.is_closing {
             self.sender.outbound.finish_all();
