@@ -1,8 +1,9 @@
 //! The cost of sealing and opening a datagram, including the encoding and decoding of its segment:
 //! `cargo run --release -p anabranch-proto --example seal_cost`.
 //!
-//! For comparison, the last rows are the cipher of `snow`, with the copies of the plain text that its interface needs. All
-//! ciphers take turns, so a busy machine affects each alike. The least of many turns counts.
+//! Each size is that of a datagram's content, without what the seal adds; the last is an acknowledgement's. For comparison, the last rows are
+//! the cipher of `snow`, with the copies of the plain text that its interface needs. All ciphers take turns, so a busy machine affects each alike.
+//! The least of many turns counts.
 
 #[path = "../tests/seals/mod.rs"]
 mod seals;
@@ -10,7 +11,7 @@ mod seals;
 use std::time::{Duration, Instant};
 
 use anabranch_proto::Segment;
-use anabranch_proto::seal::{Cipher, CipherPreference, Seal};
+use anabranch_proto::seal::{Cipher, CipherPreference, Outgoing, Seal};
 use anabranch_proto::wire::{Checksum, Ports, decode, encode};
 use anabranch_units::Time;
 use bytes::{Bytes, BytesMut};
@@ -23,8 +24,12 @@ use snow::types::{Dh, Hash, Random};
 const BATCH: u32 = 32;
 const TURNS: u32 = 2000;
 
+/// Messages, datagrams of Ethernet and of jumbo frames, and acknowledgements.
+const SIZES: [usize; 4] = [256, 1420, 8900, 52];
+
 struct Row {
     name: String,
+    size: usize,
     segment: Segment<Bytes>,
     ends: Ends,
     out: Vec<u8>,
@@ -91,19 +96,20 @@ impl Random for Sevens {
 impl Row {
     fn new(name: String, size: usize, ends: Ends) -> Self {
         let (segment, most) = (segment(size + Seal::OVERHEAD as usize), Duration::MAX);
-        Self { name, segment, ends, out: vec![], buffer: BytesMut::new(), sealing: most, opening: most }
+        Self { name, size, segment, ends, out: vec![], buffer: BytesMut::new(), sealing: most, opening: most }
     }
 
     /// Seals and opens one batch.
     fn turn(&mut self) {
         let Self { segment, out, buffer, .. } = self;
         out.clear();
+        let to = Outgoing { datagram_max: 9000, ..outgoing() };
         let begin = Instant::now();
         let mut size = 0;
         match &mut self.ends {
             Ends::Ours(ends) => {
                 for _ in 0..BATCH {
-                    size = ends.0.seal(Time::ZERO, &outgoing(), segment, out).expect("there are keys").size;
+                    size = ends.0.seal(Time::ZERO, &to, segment, out).expect("there are keys").size;
                 }
             }
             Ends::Snow(snow) => {
@@ -144,7 +150,7 @@ impl Row {
 #[expect(clippy::print_stdout, reason = "it is a program")]
 fn main() {
     let mut rows = vec![];
-    for size in [1428, 52] {
+    for size in SIZES {
         for cipher in Cipher::ALL {
             let ends = Ends::Ours(Box::new(pair(CipherPreference::new(&[cipher]))));
             rows.push(Row::new(format!("{cipher:?}, {size} B"), size, ends));
@@ -156,6 +162,8 @@ fn main() {
     }
     let each = |batch: Duration| batch.as_secs_f64() * 1e9 / f64::from(BATCH);
     for row in rows {
-        println!("{:30} seal {:6.0} ns, open {:6.0} ns", row.name, each(row.sealing), each(row.opening));
+        let (sealing, opening) = (each(row.sealing), each(row.opening));
+        let of_gigabyte = (sealing + opening) / row.size as f64;
+        println!("{:30} seal {sealing:6.0} ns, open {opening:6.0} ns, {of_gigabyte:.3} s/GB", row.name);
     }
 }
