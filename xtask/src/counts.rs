@@ -13,6 +13,11 @@ const MEASURED: &[(&str, Program, &[&str])] = &[
         &["sim", "run", "experiments/bench/highspeed.toml", "--json", "--set", "duration=5s"],
     ),
     ("small", Program::Anabranch, &["sim", "run", "experiments/bench/small.toml", "--json"]),
+    (
+        "background with the clock of ns-2",
+        Program::Anabranch,
+        &["sim", "run", "experiments/bench/background.toml", "--json"],
+    ),
     ("fifty flows of the transport", Program::Anabranch, &["sim", "run", "experiments/bench/fifty.toml", "--json"]),
     ("engine, 1 stream", Program::Engine, &["1", "200000"]),
     ("engine, 200 streams", Program::Engine, &["200", "200000"]),
