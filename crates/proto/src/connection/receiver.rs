@@ -28,6 +28,8 @@ pub(super) struct Receiver<P> {
     pub(super) datagrams: Incoming<P>,
     pub(super) window: Window,
     buffer: ReceiveBuffer,
+    /// Until when all paths count as short.
+    short_until: Time,
     /// What it has of the socket's buffer.
     user: User,
     /// The sequence space of datagrams and voids, which is consumed whether an application reads or not. So the buffer does not grow with it.
@@ -69,6 +71,7 @@ impl<P: Payload> Receiver<P> {
             datagrams: Incoming::new(datagrams),
             window: Window::new(capacity, mss),
             buffer: ReceiveBuffer::new(capacity_max),
+            short_until: Time::ZERO,
             user: User::default(),
             datagram_space: 0,
             fin: None,
@@ -231,16 +234,18 @@ impl<P: Payload> Receiver<P> {
         self.buffer.on_arrival(now, rtt)
     }
 
-    /// Limits what is on the way to what this host holds, if all paths are short. They come with their least and their latest RTTs.
+    /// Limits what is on the way to what this host holds, while all paths are short: their latest RTTs were below [`SHORT`] within the last
+    /// [`MEMORY`]. A busy host makes most RTTs longer; a new route makes all of them longer.
     fn limit_ahead(
         &mut self,
         now: Time,
-        mut rtts: impl Iterator<Item = (Option<Span>, Option<Span>)>,
+        mut latest: impl Iterator<Item = Option<Span>>,
         arrival_buffer: &ArrivalBuffer,
     ) {
-        let is_below = |rtt: Option<Span>, limit| rtt.is_some_and(|rtt| rtt < limit);
-        let are_short = rtts.all(|(least, latest)| is_below(least, SHORT) && is_below(latest, LONG));
-        self.window.limit_ahead(if are_short {
+        if latest.all(|rtt| rtt.is_some_and(|rtt| rtt < SHORT)) {
+            self.short_until = now.saturating_add(MEMORY);
+        }
+        self.window.limit_ahead(if now < self.short_until {
             arrival_buffer.part(now, &mut self.user, self.arrivals.total())
         } else {
             u64::MAX
@@ -274,8 +279,8 @@ impl<P: Payload> Receiver<P> {
 impl<P: Payload> Connection<P> {
     /// Limits what may be on its way to what the host holds for this connection.
     pub(super) fn limit_ahead(&mut self, now: Time) {
-        let rtts = self.paths.iter().map(|(_, path)| (path.control.rtt_shortest(), path.control.rtt_latest()));
-        self.receiver.limit_ahead(now, rtts, &self.config.arrival_buffer);
+        let latest = self.paths.iter().map(|(_, path)| path.control.rtt_latest());
+        self.receiver.limit_ahead(now, latest, &self.config.arrival_buffer);
     }
 }
 
@@ -283,13 +288,12 @@ impl<P: Payload> Connection<P> {
 /// that a small buffer has room for a hole in each of 200 streams, whose blocks take 5 kB each.
 const OVERHEAD_LEAST: u64 = 1 << 20;
 
-/// A path with a shorter RTT holds at most what a socket does: 4 MB at 32 Gbit/s. The least RTT counts: data that waits in a full socket of a busy host makes
-/// all others longer, by 13 ms at 2.5 Gbit/s.
+/// A path with a shorter RTT holds at most what a socket does: 4 MB at 32 Gbit/s.
 const SHORT: Span = Span::from_millis(1);
 
-/// The latest RTT of a path that has become long: a new route. With 4 MB on the way it carries 335 Mbit/s at least until that is known. On two busy cores,
-/// which 64 connections shared, RTTs of 87 ms were seen over loopback.
-const LONG: Span = Span::from_millis(100);
+/// Data that waits in a full socket makes RTTs longer: 64 connections on two busy cores saw 47 to 87 ms over loopback for two seconds. A new route is known
+/// that late, too.
+const MEMORY: Span = Span::from_secs(10);
 
 #[cfg(test)]
 mod tests {

@@ -455,11 +455,6 @@ impl PathControl {
         self.delivery_rate.best()
     }
 
-    /// The least RTT of any segment, the handshake's included.
-    pub(crate) fn rtt_shortest(&self) -> Option<Span> {
-        self.rtt.shortest()
-    }
-
     /// The latest RTT sample, or what is known before the first one.
     pub(crate) fn rtt_latest(&self) -> Option<Span> {
         self.tally.rtt_latest.or(self.rtt.shortest())
