@@ -40,7 +40,7 @@ pub struct Config {
     /// trip, or a stream has less credit than its reader needs. The buffer is constant if this is at most [`Config::receive_buffer`].
     pub receive_buffer_max: u64,
     /// What this host can hold of data between its arrival and the engine, in the buffer of a socket. If the RTT of every path has been
-    /// below a millisecond within the last second, the peer may send no more than this connection's part of it beyond what has arrived: a
+    /// below a millisecond within the last ten seconds, the peer may send no more than this connection's part of it beyond what has arrived: a
     /// path that short holds little, so all of it may wait in the socket at once, and what does not fit there is lost.
     pub arrival_buffer: ArrivalBuffer,
     /// The share of the receive buffer that one stream may take.
