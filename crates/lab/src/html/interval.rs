@@ -44,23 +44,22 @@ pub(super) fn interval(claim: &JudgedClaim) -> Option<Markup> {
         true => WIDTH / 2.0,
         false => MARGIN + (value - low) / (high - low) * (WIDTH - 2.0 * MARGIN),
     };
-    let middle = HEIGHT / 2.0;
     let from = claim.band.low.map_or(0.0, x);
     let to = claim.band.high.map_or(WIDTH, x);
     let whisker = whisker.map(|(low, high)| (x(low), x(high)));
     Some(html! {
-        svg.interval width=(WIDTH) height=(HEIGHT) viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img" aria-label=(label(claim)) {
-            line.axis x1="0" x2=(WIDTH) y1=(middle) y2=(middle) {}
+        // The axis, the heights and the radius stand in style.css: there are two thousand of these pictures in a report.
+        svg.interval viewBox={ "0 " (-HEIGHT / 2.0) " " (WIDTH) " " (HEIGHT) } role="img" aria-label=(label(claim)) {
             @if is_band {
-                rect.band x=(shown(from)) y="4" width=(shown((to - from).max(1.0))) height=(HEIGHT - 8.0) rx="2" {}
+                rect.band x=(shown(from)) width=(shown((to - from).max(1.0))) {}
             }
             @if let Some((from, to)) = whisker {
-                line.whisker x1=(shown(from)) x2=(shown(to)) y1=(middle) y2=(middle) {}
+                line.whisker x1=(shown(from)) x2=(shown(to)) {}
             }
             @if let Some(value) = published {
-                line.published x1=(shown(x(value))) x2=(shown(x(value))) y1="1.5" y2=(HEIGHT - 1.5) {}
+                line.published x1=(shown(x(value))) x2=(shown(x(value))) y1="-7.5" y2="7.5" {}
             }
-            circle class={ "ours " (words::look(claim).class) } cx=(shown(x(ours.value))) cy=(middle) r="3.4" {}
+            circle class={ "ours " (words::look(claim).class) } cx=(shown(x(ours.value))) {}
         }
     })
 }

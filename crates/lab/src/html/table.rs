@@ -74,11 +74,11 @@ pub(super) fn table(paper: &Paper, group: &[Anchored<'_>]) -> Markup {
 fn key(source: Source) -> Markup {
     let theirs = words::theirs(source);
     html! {
-        svg.interval width="128" height="18" viewBox="0 0 128 18" role="img" aria-label={ "band: interval; tick: " (theirs) "; dot: ours" } {
-            line.published x1="6" x2="6" y1="3" y2="15" {}
-            text x="11" y="13" { (theirs) }
-            circle.ours.plain cx="80" cy="9" r="3.4" {}
-            text x="88" y="13" { "ours" }
+        svg.interval.key viewBox="0 -9 128 18" role="img" aria-label={ "band: interval; tick: " (theirs) "; dot: ours" } {
+            line.published x1="6" x2="6" y1="-6" y2="6" {}
+            text x="11" y="4" { (theirs) }
+            circle.ours.plain cx="80" {}
+            text x="88" y="4" { "ours" }
         }
     }
 }

@@ -304,7 +304,7 @@ fn all_experiments_make_a_report() {
         None => report("all", &committed(), 3),
     };
     let size = fs::metadata(&file).unwrap().len();
-    // 1600 claims at a kilobyte each, and three megabytes of curves and files.
+    // 2200 claims at a kilobyte each, a megabyte of curves, and 86 files of experiments.
     assert!(size < 5_000_000, "{size} bytes");
     browser.resize(1280, 1000, false);
     browser.open(&file);
