@@ -211,13 +211,11 @@ impl Fast {
 
     /// The value of a sample of `rtt` seconds. The sample of a short segment does not lower the baseRTT of full ones, and the first sample of a full
     /// segment discards those of short ones.
-    #[inline(always)]
     fn of_full(&mut self, rtt: f64, size: Bytes, mss: Bytes) -> f64 {
         let is_short = SHORT * size.count() < mss.count();
         if is_short || !self.is_base_of_full { self.of_another_size(rtt, is_short) } else { rtt }
     }
 
-    #[cold]
     fn of_another_size(&mut self, rtt: f64, is_short: bool) -> f64 {
         if self.settings.clockwork == Which::Module {
             return rtt;
@@ -298,7 +296,6 @@ impl Fast {
     }
 
     /// The window after an ACK outside fast recovery, for a sender that fills it.
-    #[inline(always)]
     fn advance(&mut self, now: f64, rtt: f64, mss: Bytes, ack: &Ack) -> f64 {
         let (base, average, old) = (self.estimator.base(), self.estimator.average(), self.old);
         let FastSettings { goal, increase, .. } = self.settings;

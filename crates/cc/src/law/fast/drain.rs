@@ -165,7 +165,6 @@ pub enum Action {
 
 impl Drain {
     /// Handles an ACK outside fast recovery.
-    #[inline(always)]
     pub fn on_ack(&mut self, facts: &Facts, rule: &Rule) -> Action {
         let &Facts { now, rtt, base, average, window, .. } = facts;
         match *self {

@@ -112,7 +112,6 @@ impl Noise {
     }
 
     /// Takes a sample of `rtt` seconds at `now`; `average` is avgRTT in seconds, infinite if it is not known.
-    #[inline]
     pub fn on_rtt(&mut self, now: f64, rtt: f64, average: f64, rule: &Rule) -> Sample {
         let kept = self.kept(rule);
         if let Some((before, rtt_before, least_before)) = self.last {
@@ -138,7 +137,6 @@ impl Noise {
 
     /// Handles an ACK at `now` for a segment that left with `flight` segments in flight; `average` is avgRTT in seconds. Returns the largest recent
     /// flight.
-    #[inline]
     pub fn on_flight(&mut self, now: f64, flight: f64, average: f64, rule: &Rule) -> f64 {
         let kept = greater(self.kept(rule), PART * average);
         -self.flights.on_value(now, -flight, kept)

@@ -200,7 +200,6 @@ impl Ccafr {
     }
 
     /// The window after an ACK; `None` if the window law sets it. To be called after [`Self::on_arrival`].
-    #[inline]
     pub fn on_ack(&mut self, facts: &Facts, goal: &Goal, rule: &Rule) -> Option<f64> {
         if self.mode == Mode::Off { None } else { Some(self.refill(facts, goal, rule)) }
     }

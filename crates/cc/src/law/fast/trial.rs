@@ -193,7 +193,6 @@ impl Trial {
     }
 
     /// Handles an ACK, unless a loss is being repaired that has reduced the window.
-    #[inline]
     pub fn on_ack(&mut self, facts: &Facts, rule: &Rule) -> Action {
         let &Facts { now, acked, lost, rtt, window, .. } = facts;
         match &mut self.state {
@@ -244,7 +243,6 @@ impl Trial {
 
     /// Takes an ACK without losses while there is no excess: it only counts. Returns whether the ACK was of this kind; any other ACK is for
     /// [`Self::on_ack`].
-    #[inline]
     pub fn passes(&mut self, acked: f64, lost: f64) -> bool {
         let is_clean = lost <= 0.0 && self.excess <= 0.0 && matches!(self.state, State::Watching);
         if is_clean {
