@@ -470,7 +470,7 @@ impl Transport {
             rtt_smoothed: self.rtts.last().copied(),
             rtt_min: self.rtt_min,
             delivered: self.progress.delivered,
-            lost: 0.0,
+            ..PathSummary::default()
         };
         let mut group = vec![own];
         for (&window, path) in windows.iter().zip(1..) {

@@ -299,8 +299,8 @@ pub enum Restart {
     PathChanged,
 }
 
-/// One path of a connection, as the controllers of all its paths see it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// One path of a connection, as the controllers of all its paths see it. The default is a path that has carried nothing yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PathSummary {
     /// The identifier of the path; stable while it exists.
     pub path: u32,

@@ -111,10 +111,7 @@ mod tests {
 
     use super::*;
     use crate::controller::{Departure, Progress};
-
-    fn at(ms: u64) -> Time {
-        Time::ZERO + Span::from_millis(ms)
-    }
+    use crate::testing::at;
 
     /// A segment left at 100 ms, when 10 were delivered, and is acknowledged at 200 ms, when 30 are: the 20 were acknowledged in 110 ms and sent in
     /// 90 ms, so the rate is 20/0.11 a second.

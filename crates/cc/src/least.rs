@@ -47,10 +47,7 @@ const PARTS: u64 = 16;
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn at(ms: u64) -> Time {
-        Time::ZERO + Span::from_millis(ms)
-    }
+    use crate::testing::at;
 
     #[test]
     fn the_least_is_forgotten_after_the_window() {

@@ -65,10 +65,7 @@ mod tests {
     use anabranch_units::Span;
 
     use super::*;
-
-    fn at(ms: u64) -> Time {
-        Time::ZERO + Span::from_millis(ms)
-    }
+    use crate::testing::at;
 
     /// Four segments are sent at once, and their ACKs arrive 1 ms apart: the sample is a segment per millisecond, although
     /// sending took no time.

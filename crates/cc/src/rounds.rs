@@ -76,10 +76,7 @@ impl Rounds {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn at(ms: u64) -> Time {
-        Time::ZERO + Span::from_millis(ms)
-    }
+    use crate::testing::at;
 
     /// Ten segments per round: 0 to 9 are sent first, then each ACK releases one more.
     #[test]

@@ -5,12 +5,24 @@ pub(crate) mod bottleneck;
 use anabranch_units::{Bytes, Span, Time};
 
 use crate::controller::{
-    Ack, Cause, Controller, Departure, Gauges, Limit, Loss, PathView, Phase, Progress, Restart, Round, Signal, Supply,
+    Ack, Cause, Controller, Departure, Gauges, Limit, Loss, PathSummary, PathView, Phase, Progress, Restart, Round,
+    Signal, Supply,
 };
 use crate::registry::{self, Settings};
 
 /// The payload of a full segment.
 pub(crate) const MSS: Bytes = Bytes::new(1000);
+
+/// `ms` after the beginning of time.
+pub(crate) fn at(ms: u64) -> Time {
+    Time::ZERO + Span::from_millis(ms)
+}
+
+/// A full path whose RTT is always the same; 0 is the own one.
+pub(crate) fn summary(path: u32, window: f64, rtt_ms: u64) -> PathSummary {
+    let rtt = Some(Span::from_millis(rtt_ms));
+    PathSummary { path, own: path == 0, window, flight: window, rtt_smoothed: rtt, rtt_min: rtt, ..Default::default() }
+}
 
 /// A path on which each window is sent at once and acknowledged segment by segment, one RTT later.
 pub(crate) struct Flow {

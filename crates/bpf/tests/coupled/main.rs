@@ -43,8 +43,7 @@ impl Word {
             flight: self.window,
             rtt_smoothed: Some(Span::from_ticks(BASE + self.queue)),
             rtt_min: Some(Span::from_ticks(BASE)),
-            delivered: 0.0,
-            lost: 0.0,
+            ..PathSummary::default()
         }
     }
 }

@@ -285,8 +285,7 @@ fn share(controller: &mut dyn Controller, path: &PathView, share: f64) {
         flight: window,
         rtt_smoothed: Some(Span::from_millis(60)),
         rtt_min: Some(Span::from_millis(50)),
-        delivered: 0.0,
-        lost: 0.0,
+        ..PathSummary::default()
     };
     let both = [summary(0, 100.0), summary(1, 100.0 / share - 100.0)];
     let group = if share < 1.0 { &both[..] } else { &both[..1] };

@@ -24,18 +24,14 @@ use crate::controller::{
 use crate::hystart::{HyStart, Linux};
 use crate::law::reno;
 use crate::number::cube_root;
-use crate::row::{Law, LossContract, LossResponse, Row};
+use crate::row::{Law, Row};
 use crate::settings::{Choice, Fields, INITIAL_WINDOW, Table};
 
 pub(crate) const ROW: Row = Row {
     name: "cubic",
     summary: "CUBIC: a cubic of the time since the last loss",
     citation: "rfc-9438, rfc-9406",
-    loss_contract: LossContract {
-        shrinks_above: reno::SSTHRESH_MIN,
-        timeout_window_max: WINDOW_MIN,
-        loss: LossResponse::Shrinks,
-    },
+    loss_contract: reno::LOSS_CONTRACT,
     law: &Law { defaults: CubicSettings::DEFAULT, make: |settings| Box::new(Cubic::new(settings)) },
 };
 

@@ -12,20 +12,16 @@
 //! * alpha is updated at the end of a round, the window at the first mark of one, as in Linux; sec. 3.3 does both at the end of a window of data.
 //! * Marks are counted by the transport's own feedback, exactly; so the state machine of sec. 3.2 for delayed acknowledgements is not needed.
 
-use crate::controller::{Ack, Controller, Gauges, Loss, PathView, Reduction, Restart, Round, Signal, WINDOW_MIN};
+use crate::controller::{Ack, Controller, Gauges, Loss, PathView, Reduction, Restart, Round, Signal};
 use crate::law::reno::{self, Reno};
-use crate::row::{Law, LossContract, LossResponse, Row};
+use crate::row::{Law, Row};
 use crate::settings::{Fields, INITIAL_WINDOW, Table, WindowSettings};
 
 pub(crate) const ROW: Row = Row {
     name: "dctcp",
     summary: "DCTCP: Reno that responds to marks in proportion; for networks that mark early",
     citation: "rfc-8257, dctcp-2010",
-    loss_contract: LossContract {
-        shrinks_above: reno::SSTHRESH_MIN,
-        timeout_window_max: WINDOW_MIN,
-        loss: LossResponse::Shrinks,
-    },
+    loss_contract: reno::LOSS_CONTRACT,
     law: &Law { defaults: DctcpSettings::DEFAULT, make: |settings| Box::new(Dctcp::new(settings)) },
 };
 

@@ -13,20 +13,16 @@
 //! Differs from rfc-6356 in:
 //! * alpha is computed once a round, when the windows of the other paths are known; sec. 4.1 computes it with each ACK, but allows this.
 
-use crate::controller::{Ack, Controller, Gauges, Loss, PathSummary, PathView, Reduction, Restart, WINDOW_MIN};
+use crate::controller::{Ack, Controller, Gauges, Loss, PathSummary, PathView, Reduction, Restart};
 use crate::law::reno::{self, Reno};
-use crate::row::{Law, LossContract, LossResponse, Row};
+use crate::row::{Law, Row};
 use crate::settings::WindowSettings;
 
 pub(crate) const ROW: Row = Row {
     name: "lia",
     summary: "MPTCP's linked increases: all paths together take no more than one TCP on the best; Reno on one path",
     citation: "rfc-6356",
-    loss_contract: LossContract {
-        shrinks_above: reno::SSTHRESH_MIN,
-        timeout_window_max: WINDOW_MIN,
-        loss: LossResponse::Shrinks,
-    },
+    loss_contract: reno::LOSS_CONTRACT,
     law: &Law { defaults: WindowSettings::DEFAULT, make: |settings| Box::new(Lia::new(settings)) },
 };
 

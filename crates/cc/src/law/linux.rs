@@ -20,18 +20,14 @@
 
 use crate::controller::{Ack, Controller, Gauges, Limit, Loss, PathView, Phase, Restart, Signal, WINDOW_MIN};
 use crate::law::reno;
-use crate::row::{Law, LossContract, LossResponse, Row};
+use crate::row::{Law, Row};
 use crate::settings::{Fields, INITIAL_WINDOW, Table};
 
 pub(crate) const ROW: Row = Row {
     name: "linux",
     summary: "the law of ns-2's Linux agent without a module: Reno that counts ACKs, in whole segments",
     citation: "ns-2.35, ctcp-2019, linux-tcp-2002",
-    loss_contract: LossContract {
-        shrinks_above: reno::SSTHRESH_MIN,
-        timeout_window_max: WINDOW_MIN,
-        loss: LossResponse::Shrinks,
-    },
+    loss_contract: reno::LOSS_CONTRACT,
     law: &Law { defaults: LinuxSettings::DEFAULT, make: |settings| Box::new(Linux::new(settings)) },
 };
 

@@ -18,20 +18,16 @@
 //! * Windows, RTTs and losses of all paths are those of the last round.
 //! * Paths whose measures differ by less than a hundredth are equally good and wide, as windows are no whole numbers here.
 
-use crate::controller::{Ack, Controller, Gauges, Loss, PathSummary, PathView, Reduction, Restart, WINDOW_MIN};
+use crate::controller::{Ack, Controller, Gauges, Loss, PathSummary, PathView, Reduction, Restart};
 use crate::law::reno::{self, Reno};
-use crate::row::{Law, LossContract, LossResponse, Row};
+use crate::row::{Law, Row};
 use crate::settings::WindowSettings;
 
 pub(crate) const ROW: Row = Row {
     name: "olia",
     summary: "OLIA: linked increases that move to the best path; Reno on one path",
     citation: "olia-2012, rfc-6356",
-    loss_contract: LossContract {
-        shrinks_above: reno::SSTHRESH_MIN,
-        timeout_window_max: WINDOW_MIN,
-        loss: LossResponse::Shrinks,
-    },
+    loss_contract: reno::LOSS_CONTRACT,
     law: &Law { defaults: WindowSettings::DEFAULT, make: |settings| Box::new(Olia::new(settings)) },
 };
 

@@ -18,23 +18,17 @@
 
 use anabranch_units::{Rate, Span};
 
-use crate::controller::{
-    Ack, Controller, Ect, Gauges, Limit, Loss, PathView, Phase, Reduction, Restart, Round, WINDOW_MIN,
-};
+use crate::controller::{Ack, Controller, Ect, Gauges, Limit, Loss, PathView, Phase, Reduction, Restart, Round};
 use crate::law::dctcp::Marks;
 use crate::law::reno::{self, Reno};
-use crate::row::{Law, LossContract, LossResponse, Row};
+use crate::row::{Law, Row};
 use crate::settings::WindowSettings;
 
 pub(crate) const ROW: Row = Row {
     name: "prague",
     summary: "Prague: DCTCP with ECT(1) for L4S queues; a short RTT gives no larger share",
     citation: "prague-draft, rfc-9331, rfc-8257",
-    loss_contract: LossContract {
-        shrinks_above: reno::SSTHRESH_MIN,
-        timeout_window_max: WINDOW_MIN,
-        loss: LossResponse::Shrinks,
-    },
+    loss_contract: reno::LOSS_CONTRACT,
     law: &Law { defaults: WindowSettings::DEFAULT, make: |settings| Box::new(Prague::new(settings)) },
 };
 

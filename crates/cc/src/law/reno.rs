@@ -26,13 +26,13 @@ pub(crate) const ROW: Row = Row {
     name: "reno",
     summary: "standard TCP: one segment more per round, half on loss",
     citation: "rfc-5681, rfc-3465, rfc-6928",
-    loss_contract: LossContract {
-        shrinks_above: SSTHRESH_MIN,
-        timeout_window_max: WINDOW_MIN,
-        loss: LossResponse::Shrinks,
-    },
+    loss_contract: LOSS_CONTRACT,
     law: &Law { defaults: WindowSettings::DEFAULT, make: |settings| Box::new(Reno::new(settings)) },
 };
+
+/// What the law does after a loss, as all laws that are built on it do.
+pub(crate) const LOSS_CONTRACT: LossContract =
+    LossContract { shrinks_above: SSTHRESH_MIN, timeout_window_max: WINDOW_MIN, loss: LossResponse::Shrinks };
 
 /// The least slow-start threshold in segments (rfc-5681 eq. 4).
 pub const SSTHRESH_MIN: f64 = 2.0;

@@ -1,14 +1,5 @@
-use anabranch_units::Span;
-
-use crate::controller::PathSummary;
 use crate::law::lia::alpha;
-use crate::testing::{Flow, assert_near};
-
-fn summary(path: u32, window: f64, rtt_ms: u64) -> PathSummary {
-    let rtt = Some(Span::from_millis(rtt_ms));
-    let (flight, delivered, lost) = (window, 0.0, 0.0);
-    PathSummary { path, own: path == 0, window, flight, rtt_smoothed: rtt, rtt_min: rtt, delivered, lost }
-}
+use crate::testing::{Flow, assert_near, summary};
 
 /// [rfc-6356] sec. 3: with one path alpha is one; of two equal ones 2w · (w/rtt²)/(2w/rtt)² = 1/2.
 #[test]

@@ -1,20 +1,10 @@
 use anabranch_units::Span;
 
 use crate::controller::PathSummary;
-use crate::testing::{Flow, assert_near};
+use crate::testing::{self, Flow, assert_near};
 
 fn summary(path: u32, window: f64, queueing_ms: u64) -> PathSummary {
-    let rtt_min = Span::from_millis(100);
-    PathSummary {
-        path,
-        own: path == 0,
-        window,
-        flight: window,
-        rtt_smoothed: Some(rtt_min.saturating_add(Span::from_millis(queueing_ms))),
-        rtt_min: Some(rtt_min),
-        delivered: 0.0,
-        lost: 0.0,
-    }
+    PathSummary { rtt_min: Some(Span::from_millis(100)), ..testing::summary(path, window, 100 + queueing_ms) }
 }
 
 fn told(flow: &mut Flow, rounds: u32, group: &[PathSummary]) -> f64 {

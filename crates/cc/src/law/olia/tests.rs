@@ -1,11 +1,8 @@
-use anabranch_units::Span;
-
 use crate::controller::{Cause, PathSummary};
-use crate::testing::{Flow, assert_near};
+use crate::testing::{self, Flow, assert_near};
 
 fn summary(path: u32, window: f64, delivered: f64, lost: f64) -> PathSummary {
-    let rtt = Some(Span::from_millis(100));
-    PathSummary { path, own: path == 0, window, flight: window, rtt_smoothed: rtt, rtt_min: rtt, delivered, lost }
+    PathSummary { delivered, lost, ..testing::summary(path, window, 100) }
 }
 
 /// A flow in congestion avoidance with a window of 20.

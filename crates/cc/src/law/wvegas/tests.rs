@@ -1,8 +1,7 @@
 use anabranch_units::Span;
 
-use crate::controller::PathSummary;
 use crate::testing::bottleneck::Bottleneck;
-use crate::testing::{Flow, assert_near};
+use crate::testing::{Flow, assert_near, summary};
 
 /// On one path wVegas keeps ten segments queued, within the one by which it moves.
 #[test]
@@ -17,20 +16,6 @@ fn alone_it_keeps_ten_segments_queued() {
     assert_near(path.gauge(flow, "alpha"), 10.0, 1e-12);
 }
 
-fn summary(path: u32, window: f64) -> PathSummary {
-    let rtt = Some(Span::from_millis(125));
-    PathSummary {
-        path,
-        own: path == 0,
-        window,
-        flight: window,
-        rtt_smoothed: rtt,
-        rtt_min: rtt,
-        delivered: 0.0,
-        lost: 0.0,
-    }
-}
-
 /// [wvegas-2012]: with a third of what both carry a path may queue a third of ten. Slow start ends at 80 with 125 ms, of which
 /// the path holds 64, and one. Then 65/5 = 13 are queued, too many for both. With 110 ms it is 64 · 10/110 = 5.8: alone it
 /// grows, with a third it gives way.
@@ -42,7 +27,7 @@ fn a_path_may_queue_its_share() {
         flow.rtt = Span::from_millis(125);
         flow.round();
         if let Some(other) = other {
-            flow.controller.on_group(&flow.view(), &[summary(0, 40.0), summary(1, other)]);
+            flow.controller.on_group(&flow.view(), &[summary(0, 40.0, 125), summary(1, other, 125)]);
         }
         flow.round();
         assert_near(flow.window(), 64.0, 1e-12);
