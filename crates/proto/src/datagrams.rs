@@ -383,14 +383,9 @@ const LARGE_LOST_MAX: u32 = 8;
 
 #[cfg(test)]
 mod tests {
-    use anabranch_units::Span;
-
     use super::*;
     use crate::payload::Virtual;
-
-    fn at(ms: u64) -> Time {
-        Time::ZERO + Span::from_millis(ms)
-    }
+    use crate::testing::at;
 
     /// Room for ten datagrams of 100 bytes.
     fn outgoing() -> Outgoing<Virtual> {

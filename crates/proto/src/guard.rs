@@ -220,6 +220,7 @@ const SLACK_PART: f64 = 16.0;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::at;
 
     /// Bytes in thousands, RTTs in milliseconds.
     fn path(index: usize, window: u64, flying: u64, rtt_ms: u64) -> Candidate {
@@ -237,10 +238,6 @@ mod tests {
             weight: 1,
             has_room: true,
         }
-    }
-
-    fn at(ms: u64) -> Time {
-        Time::ZERO + Span::from_millis(ms)
     }
 
     fn kept(guard: &mut Guard, now: Time, paths: &[Candidate], window: u64) -> Vec<usize> {

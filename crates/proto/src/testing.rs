@@ -98,6 +98,14 @@ pub(crate) fn ms(count: u64) -> Span {
     Span::from_millis(count)
 }
 
+pub(crate) fn at(millis: u64) -> Time {
+    Time::ZERO + ms(millis)
+}
+
+pub(crate) fn secs(count: u64) -> Time {
+    Time::ZERO + Span::from_secs(count)
+}
+
 /// The tag of a datagram's payload.
 const DATAGRAM: u32 = u32::MAX;
 

@@ -149,12 +149,9 @@ const PROBES_DOUBLED: u32 = 20;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::at;
 
     const RTO: Span = Span::from_millis(300);
-
-    fn at(ms: u64) -> Time {
-        Time::ZERO + Span::from_millis(ms)
-    }
 
     #[test]
     fn only_plain_tcp_takes_back_an_edge_and_not_by_an_old_segment() {

@@ -57,10 +57,7 @@ const ROUND_LEAST: Span = Span::from_millis(4);
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn at(ms: u64) -> Time {
-        Time::ZERO + Span::from_millis(ms)
-    }
+    use crate::testing::at;
 
     /// Bytes read before the first round trip do not count.
     #[test]

@@ -140,10 +140,7 @@ fn tick(now: Time) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn at(ms: u64) -> Time {
-        Time::ZERO + Span::from_millis(ms)
-    }
+    use crate::testing::at;
 
     fn clock() -> Clock {
         let mut clock = Clock::new(u32::MAX - 10);

@@ -13,6 +13,7 @@ use anabranch_units::Span;
 
 use super::*;
 use crate::seal::{Full, Pace, Refusal};
+use crate::testing::ms;
 use crate::{Address, CloseReason, PathId, PathState, Read, Sid};
 
 /// Endpoints with a one-way delay of ten milliseconds, each with its own address.
@@ -110,10 +111,6 @@ fn at(address: Address) -> usize {
 
 fn tuple(from: usize, to: usize) -> FourTuple {
     FourTuple { local: address(from), remote: address(to) }
-}
-
-fn ms(count: u64) -> Span {
-    Span::from_millis(count)
 }
 
 fn connection() -> Config {

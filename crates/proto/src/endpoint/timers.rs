@@ -62,13 +62,8 @@ impl Timers {
 
 #[cfg(test)]
 mod tests {
-    use anabranch_units::Span;
-
     use super::*;
-
-    fn at(ms: u64) -> Time {
-        Time::ZERO + Span::from_millis(ms)
-    }
+    use crate::testing::at;
 
     #[test]
     fn each_is_called_at_its_last_deadline() {

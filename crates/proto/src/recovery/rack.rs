@@ -128,10 +128,7 @@ const QUARTERS_MAX: u32 = 1000;
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn ms(count: u64) -> Span {
-        Span::from_millis(count)
-    }
+    use crate::testing::ms;
 
     fn rack() -> Rack {
         let mut rack = Rack::new();

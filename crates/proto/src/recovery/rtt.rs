@@ -177,10 +177,7 @@ pub(crate) const TICK: Span = Span::from_millis(1);
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn ms(count: u64) -> Span {
-        Span::from_millis(count)
-    }
+    use crate::testing::ms;
 
     /// [rfc-6298] sec. 2, worked by hand: samples of 100 ms, then 180 ms.
     #[test]

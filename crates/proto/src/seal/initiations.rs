@@ -121,15 +121,12 @@ const TIMESTAMPS_MAX: usize = 64;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::secs;
 
     const CLIENT: PublicKey = PublicKey([1; 32]);
 
     fn at(millis: u64) -> Timestamp {
         Timestamp::since_1970(Span::from_millis(millis))
-    }
-
-    fn secs(count: u64) -> Time {
-        Time::ZERO.saturating_add(Span::from_secs(count))
     }
 
     #[test]

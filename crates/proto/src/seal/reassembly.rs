@@ -114,10 +114,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    fn secs(count: u64) -> Time {
-        Time::ZERO.saturating_add(Span::from_secs(count))
-    }
+    use crate::testing::secs;
 
     fn piece(id: u32, offset: u16, total: u16, bytes: &[u8]) -> Fragment<'_> {
         Fragment { id, offset, total, bytes }

@@ -11,6 +11,7 @@ mod world;
 use anabranch_units::Span;
 
 use super::*;
+use crate::testing::secs;
 use crate::{Address, Content, Flags, Header, Options, SeqNumber};
 
 const CLIENT: Address = Address { address: 1, port: 1000 };
@@ -19,10 +20,6 @@ const PATH: FourTuple = FourTuple { local: CLIENT, remote: SERVER };
 
 fn secret(number: u8) -> SecretKey {
     SecretKey::new([number; 32])
-}
-
-fn secs(count: u64) -> Time {
-    Time::ZERO.saturating_add(Span::from_secs(count))
 }
 
 fn millis(count: u64) -> Time {

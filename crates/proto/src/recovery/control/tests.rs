@@ -9,6 +9,7 @@ use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 
 use super::*;
 use crate::recovery::pacer::Pacing;
+use crate::testing::ms;
 
 mod doubts;
 mod supply;
@@ -78,10 +79,6 @@ struct Bench {
 }
 
 const PATH: PathId = PathId::FIRST;
-
-fn ms(count: u64) -> Span {
-    Span::from_millis(count)
-}
 
 impl Bench {
     fn new() -> Self {

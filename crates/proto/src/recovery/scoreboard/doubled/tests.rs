@@ -2,13 +2,10 @@ use anabranch_units::{Span, Time};
 use proptest::prelude::*;
 
 use super::*;
+use crate::testing::at;
 
 const FIRST: PathId = PathId::FIRST;
 const SECOND: PathId = PathId::new(1);
-
-fn at(ms: u64) -> Time {
-    Time::ZERO + Span::from_millis(ms)
-}
 
 fn departure(ms: u64) -> impl Fn(u64) -> Departure {
     move |flight| Departure { time: at(ms), flight: flight as f64, ..Departure::default() }
