@@ -3,6 +3,8 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot set its stage shall stop there")]
 
+#[path = "../shared/inside.rs"]
+mod inside;
 mod over_tcp;
 #[path = "../shared/stage.rs"]
 mod shared;

@@ -9,15 +9,17 @@
 //! Both have the same private address, as in homes with the same kind of router.
 
 use std::ffi::OsStr;
-use std::fs;
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::io::{ErrorKind, Write as _};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use serde_json::Value;
 
-pub(crate) use crate::shared::noise;
-use crate::shared::{self, Needs, text};
+use crate::inside::{self, Needs};
+use crate::shared::{self, PROGRAM, text};
+pub(crate) use crate::shared::{Running, noise};
 
 /// How a NAT maps and filters ([rfc-4787]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,9 +66,6 @@ pub(crate) struct Stage {
 
 impl Stage {
     pub(crate) fn new(name: &str, a: Nat, b: Nat) -> Self {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-        _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(&folder).unwrap();
         for (end, nat, place) in [("a", a, 0), ("b", b, 1)] {
             let (outer, inner) = (4 * place + 1, 4 * place + 2);
             let script = format!(
@@ -91,7 +90,7 @@ impl Stage {
             shell.stdin.take().unwrap().write_all(nat.rules().as_bytes()).unwrap();
             assert!(shell.wait().unwrap().success(), "{nat:?}");
         }
-        Self { folder }
+        Self { folder: shared::folder(name) }
     }
 
     /// A relay at 203.0.113.1.
@@ -103,11 +102,10 @@ impl Stage {
     pub(crate) fn relay_with(&self, options: &[&str]) -> Running {
         let key = self.folder.join("key");
         if !key.exists() {
-            let made = Command::new(env!("CARGO_BIN_EXE_anabranch")).args(["key", "new"]).arg(&key).output().unwrap();
-            assert!(made.status.success(), "{}", text(&made));
+            shared::make_key(&key);
         }
         let mut command = Command::new("timeout");
-        command.args(["-k", "5", LIMIT, env!("CARGO_BIN_EXE_anabranch"), "relay", "serve", "--key"]).arg(&key);
+        command.args(["-k", "5", LIMIT, PROGRAM, "relay", "serve", "--key"]).arg(&key);
         let mut relay = Running::start(command.args(["--listen", "203.0.113.1:4477", "--json"]).args(options));
         assert_eq!(relay.line()["event"], "listening");
         relay
@@ -121,10 +119,9 @@ impl Stage {
         assert!(status.success());
     }
 
-    /// A command of one of the ends.
     fn command(&self, end: &str, args: &[impl AsRef<OsStr>]) -> Command {
         let mut command = Command::new("timeout");
-        command.args(["-k", "5", LIMIT, "ip", "netns", "exec", end, env!("CARGO_BIN_EXE_anabranch")]);
+        command.args(["-k", "5", LIMIT, "ip", "netns", "exec", end, PROGRAM]);
         command.args(args).current_dir(&self.folder).stdin(Stdio::null());
         command
     }
@@ -143,14 +140,9 @@ impl Stage {
 
     /// Whether the system of the other end refuses a connection, which it does at once.
     pub(crate) fn is_refused(&self, end: &str, address: &str) -> bool {
-        let file = fs::File::open(format!("/run/netns/{end}")).unwrap();
         let address = address.parse().unwrap();
-        let there = std::thread::spawn(move || {
-            use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
-            move_into_link_name_space(std::os::fd::AsFd::as_fd(&file), Some(LinkNameSpaceType::Network)).unwrap();
-            std::net::TcpStream::connect_timeout(&address, std::time::Duration::from_secs(5))
-        });
-        there.join().unwrap().is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionRefused)
+        let connect = move || TcpStream::connect_timeout(&address, Duration::from_secs(5));
+        shared::in_namespace(end, connect).is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
     }
 
     /// What `anabranch watch` shows of the commands of an end.
@@ -169,46 +161,16 @@ impl Stage {
     }
 }
 
-/// A process that prints lines of JSON, and is stopped at the end.
-pub(crate) struct Running {
-    child: Child,
-    lines: BufReader<ChildStdout>,
-}
-
 impl Running {
-    fn start(command: &mut Command) -> Self {
-        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap());
-        Self { child, lines }
-    }
-
-    pub(crate) fn line(&mut self) -> Value {
-        let mut line = String::new();
-        self.lines.read_line(&mut line).unwrap();
-        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{line:?}: {error}"))
-    }
-
     #[track_caller]
     pub(crate) fn ends_with(mut self, code: i32) {
         assert_eq!(self.child.wait().unwrap().code(), Some(code));
     }
 }
 
-impl Drop for Running {
-    /// `timeout` passes SIGKILL on to nobody, so what it runs is killed before.
-    fn drop(&mut self) {
-        let children = format!("/proc/{0}/task/{0}/children", self.child.id());
-        let children = fs::read_to_string(children).unwrap_or_default();
-        for child in children.split_whitespace() {
-            _ = Command::new("kill").args(["-9", child]).status();
-        }
-        _ = self.child.wait();
-    }
-}
-
 /// Whether this process has namespaces of its own; if not, runs the test in such.
 pub(crate) fn is_inside(test: &str) -> bool {
-    shared::is_inside(test, NEEDS)
+    inside::is_inside(test, NEEDS)
 }
 
 /// What these tests need.

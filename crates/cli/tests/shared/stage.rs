@@ -1,36 +1,71 @@
 //! What the stages of several tests have in common.
 
-use std::process::{Command, Output};
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
-/// What a test needs, and how long it may take.
-#[derive(Clone, Copy)]
-pub(crate) struct Needs {
-    /// Commands of a shell that succeed where the test can run.
-    pub(crate) probe: &'static str,
-    /// What is said if they do not.
-    pub(crate) skipped: &'static str,
-    pub(crate) seconds: &'static str,
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use serde_json::Value;
+
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_anabranch");
+
+/// An empty folder for a test.
+pub(crate) fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    folder
 }
 
-/// Whether this process has namespaces of its own; if not, runs the test in such.
-#[expect(clippy::print_stdout, reason = "whoever runs the tests shall know what was not tested")]
-pub(crate) fn is_inside(test: &str, needs: Needs) -> bool {
-    if std::env::var_os(INSIDE).is_some() {
-        return true;
+/// A new key file.
+pub(crate) fn make_key(file: &Path) {
+    let made = Command::new(PROGRAM).args(["key", "new"]).arg(file).output().unwrap();
+    assert!(made.status.success(), "{}", text(&made));
+}
+
+/// Runs this in the namespace of an end, by a thread, and waits for it.
+#[track_caller]
+pub(crate) fn in_namespace<T: Send + 'static>(end: &str, act: impl FnOnce() -> T + Send + 'static) -> T {
+    let file = fs::File::open(format!("/run/netns/{end}")).unwrap();
+    let there = std::thread::spawn(move || {
+        move_into_link_name_space(std::os::fd::AsFd::as_fd(&file), Some(LinkNameSpaceType::Network)).unwrap();
+        act()
+    });
+    there.join().unwrap()
+}
+
+/// A process that prints lines of JSON, and is killed at the end.
+pub(crate) struct Running {
+    pub(crate) child: Child,
+    lines: BufReader<ChildStdout>,
+}
+
+impl Running {
+    pub(crate) fn start(command: &mut Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap());
+        Self { child, lines }
     }
-    let probe = format!("{SET} && {}", needs.probe);
-    let can = Command::new("unshare").args(["-n", "-m", "sh", "-c", &probe]).output();
-    if !can.is_ok_and(|output| output.status.success()) {
-        println!("skipped: {}", needs.skipped);
-        return false;
+
+    pub(crate) fn line(&mut self) -> Value {
+        let mut line = String::new();
+        self.lines.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{line:?}: {error}"))
     }
-    let mut inner = Command::new("timeout");
-    inner.args(["-k", "5", needs.seconds, "unshare", "-n", "-m", "--kill-child", "sh", "-c"]);
-    inner.args([&format!("{SET} && exec \"$@\""), "sh"]);
-    let status =
-        inner.arg(std::env::current_exe().unwrap()).args([test, "--exact", "--nocapture"]).env(INSIDE, "1").status();
-    assert!(status.unwrap().success(), "{test} failed in its namespaces");
-    false
+}
+
+impl Drop for Running {
+    /// `timeout` passes SIGKILL on to nobody, so what it runs is killed before.
+    fn drop(&mut self) {
+        let children = format!("/proc/{0}/task/{0}/children", self.child.id());
+        let children = fs::read_to_string(children).unwrap_or_default();
+        for child in children.split_whitespace() {
+            _ = Command::new("kill").args(["-9", child]).status();
+        }
+        _ = self.child.kill();
+        _ = self.child.wait();
+    }
 }
 
 /// Bytes that differ from each other.
@@ -47,9 +82,3 @@ pub(crate) fn noise(len: usize) -> Vec<u8> {
 pub(crate) fn text(output: &Output) -> String {
     format!("{}\n{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
-
-/// Names of namespaces are the test's own, and so is loopback.
-const SET: &str = "mount -t tmpfs tmpfs /run && ip link set lo up";
-
-/// Set for the run inside of the namespaces.
-const INSIDE: &str = "ANABRANCH_INSIDE";

@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot set its stage shall stop there")]
 #![expect(clippy::print_stdout, reason = "whoever runs the tests shall know what was not tested")]
 
+#[path = "../shared/inside.rs"]
+mod inside;
 mod link;
 mod page;
 
@@ -12,26 +14,12 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
-/// Set for the run inside of the namespace.
-const INSIDE: &str = "ANABRANCH_INSIDE";
+use crate::inside::Needs;
 
-/// Whether this process has namespaces of its own for the network, `/run` and processes; if not, runs the test in such.
+/// Whether this process has namespaces of its own; if not, runs the test in such.
 fn is_inside(test: &str) -> bool {
-    if std::env::var_os(INSIDE).is_some() {
-        return true;
-    }
-    let can = Command::new("unshare").args(["-n", "ip", "tuntap", "add", "tcp0", "mode", "tun"]).output();
-    if !can.is_ok_and(|output| output.status.success()) {
-        println!("skipped: a TUN device in a network namespace needs root, iproute2 and /dev/net/tun");
-        return false;
-    }
-    let mut inner = Command::new("unshare");
-    let script = "mount -t tmpfs tmpfs /run && ip link set lo up && exec \"$@\"";
-    inner.args(["-mnpf", "--mount-proc", "--kill-child", "sh", "-c", script, "sh"]);
-    let status =
-        inner.arg(std::env::current_exe().unwrap()).args([test, "--exact", "--nocapture"]).env(INSIDE, "1").status();
-    assert!(status.unwrap().success(), "{test} failed in its namespace");
-    false
+    let skipped = "a TUN device in a network namespace needs root, iproute2 and /dev/net/tun";
+    inside::is_inside(test, Needs { probe: "ip tuntap add tcp0 mode tun", skipped, seconds: "100" })
 }
 
 /// A running `anabranch tcp`, which is stopped at the end.

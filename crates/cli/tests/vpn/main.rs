@@ -2,6 +2,8 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot set its stage shall stop there")]
 
+#[path = "../shared/inside.rs"]
+mod inside;
 #[path = "../shared/stage.rs"]
 mod shared;
 mod stage;

@@ -10,15 +10,15 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-pub(crate) use crate::shared::noise;
-use crate::shared::{self, Needs, text};
+use crate::inside::{self, Needs};
+use crate::shared::{self, PROGRAM, text};
+pub(crate) use crate::shared::{Running, in_namespace, noise};
 
 pub(crate) const CLIENT: &str = "client";
 pub(crate) const OTHER: &str = "other";
@@ -32,9 +32,6 @@ pub(crate) struct Stage {
 
 impl Stage {
     pub(crate) fn new(name: &str) -> Self {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-        _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(&folder).unwrap();
         let mut script = format!("set -e; ip address add {INTERNET}/32 dev lo\n");
         for (end, place) in [(CLIENT, 0), (OTHER, 1)] {
             let (outer, inner) = (4 * place + 1, 4 * place + 2);
@@ -49,14 +46,13 @@ impl Stage {
             );
         }
         assert!(Command::new("sh").args(["-c", &script]).status().unwrap().success());
-        Self { folder }
+        Self { folder: shared::folder(name) }
     }
 
     /// A key file.
     pub(crate) fn key(&self) -> String {
         let file = self.folder.join("key");
-        let made = Command::new(PROGRAM).args(["key", "new"]).arg(&file).output().unwrap();
-        assert!(made.status.success(), "{}", text(&made));
+        shared::make_key(&file);
         file.to_str().unwrap().to_owned()
     }
 
@@ -81,7 +77,6 @@ impl Stage {
         (client, told)
     }
 
-    /// A command of one of the ends.
     fn command(&self, end: &str, arguments: &[impl AsRef<OsStr>]) -> Command {
         let mut command = if end.is_empty() { Command::new(PROGRAM) } else { Command::new("ip") };
         if !end.is_empty() {
@@ -140,40 +135,7 @@ pub(crate) fn host_ends_with(stage: &Stage, end: &str) {
     assert!(!system.contains("anabranch") && !system.contains("suppress"), "{system}");
 }
 
-/// Runs this in the namespace of an end, by a thread, and waits for it.
-#[track_caller]
-pub(crate) fn in_namespace(end: &str, act: impl FnOnce() + Send + 'static) {
-    let file = fs::File::open(format!("/run/netns/{end}")).unwrap();
-    let there = std::thread::spawn(move || {
-        rustix::thread::move_into_link_name_space(
-            std::os::fd::AsFd::as_fd(&file),
-            Some(rustix::thread::LinkNameSpaceType::Network),
-        )
-        .unwrap();
-        act();
-    });
-    there.join().unwrap();
-}
-
-/// A process that prints lines of JSON, and is killed at the end.
-pub(crate) struct Running {
-    child: Child,
-    lines: BufReader<ChildStdout>,
-}
-
 impl Running {
-    fn start(command: &mut Command) -> Self {
-        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap());
-        Self { child, lines }
-    }
-
-    pub(crate) fn line(&mut self) -> Value {
-        let mut line = String::new();
-        self.lines.read_line(&mut line).unwrap();
-        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{line:?}: {error}"))
-    }
-
     /// Ctrl-C. A server has no other end than the signal's.
     #[track_caller]
     pub(crate) fn interrupt(self) {
@@ -190,16 +152,9 @@ impl Running {
     }
 }
 
-impl Drop for Running {
-    fn drop(&mut self) {
-        _ = self.child.kill();
-        _ = self.child.wait();
-    }
-}
-
 /// Whether this process has namespaces of its own; if not, runs the test in such.
 pub(crate) fn is_inside(test: &str) -> bool {
-    shared::is_inside(test, NEEDS)
+    inside::is_inside(test, NEEDS)
 }
 
 /// What these tests need.
@@ -208,5 +163,3 @@ const NEEDS: Needs = Needs {
     skipped: "a virtual network between network namespaces needs root, iproute2 and /dev/net/tun",
     seconds: "100",
 };
-
-const PROGRAM: &str = env!("CARGO_BIN_EXE_anabranch");
