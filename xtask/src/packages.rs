@@ -10,7 +10,6 @@ struct Package {
     name: &'static str,
     /// The package is installed if one of these programs can be started.
     programs: &'static [&'static str],
-    /// Its purpose.
     purpose: &'static str,
 }
 

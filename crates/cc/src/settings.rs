@@ -262,7 +262,6 @@ impl Fields<'_> {
     }
 }
 
-/// The fields that `visit` visits.
 fn list(visit: impl FnOnce(&mut Fields<'_>)) -> Vec<Parameter> {
     let mut list = Vec::new();
     visit(&mut Fields::new("", None, Task::List(&mut list)));

@@ -162,7 +162,6 @@ pub(crate) enum Piece {
     Value(Expression, usize),
 }
 
-/// The plan of a figure.
 #[derive(Clone, Debug)]
 pub(crate) struct FigurePlan {
     pub(crate) item: String,

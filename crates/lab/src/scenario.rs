@@ -99,7 +99,6 @@ pub(crate) struct Interfaces {
 }
 
 impl Scenario {
-    /// The size of its world.
     pub(crate) fn size(&self) -> WorldSize {
         let ends = self.flows.iter().flat_map(|flow| [flow.from, flow.to]);
         let reached: BTreeSet<NodeIndex> = ends.chain(self.routes.iter().map(|route| route.to)).collect();

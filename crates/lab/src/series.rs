@@ -24,7 +24,6 @@ const fn events(name: &'static str, unit: &'static str, meaning: &'static str) -
     Definition { name, kind: Kind::Events, unit, meaning }
 }
 
-/// The series of a flow.
 pub(crate) const FLOW_SERIES: &[Definition] = &[
     variable("window", "packets", "Congestion window, in segments of the first path MTU; several paths add up."),
     variable("ssthresh", "packets", "Slow start threshold; several paths add up."),
@@ -71,7 +70,6 @@ pub(crate) const PATH_SERIES: &[Definition] = &[
     variable("in_flight", "packets", "Packets sent on it and not yet acknowledged."),
 ];
 
-/// The series of a link.
 pub(crate) const LINK_SERIES: &[Definition] = &[
     variable("queue", "packets", "Packets in its queue."),
     events("drops", "1", "A packet dropped by its queue or its error models."),

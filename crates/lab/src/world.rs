@@ -153,7 +153,6 @@ impl<'a> Simulation<'a> {
         self.faults.first()
     }
 
-    /// Runs until `until`.
     pub(crate) fn run_until(&mut self, until: SimTime) {
         self.world.run_until(until);
     }

@@ -138,7 +138,6 @@ impl Carriers {
 }
 
 impl Carrier {
-    /// Its four-tuple.
     pub(crate) fn tuple(&self) -> FourTuple {
         FourTuple { local: local(self.number), remote: address::of(self.remote) }
     }

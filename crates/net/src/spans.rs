@@ -15,7 +15,6 @@ use crate::address::plain;
 use crate::key::PublicKey;
 use crate::qlog::Vantage;
 
-/// The span of a connection with `peer`.
 pub(crate) fn connection(vantage: Vantage, peer: PublicKey) -> Span {
     let side = match vantage {
         Vantage::Client => "client",

@@ -21,7 +21,6 @@ pub trait Machine: fmt::Debug + Send + Sync {
     /// The SHA-256 of a module's file in hexadecimal digits.
     fn digest(&self, bytes: &[u8]) -> String;
 
-    /// Forgets a module.
     fn forget(&self, module: u32);
 
     /// Makes an instance of a module whose exports are a controller's, and calls the function that returns the address of its table.
@@ -30,7 +29,6 @@ pub trait Machine: fmt::Debug + Send + Sync {
     /// How that failed.
     fn start(&self, module: u32) -> Result<Started, Failure>;
 
-    /// Ends an instance.
     fn end(&self, instance: u32);
 
     /// Copies the table into an instance, calls the hook of this number in [`HOOKS`], and copies the table back.
@@ -148,7 +146,6 @@ impl Instance {
         self.copy_table();
     }
 
-    /// The table.
     pub(crate) fn table(&self) -> &Table {
         &self.table
     }

@@ -16,7 +16,6 @@ use crate::hook::{DEPTH_MAX, FUEL_CALL, Failure, HOOKS, HookIndex, MEMORY, MEMOR
 use crate::layout::{Table, at, read_f64};
 use crate::limits::{self, TABLE_ENTRIES_MAX};
 
-/// A module that was compiled.
 pub(crate) type Compiled = wasmi::Module;
 
 /// Checks the parts of a module, and compiles it.
@@ -37,7 +36,6 @@ pub(crate) fn digest(_: &Compiled, bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What a module exports.
 pub(crate) fn exports(module: &Compiled) -> Vec<Export> {
     let of_type = |kind: &ExternType| match kind {
         ExternType::Memory(memory) => Kind::Memory { least: memory.minimum().saturating_mul(PAGE) },
@@ -147,7 +145,6 @@ impl Instance {
         self.memory.data_mut(&mut self.store)[place..place + bytes.len()].copy_from_slice(bytes);
     }
 
-    /// The table.
     pub(crate) fn table(&self) -> &Table {
         self.data()[self.base..].first_chunk().expect(WITHIN)
     }

@@ -68,7 +68,6 @@ impl Law {
     }
 }
 
-/// Parses the value of a setting.
 fn parse(setting: &Setting, value: &str) -> Option<f64> {
     let number = match value {
         "true" => 1.0,

@@ -249,7 +249,6 @@ pub(crate) trait Managed: fmt::Debug + Send {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Backlog {
     pub(crate) packets: u64,
-    /// Their bytes.
     pub(crate) bytes: u64,
 }
 

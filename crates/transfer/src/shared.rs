@@ -48,7 +48,6 @@ pub(crate) struct Kept {
 /// A report of a data stream: the result of a file, or a fatal error.
 pub(crate) type Report = Result<FileResult, ReceiveError>;
 
-/// The result of a file.
 #[derive(Debug)]
 pub(crate) enum FileResult {
     /// For the sender, too.

@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-/// A request.
 #[derive(Debug)]
 pub(crate) enum Request {
     /// The laws and queues that there are.
@@ -17,10 +16,7 @@ pub(crate) enum Request {
         name: String,
     },
     /// The axes of a file.
-    Open {
-        /// The file.
-        file: File,
-    },
+    Open { file: File },
     /// A run.
     Run(Box<Run>),
 }
@@ -28,7 +24,6 @@ pub(crate) enum Request {
 /// A run of a file.
 #[derive(Debug, Default)]
 pub(crate) struct Run {
-    /// The file.
     pub(crate) file: File,
     /// Whether the axes of the file are told first, so that it need not be opened before.
     pub(crate) opens: bool,
@@ -47,7 +42,6 @@ pub(crate) struct Run {
 pub(crate) struct File {
     /// What messages call it.
     pub(crate) name: String,
-    /// Its text.
     pub(crate) text: String,
     /// The files that it may extend, by their names.
     pub(crate) bases: BTreeMap<String, String>,

@@ -291,7 +291,6 @@ impl Case {
         sources.chain(["r".to_owned(), "q".to_owned()]).chain(exits).collect()
     }
 
-    /// The sink's node of flow `flow`.
     pub(crate) fn sink_node(&self, flow: usize) -> String {
         if self.exits.is_empty() { "q".to_owned() } else { format!("d{flow}") }
     }

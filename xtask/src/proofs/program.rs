@@ -80,7 +80,6 @@ impl Program {
         self.stdin = None;
     }
 
-    /// Whether it has ended.
     pub(crate) fn has_ended(&mut self) -> bool {
         !matches!(self.child.try_wait(), Ok(None))
     }

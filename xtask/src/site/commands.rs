@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use crate::links::output;
 
-/// The page.
 pub(super) fn page(anabranch: &str) -> Result<String, String> {
     let mut page = "# Commands\n\nWhat `anabranch help COMMAND` prints. [The command line](../commands.md) shows them at work. The same as man pages: `anabranch generate man FOLDER`, \
                     for a shell's completions `anabranch generate completions SHELL`.\n"

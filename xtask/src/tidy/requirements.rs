@@ -6,7 +6,6 @@ use std::fs;
 use super::sources;
 use crate::run;
 
-/// The page.
 const PAGE: &str = "docs/rfc-9293.md";
 
 /// The kinds of requirements and how many [rfc-9293] has of each, in appendix B.

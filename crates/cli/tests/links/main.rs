@@ -76,12 +76,10 @@ impl Links {
         assert_exit(&self.run(&["restart", &self.name]), 0);
     }
 
-    /// A count of a link.
     fn count(&self, link: usize, what: &str) -> u64 {
         self.status()["links"][link][what].as_u64().unwrap()
     }
 
-    /// A socket of a host.
     fn socket(&self, host: &str, address: &str) -> UdpSocket {
         let bind = || {
             let socket = UdpSocket::bind(address)?;

@@ -105,7 +105,6 @@ fn read(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default()
 }
 
-/// The namespaces of an emulator.
 pub(super) fn all_of(emulator: &Name) -> Vec<Namespace> {
     let entries = fs::read_dir(NAMESPACES).into_iter().flatten().flatten();
     let all = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<Namespace>().ok());
@@ -165,7 +164,6 @@ pub fn device_counts(namespace: &Namespace, device: &str) -> Result<DeviceCounts
     Ok(DeviceCounts { unread_packets: dropped.unwrap_or(0) })
 }
 
-/// The path of a namespace.
 pub(super) fn path(namespace: &Namespace) -> PathBuf {
     Path::new(NAMESPACES).join(namespace.as_str())
 }

@@ -302,7 +302,6 @@ impl<'a> Entries<'a> {
         self.value.map(|(key, _)| key)
     }
 
-    /// Its value.
     fn next_value(&mut self) -> Decoder<'a> {
         let (key, node) = self.value.take().expect("serde asks for a value after its key");
         let table = match self.shown {

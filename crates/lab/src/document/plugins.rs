@@ -56,7 +56,6 @@ impl Plugins {
         self.laws.get(name)
     }
 
-    /// All laws.
     pub(super) fn laws(&self) -> &Given {
         &self.laws
     }

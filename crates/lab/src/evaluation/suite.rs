@@ -58,7 +58,6 @@ const LAW: &str = "$LAW";
 /// The mark of a rival.
 const RIVAL: &str = "$RIVAL";
 
-/// The experiments of a request.
 pub(super) fn experiments(request: &Request) -> Result<Vec<Experiment>, Diagnostic> {
     let mut experiments = Vec::new();
     let given = given([&request.law].into_iter().chain(&request.against))?;

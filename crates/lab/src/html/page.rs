@@ -86,7 +86,6 @@ pub(super) fn head(title: &str, lead: &Markup, facts: &Markup) -> Markup {
     }
 }
 
-/// The facts of an outcome.
 pub(super) fn facts(outcome: &Outcome) -> Markup {
     html! {
         div { dt { "version" } dd { (outcome.version) } }

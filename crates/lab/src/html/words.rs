@@ -124,17 +124,14 @@ pub(super) fn ordered(paper: &Paper) -> Vec<&ExperimentOutcome> {
     experiments
 }
 
-/// The anchor of a paper.
 pub(super) fn paper_anchor(paper: &Paper) -> String {
     slug(&paper.key)
 }
 
-/// The anchor of an experiment.
 pub(super) fn experiment_anchor(paper: &Paper, experiment: &ExperimentOutcome) -> String {
     slug(&format!("{}-{}", paper.key, experiment.item))
 }
 
-/// The anchor of the claim at `index` of its experiment.
 pub(super) fn claim_anchor(paper: &Paper, experiment: &ExperimentOutcome, index: usize) -> String {
     format!("{}-{}", experiment_anchor(paper, experiment), index + 1)
 }

@@ -108,7 +108,6 @@ struct Network {
     /// The position of each name in these two lists.
     node_indices: BTreeMap<String, NodeIndex>,
     link_indices: BTreeMap<String, LinkIndex>,
-    /// The neighbours of each node.
     neighbours: Vec<Vec<NodeIndex>>,
 }
 

@@ -66,7 +66,6 @@ impl Line {
     }
 }
 
-/// The lines of a point from its runs.
 pub(super) fn lines_of(experiment: &Experiment, point: &Variant, runs: &[Row]) -> Vec<Line> {
     let labels: Vec<String> = experiment.labels(point).into_iter().map(str::to_owned).collect();
     let line = |(place, (gauge, _)): (usize, &(String, Option<f64>))| {

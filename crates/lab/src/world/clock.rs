@@ -21,7 +21,6 @@ pub(super) struct Clocks {
     pub(super) random: Option<Mrg32k3a>,
 }
 
-/// The clocks of a scenario.
 pub(super) fn clocks(scenario: &Scenario, builder: &Builder) -> Clocks {
     let mut arrivals = Arrivals::default();
     let starts = scenario.flows.iter().map(|flow| arrivals.start(flow, builder)).collect();

@@ -242,7 +242,6 @@ impl<P: Payload> Connection<P> {
             && self.receiver.is_near(segment.header.seq, AGE_MIN)
     }
 
-    /// Handles the timeouts of all paths.
     pub(super) fn handle_path_timeouts(&mut self, now: Time) {
         for index in 0..self.paths.slots.len() {
             let id = PathId::new(index);

@@ -56,7 +56,6 @@ struct Lane {
 struct Counts {
     counts: EcnCounts,
     told: EcnCounts,
-    /// The latest codepoint.
     latest: Option<EcnCodepoint>,
     /// Whether the latest codepoint is a mark and the one before is not, or vice versa. The peer is then informed at once.
     has_turned: bool,

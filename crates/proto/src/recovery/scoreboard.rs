@@ -529,7 +529,6 @@ impl<T> Scoreboard<T> {
         self.lanes[path.index()].retransmission_log.open();
     }
 
-    /// The log of retransmissions on a path.
     pub(crate) fn retransmission_log(&self, path: PathId) -> &RetransmissionLog {
         &self.lanes[path.index()].retransmission_log
     }

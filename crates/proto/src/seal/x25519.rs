@@ -8,7 +8,6 @@ use curve25519_dalek::montgomery::MontgomeryPoint;
 /// The 32 bytes of a secret or a public key.
 pub(super) type Key = [u8; 32];
 
-/// The public key of a secret key.
 pub(super) fn public(secret: Key) -> Key {
     product(secret, None)
 }

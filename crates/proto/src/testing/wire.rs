@@ -104,7 +104,6 @@ impl Wire {
         })
     }
 
-    /// Segments with data.
     pub(crate) fn data(&self) -> impl Iterator<Item = &(Time, Segment<Marked>)> {
         self.log.iter().filter(|(_, segment)| !segment.content.is_empty())
     }

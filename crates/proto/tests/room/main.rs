@@ -34,7 +34,6 @@ struct Outcome {
     datagrams: u64,
     /// Datagrams of the attacker.
     attacks: u64,
-    /// Validated paths.
     paths_validated: u64,
     /// Abandoned and removed paths.
     paths_gone: u64,

@@ -177,7 +177,6 @@ pub(crate) struct Replay {
     place: TracePosition,
 }
 
-/// A position in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct TracePosition {
     /// The number of completed periods.

@@ -72,7 +72,6 @@ impl Bottleneck {
         self
     }
 
-    /// Runs for `seconds`.
     fn run(self, seconds: u64) -> Run {
         let Self { net, link, sinks, flows, .. } = self;
         let mut world = net.build().unwrap();

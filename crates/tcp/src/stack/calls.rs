@@ -66,7 +66,6 @@ impl Stack {
         self.sockets.get(&id).and_then(|socket| socket.streams)
     }
 
-    /// The settings.
     pub(crate) fn settings(&self) -> &Settings {
         &self.settings
     }
@@ -138,7 +137,6 @@ impl Stack {
         self.sockets.get(&id)?.connection.path(PathId::FIRST)
     }
 
-    /// The ends of a socket.
     pub(crate) fn ends(&self, id: SocketId) -> Option<FourTuple> {
         self.sockets.get(&id).map(|socket| socket.tuple)
     }

@@ -31,7 +31,6 @@ fn at(port: u16, way: Way, segment: &[u8]) -> Frame {
     v4(way, &segment).into()
 }
 
-/// The marks of a row.
 fn marks(row: &str) -> Vec<&str> {
     row.split(' ').filter_map(|word| word.split('=').next().filter(|name| !name.is_empty())).collect()
 }

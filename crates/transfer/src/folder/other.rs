@@ -8,7 +8,6 @@ use super::{About, Occupied, What};
 use crate::manifest::Stamp;
 use crate::name::Leaf;
 
-/// A folder.
 #[derive(Debug)]
 pub(crate) struct Folder {
     path: PathBuf,

@@ -37,7 +37,6 @@ struct Row<P> {
 }
 
 impl RowPlace {
-    /// The row of a flow.
     pub(crate) fn row_of(flow: u64) -> u8 {
         // Other bits than those by which flows wait.
         (1 + (flow >> 32) % (ROWS as u64 - 1)) as u8

@@ -20,7 +20,6 @@ enum Feedback {
     Stopping,
 }
 
-/// The cycle.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cycle {
     feedback: Feedback,

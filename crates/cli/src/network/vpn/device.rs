@@ -80,7 +80,6 @@ fn listed(text: &str) -> impl Iterator<Item = (String, Network)> {
     })
 }
 
-/// The address of one host.
 pub(super) fn host(address: IpAddr) -> Network {
     Network { address, len: if address.is_ipv4() { 32 } else { 128 } }
 }

@@ -243,5 +243,4 @@ fn paths(keys: &EngineKeys, streams: u16, scheduling: Scheduling, path: &Path) -
     Ok(paths.len() as u8)
 }
 
-/// The send buffer in segments.
 const SEND_BUFFER_SEGMENTS: u64 = 4;

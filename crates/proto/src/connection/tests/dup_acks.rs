@@ -14,7 +14,6 @@ fn counting(window: &str) -> Pair {
     Pair::established(config_of(window, LossDetection::DupAcks), config())
 }
 
-/// A pair without SACK.
 fn without_sack(window: &str) -> Pair {
     let mut pair = Pair::with(config_of(window, LossDetection::Rack), config());
     (pair.up.middlebox, pair.down.middlebox) = (removes_sack, removes_sack);
