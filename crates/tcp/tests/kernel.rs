@@ -106,8 +106,10 @@ fn host(set: impl FnOnce(&mut Config)) -> Host {
     host
 }
 
-fn runtime() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
+/// The runtime of a test in a namespace of its own; if this process has none, runs the test in one.
+fn inside(test: &str) -> Option<tokio::runtime::Runtime> {
+    let build = || tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    is_inside(test).then(build)
 }
 
 fn content(len: usize) -> Vec<u8> {
@@ -162,10 +164,7 @@ fn set_features([timestamps, sack, scaling, ecn]: [&str; 4]) {
 
 #[test]
 fn kernel_client_gets_every_byte_back() {
-    if !is_inside("kernel_client_gets_every_byte_back") {
-        return;
-    }
-    let runtime = runtime();
+    let Some(runtime) = inside("kernel_client_gets_every_byte_back") else { return };
     let _guard = runtime.enter();
     for ours in [false, true] {
         let host = host(|config| config.timestamps = ours);
@@ -187,10 +186,7 @@ fn kernel_client_gets_every_byte_back() {
 /// What we send is gathered: the device takes fewer packets than there are segments. With an MTU of 9000 the segments of both ends are as long.
 #[test]
 fn segments_are_gathered_and_as_long_as_the_device_takes() {
-    if !is_inside("segments_are_gathered_and_as_long_as_the_device_takes") {
-        return;
-    }
-    let runtime = runtime();
+    let Some(runtime) = inside("segments_are_gathered_and_as_long_as_the_device_takes") else { return };
     let _guard = runtime.enter();
     let host = host(|config| (config.mss, config.timestamps) = (9000 - 40, true));
     ip(&format!("link set {DEVICE} mtu 9000"));
@@ -227,10 +223,7 @@ fn segments_are_gathered_and_as_long_as_the_device_takes() {
 
 #[test]
 fn kernel_server_gets_every_byte_and_sees_the_end() {
-    if !is_inside("kernel_server_gets_every_byte_and_sees_the_end") {
-        return;
-    }
-    let runtime = runtime();
+    let Some(runtime) = inside("kernel_server_gets_every_byte_and_sees_the_end") else { return };
     let host = runtime.block_on(async { host(|_| {}) });
     for features in FEATURES {
         set_features(features);
@@ -262,10 +255,7 @@ fn kernel_server_gets_every_byte_and_sees_the_end() {
 /// Of packets both ways, each twentieth is lost.
 #[test]
 fn every_byte_arrives_with_five_percent_lost() {
-    if !is_inside("every_byte_arrives_with_five_percent_lost") {
-        return;
-    }
-    let runtime = runtime();
+    let Some(runtime) = inside("every_byte_arrives_with_five_percent_lost") else { return };
     let _guard = runtime.enter();
     let host = host(|_| {});
     _ = serve_echo(&host, PORT);
@@ -283,10 +273,7 @@ fn every_byte_arrives_with_five_percent_lost() {
 /// A middlebox takes options out of all segments, of both ends: what neither end has is not used.
 #[test]
 fn every_byte_arrives_without_options() {
-    if !is_inside("every_byte_arrives_without_options") {
-        return;
-    }
-    let runtime = runtime();
+    let Some(runtime) = inside("every_byte_arrives_without_options") else { return };
     let _guard = runtime.enter();
     let host = host(|config| config.timestamps = true);
     _ = serve_echo(&host, PORT);
@@ -305,10 +292,7 @@ fn every_byte_arrives_without_options() {
 /// Between two of ours, connections share one where the path lets streams pass, and have their own where a middlebox does not: every byte comes back.
 #[test]
 fn two_of_ours_share_a_connection_or_fall_back() {
-    if !is_inside("two_of_ours_share_a_connection_or_fall_back") {
-        return;
-    }
-    let runtime = runtime();
+    let Some(runtime) = inside("two_of_ours_share_a_connection_or_fall_back") else { return };
     let _guard = runtime.enter();
     // What a middlebox does; whether connections share one. A lost SYN leads to plain TCP, too.
     let middleboxes = [
@@ -361,10 +345,7 @@ fn two_of_ours_share_a_connection_or_fall_back() {
 /// Behind a route with a smaller MTU, of which the kernel tells us, our packets fit: every byte comes back, over one connection and over their own.
 #[test]
 fn every_byte_arrives_over_narrow_route() {
-    if !is_inside("every_byte_arrives_over_narrow_route") {
-        return;
-    }
-    let runtime = runtime();
+    let Some(runtime) = inside("every_byte_arrives_over_narrow_route") else { return };
     let _guard = runtime.enter();
     let (near, far) = (host(|config| config.timestamps = true), far_host());
     _ = serve_echo(&far, PORT);
@@ -384,10 +365,7 @@ fn every_byte_arrives_over_narrow_route() {
 
 #[test]
 fn thousand_connections_at_once_are_served() {
-    if !is_inside("thousand_connections_at_once_are_served") {
-        return;
-    }
-    let runtime = runtime();
+    let Some(runtime) = inside("thousand_connections_at_once_are_served") else { return };
     let _guard = runtime.enter();
     let host = host(|_| {});
     _ = serve_echo(&host, PORT);
@@ -414,10 +392,7 @@ fn thousand_connections_at_once_are_served() {
 
 #[test]
 fn refusal_and_reset_are_seen_by_both() {
-    if !is_inside("refusal_and_reset_are_seen_by_both") {
-        return;
-    }
-    let runtime = runtime();
+    let Some(runtime) = inside("refusal_and_reset_are_seen_by_both") else { return };
     let _guard = runtime.enter();
     let host = host(|_| {});
     // Nobody listens, here or there.
@@ -445,10 +420,7 @@ fn refusal_and_reset_are_seen_by_both() {
 
 #[test]
 fn kernel_pings_our_addresses() {
-    if !is_inside("kernel_pings_our_addresses") {
-        return;
-    }
-    let runtime = runtime();
+    let Some(runtime) = inside("kernel_pings_our_addresses") else { return };
     let _guard = runtime.enter();
     let _host = host(|_| {});
     for address in [V4[1], V6[1]] {
@@ -462,13 +434,10 @@ fn kernel_pings_our_addresses() {
 /// Both ways: what the kernel sends as urgent is told and comes in its place; of ours the kernel takes the last octet out, as it does by default.
 #[test]
 fn urgent_data_is_understood_by_both() {
-    if !is_inside("urgent_data_is_understood_by_both") {
-        return;
-    }
+    let Some(runtime) = inside("urgent_data_is_understood_by_both") else { return };
     let script = "import socket, sys\ns = socket.create_connection(sys.argv[1:3])\n\
                   s.send(b'plain'); s.send(b'urgent', socket.MSG_OOB); s.recv(1)\n\
                   print(s.recv(1, socket.MSG_OOB), s.recv(9), s.recv(9))\n";
-    let runtime = runtime();
     let host = runtime.block_on(async { host(|_| {}) });
     for address in [V4[1], V6[1]] {
         let client = Command::new("python3").args(["-c", script, address, "80"]).stdout(Stdio::piped()).spawn();

@@ -42,13 +42,13 @@ fn transfer(stage: &Stage, rate: &str, len: usize) -> Value {
 /// Neither NAT shows one address to all: the relay remains the only way, and carries everything.
 #[test]
 fn two_symmetric_nats_transfer_through_the_relay() {
-    let test = "two_symmetric_nats_transfer_through_the_relay";
-    if is_inside(test) {
-        let stage = Stage::new(test, Nat::Symmetric, Nat::Symmetric);
-        let _relay = stage.relay();
-        let sent = transfer(&stage, "40Mbit/s", 5_000_000);
-        assert_eq!(way(&sent), ("relay", None));
-    }
+    let Some(stage) = Stage::inside("two_symmetric_nats_transfer_through_the_relay", Nat::Symmetric, Nat::Symmetric)
+    else {
+        return;
+    };
+    let _relay = stage.relay();
+    let sent = transfer(&stage, "40Mbit/s", 5_000_000);
+    assert_eq!(way(&sent), ("relay", None));
 }
 
 /// The arguments of a command as docs/commands.md has it, for this stage.
@@ -62,11 +62,10 @@ fn documented(command: &str) -> Vec<String> {
 /// The commands of docs/commands.md: one end prints a code of three words, the other types it.
 #[test]
 fn code_sends_a_folder_between_two_symmetric_nats() {
-    let test = "code_sends_a_folder_between_two_symmetric_nats";
-    if !is_inside(test) {
+    let Some(stage) = Stage::inside("code_sends_a_folder_between_two_symmetric_nats", Nat::Symmetric, Nat::Symmetric)
+    else {
         return;
-    }
-    let stage = Stage::new(test, Nat::Symmetric, Nat::Symmetric);
+    };
     assert_eq!(documented("anabranch relay serve"), ["relay", "serve"]);
     let _relay = stage.relay();
     fs::create_dir_all(stage.folder.join("pictures")).unwrap();
@@ -119,11 +118,11 @@ fn nats_that_allow_it_get_a_direct_way() {
 /// A relay is killed in the middle. With a direct way the transfer does not notice.
 #[test]
 fn relay_killed_after_a_direct_way_costs_nothing() {
-    let test = "relay_killed_after_a_direct_way_costs_nothing";
-    if !is_inside(test) {
+    let Some(stage) =
+        Stage::inside("relay_killed_after_a_direct_way_costs_nothing", Nat::PortDependent, Nat::PortDependent)
+    else {
         return;
-    }
-    let stage = Stage::new(test, Nat::PortDependent, Nat::PortDependent);
+    };
     let relay = stage.relay();
     let killer = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(2_500));
@@ -141,11 +140,10 @@ fn relay_killed_after_a_direct_way_costs_nothing() {
 /// Without a direct way the transfer ends soon, and the message names the relay.
 #[test]
 fn relay_killed_without_a_direct_way_is_reported() {
-    let test = "relay_killed_without_a_direct_way_is_reported";
-    if !is_inside(test) {
+    let Some(stage) = Stage::inside("relay_killed_without_a_direct_way_is_reported", Nat::Symmetric, Nat::Symmetric)
+    else {
         return;
-    }
-    let stage = Stage::new(test, Nat::Symmetric, Nat::Symmetric);
+    };
     let relay = stage.relay();
     fs::write(stage.folder.join("large"), noise(20_000_000)).unwrap();
     let mut receiver = stage.start("b", &["recv", "--relay", "203.0.113.1", "--to", "there", "--json"]);
@@ -166,11 +164,9 @@ fn relay_killed_without_a_direct_way_is_reported() {
 /// A relay is restarted with the same key: both ends join it again, and the transfer goes on through it.
 #[test]
 fn restarted_relay_carries_the_transfer_on() {
-    let test = "restarted_relay_carries_the_transfer_on";
-    if !is_inside(test) {
+    let Some(stage) = Stage::inside("restarted_relay_carries_the_transfer_on", Nat::Symmetric, Nat::Symmetric) else {
         return;
-    }
-    let stage = Stage::new(test, Nat::Symmetric, Nat::Symmetric);
+    };
     let relay = stage.relay();
     let folder = stage.folder.clone();
     let restarter = std::thread::spawn(move || {

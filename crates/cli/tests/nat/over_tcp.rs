@@ -64,8 +64,7 @@ fn ticket_leads_over_tcp_at_any_port() {
 /// TCP tells both ends that the relay is gone, and the message is that of a relay over UDP.
 #[test]
 fn killed_relay_over_tcp_is_reported() {
-    let test = "over_tcp::killed_relay_over_tcp_is_reported";
-    if !is_inside(test) {
+    if !is_inside("over_tcp::killed_relay_over_tcp_is_reported") {
         return;
     }
     let (stage, relay) = blocked("killed_relay_over_tcp_is_reported", &["a", "b"]);
@@ -87,8 +86,7 @@ fn killed_relay_over_tcp_is_reported() {
 /// A relay is restarted with the same key: both ends join it again over TCP, and the transfer goes on.
 #[test]
 fn restarted_relay_over_tcp_carries_the_transfer_on() {
-    let test = "over_tcp::restarted_relay_over_tcp_carries_the_transfer_on";
-    if !is_inside(test) {
+    if !is_inside("over_tcp::restarted_relay_over_tcp_carries_the_transfer_on") {
         return;
     }
     let (stage, relay) = blocked("restarted_relay_over_tcp_carries_the_transfer_on", &["a", "b"]);
@@ -106,8 +104,7 @@ fn restarted_relay_over_tcp_carries_the_transfer_on() {
 /// A whole computer through the relay: the TCP connection to the relay does not go through the tunnel that it carries.
 #[test]
 fn virtual_network_goes_over_tcp() {
-    let test = "over_tcp::virtual_network_goes_over_tcp";
-    if !is_inside(test) {
+    if !is_inside("over_tcp::virtual_network_goes_over_tcp") {
         return;
     }
     let (stage, _relay) = blocked("virtual_network_goes_over_tcp", &["a", "b"]);

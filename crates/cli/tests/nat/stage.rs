@@ -65,6 +65,11 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
+    /// The stage of a test in namespaces of its own; if this process has none, runs the test in such.
+    pub(crate) fn inside(test: &str, a: Nat, b: Nat) -> Option<Self> {
+        is_inside(test).then(|| Self::new(test, a, b))
+    }
+
     pub(crate) fn new(name: &str, a: Nat, b: Nat) -> Self {
         for (end, nat, place) in [("a", a, 0), ("b", b, 1)] {
             let (outer, inner) = (4 * place + 1, 4 * place + 2);

@@ -13,17 +13,13 @@ use std::net::{TcpListener, UdpSocket};
 use std::thread;
 use std::time::Duration;
 
-use crate::stage::{CLIENT, INTERNET, OTHER, SERVER, Stage, host_ends_with, in_namespace, is_inside, noise};
+use crate::stage::{CLIENT, INTERNET, OTHER, SERVER, Stage, host_ends_with, in_namespace, noise};
 
 /// TCP in both directions and packets of UDP, to the server itself and to what lies behind it, while everything is routed to the tunnel, except for the network
 /// of the client's own cable. At Ctrl-C nothing remains.
 #[test]
 fn programs_reach_the_network_behind_the_server() {
-    let test = "programs_reach_the_network_behind_the_server";
-    if !is_inside(test) {
-        return;
-    }
-    let stage = Stage::new(test);
+    let Some(stage) = Stage::inside("programs_reach_the_network_behind_the_server") else { return };
     let before = stage.system(CLIENT);
     let (server, ticket) = stage.serve(&["--vpn", "10.90.0.1/24", "--vpn", "fd90::1/64"]);
     let (client, told) = stage.join(CLIENT, &ticket, &["--route", "default"]);
@@ -81,11 +77,7 @@ fn programs_reach_the_network_behind_the_server() {
 /// left are gone.
 #[test]
 fn client_that_was_killed_gets_its_address_again() {
-    let test = "client_that_was_killed_gets_its_address_again";
-    if !is_inside(test) {
-        return;
-    }
-    let stage = Stage::new(test);
+    let Some(stage) = Stage::inside("client_that_was_killed_gets_its_address_again") else { return };
     let key = stage.key();
     let before = stage.system(CLIENT);
     let (_server, ticket) = stage.serve(&["--vpn", "10.90.0.1/24"]);
@@ -105,11 +97,7 @@ fn client_that_was_killed_gets_its_address_again() {
 /// A packet with another source than the client's own is dropped at either end: here by the client's command, whose system was told to send it.
 #[test]
 fn packet_with_a_spoofed_source_does_not_arrive() {
-    let test = "packet_with_a_spoofed_source_does_not_arrive";
-    if !is_inside(test) {
-        return;
-    }
-    let stage = Stage::new(test);
+    let Some(stage) = Stage::inside("packet_with_a_spoofed_source_does_not_arrive") else { return };
     let (_server, ticket) = stage.serve(&["--vpn", "10.90.0.1/24"]);
     let (_client, told) = stage.join(CLIENT, &ticket, &[]);
     let (own, device) =
@@ -130,11 +118,7 @@ fn packet_with_a_spoofed_source_does_not_arrive() {
 /// What cannot be is said, with what to do, and ends the command.
 #[test]
 fn missing_part_is_said_with_what_to_do() {
-    let test = "missing_part_is_said_with_what_to_do";
-    if !is_inside(test) {
-        return;
-    }
-    let stage = Stage::new(test);
+    let Some(stage) = Stage::inside("missing_part_is_said_with_what_to_do") else { return };
     let (server, ticket) = stage.serve(&["--listens"]);
     let fails = |arguments: &[&str], code: i32, words: &str| {
         let (status, said) = stage.fails(CLIENT, &[&["tunnel", "vpn"], arguments].concat());
@@ -161,11 +145,7 @@ fn missing_part_is_said_with_what_to_do() {
 /// The server is killed, and started again with its key: the client joins again by itself, and keeps its routes meanwhile. After SIGTERM nothing remains.
 #[test]
 fn client_joins_a_restarted_server_again() {
-    let test = "client_joins_a_restarted_server_again";
-    if !is_inside(test) {
-        return;
-    }
-    let stage = Stage::new(test);
+    let Some(stage) = Stage::inside("client_joins_a_restarted_server_again") else { return };
     let key = stage.key();
     let of_server = ["--vpn", "10.90.0.1/24", "--key", &key];
     let before = stage.system(CLIENT);
@@ -192,11 +172,7 @@ fn client_joins_a_restarted_server_again() {
 /// A network with one address for clients: the second one is told, until the first one has left.
 #[test]
 fn client_of_a_full_network_is_refused() {
-    let test = "client_of_a_full_network_is_refused";
-    if !is_inside(test) {
-        return;
-    }
-    let stage = Stage::new(test);
+    let Some(stage) = Stage::inside("client_of_a_full_network_is_refused") else { return };
     let (_server, ticket) = stage.serve(&["--vpn", "10.90.0.1/30"]);
     let (first, told) = stage.join(CLIENT, &ticket, &[]);
     assert_eq!(told["addresses"][0], "10.90.0.2");
@@ -210,11 +186,7 @@ fn client_of_a_full_network_is_refused() {
 /// A server whose network is also that of the client's cable gets no place there: it would take the place of the router.
 #[test]
 fn network_of_the_clients_own_cable_is_refused() {
-    let test = "network_of_the_clients_own_cable_is_refused";
-    if !is_inside(test) {
-        return;
-    }
-    let stage = Stage::new(test);
+    let Some(stage) = Stage::inside("network_of_the_clients_own_cable_is_refused") else { return };
     let (_server, ticket) = stage.serve(&["--vpn", "10.90.0.1/24"]);
     stage.ip(CLIENT, "address add 10.90.0.250/24 dev wan");
     let (status, said) = stage.fails(CLIENT, &["tunnel", "vpn", &ticket]);

@@ -16,7 +16,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::inside::{self, Needs};
+use crate::inside::{Needs, is_inside};
 use crate::shared::{self, PROGRAM, text};
 pub(crate) use crate::shared::{Running, in_namespace, noise};
 
@@ -31,7 +31,12 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    pub(crate) fn new(name: &str) -> Self {
+    /// The stage of a test in namespaces of its own; if this process has none, runs the test in such.
+    pub(crate) fn inside(test: &str) -> Option<Self> {
+        is_inside(test, NEEDS).then(|| Self::new(test))
+    }
+
+    fn new(name: &str) -> Self {
         let mut script = format!("set -e; ip address add {INTERNET}/32 dev lo\n");
         for (end, place) in [(CLIENT, 0), (OTHER, 1)] {
             let (outer, inner) = (4 * place + 1, 4 * place + 2);
@@ -150,11 +155,6 @@ impl Running {
         let code = self.child.wait().unwrap().code();
         assert!(codes.contains(&code), "{code:?}");
     }
-}
-
-/// Whether this process has namespaces of its own; if not, runs the test in such.
-pub(crate) fn is_inside(test: &str) -> bool {
-    inside::is_inside(test, NEEDS)
 }
 
 /// What these tests need.
