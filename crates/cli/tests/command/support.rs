@@ -1,10 +1,14 @@
 //! Common parts of the tests: a scenario, a folder for each test, the command and its output.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::Value;
+
+#[path = "../shared/folder.rs"]
+mod place;
+
+pub(crate) use place::folder;
 
 pub(crate) const CHAIN: &str = r#"# Does a chain work?
 duration = "5s"
@@ -41,16 +45,6 @@ pub(crate) fn random_experiment() -> String {
     experiment(1, "engine = \"it is a test\"\nbecause = \"it is a test\"\n")
         .replace("{ kind = \"list\", packets = [100] }", "{ kind = \"uniform\", rate = 0.05 }")
         .replace("ns2/sack", "ns2/fast")
-}
-
-/// An empty folder for each test.
-pub(crate) fn folder(test: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
-    if folder.exists() {
-        fs::remove_dir_all(&folder).unwrap();
-    }
-    fs::create_dir_all(&folder).unwrap();
-    folder
 }
 
 /// Runs the command in `folder`.

@@ -12,7 +12,6 @@ use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -21,7 +20,7 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::net::sockopt::{set_tcp_congestion, tcp_congestion};
 use serde_json::Value;
 
-use crate::support::{assert_exit, repository, stderr, stdout};
+use crate::support::{assert_exit, folder, repository, stderr, stdout};
 
 /// Set for the run inside of the namespaces.
 const INSIDE: &str = "ANABRANCH_INSIDE";
@@ -288,8 +287,7 @@ fn commands_of_the_list_succeed() {
             _ = stream.write_all(b"HTTP/1.0 200 OK\r\n\r\nfrom the server");
         }
     });
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("anabranch-kernel-list-{}", std::process::id()));
-    fs::create_dir_all(&folder).unwrap();
+    let folder = folder("kernel-list");
     let page = fs::read_to_string(repository().join("docs/kernel.md")).unwrap();
     let block = page.split("```console\n").nth(2).unwrap().split("```").next().unwrap();
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap();
@@ -323,7 +321,6 @@ fn commands_of_the_list_succeed() {
             assert_eq!(fs::read(folder.join("file")).unwrap(), b"from the server", "{line}");
         }
     }
-    fs::remove_dir_all(&folder).unwrap();
 }
 
 /// The first blocks of docs/kernel.md and of the tutorial, in order; transfers take a second instead of twenty, and are left out where there is no iperf3.

@@ -2,21 +2,18 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde_json::Value;
 
-pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_anabranch");
+#[path = "folder.rs"]
+mod place;
 
-/// An empty folder for a test.
-pub(crate) fn folder(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).unwrap();
-    folder
-}
+pub(crate) use place::folder;
+
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_anabranch");
 
 /// A new key file.
 pub(crate) fn make_key(file: &Path) {

@@ -295,6 +295,17 @@ fn field_report_draws_curve_of_each_law() {
     assert_quiet(&browser);
 }
 
+/// Pictures of intervals whose marks lie outside of them, or have not the size that style.css gives them: a band of 10 pixels, a dot of 6.8.
+const BAD_INTERVALS: &str = "[...document.querySelectorAll('svg.interval')].filter((picture) => {
+    const whole = picture.viewBox.baseVal;
+    return [...picture.querySelectorAll('rect, line, circle')].some((mark) => {
+        const box = mark.getBBox();
+        const size = { rect: 10, circle: 6.8 }[mark.tagName] ?? box.height;
+        return Math.abs(box.height - size) > 0.1 || box.x < 0 || box.x + box.width > whole.width + 0.1
+            || box.y < whole.y || box.y + box.height > whole.y + whole.height;
+    });
+}).map((picture) => picture.outerHTML)";
+
 /// The report of `reproduce`. The test command has just written it and names the folder; else it is one with few seeds.
 #[test]
 fn all_experiments_make_a_report() {
@@ -310,6 +321,8 @@ fn all_experiments_make_a_report() {
     browser.open(&file);
     draw_all(&mut browser);
     assert_drawn(&mut browser);
+    assert!(browser.evaluate("document.querySelectorAll('svg.interval').length").as_u64().unwrap() > 100);
+    assert_eq!(browser.evaluate(BAD_INTERVALS), json!([]));
     browser.evaluate("scrollTo(0, 0)");
     browser.screenshot("light.png");
     let sections = browser.evaluate("document.querySelectorAll('section').length").as_u64().unwrap();
