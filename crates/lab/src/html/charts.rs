@@ -16,8 +16,8 @@ use maud::{Markup, PreEscaped, html};
 use crate::decimate::decimate;
 use crate::reproduce::{Figure, Outcome, Panel, Series, Style};
 
-/// The limit of points in a whole report. A point takes about nine bytes and the rest of a report 3.8 MB; a report is to stay below 5 MB.
-pub(super) const POINTS_MAX: usize = 120_000;
+/// The limit of points in a whole report. A point takes about nine bytes and the rest of a report 3.6 MB; a report is to stay below 5 MB.
+pub(super) const POINTS_MAX: usize = 150_000;
 /// The limit of points in one series: two thousand slices, more than a wide screen has pixels.
 const SERIES_POINTS_MAX: usize = 8_000;
 /// The axis of time is divided into at least this many ticks, and less than ten times as many.
