@@ -22,7 +22,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let experiments = here.join("../../experiments");
     println!("cargo::rerun-if-changed={}", experiments.display());
     for folder in fs::read_dir(&experiments)?.collect::<Result<Vec<_>, _>>()? {
-        if folder.path().is_dir() {
+        // The page offers scenarios and what they extend.
+        if folder.path().is_dir() && folder.file_name() != "generated" {
             add(&folder.path(), &format!("experiments/{}", folder.file_name().to_string_lossy()), &mut texts)?;
         }
     }

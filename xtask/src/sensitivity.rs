@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use anabranch_lab::document::Document;
-use anabranch_lab::experiment::{COMMON, Experiment};
+use anabranch_lab::experiment::{Experiment, is_group};
 use anabranch_lab::parallel;
 use anabranch_lab::reproduce::{Options as Runs, Shaken, shake};
 use anabranch_lab::scenario::change::Change;
@@ -54,9 +54,8 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
 /// The experiments of all papers, named as by the program.
 fn load() -> Result<Vec<Experiment>, String> {
     let mut experiments = vec![];
-    let is_paper = |path: &&PathBuf| path.is_dir() && !path.ends_with(COMMON);
     let mut base = |name: &str| fs::read_to_string(run::root().join(name)).map_err(|error| error.to_string());
-    for folder in entries(&run::root().join(EXPERIMENTS))?.iter().filter(is_paper) {
+    for folder in entries(&run::root().join(EXPERIMENTS))?.iter().filter(|path| is_group(path)) {
         for path in entries(folder)?.iter().filter(|path| path.extension().is_some_and(|it| it == "toml")) {
             let name = path.strip_prefix(run::root()).unwrap_or(path).to_string_lossy();
             let text = fs::read_to_string(path).map_err(|error| format!("{name}: {error}"))?;

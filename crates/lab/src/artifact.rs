@@ -6,7 +6,7 @@
 //! experiments/KEY/NAME.toml      the scenarios with their seeds and claims
 //! experiments/common/NAME.toml   the files that they extend
 //! experiments/KEY/NAME.trace     the traces of their links, there or in `common/`
-//! experiments/sensitivity.toml   the coarse claims among these, if that was tested
+//! experiments/generated/         the coarse claims among these, if that was tested
 //! outcome.json                   everything measured, as `reproduce --json` prints it, without the wall time
 //! outcome.csv, outcome.md        the claims as tables
 //! report.html                    the report
@@ -306,7 +306,6 @@ fn is_known(name: &str) -> bool {
     };
     name == MANIFEST
         || DRAWN.contains(&name)
-        || name == name_of_sensitivity()
         || name
             .strip_prefix(EXPERIMENTS)
             .filter(|rest| is_trace(rest) || rest.ends_with(".toml"))

@@ -6,6 +6,7 @@ pub(crate) mod keys;
 pub(crate) mod vary;
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use crate::diagnostic::Diagnostic;
 use crate::document::{Document, Node};
@@ -17,6 +18,14 @@ pub use keys::{CountsAsKeys as CountsAs, KindKeys as ClaimKind, SourceKeys as So
 
 /// The folder of files that are no experiments: experiments extend them.
 pub const COMMON: &str = "common";
+
+/// The folder of files that a command has written of the experiments.
+pub const GENERATED: &str = "generated";
+
+/// Whether this is a folder of experiments: those of a paper, or a group of our own questions.
+pub fn is_group(path: &Path) -> bool {
+    path.is_dir() && !path.ends_with(COMMON) && !path.ends_with(GENERATED)
+}
 
 /// A scenario with its axes; an experiment if it has claims.
 #[derive(Clone, Debug)]
@@ -213,7 +222,7 @@ impl Experiment {
 
     /// The file's name without folder and extension: `table2`, `fig5`.
     pub fn name(&self) -> &str {
-        std::path::Path::new(self.file()).file_stem().and_then(|name| name.to_str()).unwrap_or_default()
+        Path::new(self.file()).file_stem().and_then(|name| name.to_str()).unwrap_or_default()
     }
 
     /// Its name in [`crate::sensitivity`]: `ctcp-2019/table2`.

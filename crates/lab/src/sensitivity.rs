@@ -1,9 +1,8 @@
 //! *Coarse* claims: they are within their band, and no reasonable error of the simulation moves them out of it.
 //!
 //! A sensitivity run (`cargo xtask sensitivity`, [`shake`](crate::reproduce::shake)) changes alpha, queues, window and error rate by
-//! a fifth, one at a time. It writes the claims of the papers that stay reproduced with all changes into `sensitivity.toml`, beside
-//! the folders of the experiments. Reports mark these claims. A number that can no longer be measured is not reproduced. A claim
-//! whose runs have none of these inputs is not coarse.
+//! a fifth, one at a time. It writes the claims of the papers that stay reproduced with all changes into [`FILE`]. Reports mark
+//! these claims. A number that can no longer be measured is not reproduced. A claim whose runs have none of these inputs is not coarse.
 //!
 //! ```toml
 //! [[coarse]]
@@ -25,8 +24,8 @@ use crate::diagnostic::{Diagnostic, Fault};
 use crate::document::{Document, Path};
 use crate::experiment::{Claim, Experiment};
 
-/// The name of the file.
-pub const FILE: &str = "sensitivity.toml";
+/// The file, in the folder of the experiments.
+pub const FILE: &str = "generated/sensitivity.toml";
 
 /// The coarse claims of a sensitivity run.
 #[derive(Clone, Debug)]
@@ -179,7 +178,7 @@ columns = ["sent", "lost"]
         let error = read(&text([entry.clone()])).mark(&mut experiments()).unwrap_err().to_string();
         assert_eq!(
             error,
-            "sensitivity.toml:3:1: test-2000/one has no claim `T`, `r`, ``; run `cargo xtask sensitivity` again, or remove the entry"
+            "generated/sensitivity.toml:3:1: test-2000/one has no claim `T`, `r`, ``; run `cargo xtask sensitivity` again, or remove the entry"
         );
         read(&text([Entry { experiment: "test-2000/two".into(), ..entry }])).mark(&mut experiments()).unwrap();
     }

@@ -7,7 +7,7 @@ from conftest import ROOT
 
 import anabranch as ab
 
-FILES = sorted((ROOT / "experiments").glob("*/*.toml"))
+FILES = sorted(file for file in (ROOT / "experiments").glob("*/*.toml") if file.parent.name != "generated")
 
 
 def ordered(scenario):

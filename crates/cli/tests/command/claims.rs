@@ -87,7 +87,8 @@ fn totals_tell_results_from_what_is_none() {
     fs::write(&file, experiment(1, "") + "\n" + &text).unwrap();
     let coarse =
         "[[coarse]]\nexperiment = \"test-2000/table1\"\ntitle = \"Table 1\"\nrow = \"SACK\"\ncolumn = \"lost\"\n";
-    fs::write(folder.join("experiments/sensitivity.toml"), coarse).unwrap();
+    fs::create_dir(folder.join("experiments/generated")).unwrap();
+    fs::write(folder.join("experiments/generated/sensitivity.toml"), coarse).unwrap();
     let outcome = document(&anabranch(&folder, &["reproduce", "--json"]));
     let totals = outcome["totals"].as_array().unwrap().iter();
     let totals: Vec<(&str, u64, u64)> = totals

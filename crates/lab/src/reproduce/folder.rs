@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::diagnostic::{Diagnostic, Fault, suggestion};
 use crate::document::Document;
-use crate::experiment::{COMMON, Experiment};
+use crate::experiment::{Experiment, is_group};
 use crate::papers;
 use crate::sensitivity::{self, Sensitivity};
 
@@ -32,7 +32,7 @@ pub fn load<E: From<Diagnostic>>(
     let name = folder.display().to_string();
     let fail = |fault: Fault| E::from(fault.about(&name));
     let mut experiments = Vec::new();
-    for paper in entries(folder)?.iter().filter(|path| path.is_dir() && !path.ends_with(COMMON)) {
+    for paper in entries(folder)?.iter().filter(|path| is_group(path)) {
         for file in entries(paper)?.iter().filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
         {
             let experiment = Experiment::parse(read(file)?)?;

@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 
 use anabranch_lab::document::Document;
 use anabranch_lab::evaluation::Contender;
-use anabranch_lab::experiment::{COMMON, Experiment};
+use anabranch_lab::experiment::{Experiment, is_group};
 use anabranch_lab::field::{self, Family, Request};
 use anabranch_lab::html;
 use anabranch_lab::parallel::jobs_default;
@@ -41,10 +41,7 @@ fn committed() -> Vec<Experiment> {
         paths
     };
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
-    let files = sorted(&folder)
-        .into_iter()
-        .filter(|path| path.is_dir() && !path.ends_with(COMMON))
-        .flat_map(|paper| sorted(&paper));
+    let files = sorted(&folder).into_iter().filter(|path| is_group(path)).flat_map(|paper| sorted(&paper));
     let parse = |file: PathBuf| {
         let name = file.strip_prefix(&folder).unwrap().display().to_string();
         let mut base = |name: &str| Ok(fs::read_to_string(folder.join("..").join(name)).unwrap());
