@@ -4,6 +4,9 @@
 //! core, the rest goes into the inboxes of the others. The driver that found the sockets empty last is woken when something arrives. So
 //! one busy connection is served as if there were one shard.
 //!
+//! It is not one socket a shard (`SO_REUSEPORT`): the kernel would choose by addresses, so all connections of one client socket would share a
+//! core, a path from elsewhere would come to the wrong one, and another program of the user could take a share of the port.
+//!
 //! Only the header of a datagram is looked at. An initiation goes to the shard with the fewest connections, and its copies after it, as
 //! only that shard answers them again. When there are more initiations than are remembered, as in a flood, a secret hash chooses, which
 //! finds the same shard again without memory. A copy that comes later still is a replay for all shards, whichever it comes to.

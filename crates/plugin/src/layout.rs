@@ -1,7 +1,7 @@
 //! The table in a module's memory, through which the module and its path exchange facts: its offsets, and how facts are written.
 //!
 //! Numbers are little-endian, as everywhere in WASM. Times are in seconds and windows in segments, as 64-bit floats; an unknown value is NaN. Codes
-//! are 32-bit integers. `template/anabranch_cc.h` describes this table for authors; a test compares the two.
+//! are 32-bit integers. `template/c/anabranch_cc.h` describes this table for authors; a test compares the two.
 
 use anabranch_cc::{
     Ack, Cause, Departure, Limit, Loss, PathSummary, PathView, Phase, Restart, Round, Sent, Signal, Supply,

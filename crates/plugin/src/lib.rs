@@ -6,7 +6,7 @@
 //!
 //! A [`Module`] is a checked file. A [`Law`] is a module with values for its settings. Each path has its own controller, with its own instance of the
 //! module and its own memory. The interface is a table in that memory ([`VERSION`], `layout.rs`, and for authors
-//! `template/anabranch_cc.h` and `template/anabranch_cc.rs`).
+//! `template/c/anabranch_cc.h` and `template/rust/anabranch_cc.rs`).
 //!
 //! A hook may trap, not end, or leave an invalid window. [`Controller`](anabranch_cc::Controller) cannot report errors, so the first error is kept in
 //! the [`Faults`] of the run, and the module is not called again. The caller that runs a law must look there and end the run.
