@@ -29,6 +29,7 @@ mod number;
 pub mod own;
 mod progress;
 mod random;
+mod recent;
 pub mod registry;
 mod rounds;
 pub mod row;

@@ -59,14 +59,15 @@ use self::drain::{Action, Drain};
 use self::estimator::Estimator;
 use self::loss::Policy;
 use self::memory::Memory;
-use self::noise::{Noise, Recent, Sample};
-use self::refill::{Ccafr, Facts, Mode};
+use self::noise::{Noise, Sample};
+use self::refill::{Ccafr, Mode};
 pub use self::settings::{FastSettings, MultiplicativeIncrease};
 use self::trial::Trial;
 use self::window::{Goal, Pipe};
 use crate::composite::Composite;
 use crate::controller::{Ack, Controller, Gauges, Limit, Loss, PathView, Phase, Restart, Sent, Transmission};
 use crate::number::{greater, is_known, lesser, seconds};
+use crate::recent::{RecentMax, RecentMin};
 use crate::row::{Law, LossContract, LossResponse, Row};
 
 pub(crate) const ROW: Row = Row {
@@ -115,13 +116,13 @@ pub struct Fast {
     /// The window and the memory before the latest loss, until that loss is undone.
     before_loss: Option<(f64, Memory)>,
     drain: Drain,
-    /// avgRTT in seconds, below zero.
-    averages: Recent,
+    /// avgRTT in seconds.
+    averages: RecentMax,
     /// Until when a decrease says nothing about the route, in seconds: after a drain, other flows regain their shares.
     shares_move_until: f64,
     memory: Memory,
     noise: Noise,
-    least: Recent,
+    least: RecentMin,
     /// The factor of alpha for the noise.
     alpha_scale: f64,
     trial: Trial,
@@ -139,7 +140,7 @@ pub struct Fast {
     /// The segments that are known to fit on the path.
     pipe: Pipe,
     /// RTTs in seconds. The least of a round trip shows the delay of the standing queue.
-    standing: Recent,
+    standing: RecentMin,
     /// Unacknowledged segments that leave in one burst after idle time: they queue behind each other.
     burst: f64,
     /// Whether a full segment was among the samples. ns-2's module does not distinguish.
@@ -189,11 +190,11 @@ impl Fast {
             ccafr: Ccafr::new(),
             before_loss: None,
             drain: Drain::default(),
-            averages: Recent::new(),
+            averages: RecentMax::NONE,
             shares_move_until: f64::NEG_INFINITY,
             memory: Memory::new(settings.goal.alpha),
             noise: Noise::new(),
-            least: Recent::new(),
+            least: RecentMin::NONE,
             alpha_scale: 1.0,
             trial: Trial::new(),
             trials: 0,
@@ -203,7 +204,7 @@ impl Fast {
             rtt: f64::INFINITY,
             rate: None,
             pipe: Pipe::new(),
-            standing: Recent::new(),
+            standing: RecentMin::NONE,
             burst: settings.initial_window,
             is_base_of_full: settings.clockwork == Which::Module,
         }
@@ -226,7 +227,7 @@ impl Fast {
         }
         self.is_base_of_full = true;
         self.estimator.forget();
-        (self.least, self.noise) = (Recent::new(), Noise::new());
+        (self.least, self.noise) = (RecentMin::NONE, Noise::new());
         rtt
     }
 
@@ -240,7 +241,7 @@ impl Fast {
         if let Some(drain) = &self.settings.drain
             && drain.base_window > 0.0
         {
-            self.estimator.raise_base(self.least.on_value(now, rtt, drain.base_window));
+            self.estimator.raise_base(self.least.add(now, rtt, drain.base_window));
         }
         if let (Some(settings), Some(rule)) = (&self.settings.base_rtt, &self.reroute_rule)
             && self.reroute.on_rtt(now, rtt, self.estimator.base(), rule) == Route::Longer
@@ -260,7 +261,7 @@ impl Fast {
     fn take_route(&mut self, now: f64, rtt: f64, average: Average) {
         (self.rerouted, self.reroutes) = (now, self.reroutes + 1);
         self.memory = Memory::new(self.settings.goal.alpha);
-        self.least = Recent::new();
+        self.least = RecentMin::NONE;
         self.pipe = Pipe::new();
         match average {
             Average::Restarted => self.estimator.forget(),
@@ -313,7 +314,7 @@ impl Fast {
             let is_at_rest = self.ccafr.mode() == Mode::Off && self.trial.is_at_rest() && !is_cut;
             let may_begin = ack.limit == Limit::Window && is_at_rest;
             let (window, pending) = (self.window, self.clockwork.pending());
-            let average_most = -self.averages.on_value(now, -average, average);
+            let average_most = self.averages.add(now, average, average);
             let noise = self.noise();
             let facts = drain::Facts { now, rtt, base, average: average_most, window, pending, noise, may_begin };
             let action = self.drain.on_ack(&facts, rule);
@@ -339,7 +340,7 @@ impl Fast {
         let mut pipe = f64::INFINITY;
         if increase.is_known {
             // The segments of a burst queue behind each other. A standing queue, by contrast, does not drain within a round trip, and is longer than noise.
-            let standing = self.standing.on_value(now, rtt, average);
+            let standing = self.standing.add(now, rtt, average);
             let is_full = Goal::backlog(old, base + self.noise(), standing) >= most * goal.alpha;
             let sample = ack.rtt.map_or(rtt, seconds);
             pipe = self.pipe.on_ack(now, ack.departure.flight, base, sample, is_full);
@@ -351,7 +352,7 @@ impl Fast {
         if let Some(refill) = &self.settings.refill
             && !(is_increasing && refill.multiplicative_increase)
         {
-            let facts = Facts { window: self.window, old, acked: ack.newly_acked, rtt, base, average };
+            let facts = refill::Facts { window: self.window, old, acked: ack.newly_acked, rtt, base, average };
             if let Some(window) = self.ccafr.on_ack(&facts, &goal, &refill.rule) {
                 self.clockwork.interrupt();
                 let (window, may_go_on) = self.memory.bound(self.window, window);

@@ -35,6 +35,7 @@
 use anabranch_units::Span;
 
 use crate::number::{greater, is_known, lesser};
+use crate::recent::{RecentMax, RecentMin};
 use crate::settings::{Choice, Fields};
 
 /// The settings of the measurement of noise.
@@ -75,11 +76,11 @@ pub struct Noise {
     /// The noise in seconds.
     level: f64,
     /// Samples in seconds.
-    rtts: Recent,
+    rtts: RecentMin,
     /// The last gap that raised a sample: the time until which held packets may arrive, and the least sample before the gap, in seconds.
     stall: Option<(f64, f64)>,
-    /// The flights in segments, with the sign reversed: their minimum is the largest flight.
-    flights: Recent,
+    /// The flights in segments.
+    flights: RecentMax,
 }
 
 /// A sample without its noise, in seconds.
@@ -89,17 +90,6 @@ pub struct Sample {
     pub rtt: f64,
     /// The same without the delay of a stall: for avgRTT.
     pub standing: f64,
-}
-
-/// The minimum of the last one to two spans.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Recent {
-    /// When the present span began, in seconds.
-    since: f64,
-    /// The minimum in it.
-    least: f64,
-    /// The minimum in the span before.
-    before: f64,
 }
 
 /// `old` is the maximum over one to two of these parts of an RTT, and a stall counts for at most one of them.
@@ -129,7 +119,7 @@ impl Noise {
             }
         }
         let kept = self.kept(rule);
-        let least = self.rtts.on_value(now, rtt, kept);
+        let least = self.rtts.add(now, rtt, kept);
         self.last = Some((now, rtt, least));
         self.stall = self.stall.filter(|(until, _)| now < *until);
         Sample { rtt: least, standing: self.stall.map_or(least, |(_, before)| lesser(least, before)) }
@@ -139,7 +129,7 @@ impl Noise {
     /// flight.
     pub fn on_flight(&mut self, now: f64, flight: f64, average: f64, rule: &Rule) -> f64 {
         let kept = greater(self.kept(rule), PART * average);
-        -self.flights.on_value(now, -flight, kept)
+        self.flights.add(now, flight, kept)
     }
 
     /// The least time for which a sample is kept, in seconds.
@@ -156,30 +146,6 @@ impl Noise {
     pub fn scale(&self, alpha: f64, rate: f64, rule: &Rule) -> f64 {
         let passes = rate * greater(self.level, rule.least) / alpha;
         (1.0 + passes * passes).sqrt()
-    }
-}
-
-impl Recent {
-    /// A minimum without samples.
-    pub const fn new() -> Self {
-        Self { since: f64::NEG_INFINITY, least: f64::INFINITY, before: f64::INFINITY }
-    }
-
-    /// Takes a value at `now` seconds. Returns the minimum of the last one to two spans.
-    pub fn on_value(&mut self, now: f64, value: f64, span: f64) -> f64 {
-        let age = now - self.since;
-        if age >= span {
-            let before = if age < 2.0 * span { self.least } else { f64::INFINITY };
-            *self = Self { since: now, least: f64::INFINITY, before };
-        }
-        self.least = lesser(self.least, value);
-        lesser(self.least, self.before)
-    }
-}
-
-impl Default for Recent {
-    fn default() -> Self {
-        Self::new()
     }
 }
 

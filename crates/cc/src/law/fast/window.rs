@@ -16,8 +16,8 @@
 //! * There is no cap at 2w: with one segment for each acknowledged segment, the window at most doubles in a round trip. The
 //!   steps of the module are in [`super::module`].
 
-use super::noise::Recent;
 use crate::number::lesser;
+use crate::recent::RecentMax;
 
 /// The least target, in segments.
 pub const WINDOW_MIN: f64 = 2.0;
@@ -65,8 +65,8 @@ pub fn increases_multiplicatively(base: f64, average: f64, threshold: f64) -> bo
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pipe {
     is_known: bool,
-    /// Segments with the sign reversed: their minimum is the largest number.
-    carried: Recent,
+    /// In segments.
+    carried: RecentMax,
 }
 
 impl Pipe {
@@ -76,14 +76,14 @@ impl Pipe {
 
     /// A path of unknown capacity.
     pub const fn new() -> Self {
-        Self { is_known: false, carried: Recent::new() }
+        Self { is_known: false, carried: RecentMax::NONE }
     }
 
     /// Handles the ACK at `now` seconds of a segment that left with `flight` segments in flight. Its RTT is `rtt` seconds, the one without a queue
     /// `base`; `is_full` is whether there is a standing queue. Returns the segments that fit, infinite before the path was first full.
     pub fn on_ack(&mut self, now: f64, flight: f64, base: f64, rtt: f64, is_full: bool) -> f64 {
         self.is_known |= is_full;
-        let carried = -self.carried.on_value(now, -flight * base / rtt, Self::SPAN);
+        let carried = self.carried.add(now, flight * base / rtt, Self::SPAN);
         if self.is_known { carried } else { f64::INFINITY }
     }
 }
