@@ -394,3 +394,17 @@ pub(crate) fn combined_hash<'a>(hashes: impl Iterator<Item = &'a str>) -> String
         digits.fold(0xcbf2_9ce4_8422_2325_u64, |hash, digit| (hash ^ u64::from(digit)).wrapping_mul(0x0100_0000_01b3));
     format!("{hash:016x}")
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn page_on_adding_measures_shows_lines_of_one() {
+        let page = include_str!("../../../docs/adding-a-measure.md");
+        let sources = [include_str!("report.rs"), include_str!("world/reports.rs")];
+        let lines: Vec<&str> = page.split("```rust\n").skip(1).filter_map(|rest| rest.lines().next()).collect();
+        assert_eq!(lines.len(), sources.len());
+        for (line, source) in lines.iter().zip(sources) {
+            assert!(source.lines().any(|other| other.trim_start() == *line), "{line}");
+        }
+    }
+}
