@@ -41,10 +41,10 @@ pub use grid::sweep_page;
 pub use page::{FONT, STYLE, THEME, UPLOT, UPLOT_STYLE, page, page_beside};
 pub use run::run_page;
 
-use crate::reproduce::Topology;
+use crate::reproduce::DescribedNetwork;
 
 /// The drawing of a network without its report, if it is small enough.
-pub(crate) fn drawn_network(topology: &Topology) -> Option<String> {
+pub(crate) fn drawn_network(topology: &DescribedNetwork) -> Option<String> {
     drawing::network(&alike::Alike::of(topology, &[])).map(maud::Markup::into_string)
 }
 

@@ -10,7 +10,7 @@ use crate::expression::{ExpressionError, Found};
 use crate::html;
 use crate::picture::{self, DRAWN_MAX};
 use crate::report::{MeasureReport, Report};
-use crate::reproduce::Topology;
+use crate::reproduce::DescribedNetwork;
 use crate::run::{ControllerFailed, measures};
 use crate::scenario::Scenario;
 use crate::series::{Kind, Series};
@@ -86,7 +86,7 @@ pub fn curves(scenario: &Scenario) -> Vec<Curve> {
 /// The drawing of a scenario's network as SVG, if it is small enough. Each link is a path with its name in `data-link`, its ends in `data-from` and
 /// `data-to`, and the node at which the path begins in `data-begin`.
 pub fn network(scenario: &Scenario) -> Option<String> {
-    html::drawn_network(&Topology::of(scenario))
+    html::drawn_network(&DescribedNetwork::of(scenario))
 }
 
 /// The names of a scenario's directions of links, and of its flows, in the order of [`Hop`]'s positions.

@@ -3,7 +3,7 @@
 use crate::document::Document;
 use crate::experiment::Experiment;
 use crate::report::Report;
-use crate::reproduce::{ExperimentOutcome, Figure, Panel, Series as Curve, Style, Topology, VariedAxis};
+use crate::reproduce::{DescribedNetwork, ExperimentOutcome, Figure, Panel, Series as Curve, Style, VariedAxis};
 use crate::run::Trace;
 use crate::scenario::Scenario;
 use crate::series::{Kind, Series};
@@ -139,7 +139,7 @@ pub fn picture(
         seed: scenario.seed,
         duration: scenario.duration.to_string(),
         axes: Vec::<VariedAxis>::new(),
-        topology: Topology::of(scenario),
+        topology: DescribedNetwork::of(scenario),
         claims: Vec::new(),
         notes: Vec::new(),
         figures: vec![figure],

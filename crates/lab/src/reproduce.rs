@@ -25,8 +25,9 @@ pub use command::command;
 use figures::Drawings;
 pub use folder::{Which, load};
 pub use outcome::{
-    BesideEngine, EngineCount, ExperimentOutcome, Figure, JudgedBand, JudgedClaim, JudgedNote, Measured, Measurement,
-    Outcome, Panel, Paper, PublishedValue, SCHEMA, Series, Style, Topology, TopologyFlow, TopologyLink, VariedAxis,
+    BesideEngine, DescribedFlow, DescribedLink, DescribedNetwork, EngineCount, ExperimentOutcome, Figure, JudgedBand,
+    JudgedClaim, JudgedNote, Measured, Measurement, Outcome, Panel, Paper, PublishedValue, SCHEMA, Series, Style,
+    VariedAxis,
 };
 pub use sensitivity::{Shaken, shake};
 pub use shown::{item_name, item_rank};

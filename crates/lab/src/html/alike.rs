@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::reproduce::{Topology, TopologyFlow, TopologyLink, VariedAxis};
+use crate::reproduce::{DescribedFlow, DescribedLink, DescribedNetwork, VariedAxis};
 
 /// The least size of a group. Fewer elements are as quickly read one by one.
 const ALIKE_MIN: usize = 4;
@@ -10,14 +10,14 @@ const ALIKE_MIN: usize = 4;
 /// A network in groups of equal parts. A part that equals no other is a group of one.
 pub(super) struct Alike<'a> {
     pub(super) nodes: Vec<Vec<&'a str>>,
-    pub(super) links: Vec<Vec<&'a TopologyLink>>,
-    pub(super) flows: Vec<Vec<&'a TopologyFlow>>,
+    pub(super) links: Vec<Vec<&'a DescribedLink>>,
+    pub(super) flows: Vec<Vec<&'a DescribedFlow>>,
 }
 
 impl<'a> Alike<'a> {
     /// Leaves are equal if their names differ only in numbers, and they are connected to the same node by equal links, with equal flows.
     /// Parts that an axis varies equal only parts that the same axis varies.
-    pub(super) fn of(topology: &'a Topology, axes: &[VariedAxis]) -> Self {
+    pub(super) fn of(topology: &'a DescribedNetwork, axes: &[VariedAxis]) -> Self {
         let names = topology.nodes.iter().map(String::as_str);
         let nodes = grouped(names, |name| leaf(topology, axes, name));
         let place = |name: &str| nodes.iter().position(|group| group.contains(&name));
@@ -38,24 +38,24 @@ impl<'a> Alike<'a> {
     }
 
     /// The network with one part of each group, with the name of the group.
-    pub(super) fn reduced(&self) -> Topology {
+    pub(super) fn reduced(&self) -> DescribedNetwork {
         let name = |node: &str| {
             let group = self.nodes.iter().find(|group| group.contains(&node));
             group.map_or_else(|| node.to_owned(), |group| range(group.iter().copied()))
         };
-        let link = |group: &Vec<&TopologyLink>| TopologyLink {
+        let link = |group: &Vec<&DescribedLink>| DescribedLink {
             id: range(group.iter().map(|link| link.id.as_str())),
             from: name(&group[0].from),
             to: name(&group[0].to),
             ..group[0].clone()
         };
-        let flow = |group: &Vec<&TopologyFlow>| TopologyFlow {
+        let flow = |group: &Vec<&DescribedFlow>| DescribedFlow {
             id: range(group.iter().map(|flow| flow.id.as_str())),
             from: name(&group[0].from),
             to: name(&group[0].to),
             transport: group[0].transport.clone(),
         };
-        Topology {
+        DescribedNetwork {
             nodes: self.nodes.iter().map(|group| range(group.iter().copied())).collect(),
             links: self.links.iter().map(link).collect(),
             flows: self.flows.iter().map(flow).collect(),
@@ -92,12 +92,12 @@ pub(super) fn axis_of<'a>(axes: &'a [VariedAxis], key: &str) -> Option<&'a str> 
 }
 
 /// The axis that varies the transport of a flow.
-pub(super) fn axis_of_flow<'a>(axes: &'a [VariedAxis], flow: &TopologyFlow) -> Option<&'a str> {
+pub(super) fn axis_of_flow<'a>(axes: &'a [VariedAxis], flow: &DescribedFlow) -> Option<&'a str> {
     axis_of(axes, &format!("flow.{}.transport", flow.id))
 }
 
 /// The axis that varies a property of a link.
-pub(super) fn axis_of_link<'a>(axes: &'a [VariedAxis], link: &TopologyLink, property: &str) -> Option<&'a str> {
+pub(super) fn axis_of_link<'a>(axes: &'a [VariedAxis], link: &DescribedLink, property: &str) -> Option<&'a str> {
     axis_of(axes, &format!("link.{}.{property}", link.id))
 }
 
@@ -118,15 +118,16 @@ fn grouped<T: Copy, K: PartialEq>(members: impl Iterator<Item = T>, kind: impl F
 }
 
 /// The kind of a leaf; `None` for a node that is connected to several others, or to none.
-fn leaf<'a>(topology: &'a Topology, axes: &'a [VariedAxis], name: &str) -> Option<impl PartialEq + use<'a>> {
-    let links: Vec<&TopologyLink> = topology.links.iter().filter(|link| link.from == name || link.to == name).collect();
-    let other = |link: &&'a TopologyLink| if link.from == name { link.to.as_str() } else { link.from.as_str() };
+fn leaf<'a>(topology: &'a DescribedNetwork, axes: &'a [VariedAxis], name: &str) -> Option<impl PartialEq + use<'a>> {
+    let links: Vec<&DescribedLink> =
+        topology.links.iter().filter(|link| link.from == name || link.to == name).collect();
+    let other = |link: &&'a DescribedLink| if link.from == name { link.to.as_str() } else { link.from.as_str() };
     let neighbours: BTreeSet<&str> = links.iter().map(other).collect();
     if neighbours.len() != 1 || neighbours.contains(name) {
         return None;
     }
     let links: Vec<_> = links.iter().map(|link| (link.from == name, kind(axes, link))).collect();
-    let used = |flow: &'a TopologyFlow| {
+    let used = |flow: &'a DescribedFlow| {
         let ends = (flow.from == name, flow.to == name);
         (ends != (false, false)).then(|| (ends, flow.transport.as_str(), axis_of_flow(axes, flow), stem(&flow.id)))
     };
@@ -135,8 +136,8 @@ fn leaf<'a>(topology: &'a Topology, axes: &'a [VariedAxis], name: &str) -> Optio
 }
 
 /// The properties in which equal links agree.
-fn kind<'a>(axes: &'a [VariedAxis], link: &'a TopologyLink) -> impl PartialEq + use<'a> {
-    let TopologyLink { id, rate, delay, queue, error, is_duplex, .. } = link;
+fn kind<'a>(axes: &'a [VariedAxis], link: &'a DescribedLink) -> impl PartialEq + use<'a> {
+    let DescribedLink { id, rate, delay, queue, error, is_duplex, .. } = link;
     let axes = ["rate", "delay", "queue", "error"].map(|property| axis_of_link(axes, link, property));
     (stem(id), [rate, delay, queue], error, is_duplex, axes)
 }
@@ -150,23 +151,23 @@ fn stem(name: &str) -> String {
 mod tests {
     use super::*;
 
-    fn link(id: &str, from: &str, to: &str) -> TopologyLink {
+    fn link(id: &str, from: &str, to: &str) -> DescribedLink {
         let text = str::to_owned;
         let (rate, delay, queue) = (text("1Gbit/s"), text("1ms"), text("unlimited"));
-        TopologyLink { id: text(id), from: text(from), to: text(to), rate, delay, queue, error: None, is_duplex: true }
+        DescribedLink { id: text(id), from: text(from), to: text(to), rate, delay, queue, error: None, is_duplex: true }
     }
 
-    fn flow(id: &str, from: &str, to: &str) -> TopologyFlow {
+    fn flow(id: &str, from: &str, to: &str) -> DescribedFlow {
         let text = str::to_owned;
-        TopologyFlow { id: text(id), from: text(from), to: text(to), transport: text("ns2/fast") }
+        DescribedFlow { id: text(id), from: text(from), to: text(to), transport: text("ns2/fast") }
     }
 
     /// Senders, each with its own receiver, on both sides of one link.
-    fn dumbbell(pairs: usize) -> Topology {
+    fn dumbbell(pairs: usize) -> DescribedNetwork {
         let pairs = || (0..pairs).map(|pair| (format!("S{pair}"), format!("D{pair}"), pair));
         let sources = pairs().map(|(source, _, pair)| link(&format!("a{pair}"), &source, "R1"));
         let sinks = pairs().map(|(_, sink, pair)| link(&format!("b{pair}"), "R2", &sink));
-        let links: Vec<TopologyLink> = sources.chain([link("core", "R1", "R2")]).chain(sinks).collect();
+        let links: Vec<DescribedLink> = sources.chain([link("core", "R1", "R2")]).chain(sinks).collect();
         let mut nodes: Vec<String> = Vec::new();
         for name in links.iter().flat_map(|link| [&link.from, &link.to]) {
             if !nodes.contains(name) {
@@ -174,12 +175,12 @@ mod tests {
             }
         }
         let flows = pairs().map(|(source, sink, pair)| flow(&format!("f{pair}"), &source, &sink));
-        Topology { nodes, links, flows: flows.collect() }
+        DescribedNetwork { nodes, links, flows: flows.collect() }
     }
 
     /// Asserts the names of the groups.
     #[track_caller]
-    fn assert_groups(topology: &Topology, axes: &[VariedAxis], nodes: &[&str], links: &[&str], flows: &[&str]) {
+    fn assert_groups(topology: &DescribedNetwork, axes: &[VariedAxis], nodes: &[&str], links: &[&str], flows: &[&str]) {
         let reduced = Alike::of(topology, axes).reduced();
         assert_eq!(reduced.nodes, nodes);
         assert_eq!(reduced.links.iter().map(|link| &link.id).collect::<Vec<_>>(), links);
@@ -210,7 +211,7 @@ mod tests {
 
     #[test]
     fn a_link_that_differs_stays_apart() {
-        let changes: [fn(&mut TopologyLink); 5] = [
+        let changes: [fn(&mut DescribedLink); 5] = [
             |link| link.rate = "2Gbit/s".to_owned(),
             |link| link.delay = "2ms".to_owned(),
             |link| link.queue = "drop_tail, packets 50".to_owned(),

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 
-use crate::reproduce::{Topology, TopologyLink};
+use crate::reproduce::{DescribedLink, DescribedNetwork};
 
 use super::alike::Alike;
 use super::words;
@@ -86,7 +86,7 @@ pub(super) fn network(alike: &Alike<'_>) -> Option<Markup> {
 }
 
 /// Rate and delay on one line. Below it the same text is wider, in the colour of the paper, so that a link is not seen between the words.
-fn one_line(link: &TopologyLink, x: f64, y: f64) -> Markup {
+fn one_line(link: &DescribedLink, x: f64, y: f64) -> Markup {
     html! {
         text.halo x=(shown(x)) y=(shown(y)) aria-hidden="true" { (link.rate) ", " (link.delay) }
         text.one x=(shown(x)) y=(shown(y)) { tspan.rate { (link.rate) } ", " (link.delay) }
@@ -94,7 +94,7 @@ fn one_line(link: &TopologyLink, x: f64, y: f64) -> Markup {
 }
 
 /// The flows that begin at a node, and those that end there.
-fn users(topology: &Topology, node: &str) -> (Option<String>, Option<String>) {
+fn users(topology: &DescribedNetwork, node: &str) -> (Option<String>, Option<String>) {
     let named = |flows: Vec<&str>| match flows.len() {
         0 => None,
         1..=NAMED_MAX => Some(flows.join(", ")),
@@ -105,8 +105,8 @@ fn users(topology: &Topology, node: &str) -> (Option<String>, Option<String>) {
     (named(begin), named(end))
 }
 
-fn title(link: &TopologyLink) -> String {
-    let TopologyLink { id, rate, delay, queue, error, .. } = link;
+fn title(link: &DescribedLink) -> String {
+    let DescribedLink { id, rate, delay, queue, error, .. } = link;
     let error = error.as_ref().map_or(String::new(), |error| format!(", loses {error}"));
     format!("{id}: {rate}, {delay}, {queue}{error}")
 }
@@ -132,7 +132,7 @@ struct Layout<'a> {
 }
 
 struct Edge<'a> {
-    link: &'a TopologyLink,
+    link: &'a DescribedLink,
     /// The points from one end over the bends to the other, from left to right.
     points: Vec<usize>,
     /// The sideways shift in units of [`BEND`]; not zero for parallel links.
@@ -140,12 +140,12 @@ struct Edge<'a> {
 }
 
 impl<'a> Layout<'a> {
-    fn of(topology: &'a Topology) -> Self {
+    fn of(topology: &'a DescribedNetwork) -> Self {
         let index: BTreeMap<&str, usize> =
             topology.nodes.iter().enumerate().map(|(index, name)| (name.as_str(), index)).collect();
-        let ends = |link: &TopologyLink| Some((*index.get(link.from.as_str())?, *index.get(link.to.as_str())?));
+        let ends = |link: &DescribedLink| Some((*index.get(link.from.as_str())?, *index.get(link.to.as_str())?));
         // A reverse direction that differs from its link follows it in the list; in the drawing both are one line.
-        let links: Vec<(&TopologyLink, usize, usize)> = topology
+        let links: Vec<(&DescribedLink, usize, usize)> = topology
             .links
             .iter()
             .filter(|link| !link.id.ends_with(".reverse"))
@@ -250,7 +250,7 @@ fn has_circle(count: usize, directed: &[(usize, usize)]) -> bool {
 }
 
 /// The direction of each link from left to right: away from the first sender, and away from nodes that only send.
-fn directed(topology: &Topology, links: &[(&TopologyLink, usize, usize)], tie: Tie) -> Vec<(usize, usize)> {
+fn directed(topology: &DescribedNetwork, links: &[(&DescribedLink, usize, usize)], tie: Tie) -> Vec<(usize, usize)> {
     let count = topology.nodes.len();
     let neighbours = |node: usize| {
         links.iter().filter_map(move |&(_, from, to)| match node {
@@ -282,7 +282,7 @@ fn directed(topology: &Topology, links: &[(&TopologyLink, usize, usize)], tie: T
     let sends = |node: usize| topology.flows.iter().any(|flow| flow.from == topology.nodes[node]);
     let receives = |node: usize| topology.flows.iter().any(|flow| flow.to == topology.nodes[node]);
     let begins = |node: usize| is_leaf(node) && sends(node) && !receives(node);
-    let direct = |&(_, from, to): &(&TopologyLink, usize, usize)| {
+    let direct = |&(_, from, to): &(&DescribedLink, usize, usize)| {
         let rank = |node: usize| match tie {
             Tie::ByLink => (distances[node], 0),
             Tie::ByNode => (distances[node], node),
@@ -373,16 +373,16 @@ fn shown(pixels: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reproduce::TopologyFlow;
+    use crate::reproduce::DescribedFlow;
 
-    fn topology(links: &[(&str, &str)], flows: &[(&str, &str)]) -> Topology {
+    fn topology(links: &[(&str, &str)], flows: &[(&str, &str)]) -> DescribedNetwork {
         let mut nodes: Vec<String> = Vec::new();
         for name in links.iter().flat_map(|&(from, to)| [from, to]) {
             if !nodes.iter().any(|node| node == name) {
                 nodes.push(name.to_owned());
             }
         }
-        let link = |(index, &(from, to)): (usize, &(&str, &str))| TopologyLink {
+        let link = |(index, &(from, to)): (usize, &(&str, &str))| DescribedLink {
             id: format!("l{index}"),
             from: from.to_owned(),
             to: to.to_owned(),
@@ -392,19 +392,19 @@ mod tests {
             error: None,
             is_duplex: true,
         };
-        let flow = |(index, &(from, to)): (usize, &(&str, &str))| TopologyFlow {
+        let flow = |(index, &(from, to)): (usize, &(&str, &str))| DescribedFlow {
             id: format!("f{index}"),
             from: from.to_owned(),
             to: to.to_owned(),
             transport: "ns2/sack".to_owned(),
         };
         let links = links.iter().enumerate().map(link).collect();
-        Topology { nodes, links, flows: flows.iter().enumerate().map(flow).collect() }
+        DescribedNetwork { nodes, links, flows: flows.iter().enumerate().map(flow).collect() }
     }
 
     /// Layer of each node, and its row.
     #[track_caller]
-    fn assert_places(topology: &Topology, expected: &[(&str, usize, f64)]) {
+    fn assert_places(topology: &DescribedNetwork, expected: &[(&str, usize, f64)]) {
         let layout = Layout::of(topology);
         let places = topology
             .nodes

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::reproduce::{ExperimentOutcome, TopologyFlow, TopologyLink, VariedAxis};
+use crate::reproduce::{DescribedFlow, DescribedLink, ExperimentOutcome, VariedAxis};
 
 use super::alike::{self, Alike};
 use super::drawing;
@@ -51,8 +51,8 @@ fn values(axis: &VariedAxis) -> Markup {
 }
 
 fn flows(axes: &[VariedAxis], alike: &Alike<'_>) -> Markup {
-    let flow = |group: &Vec<&TopologyFlow>| {
-        let name = |of: fn(&TopologyFlow) -> &str| alike::range(group.iter().map(|flow| of(flow)));
+    let flow = |group: &Vec<&DescribedFlow>| {
+        let name = |of: fn(&DescribedFlow) -> &str| alike::range(group.iter().map(|flow| of(flow)));
         let (id, from, to) = (name(|flow| &flow.id), name(|flow| &flow.from), name(|flow| &flow.to));
         match alike::axis_of_flow(axes, group[0]) {
             Some(axis) => format!("{id}: {from} → {to} (by {axis})"),
@@ -69,7 +69,7 @@ fn flows(axes: &[VariedAxis], alike: &Alike<'_>) -> Markup {
 }
 
 /// A property of a link, and the axis that varies it.
-fn property(axes: &[VariedAxis], link: &TopologyLink, key: &str, value: &str) -> Markup {
+fn property(axes: &[VariedAxis], link: &DescribedLink, key: &str, value: &str) -> Markup {
     let axis = alike::axis_of_link(axes, link, key);
     html! { @if let Some(axis) = axis { "by " em { (axis) } } @else { (value) } }
 }

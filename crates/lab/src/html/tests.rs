@@ -5,8 +5,8 @@ use crate::field::{
     Better, Column, Fact, FamilyOutcome, Field, FigureKind, LawOutcome, SCHEMA as FIELD, Statistic, Worst,
 };
 use crate::reproduce::{
-    BesideEngine, ExperimentOutcome, Figure, JudgedBand, JudgedClaim, JudgedNote, Measured, Measurement, Outcome,
-    Panel, Paper, PublishedValue, SCHEMA, Series, Style, Topology, TopologyFlow, TopologyLink, VariedAxis,
+    BesideEngine, DescribedFlow, DescribedLink, DescribedNetwork, ExperimentOutcome, Figure, JudgedBand, JudgedClaim,
+    JudgedNote, Measured, Measurement, Outcome, Panel, Paper, PublishedValue, SCHEMA, Series, Style, VariedAxis,
 };
 use crate::verdict::Verdict;
 
@@ -36,7 +36,7 @@ fn outcome(text: &str, figures: Vec<Figure>) -> Outcome {
         is_open: false,
         is_coarse: false,
     };
-    let link = TopologyLink {
+    let link = DescribedLink {
         id: text(),
         from: text(),
         to: text(),
@@ -55,10 +55,10 @@ fn outcome(text: &str, figures: Vec<Figure>) -> Outcome {
         seed: 1,
         duration: text(),
         axes: vec![VariedAxis { name: text(), values: vec![text()], keys: vec![text()] }],
-        topology: Topology {
+        topology: DescribedNetwork {
             nodes: vec![text()],
             links: vec![link],
-            flows: vec![TopologyFlow { id: text(), from: text(), to: text(), transport: text() }],
+            flows: vec![DescribedFlow { id: text(), from: text(), to: text(), transport: text() }],
         },
         claims: vec![
             claim(ClaimKind::Number, Source::Paper, PublishedValue::Number(1.0), Verdict::Reproduced),

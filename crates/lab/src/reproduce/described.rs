@@ -1,12 +1,12 @@
-//! The network of a scenario in words.
+//! The network of a scenario in words. [`anabranch_sim::Topology`] has its numbers; an outcome keeps what its readers are shown.
 
 use anabranch_cc::settings::Part;
 use anabranch_sim::{ErrorSpec, LinkSpec, QueueSpec, Wire};
 
-use super::{Topology, TopologyFlow, TopologyLink};
+use super::{DescribedFlow, DescribedLink, DescribedNetwork};
 use crate::scenario::Scenario;
 
-impl Topology {
+impl DescribedNetwork {
     /// The network of `scenario`.
     pub(crate) fn of(scenario: &Scenario) -> Self {
         let node = |index: usize| scenario.nodes[index].clone();
@@ -17,7 +17,7 @@ impl Topology {
         let mut links = Vec::new();
         for link in scenario.links.iter().filter(|link| !link.id.ends_with(".reverse")) {
             let back = way_back(link);
-            let show = |shown: &Wire, is_duplex| TopologyLink {
+            let show = |shown: &Wire, is_duplex| DescribedLink {
                 id: shown.id.clone(),
                 from: node(shown.from),
                 to: node(shown.to),
@@ -38,7 +38,7 @@ impl Topology {
                 back => links.push(show(link, back.is_some())),
             }
         }
-        let flows = scenario.flows.iter().map(|flow| TopologyFlow {
+        let flows = scenario.flows.iter().map(|flow| DescribedFlow {
             id: flow.id.clone(),
             from: node(flow.from),
             to: node(flow.to),

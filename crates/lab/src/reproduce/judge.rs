@@ -2,7 +2,8 @@
 
 use super::engine;
 use super::outcome::{
-    ExperimentOutcome, JudgedBand, JudgedClaim, JudgedNote, Measured, Measurement, PublishedValue, Topology, VariedAxis,
+    DescribedNetwork, ExperimentOutcome, JudgedBand, JudgedClaim, JudgedNote, Measured, Measurement, PublishedValue,
+    VariedAxis,
 };
 use super::plan::{Column, Plan};
 use super::totals::Under;
@@ -42,7 +43,7 @@ impl Results<'_> {
                     keys: axis.keys(),
                 })
                 .collect(),
-            topology: Topology::of(first),
+            topology: DescribedNetwork::of(first),
             claims: experiment.claims.iter().map(|claim| self.judge(claim)).collect(),
             notes: experiment
                 .notes

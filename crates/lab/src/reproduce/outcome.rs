@@ -64,7 +64,7 @@ pub struct ExperimentOutcome {
     /// The axes, in the order of the file.
     pub axes: Vec<VariedAxis>,
     /// The network before variation.
-    pub topology: Topology,
+    pub topology: DescribedNetwork,
     /// The claims, in the order of the file.
     pub claims: Vec<JudgedClaim>,
     /// The remarks, in the order of the file.
@@ -97,18 +97,18 @@ pub struct VariedAxis {
 
 /// The network of an experiment, with its flows.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Topology {
+pub struct DescribedNetwork {
     /// The names of the nodes, in the order of the file.
     pub nodes: Vec<String>,
     /// The links, in the order of the file. A reverse direction that differs from the default follows its link.
-    pub links: Vec<TopologyLink>,
+    pub links: Vec<DescribedLink>,
     /// The flows, in the order of the file.
-    pub flows: Vec<TopologyFlow>,
+    pub flows: Vec<DescribedFlow>,
 }
 
 /// A link. Quantities are texts with units, for people.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct TopologyLink {
+pub struct DescribedLink {
     /// The name of the link.
     pub id: String,
     /// The node where it begins.
@@ -129,7 +129,7 @@ pub struct TopologyLink {
 
 /// A flow of the network.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct TopologyFlow {
+pub struct DescribedFlow {
     /// The name of the flow.
     pub id: String,
     /// The node that sends.
