@@ -120,6 +120,8 @@ AB_INLINE void set_pace(struct tcp_sock *tp, const struct ab_state *s)
 		return;
 	rate = ab_mul_div(ab_window(s), second, rtt) >> AB_POINT;
 	rate = rate * (is_doubling ? AB_PACE_DOUBLING : AB_PACE) / 4;
+	if (is_doubling && s->grow.known)
+		rate = ab_min(rate, ab_mul_div(s->grow.known, second, ab_ns(s->core.model.base)) >> AB_POINT);
 	tp->inet_conn.icsk_inet.sk.sk_pacing_rate = ab_max(rate, 1);
 }
 

@@ -179,7 +179,7 @@ AB_INLINE u64 ab_compete_on_ack(struct ab_core *c, const struct ab_settings *p,
 		    ab_since(now, r->reduced_at) > 2 * m->mean) {
 			u64 part = ab_part(m->base, m->standing);
 
-			if (!m->is_base_shown)
+			if (!m->shown)
 				return AB_PART(0.7);
 			return ab_min(ab_max(part, AB_PART(0.7)), AB_PART(0.9));
 		}
@@ -198,7 +198,7 @@ AB_INLINE int ab_compete_on_loss(struct ab_core *c, const struct ab_settings *p,
 	ab_span delay = ab_queue_most(m);
 
 	r->has_varied |= r->full > 2 * m->tolerance;
-	if (!(m->is_base_shown || r->has_varied) ||
+	if (!(m->shown || r->has_varied) ||
 	    delay >= ab_most(ab_stimes(r->full, AB_PART(0.3)), m->tolerance))
 		r->full = ab_most(delay, ab_stimes(r->full, AB_PART(0.8)));
 	else if (!ab_loses_more_long(m, AB_COMPETE_LOSSES))

@@ -29,6 +29,7 @@ struct ab_drain {
 	ab_segments window;		/* before */
 	ab_span rtt;			/* before */
 	ab_time began;
+	ab_rate rate;			/* before */
 	ab_span base;			/* before: a lower one is not shown yet */
 	ab_time step_at;
 	ab_segments step_window;	/* before this step */
@@ -70,6 +71,7 @@ AB_INLINE void ab_drain_begin(struct ab_core *c, struct ab_drain *d, u32 is_of_c
 	d->rtt = m->standing;
 	d->began = m->now;
 	d->is_rate_taken = ab_is_rate_taken(m);
+	d->rate = ab_mul_div(m->carried, AB_PER_RATE, m->base);
 	d->base = m->base;
 	d->step_at = m->now;
 	d->step_window = c->window;
@@ -118,7 +120,7 @@ AB_INLINE void ab_show(const struct ab_core *c, const struct ab_settings *p,
 /* Whether the queue is ours, or of flows that drain with us. */
 AB_INLINE int ab_is_ours(const struct ab_core *c, const struct ab_shown *shown)
 {
-	return shown->is_share_ours || (shown->is_empty && c->model.is_base_shown);
+	return shown->is_share_ours || (shown->is_empty && c->model.shown);
 }
 
 /*
@@ -149,7 +151,7 @@ AB_INLINE int ab_is_route(const struct ab_core *c, const struct ab_shown *shown,
 
 AB_INLINE int ab_goes_deeper(const struct ab_core *c, const struct ab_shown *shown)
 {
-	int is_unknown = (shown->is_empty && !c->model.is_base_shown) ||
+	int is_unknown = (shown->is_empty && !c->model.shown) ||
 			 (shown->is_lower && shown->is_share_ours);
 
 	return shown->steps < AB_STEPS_MOST && c->window > 5 * AB_ONE / 2 && !shown->is_floor &&
@@ -223,7 +225,7 @@ AB_INLINE enum ab_outcome ab_drain_on_ack(struct ab_core *c, const struct ab_set
 		return AB_GOES_ON;
 	}
 	if (shown->is_floor && shown->is_empty)
-		m->is_base_shown = 1;
+		m->shown = m->base;
 	return ab_returns(c, p, d, shown) ? AB_GOES_ON : AB_SHOWN;
 }
 

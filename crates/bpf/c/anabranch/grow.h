@@ -16,6 +16,8 @@
 #define AB_FOREIGN_MOST 6
 /* Rounded up, as three of 20 segments are no more than this. */
 #define AB_GROW_LOSSES_MOST (AB_PART(0.15) + 1)
+/* A route that is longer by less needs hardly more window. */
+#define AB_ROUTE_KNOWN AB_PART(1.1)
 #define AB_GROW_AFTER_LOSS AB_PART(0.7)
 
 struct ab_grow {
@@ -23,6 +25,7 @@ struct ab_grow {
 	ab_span check_rtt;
 	ab_segments check_flight;
 	ab_time checked_at;
+	ab_segments known;		/* what the path carries; 0: not known */
 	u32 foreign;			/* checks that found another's queue */
 	u32 reserved;
 };
@@ -33,14 +36,19 @@ AB_INLINE ab_segments ab_grow_alpha(const struct ab_model *m)
 	return ab_min(ab_max(m->alpha_full, AB_GROW_ALPHA_LEAST), ab_alpha_left(m));
 }
 
+AB_INLINE void ab_grow_end_at(struct ab_core *c, const struct ab_settings *p, ab_segments fits)
+{
+	ab_clock_restart(&c->clock, c->model.now, p->drain_interval);
+	c->model.own_delay = 0;
+	c->window = ab_min(c->window, fits);
+}
+
 /* The size of the path is known: what is in flight without the queue, and alpha. */
 AB_INLINE void ab_grow_end(struct ab_core *c, const struct ab_settings *p)
 {
-	struct ab_model *m = &c->model;
+	const struct ab_model *m = &c->model;
 
-	ab_clock_restart(&c->clock, m->now, p->drain_interval);
-	m->own_delay = 0;
-	c->window = ab_min(c->window, ab_without_queue(c, m->old, m->rtt) + ab_grow_alpha(m));
+	ab_grow_end_at(c, p, ab_without_queue(c, m->old, m->rtt) + ab_grow_alpha(m));
 }
 
 AB_INLINE void ab_grow_lose(struct ab_core *c, const struct ab_settings *p)
@@ -87,8 +95,14 @@ AB_INLINE int ab_grow_on_ack(struct ab_core *c, const struct ab_settings *p, str
 		return 0;
 	}
 	enough = ab_max(ab_grow_alpha(m) / 2, 4 * AB_ONE);
-	if (ab_grow_queued(m, m->rtt) < enough || m->rtt - m->base <= m->tolerance || g->foreign)
+	if (ab_grow_queued(m, m->rtt) < enough || m->rtt - m->base <= m->tolerance || g->foreign) {
 		c->window += ack->acked;
+		if (g->known && c->window >= g->known) {
+			ab_grow_end_at(c, p, g->known);
+			c->clock.next = m->now + ab_of_own(c, p);
+			return 1;
+		}
+	}
 	if (ab_grow_queued(m, m->standing) >= enough && ab_queue(m) > m->tolerance) {
 		int has_grown = ab_since(m->now, g->checked_at) >= m->mean &&
 				c->window >= ab_times(m->old, AB_PART(1.25));

@@ -42,6 +42,19 @@ AB_INLINE void ab_to_grow(struct ab_state *s)
 	s->mode = AB_GROW;
 }
 
+/* A drain has found a longer route, which carries the rate of before. */
+AB_INLINE void ab_to_route(struct ab_state *s, const struct ab_shown *shown)
+{
+	struct ab_model *m = &s->core.model;
+	ab_span before = m->base;
+
+	ab_set_base(m, shown->bottom);
+	s->core.window = s->drain.window;
+	ab_to_grow(s);
+	if (m->base > (ab_span)ab_times(before, AB_ROUTE_KNOWN))
+		s->grow.known = ab_in(m->rate_shown, m->base);
+}
+
 AB_INLINE void ab_to_cruise(struct ab_state *s, ab_segments window)
 {
 	ab_cruise_enter(&s->core, &s->cruise, window);
@@ -100,6 +113,7 @@ AB_INLINE void ab_after_cruise(struct ab_state *s, const struct ab_settings *p,
 		return;
 	}
 	if (ab_is_ours(c, shown) || !shown->is_known) {
+		m->rate_shown = s->drain.rate;
 		m->own_delay = shown->is_known ? shown->delay : m->own_delay >> 1;
 		ab_clock_end(clock, now, interval, 1);
 		cruise->doubts = 0;
@@ -109,10 +123,8 @@ AB_INLINE void ab_after_cruise(struct ab_state *s, const struct ab_settings *p,
 		return;
 	}
 	if (cruise->doubts && ab_is_route(c, shown, AB_PART(0.15))) {
-		ab_set_base(m, shown->bottom);
 		ab_clock_end(clock, now, interval, is_in_phase);
-		c->window = window;
-		ab_to_grow(s);
+		ab_to_route(s, shown);
 		return;
 	}
 	if (p->rival == AB_YIELD) {
@@ -143,7 +155,7 @@ AB_INLINE void ab_after_compete(struct ab_state *s, const struct ab_settings *p,
 	if (shown->is_known && ab_is_ours(c, shown)) {
 		ab_clock_end(&c->clock, m->now, p->drain_interval, 1);
 		m->own_delay = shown->delay;
-		m->is_base_shown = 1;
+		m->shown = m->base;
 		ab_to_cruise(s, ab_without_queue(c, window, s->drain.rtt) + ab_alpha(m));
 		return;
 	}
@@ -151,9 +163,7 @@ AB_INLINE void ab_after_compete(struct ab_state *s, const struct ab_settings *p,
 	if (shown->is_known) {
 		s->compete.ours = 0;
 		if (ab_is_route(c, shown, AB_PART(0.1))) {
-			ab_set_base(m, shown->bottom);
-			c->window = window;
-			ab_to_grow(s);
+			ab_to_route(s, shown);
 			return;
 		}
 	}
@@ -172,7 +182,7 @@ AB_INLINE void ab_after_return(struct ab_state *s, int has_returned)
 		ab_segments fits = ab_mul_div(s->drain.window, ab_least(m->base, rtt), rtt);
 
 		m->own_delay = rtt - m->base;
-		m->is_base_shown = 1;
+		m->shown = m->base;
 		ab_to_cruise(s, fits + ab_alpha(m));
 		return;
 	}

@@ -56,6 +56,7 @@ struct ab_model {
 	ab_rate rate;
 	ab_rate rate_most;
 	ab_rate rate_lately;
+	ab_rate rate_shown;		/* before a drain last found the queue to be ours; 0: none */
 	ab_segments carried;
 	ab_span tolerance;
 	ab_span noise;
@@ -63,6 +64,7 @@ struct ab_model {
 	ab_span expected;		/* the queueing delay of alpha at rate_most */
 	u64 alpha_most;			/* 2^-36 segments; AB_INFINITE without losses */
 	ab_span own_delay;		/* 0: no drain has shown it */
+	ab_span shown;			/* the base that a drain has shown; 0: none, or it fell */
 	ab_span route;			/* the base of the latest longer route; 0: none */
 	ab_time doubted_until;
 	ab_span measured;		/* of the noise; at most a second */
@@ -74,8 +76,8 @@ struct ab_model {
 	struct ab_recent high, least;	/* how much RTTs vary */
 	struct ab_recent of_rtt, of_base, of_standing, of_peak, of_peak_long, of_low;
 	struct ab_recent of_old, of_rate, of_rate_lately, of_carried;
-	u32 is_base_shown;
 	u32 reroutes;
+	u32 reserved;
 };
 
 /*
@@ -166,7 +168,7 @@ AB_INLINE int ab_may_be_route(const struct ab_model *m)
 	s64 high = -ab_least(m->high.least, m->high.before);
 	s64 least = ab_least(m->least.least, m->least.before);
 
-	return m->is_base_shown && m->now > m->doubted_until && high - least <= 2 * m->tolerance;
+	return m->shown && m->now > m->doubted_until && high - least <= 2 * m->tolerance;
 }
 
 /* Whether more than `part` of the segments, or of `least` if that is more, were lost. */
@@ -249,7 +251,7 @@ AB_INLINE void ab_set_base(struct ab_model *m, ab_span rtt)
 	m->of_base.since = 0;
 	m->base = ab_recent_least(&m->of_base, m->now, rtt, AB_BASE_SPAN);
 	m->route = rtt;
-	m->is_base_shown = 1;
+	m->shown = m->base;
 	m->reroutes++;
 	m->of_peak.since = 0;
 	m->own_delay = 0;
@@ -282,6 +284,8 @@ AB_INLINE void ab_hear_rtt(struct ab_model *m, ab_span sample, ab_segments acked
 	m->rtt = ab_recent_least(&m->of_rtt, now, sample,
 				 ab_most(ab_times(m->noise, AB_PART(1.5)), AB_BURST));
 	m->base = ab_recent_least(&m->of_base, now, m->rtt, AB_BASE_SPAN);
+	if (m->base < m->shown - m->tolerance)
+		m->shown = 0;
 	if (m->base < m->route - m->tolerance) {
 		/* It was a queue. */
 		m->route = 0;

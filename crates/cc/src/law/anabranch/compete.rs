@@ -95,7 +95,7 @@ impl Compete {
             // A queue that falls by itself would look like one that falls with our window.
             let is_rising = model.standing > 0.97 * model.peak && model.rtt >= model.standing;
             if model.queue() > 2.0 * model.tolerance && is_rising && now - self.reduced_at > 2.0 * model.mean {
-                return Some(if model.is_base_shown { (model.base / model.standing).clamp(0.7, 0.9) } else { 0.7 });
+                return Some(if model.is_base_shown() { (model.base / model.standing).clamp(0.7, 0.9) } else { 0.7 });
             }
             clock.skip_if_late(now, interval);
         }
@@ -110,7 +110,7 @@ impl Compete {
         let delay = core.model.queue_most();
         let tolerance = core.model.tolerance;
         self.has_varied |= self.full > 2.0 * tolerance;
-        if !(core.model.is_base_shown || self.has_varied) || delay >= (0.3 * self.full).max(tolerance) {
+        if !(core.model.is_base_shown() || self.has_varied) || delay >= (0.3 * self.full).max(tolerance) {
             self.full = delay.max(0.8 * self.full);
         } else if core.model.loss_share_long() <= LOSSES_MOST {
             // Without a queue: a random one.

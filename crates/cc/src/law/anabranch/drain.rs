@@ -30,6 +30,8 @@ pub(super) struct Drain {
     pub(super) began: f64,
     /// Before it began.
     pub(super) is_rate_taken: bool,
+    /// What was carried before, in segments a second.
+    pub(super) rate: f64,
     /// The base before: a lower one is not shown yet.
     base: f64,
     step: Step,
@@ -73,6 +75,7 @@ impl Drain {
             rtt: model.standing,
             began: model.now,
             is_rate_taken: model.is_rate_taken(),
+            rate: model.carried / model.base,
             base: model.base,
             step,
             returning: None,
@@ -113,7 +116,9 @@ impl Drain {
             core.window = (DEEPER * core.window).max(2.0);
             return None;
         }
-        core.model.is_base_shown |= shown.is_floor && shown.is_empty;
+        if shown.is_floor && shown.is_empty {
+            core.model.show_base();
+        }
         if self.returns(core, &shown) {
             return None;
         }
@@ -149,7 +154,7 @@ impl Drain {
 
     fn goes_deeper(&self, core: &Core, shown: &Shown) -> bool {
         let may = shown.steps < STEPS_MOST && core.window > 2.5 && !shown.is_floor;
-        let unknown = shown.is_empty && !core.model.is_base_shown || shown.is_lower && shown.is_share_ours;
+        let unknown = shown.is_empty && !core.model.is_base_shown() || shown.is_lower && shown.is_share_ours;
         may && (unknown || shown.is_share_ours && !shown.is_empty)
     }
 
@@ -207,7 +212,7 @@ pub(super) struct Shown {
 impl Shown {
     /// Whether the queue is ours, or of flows that drain with us.
     pub(super) fn is_ours(&self, core: &Core) -> bool {
-        self.is_share_ours || (self.is_empty && core.model.is_base_shown)
+        self.is_share_ours || (self.is_empty && core.model.is_base_shown())
     }
 
     /// The window to reach beside one rival: half of the sum of all windows, which is `window` over the share. Flows of our kind that take each other for

@@ -4,22 +4,32 @@
 //! growth:   a segment for each acknowledged one, at a pace of two windows a round trip
 //! ends:     half of alpha is queued, and a round trip later the delay has followed the growth of the window
 //!           or 15 % are lost, or there is a loss at a queue
+//! route:    a longer route carries the rate of before, so the window that it needs is known: growth ends there, and the pace is that rate at most
 //! late:     a queue that does not follow our growth is another's: the window goes on to double, six times at most
 //! ```
 
 use anabranch_units::Rate;
 
 use super::Core;
+use super::model::Model;
 use crate::controller::{Ack, Limit, PathView};
 
 /// The state of the start.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Grow {
     /// The window stands still: has the delay followed its growth?
     check: Option<Check>,
     checked_at: f64,
     /// Checks that found another's queue.
     foreign: u32,
+    /// The window that the path is known to carry; infinity if nothing is known.
+    pub(super) known: f64,
+}
+
+impl Default for Grow {
+    fn default() -> Self {
+        Self { check: None, checked_at: 0.0, foreign: 0, known: f64::INFINITY }
+    }
 }
 
 /// The state when the window stopped.
@@ -31,9 +41,18 @@ struct Check {
 }
 
 impl Grow {
+    /// The start on a longer route.
+    pub(super) fn on_route(model: &Model, base_before: f64) -> Self {
+        match model.base > ROUTE_KNOWN * base_before {
+            true => Self { known: model.rate_shown * model.base, ..Self::default() },
+            false => Self::default(),
+        }
+    }
+
     /// The pace while the window doubles: without it half of the segments would queue behind each other at the bottleneck.
     pub(super) fn pace(&self, core: &Core, path: &PathView) -> Option<Rate> {
-        let bits = PACE * core.window / core.model.rtt * 8.0 * path.mss.count() as f64;
+        let rate = (PACE * core.window / core.model.rtt).min(self.known / core.model.base);
+        let bits = rate * 8.0 * path.mss.count() as f64;
         self.check.is_none().then(|| Rate::from_bits_per_second(bits.max(1.0) as u64))
     }
 
@@ -71,6 +90,11 @@ impl Grow {
         let is_queue = queued(model.rtt) >= enough && model.rtt - model.base > model.tolerance;
         if !is_queue || self.foreign > 0 {
             core.window += ack.newly_acked;
+            if core.window >= self.known {
+                Self::end_at(core, self.known);
+                core.clock.set(now + core.clock.interval_of_own(core.model.mean));
+                return true;
+            }
         }
         let model = &core.model;
         let stands = model.old * (model.standing - model.base - model.noise) / model.standing >= enough;
@@ -102,7 +126,11 @@ impl Grow {
     fn end(core: &mut Core) {
         let model = &core.model;
         let fits = model.old * model.base / model.rtt + Self::alpha(core);
-        core.clock.restart(model.now);
+        Self::end_at(core, fits);
+    }
+
+    fn end_at(core: &mut Core, fits: f64) {
+        core.clock.restart(core.model.now);
         core.model.own_delay = 0.0;
         core.window = core.window.min(fits);
     }
@@ -123,5 +151,47 @@ const FOREIGN_MOST: u32 = 6;
 /// More losses are not random.
 const LOSSES_MOST: f64 = 0.15;
 
+/// A route that is longer by less needs hardly more window, so growth without an end costs little, and finds a rival whose queue looked like a route.
+const ROUTE_KNOWN: f64 = 1.1;
+
 /// The window after a loss, as CUBIC's.
 const AFTER_LOSS: f64 = 0.7;
+
+#[cfg(test)]
+mod tests {
+    use super::super::AnabranchSettings;
+    use super::super::clock::DrainClock;
+    use super::*;
+    use crate::testing::{Flow, assert_near};
+
+    /// 1000 segments a second were carried before the route became 400 ms long: from 60 the window doubles to 400, at no more than that rate. The next drain is
+    /// twenty seconds later, as 26 round trips are more than ten. Where no drain has shown a rate, or the route is longer by less than a tenth, the window goes on
+    /// to double.
+    #[test]
+    fn start_on_longer_route_ends_at_the_known_window() {
+        for (rate, before, window, is_over) in
+            [(1000.0, 0.3, 400.0, true), (1000.0, 0.37, 420.0, false), (f64::INFINITY, 0.3, 420.0, false)]
+        {
+            let settings = AnabranchSettings::DEFAULT;
+            let mut core = Core { settings, window: 60.0, model: Model::new(&settings), clock: DrainClock::new(5.0) };
+            let model = &mut core.model;
+            (model.now, model.rate_shown, model.tolerance) = (20.0, rate, 0.01);
+            model.low = before;
+            model.set_base(0.4);
+            (model.rtt, model.mean, model.standing) = (0.4, 0.4, 0.4);
+            let mut grow = Grow::on_route(&core.model, before);
+            let mut flow = Flow::new("anabranch", &[]);
+            let ends = (1..=36).map(|_| grow.on_ack(&mut core, &flow.next_ack(10.0))).position(|ends| ends);
+            assert_eq!(ends, is_over.then_some(33));
+            assert_near(core.window, window, 1e-9);
+            assert_eq!((core.clock.is_due(39.9), core.clock.is_due(40.1)), (false, is_over));
+            let pace = grow.pace(&core, &flow.view()).unwrap();
+            let segment = 8.0 * flow.view().mss.count() as f64;
+            assert_near(
+                pace.bits_per_second() as f64 / segment,
+                (2.0 * window / 0.4).min(if is_over { rate } else { f64::INFINITY }),
+                1.0,
+            );
+        }
+    }
+}

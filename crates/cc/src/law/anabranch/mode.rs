@@ -8,7 +8,7 @@
 //!          it is empty, but since it last was we have lost half of our rate,
 //!          and the last drain that could tell did not find our share large       -> Compete, from the window that carries that rate
 //!          again the RTT stands still, no such route was a queue lately,
-//!          and a drain has shown the base before                                 -> Grow with that base: the route is longer
+//!          and a drain has shown the base before                                 -> Grow with that base, to the rate of before: the route is longer
 //!          it is not ours: for the first time, or the law yields                 -> Cruise, in doubt or not
 //!                          again                                                 -> Compete, by doubling from our window to half of the sum of all
 //! Cruise   losses have taken most of alpha from a window too small to judge by   -> Compete
@@ -147,6 +147,7 @@ fn after_cruise(core: &mut Core, drain: &Drain, mut cruise: Cruise, shown: &Show
         return Mode::Compete(Compete::enter(core, core.model.window_most()));
     }
     if shown.is_ours(core) || !shown.is_known {
+        core.model.rate_shown = drain.rate;
         core.model.own_delay = if shown.is_known { shown.delay } else { 0.5 * core.model.own_delay };
         core.clock.end(now, interval, true);
         cruise.doubts = 0;
@@ -154,10 +155,8 @@ fn after_cruise(core: &mut Core, drain: &Drain, mut cruise: Cruise, shown: &Show
         return Mode::Cruise(cruise.resume(core, if shown.is_empty { window.min(fits) } else { window }));
     }
     if cruise.doubts > 0 && shown.is_route(core, 0.15) {
-        core.model.set_base(shown.bottom);
         core.clock.end(now, interval, is_in_phase);
-        core.window = window;
-        return Mode::Grow(Grow::default());
+        return on_route(core, window, shown);
     }
     if core.settings.rival == Rival::Yield {
         // Known now: the window is not held for the sake of another look.
@@ -182,7 +181,7 @@ fn after_compete(core: &mut Core, drain: &Drain, mut compete: Compete, shown: &S
     if shown.is_known && shown.is_ours(core) {
         core.clock.end(now, core.clock.interval(), true);
         core.model.own_delay = shown.delay;
-        core.model.is_base_shown = true;
+        core.model.show_base();
         let fits = window * core.model.base / rtt + core.model.alpha();
         return Mode::Cruise(Cruise::enter(core, fits));
     }
@@ -191,12 +190,18 @@ fn after_compete(core: &mut Core, drain: &Drain, mut compete: Compete, shown: &S
     if shown.is_known {
         compete.ours = 0;
         if shown.is_route(core, 0.1) {
-            core.model.set_base(shown.bottom);
-            core.window = window;
-            return Mode::Grow(Grow::default());
+            return on_route(core, window, shown);
         }
     }
     Mode::Compete(compete.resume(core, window, began))
+}
+
+/// After a drain that found a longer route.
+fn on_route(core: &mut Core, window: f64, shown: &Shown) -> Mode {
+    let before = core.model.base;
+    core.model.set_base(shown.bottom);
+    core.window = window;
+    Mode::Grow(Grow::on_route(&core.model, before))
 }
 
 /// After the window has come back from a drain in Compete that found the queue to be ours; `has_returned`: so did the queue.
@@ -205,7 +210,7 @@ fn after_return(core: &mut Core, drain: &Drain, mut compete: Compete, has_return
     compete.ours = if has_returned { compete.ours + 1 } else { 0 };
     if compete.ours >= RETURNS {
         core.model.own_delay = rtt - core.model.base;
-        core.model.is_base_shown = true;
+        core.model.show_base();
         let fits = window * (core.model.base / rtt).min(1.0) + core.model.alpha();
         return Mode::Cruise(Cruise::enter(core, fits));
     }
@@ -271,7 +276,7 @@ mod tests {
     fn late_comer_doubles_to_half_of_all_windows() {
         for (share, fair) in [(0.2, 100.0), (0.01, 400.0), (0.25, 40.0), (0.7, 40.0)] {
             let (mut core, drain, mut cruise) = drained(800.0);
-            core.model.is_base_shown = false;
+            core.model.shown = 0.0;
             cruise.doubts = 1;
             let shown = Shown { share, is_empty: false, ..EMPTY };
             let mut mode = after_cruise(&mut core, &drain, cruise, &shown);
@@ -292,17 +297,22 @@ mod tests {
     }
 
     /// The RTT stands still, and the share is small: a longer route, but only for whom a drain has shown the base before. Who has not seen the queue
-    /// empty has come second.
+    /// empty has come second. Its 600 segments a second are a window of 60 on the route of 100 ms.
     #[test]
     fn route_is_believed_if_the_base_was_shown() {
-        for (is_base_shown, is_route) in [(true, true), (false, false)] {
+        for is_base_shown in [true, false] {
             let (mut core, drain, mut cruise) = drained(800.0);
-            core.model.is_base_shown = is_base_shown;
+            core.model.shown = if is_base_shown { core.model.base } else { 0.0 };
             cruise.doubts = 1;
-            let shown = Shown { share: 0.1, is_empty: false, ..EMPTY };
+            core.model.rate_shown = 600.0;
+            let shown = Shown { share: 0.1, bottom: 0.1, is_empty: false, ..EMPTY };
             let mode = after_cruise(&mut core, &drain, cruise, &shown);
-            assert_eq!(matches!(mode, Mode::Grow(_)), is_route, "{is_base_shown}");
-            assert_eq!(matches!(mode, Mode::Compete(_)), !is_route, "{is_base_shown}");
+            assert_eq!(
+                matches!(mode, Mode::Grow(grow) if (grow.known - 60.0).abs() < 1e-9),
+                is_base_shown,
+                "{is_base_shown}"
+            );
+            assert_eq!(matches!(mode, Mode::Compete(_)), !is_base_shown, "{is_base_shown}");
         }
     }
 
@@ -326,7 +336,7 @@ mod tests {
         let settings = AnabranchSettings::DEFAULT;
         let mut core = Core { settings, window: 40.0, model: Model::new(&settings), clock: DrainClock::new(5.0) };
         (core.model.base, core.model.standing, core.model.rate) = (0.05, 0.06, rate);
-        (core.model.is_base_shown, core.model.now) = (true, 10.0);
+        (core.model.shown, core.model.now) = (core.model.base, 10.0);
         core.model.remember_rate(1000.0);
         let cruise = Cruise::enter(&mut core, 40.0);
         let drain = Drain::begin(&mut core, Before::Cruise(cruise), 0.75);

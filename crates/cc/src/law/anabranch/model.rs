@@ -37,6 +37,8 @@ pub(super) struct Model {
     pub(super) rate: f64,
     rate_most: f64,
     rate_lately: f64,
+    /// What was carried, in segments a second, before a drain last found the queue to be ours; infinity if none has.
+    pub(super) rate_shown: f64,
     /// Segments that the path carries in a propagation delay: the most of three round trips.
     pub(super) carried: f64,
     /// Delays below this are no queue.
@@ -52,8 +54,8 @@ pub(super) struct Model {
     pub(super) alpha_most: f64,
     /// The queueing delay that a drain has shown to be ours; zero if none has.
     pub(super) own_delay: f64,
-    /// Whether a drain has shown the base: less flight gave no shorter RTT.
-    pub(super) is_base_shown: bool,
+    /// The base that a drain has shown, as less flight gave no shorter RTT; zero if none has, or if the base has fallen since: then it was a queue.
+    pub(super) shown: f64,
     /// Longer routes so far, for the gauges.
     pub(super) reroutes: u32,
     /// The base of the latest of them.
@@ -141,6 +143,7 @@ impl Model {
             rate: 0.0,
             rate_most: 0.0,
             rate_lately: 0.0,
+            rate_shown: f64::INFINITY,
             carried: 0.0,
             tolerance: 0.0,
             noise: 0.0,
@@ -149,7 +152,7 @@ impl Model {
             losses: Losses::default(),
             alpha_most: f64::INFINITY,
             own_delay: 0.0,
-            is_base_shown: false,
+            shown: 0.0,
             reroutes: 0,
             route: 0.0,
             doubted_until: f64::NEG_INFINITY,
@@ -228,6 +231,9 @@ impl Model {
         let now = self.now;
         self.rtt = self.extrema.rtt.add(now, sample, (1.5 * self.noise).max(BURST_S));
         self.base = self.extrema.base.add(now, self.rtt, BASE_SPAN_S);
+        if self.base < self.shown - self.tolerance {
+            self.shown = 0.0;
+        }
         if self.base < self.route - self.tolerance {
             // It was a queue.
             self.route = 0.0;
@@ -337,7 +343,7 @@ impl Model {
     /// Whether a longer route is likely: a drain has shown the base, and no such route turned out to be a queue in the last minute. A flow that
     /// has never seen an empty queue has come second, and a CUBIC whose window stands still does not vary the RTT either.
     pub(super) fn may_be_route(&self) -> bool {
-        self.is_base_shown && self.now > self.doubted_until && self.is_steady()
+        self.is_base_shown() && self.now > self.doubted_until && self.is_steady()
     }
 
     /// Whether the RTT stands still.
@@ -371,12 +377,21 @@ impl Model {
         self.alpha() < PRESSED * self.alpha_full() && self.queue_most() > self.tolerance
     }
 
+    /// A drain has shown the base.
+    pub(super) fn show_base(&mut self) {
+        self.shown = self.base;
+    }
+
+    pub(super) fn is_base_shown(&self) -> bool {
+        self.shown > 0.0
+    }
+
     /// The route is longer: `rtt` is its propagation delay.
     pub(super) fn set_base(&mut self, rtt: f64) {
         self.extrema.base = RecentMin::NONE;
         self.base = self.extrema.base.add(self.now, rtt, BASE_SPAN_S);
         self.route = rtt;
-        self.is_base_shown = true;
+        self.show_base();
         self.reroutes = self.reroutes.saturating_add(1);
         self.extrema.peak = RecentMax::NONE;
         self.own_delay = 0.0;
@@ -475,22 +490,23 @@ mod tests {
         }
     }
 
-    /// A route of 100 ms cannot become shorter by a rival's loss: what fell by 20 ms was a queue, and none is believed for a minute.
+    /// A route of 100 ms cannot become shorter by a rival's loss: what fell by 20 ms was a queue, and none is believed for a minute, nor before a drain has shown
+    /// the base again.
     #[test]
     fn route_that_was_a_queue_casts_doubt_on_others() {
         let mut model = Model::new(&AnabranchSettings::DEFAULT);
         (model.now, model.tolerance) = (10.0, 0.002);
         model.set_base(0.1);
-        for (at, rtt, may) in [
-            (11.0, 0.1, true),
-            (12.0, 0.099, true),
-            (13.0, 0.08, false),
-            (40.0, 0.1, false),
-            (72.9, 0.1, false),
-            (73.1, 0.1, true),
-        ] {
+        for (at, rtt, is_shown, may) in
+            [(11.0, 0.1, true, true), (12.0, 0.099, true, true), (13.0, 0.08, false, false), (73.1, 0.1, false, false)]
+        {
             model.now = at;
             model.hear_rtt(rtt, 1.0, 10.0);
+            assert_eq!((model.is_base_shown(), model.may_be_route()), (is_shown, may), "at {at}");
+        }
+        model.show_base();
+        for (at, may) in [(40.0, false), (72.9, false), (73.1, true)] {
+            model.now = at;
             assert_eq!(model.may_be_route(), may, "at {at}");
         }
     }
