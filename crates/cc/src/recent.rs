@@ -25,6 +25,11 @@ impl RecentMin {
             *self = Self { since: now, least: f64::INFINITY, before };
         }
         self.least = lesser(self.least, value);
+        self.value()
+    }
+
+    /// The least value; infinity if there is none.
+    pub(crate) fn value(&self) -> f64 {
         lesser(self.least, self.before)
     }
 }
@@ -47,12 +52,26 @@ impl RecentMax {
     pub(crate) fn add(&mut self, now: f64, value: f64, span: f64) -> f64 {
         -self.0.add(now, -value, span)
     }
+
+    /// The largest value; minus infinity if there is none.
+    pub(crate) fn value(&self) -> f64 {
+        -self.0.value()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::testing::assert_near;
+
+    #[test]
+    fn least_value_lasts_one_span_and_is_gone_after_two() {
+        let mut recent = RecentMin::NONE;
+        for (now, value, least) in [(0.0, 3.0, 3.0), (0.9, 5.0, 3.0), (1.9, 5.0, 3.0), (2.9, 5.0, 5.0), (9.0, 7.0, 7.0)]
+        {
+            assert_near(recent.add(now, value, 1.0), least, 1e-12);
+        }
+    }
 
     #[test]
     fn largest_value_lasts_one_span_and_is_gone_after_two() {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* The least and the largest value of a recent time (crates/cc: law/anabranch/recent.rs). */
+/* The least and the largest value of a recent time (crates/cc: recent.rs). */
 #ifndef AB_RECENT_H
 #define AB_RECENT_H
 

@@ -31,7 +31,6 @@ mod drain;
 mod grow;
 mod mode;
 mod model;
-mod recent;
 
 use anabranch_units::{Rate, Span};
 

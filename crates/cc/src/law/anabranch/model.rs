@@ -5,8 +5,8 @@
 use anabranch_units::Time;
 
 use super::AnabranchSettings;
-use super::recent::{RecentMax, RecentMin};
 use crate::controller::{Ack, PathView};
+use crate::recent::{RecentMax, RecentMin};
 
 /// The estimates of a path.
 #[derive(Clone, Debug)]
