@@ -23,6 +23,11 @@
 #define AB_ALPHA_FRIENDLY AB_PART(3.0 * (1.0 - AB_BETA) / (1.0 + AB_BETA))
 /* Losses of the last window or 150 segments that are too many to be random. */
 #define AB_COMPETE_LOSSES AB_PART(0.05)
+/* A queue of so much of what it was is empty, and one of so much of a full buffer is short. */
+#define AB_COMPETE_EMPTY AB_PART(0.2)
+#define AB_SHORT AB_PART(0.2)
+/* What happened so many round trips ago has no part in a queue. */
+#define AB_QUIET_ROUNDS 8
 #define AB_CURVE_SPAN AB_SPAN(256.0)
 
 /* CUBIC's variables. */
@@ -210,6 +215,17 @@ AB_INLINE int ab_compete_on_loss(struct ab_core *c, const struct ab_settings *p,
 	r->drains_after_loss = m->peak_long > (ab_span)ab_times(m->base, AB_DRAINS_FROM) &&
 			       ab_is_near(&c->clock, m->now, ab_beside_rival(c, p));
 	return 1;
+}
+
+/* Whether others have drained: a queue far from a full buffer is empty, by no loss or drain of ours. */
+AB_INLINE int ab_have_others_drained(const struct ab_compete *r, const struct ab_model *m)
+{
+	ab_span queue = ab_queue_most(m);
+
+	return queue > 2 * m->tolerance && queue < ab_stimes(r->full, AB_SHORT) &&
+	       ab_queue(m) <= ab_most(ab_stimes(queue, AB_COMPETE_EMPTY), m->tolerance) &&
+	       ab_since(m->now, r->lost_at) > AB_QUIET_ROUNDS * m->mean &&
+	       ab_since(m->now, r->reduced_at) > AB_QUIET_ROUNDS * m->mean;
 }
 
 AB_INLINE void ab_compete_on_timeout(struct ab_core *c, struct ab_compete *r)

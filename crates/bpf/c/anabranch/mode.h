@@ -157,6 +157,7 @@ AB_INLINE void ab_after_compete(struct ab_state *s, const struct ab_settings *p,
 		m->own_delay = shown->delay;
 		m->shown = m->base;
 		ab_to_cruise(s, ab_without_queue(c, window, s->drain.rtt) + ab_alpha(m));
+		s->cruise.is_share_shown = shown->is_share_ours;
 		return;
 	}
 	ab_clock_end(&c->clock, m->now, ab_beside_rival(c, p), c->clock.is_in_phase);
@@ -184,6 +185,7 @@ AB_INLINE void ab_after_return(struct ab_state *s, int has_returned)
 		m->own_delay = rtt - m->base;
 		m->shown = m->base;
 		ab_to_cruise(s, fits + ab_alpha(m));
+		s->cruise.is_share_shown = 1;
 		return;
 	}
 	if (has_returned)
@@ -203,6 +205,10 @@ AB_INLINE void ab_after_ack(struct ab_state *s, const struct ab_settings *p)
 			ab_to_cruise(s, c->window);
 	} else if (s->mode == AB_CRUISE) {
 		part = ab_cruise_on_ack(c, p, &s->cruise, ack);
+	} else if (s->mode == AB_COMPETE && ab_have_others_drained(&s->compete, &c->model)) {
+		ab_pass(&c->clock, c->model.now, p->drain_interval, c->model.mean);
+		ab_to_cruise(s, ab_without_queue(c, c->window, c->model.mean) + ab_alpha(&c->model));
+		s->cruise.is_share_shown = 1;
 	} else if (s->mode == AB_COMPETE) {
 		part = ab_compete_on_ack(c, p, &s->compete, ack);
 	} else {

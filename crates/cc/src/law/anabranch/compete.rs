@@ -4,11 +4,12 @@
 //! start    what a drain has shown of our share tells the sum of all windows. The window doubles up to half of that: a flow that comes second has less
 //! drain    on time, while the queue is long and does not fall by itself; or after a loss, if the drain is near: every flow of the queue has seen that loss, so
 //!          flows of our kind drain together whatever their phases were
-//! end      two drains in a row that find the queue to be ours, going and coming, or one that reaches the bottom in three steps
+//! end      two drains in a row that find the queue to be ours, going and coming, or one that reaches the bottom in three steps; or others drain a short queue
 //! base     is kept: such a queue hides it
 //! ```
 
 use super::Core;
+use super::model::Model;
 use crate::controller::{Ack, Limit, Phase};
 use crate::law::cubic::{alpha_friendly, curve, time_to_plateau};
 
@@ -126,6 +127,15 @@ impl Compete {
         true
     }
 
+    /// Whether others have drained: a queue that is far from a full buffer has become empty, and neither a loss nor a drain of ours has done it.
+    pub(super) fn have_others_drained(&self, model: &Model) -> bool {
+        let queue = model.queue_most();
+        model.queue() <= (EMPTY * queue).max(model.tolerance)
+            && queue > 2.0 * model.tolerance
+            && queue < SHORT * self.full
+            && model.now - self.lost_at.max(self.reduced_at) > QUIET_ROUNDS * model.mean
+    }
+
     pub(super) fn on_timeout(&mut self, core: &mut Core) {
         self.cubic.time_out(core.window);
         core.window = 1.0;
@@ -180,6 +190,12 @@ const QUEUE_AFTER_LOSS: f64 = 1.2;
 /// The window of a drain after a loss.
 const AFTER_LOSS: f64 = 0.65;
 
+/// A queue of so much of what it was is empty, and one of so much of a full buffer is none that a rival fills: at half of it a CUBIC or a BBR in a shallow buffer
+/// counted as our kind. What happened so many round trips ago has no part in it.
+const EMPTY: f64 = 0.2;
+const SHORT: f64 = 0.2;
+const QUIET_ROUNDS: f64 = 8.0;
+
 /// RFC 9438: the constants of the curve and of the reduction.
 const C: f64 = 0.4;
 const BETA: f64 = 0.7;
@@ -188,7 +204,6 @@ const BETA: f64 = 0.7;
 mod tests {
     use super::super::AnabranchSettings;
     use super::super::clock::DrainClock;
-    use super::super::model::Model;
     use super::*;
     use crate::controller::Ack;
     use crate::testing::Flow;
@@ -212,6 +227,28 @@ mod tests {
             let ack = Flow::new("anabranch", &[]).next_ack(100.0 - lost);
             core.model.count(&Ack { newly_lost: lost, ..ack }, 20.0);
             assert_eq!(compete.on_loss(&mut core, 20.0), reduces, "{full} {delay} {lost}");
+        }
+    }
+
+    /// A full buffer is a queue of 100 ms, and one of 15 ms becomes empty on a path of 50 ms: others have drained. Not if 25 ms stood, which a rival may have filled,
+    /// or 3 ms, which are hardly a queue; nor if 4 ms are left of it, nor eight round trips after a loss or a drain.
+    #[test]
+    fn short_queue_that_empties_by_itself_was_drained_by_others() {
+        for (was, left, lost_at, reduced_at, have_drained) in [
+            (0.015, 0.002, 0.0, 0.0, true),
+            (0.025, 0.002, 0.0, 0.0, false),
+            (0.003, 0.0, 0.0, 0.0, false),
+            (0.015, 0.004, 0.0, 0.0, false),
+            (0.015, 0.002, 9.7, 0.0, false),
+            (0.015, 0.002, 0.0, 9.7, false),
+        ] {
+            let settings = AnabranchSettings::DEFAULT;
+            let mut core = Core { settings, window: 20.0, model: Model::new(&settings), clock: DrainClock::new(5.0) };
+            (core.model.base, core.model.peak, core.model.tolerance) = (0.05, 0.15, 0.002);
+            let compete = Compete { lost_at, reduced_at, ..Compete::enter(&mut core, 20.0) };
+            (core.model.now, core.model.mean) = (10.0, 0.05);
+            (core.model.standing, core.model.peak) = (0.05 + left, 0.05 + was);
+            assert_eq!(compete.have_others_drained(&core.model), have_drained, "{was} {left} {lost_at} {reduced_at}");
         }
     }
 }

@@ -68,6 +68,12 @@ impl Cruise {
         }
     }
 
+    /// Begins after a competition. `is_share_shown`: our share is large, or the others are of our kind; a fall of our rate, which then is theirs to take, is
+    /// forgiven once.
+    pub(super) fn enter_after_compete(core: &mut Core, window: f64, is_share_shown: bool) -> Self {
+        Self { is_share_shown, ..Self::enter(core, window) }
+    }
+
     /// Goes on after a drain.
     pub(super) fn resume(mut self, core: &mut Core, window: f64) -> Self {
         core.window = window.max(WINDOW_LEAST);

@@ -13,6 +13,7 @@
 //!                          again                                                 -> Compete, by doubling from our window to half of the sum of all
 //! Cruise   losses have taken most of alpha from a window too small to judge by   -> Compete
 //! Compete  a drain is due, the queue is long and does not fall by itself         -> Drain
+//! Compete  others have drained the queue, as only our kind does                  -> Cruise
 //! Drain    it is ours to the bottom, or twice in a row going and coming          -> Cruise
 //!          the RTT stands still                                                  -> Grow with that base
 //!          else                                                                  -> Compete
@@ -52,6 +53,11 @@ impl Mode {
                 }
             }
             Self::Compete(compete) => {
+                if compete.have_others_drained(&core.model) {
+                    core.clock.pass(core.model.now, core.model.mean);
+                    let fits = core.window * core.model.base / core.model.mean + core.model.alpha();
+                    return Self::Cruise(Cruise::enter_after_compete(core, fits, true));
+                }
                 if let Some(part) = compete.on_ack(core, ack) {
                     return Self::Drain(Drain::begin(core, Before::Compete(*compete), part));
                 }
@@ -183,7 +189,7 @@ fn after_compete(core: &mut Core, drain: &Drain, mut compete: Compete, shown: &S
         core.model.own_delay = shown.delay;
         core.model.show_base();
         let fits = window * core.model.base / rtt + core.model.alpha();
-        return Mode::Cruise(Cruise::enter(core, fits));
+        return Mode::Cruise(Cruise::enter_after_compete(core, fits, shown.is_share_ours));
     }
     let interval = core.clock.interval_beside_rival(core.model.mean);
     core.clock.end(now, interval, core.clock.is_in_phase());
@@ -212,7 +218,7 @@ fn after_return(core: &mut Core, drain: &Drain, mut compete: Compete, has_return
         core.model.own_delay = rtt - core.model.base;
         core.model.show_base();
         let fits = window * (core.model.base / rtt).min(1.0) + core.model.alpha();
-        return Mode::Cruise(Cruise::enter(core, fits));
+        return Mode::Cruise(Cruise::enter_after_compete(core, fits, true));
     }
     if has_returned {
         let again = core.confirms_after();
