@@ -51,8 +51,8 @@ AB_INLINE void ab_to_route(struct ab_state *s, const struct ab_shown *shown)
 	ab_set_base(m, shown->bottom);
 	s->core.window = s->drain.window;
 	ab_to_grow(s);
-	if (m->base > (ab_span)ab_times(before, AB_ROUTE_KNOWN))
-		s->grow.known = ab_in(m->rate_shown, m->base);
+	if (m->rate_shown && m->base > (ab_span)ab_times(before, AB_ROUTE_KNOWN))
+		s->grow.known = ab_max(ab_in(m->rate_shown, m->base), s->core.window);
 }
 
 AB_INLINE void ab_to_cruise(struct ab_state *s, ab_segments window)
@@ -113,6 +113,7 @@ AB_INLINE void ab_after_cruise(struct ab_state *s, const struct ab_settings *p,
 		return;
 	}
 	if (ab_is_ours(c, shown) || !shown->is_known) {
+		/* On a long path alpha is a queue too short to tell. */
 		m->rate_shown = s->drain.rate;
 		m->own_delay = shown->is_known ? shown->delay : m->own_delay >> 1;
 		ab_clock_end(clock, now, interval, 1);
@@ -205,7 +206,8 @@ AB_INLINE void ab_after_ack(struct ab_state *s, const struct ab_settings *p)
 			ab_to_cruise(s, c->window);
 	} else if (s->mode == AB_CRUISE) {
 		part = ab_cruise_on_ack(c, p, &s->cruise, ack);
-	} else if (s->mode == AB_COMPETE && ab_have_others_drained(&s->compete, &c->model)) {
+	} else if (s->mode == AB_COMPETE && !ack->is_limited &&
+		   ab_have_others_drained(&s->compete, &c->model)) {
 		ab_pass(&c->clock, c->model.now, p->drain_interval, c->model.mean);
 		ab_to_cruise(s, ab_without_queue(c, c->window, c->model.mean) + ab_alpha(&c->model));
 		s->cruise.is_share_shown = 1;

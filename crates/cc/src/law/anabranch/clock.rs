@@ -188,9 +188,9 @@ impl DrainClock {
         self.next - now < 0.5 * interval
     }
 
-    /// The next drain is now, and the phase begins with it.
-    pub(super) fn set(&mut self, now: f64) {
-        self.next = now;
+    /// The next drain is at that time.
+    pub(super) fn set(&mut self, at: f64) {
+        self.next = at;
     }
 
     /// Moves the drain that is due to one interval after another flow's dip; false if ours is as good.

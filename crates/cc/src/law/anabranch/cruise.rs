@@ -21,7 +21,7 @@ use crate::controller::{Ack, Limit, Phase};
 pub(super) struct Cruise {
     /// Drains in a row that found the queue not to be ours.
     pub(super) doubts: u32,
-    /// Whether a drain has found our share of the link large, and no later one that we have lost half of our rate.
+    /// Whether our share of the link was found to be large, or others to be of our kind, and no later one that we have lost half of our rate.
     pub(super) is_share_shown: bool,
     /// Drains in a row that were left out, as the queue was empty.
     passes: u32,

@@ -41,10 +41,10 @@ struct Check {
 }
 
 impl Grow {
-    /// The start on a longer route.
-    pub(super) fn on_route(model: &Model, base_before: f64) -> Self {
+    /// The start on a longer route with a window of `window`, which it does not reduce.
+    pub(super) fn on_route(model: &Model, base_before: f64, window: f64) -> Self {
         match model.base > ROUTE_KNOWN * base_before {
-            true => Self { known: model.rate_shown * model.base, ..Self::default() },
+            true => Self { known: (model.rate_shown * model.base).max(window), ..Self::default() },
             false => Self::default(),
         }
     }
@@ -169,29 +169,46 @@ mod tests {
     /// to double.
     #[test]
     fn start_on_longer_route_ends_at_the_known_window() {
-        for (rate, before, window, is_over) in
-            [(1000.0, 0.3, 400.0, true), (1000.0, 0.37, 420.0, false), (f64::INFINITY, 0.3, 420.0, false)]
-        {
+        for (rate, before, window, is_over, pace) in [
+            (1000.0, 0.3, 400.0, true, 1000.0),
+            (1000.0, 0.37, 420.0, false, 1950.0),
+            (f64::INFINITY, 0.3, 420.0, false, 1950.0),
+        ] {
             let settings = AnabranchSettings::DEFAULT;
             let mut core = Core { settings, window: 60.0, model: Model::new(&settings), clock: DrainClock::new(5.0) };
             let model = &mut core.model;
             (model.now, model.rate_shown, model.tolerance) = (20.0, rate, 0.01);
-            model.low = before;
             model.set_base(0.4);
             (model.rtt, model.mean, model.standing) = (0.4, 0.4, 0.4);
-            let mut grow = Grow::on_route(&core.model, before);
+            let mut grow = Grow::on_route(&core.model, before, core.window);
             let mut flow = Flow::new("anabranch", &[]);
-            let ends = (1..=36).map(|_| grow.on_ack(&mut core, &flow.next_ack(10.0))).position(|ends| ends);
-            assert_eq!(ends, is_over.then_some(33));
+            let segment = 8.0 * flow.view().mss.count() as f64;
+            let mut ends = None;
+            for (window, expected) in [(60.0, 300.0), (390.0, pace)] {
+                while core.window < window {
+                    assert!(!grow.on_ack(&mut core, &flow.next_ack(10.0)));
+                }
+                let rate = grow.pace(&core, &flow.view()).unwrap().bits_per_second() as f64 / segment;
+                assert_near(rate, expected, 1.0);
+            }
+            for number in 34..=36 {
+                if grow.on_ack(&mut core, &flow.next_ack(10.0)) {
+                    ends = Some(number);
+                    break;
+                }
+            }
+            assert_eq!(ends, is_over.then_some(34));
             assert_near(core.window, window, 1e-9);
             assert_eq!((core.clock.is_due(39.9), core.clock.is_due(40.1)), (false, is_over));
-            let pace = grow.pace(&core, &flow.view()).unwrap();
-            let segment = 8.0 * flow.view().mss.count() as f64;
-            assert_near(
-                pace.bits_per_second() as f64 / segment,
-                (2.0 * window / 0.4).min(if is_over { rate } else { f64::INFINITY }),
-                1.0,
-            );
         }
+    }
+
+    /// A rate that the present window exceeds does not reduce it.
+    #[test]
+    fn start_on_longer_route_keeps_a_window_above_the_known() {
+        let mut model = Model::new(&AnabranchSettings::DEFAULT);
+        (model.now, model.rate_shown) = (20.0, 10.0);
+        model.set_base(0.4);
+        assert_near(Grow::on_route(&model, 0.3, 60.0).known, 60.0, 1e-9);
     }
 }

@@ -27,7 +27,7 @@ use super::cruise::Cruise;
 use super::drain::{Before, Drain, Outcome, Shown};
 use super::grow::Grow;
 use super::{Core, Rival};
-use crate::controller::Ack;
+use crate::controller::{Ack, Limit};
 
 /// The mode of the law; one owns the window.
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +53,7 @@ impl Mode {
                 }
             }
             Self::Compete(compete) => {
-                if compete.have_others_drained(&core.model) {
+                if ack.limit == Limit::Window && compete.have_others_drained(&core.model) {
                     core.clock.pass(core.model.now, core.model.mean);
                     let fits = core.window * core.model.base / core.model.mean + core.model.alpha();
                     return Self::Cruise(Cruise::enter_after_compete(core, fits, true));
@@ -153,6 +153,7 @@ fn after_cruise(core: &mut Core, drain: &Drain, mut cruise: Cruise, shown: &Show
         return Mode::Compete(Compete::enter(core, core.model.window_most()));
     }
     if shown.is_ours(core) || !shown.is_known {
+        // On a long path alpha is a queue too short to tell, and drains begin only while the window limits.
         core.model.rate_shown = drain.rate;
         core.model.own_delay = if shown.is_known { shown.delay } else { 0.5 * core.model.own_delay };
         core.clock.end(now, interval, true);
@@ -207,7 +208,7 @@ fn on_route(core: &mut Core, window: f64, shown: &Shown) -> Mode {
     let before = core.model.base;
     core.model.set_base(shown.bottom);
     core.window = window;
-    Mode::Grow(Grow::on_route(&core.model, before))
+    Mode::Grow(Grow::on_route(&core.model, before, window))
 }
 
 /// After the window has come back from a drain in Compete that found the queue to be ours; `has_returned`: so did the queue.
@@ -334,6 +335,64 @@ mod tests {
             assert!(matches!(mode, Mode::Compete(_)));
             let is_due = |after: f64| core.clock.is_due(10.0 + after);
             assert_eq!((is_due(1.24), is_due(1.26)), (false, has_returned));
+        }
+    }
+
+    /// A drain of our queue, or of one too short to tell, has shown the rate of before it, which is 20 segments in 50 ms; one of another's queue has not.
+    #[test]
+    fn rate_is_shown_by_drain_of_own_queue() {
+        for (shown, rate) in [
+            (Shown { is_share_ours: true, ..EMPTY }, 400.0),
+            (Shown { is_known: false, ..EMPTY }, 400.0),
+            (Shown { is_empty: false, ..EMPTY }, 1000.0),
+        ] {
+            let (mut core, _, cruise) = drained(800.0);
+            (core.model.carried, core.model.rate_shown) = (20.0, 1000.0);
+            let drain = Drain::begin(&mut core, Before::Cruise(cruise), 0.75);
+            after_cruise(&mut core, &drain, cruise, &shown);
+            assert_near(core.model.rate_shown, rate, 1e-9);
+        }
+    }
+
+    /// The queue of a competition was ours, by one drain or by two that returned: what others take then is theirs, once.
+    #[test]
+    fn one_fall_of_rate_after_competition_is_forgiven() {
+        let after = |core: &mut Core, drain: &Drain, ours| match ours {
+            0 => {
+                let compete = Compete::enter(core, 40.0);
+                after_compete(core, drain, compete, &Shown { is_share_ours: true, ..EMPTY })
+            }
+            ours => {
+                let mut compete = Compete::enter(core, 40.0);
+                compete.ours = ours;
+                after_return(core, drain, compete, true)
+            }
+        };
+        for ours in [0, 1] {
+            let (mut core, drain, _) = drained(400.0);
+            let Mode::Cruise(cruise) = after(&mut core, &drain, ours) else { panic!("the queue was ours") };
+            let Mode::Cruise(cruise) = after_cruise(&mut core, &drain, cruise, &EMPTY) else { panic!("forgiven") };
+            assert!(matches!(after_cruise(&mut core, &drain, cruise, &EMPTY), Mode::Compete(_)));
+        }
+    }
+
+    /// Others drain a short queue of 15 ms on a path of 50 ms while we compete with 40 segments: 40 50/60 and an alpha of 20 √(800/6250) are left, and the next
+    /// drain is 5 s later, less a round trip and a half. A flow that its application limits has let the queue become empty itself.
+    #[test]
+    fn competition_ends_where_others_drain() {
+        for (limit, is_over) in [(Limit::Window, true), (Limit::Application, false)] {
+            let (mut core, _, _) = drained(800.0);
+            (core.model.peak, core.model.tolerance) = (0.15, 0.002);
+            let compete = Compete::enter(&mut core, 40.0);
+            (core.model.now, core.model.rtt, core.model.mean) = (20.0, 0.05, 0.06);
+            (core.model.standing, core.model.peak) = (0.05, 0.065);
+            let ack = Ack { limit, ..Flow::new("anabranch", &[]).next_ack(1.0) };
+            let mode = Mode::Compete(compete).after_ack(&mut core, &ack);
+            assert_eq!(matches!(mode, Mode::Cruise(cruise) if cruise.is_share_shown), is_over);
+            if is_over {
+                assert_near(core.window, 40.0 / 1.2 + 20.0 * 0.128_f64.sqrt(), 0.1);
+                assert_eq!((core.clock.is_due(24.90), core.clock.is_due(24.92)), (false, true));
+            }
         }
     }
 

@@ -37,7 +37,7 @@ pub(super) struct Model {
     pub(super) rate: f64,
     rate_most: f64,
     rate_lately: f64,
-    /// What was carried, in segments a second, before a drain last found the queue to be ours; infinity if none has.
+    /// What was carried, in segments a second, before a drain in Cruise last found the queue to be ours, or too short to tell; infinity if none has.
     pub(super) rate_shown: f64,
     /// Segments that the path carries in a propagation delay: the most of three round trips.
     pub(super) carried: f64,
@@ -54,7 +54,7 @@ pub(super) struct Model {
     pub(super) alpha_most: f64,
     /// The queueing delay that a drain has shown to be ours; zero if none has.
     pub(super) own_delay: f64,
-    /// The base that a drain has shown, as less flight gave no shorter RTT; zero if none has, or if the base has fallen since: then it was a queue.
+    /// The base that a drain or a route has shown; zero if none has, or if the base has fallen since: it may have been a queue.
     pub(super) shown: f64,
     /// Longer routes so far, for the gauges.
     pub(super) reroutes: u32,
