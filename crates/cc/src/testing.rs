@@ -183,6 +183,7 @@ impl Flow {
 /// Asserts that `got` is near `expected`, with a relative tolerance.
 #[track_caller]
 pub(crate) fn assert_near(got: f64, expected: f64, tolerance: f64) {
+    assert!(tolerance < 1.0, "the tolerance is relative: {tolerance} lets zero pass");
     let error = (got - expected).abs() / expected.abs();
     assert!(error <= tolerance, "expected {expected} within {tolerance}, got {got}: off by {error:.3e}");
 }

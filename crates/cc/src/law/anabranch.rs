@@ -5,7 +5,7 @@
 //! modes    Grow, Cruise, Drain, Compete; one of them owns the window                                                         mode
 //! cruise   FAST with alpha(x) = 20 √(x/6250 s⁻¹) at x segments a second, so n flows queue for 20 √(n/(6250 c))                cruise
 //! drains   every 5 s, all flows of a queue at the same time: the queue becomes empty, everyone sees the path                  clock
-//! rivals   a drain measures our share of the link; twice not ours: the window of CUBIC, until the queue is ours or drained by others      drain, compete
+//! rivals   a drain measures our share of the link; twice not ours: CUBIC's window, until the queue is ours or others drain     drain, compete
 //! paths    of one connection that wait in one queue share alpha and the steps into free room: together they take one flow's part  coupled, model
 //! routes   an RTT that a drain does not change, and that does not vary, is a longer route                                    mode
 //! losses   reduce alpha; the window only where the queue is longer than alpha explains, or many are lost                       cruise

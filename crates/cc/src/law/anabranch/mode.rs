@@ -376,7 +376,7 @@ mod tests {
         }
     }
 
-    /// Others drain a short queue of 15 ms on a path of 50 ms while we compete with 40 segments: 40 50/60 and an alpha of 20 √(800/6250) are left, and the next
+    /// Others drain a short queue of 15 ms on a path of 50 ms while we compete with 40 segments: 40 50/60 and an alpha of √(20² 800/6250 + 0.8²) are left, and the next
     /// drain is 5 s later, less a round trip and a half. A flow that its application limits has let the queue become empty itself.
     #[test]
     fn competition_ends_where_others_drain() {
@@ -390,7 +390,7 @@ mod tests {
             let mode = Mode::Compete(compete).after_ack(&mut core, &ack);
             assert_eq!(matches!(mode, Mode::Cruise(cruise) if cruise.is_share_shown), is_over);
             if is_over {
-                assert_near(core.window, 40.0 / 1.2 + 20.0 * 0.128_f64.sqrt(), 0.1);
+                assert_near(core.window, 40.0 / 1.2 + (400.0 * 0.128_f64 + 0.64).sqrt(), 1e-9);
                 assert_eq!((core.clock.is_due(24.90), core.clock.is_due(24.92)), (false, true));
             }
         }

@@ -388,7 +388,7 @@ fn growth_overshoots_by_no_more_than_it_found() {
         path.paced = true;
         let flow = path.flow("yielding", &[("multiplicative_increase.known", known), NO_DRAINS], 100);
         path.run(10.0);
-        assert_near(path.window(flow), 1022.0, 5.0);
+        assert_near(path.window(flow), 1022.0, 0.005);
         path.set_rate(12_000.0);
         let mut queued = 0.0_f64;
         for _ in 0..100 {
