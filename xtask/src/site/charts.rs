@@ -36,21 +36,24 @@ fn goodput(page: &str) -> Result<String, String> {
     ];
     let names = ["anabranch", "quinn's BBR", "kernel's BBR", "quinn's CUBIC", "kernel's CUBIC"];
     let groups = ["no loss", "0.1 % lost", "1 % lost", "3 % lost"].into_iter().enumerate();
-    let groups: Result<Vec<_>, String> = groups
+    let groups = groups
         .map(|(column, label)| {
             let values = rows.iter().map(|row| number(&row[column + 1]).map(Some)).collect::<Result<_, _>>()?;
             Ok((label.to_owned(), values))
         })
-        .collect();
-    let about = "Goodput over 100 Mbit/s and 100 ms at four rates of random loss: anabranch has 87 to 90 Mbit/s at all of them, BBR falls to less than 60, CUBIC to a few.";
-    Ok(drawing::bars(about, "Goodput over 100 Mbit/s and 100 ms, Mbit/s", &names, &groups?))
+        .collect::<Result<Vec<(String, Vec<Option<f64>>)>, String>>()?;
+    let (least, most) = extremes(groups.iter().filter_map(|(_, values)| values[0]));
+    let about = format!(
+        "Goodput over 100 Mbit/s and 100 ms at four rates of random loss: anabranch has {least} to {most} Mbit/s."
+    );
+    Ok(drawing::bars(&about, "Goodput over 100 Mbit/s and 100 ms, Mbit/s", &names, &groups))
 }
 
 /// The speed on one machine.
 fn loopback(page: &str) -> Result<String, String> {
     let (one, many) =
         (table(page, "| one stream | Gbit/s | CPU s/GB |")?, table(page, "| 100 streams | Gbit/s | CPU s/GB |")?);
-    let groups: Result<Vec<_>, String> = one
+    let groups = one
         .iter()
         .zip(&many)
         .filter(|(one, _)| !one[0].contains("not encrypted"))
@@ -59,9 +62,9 @@ fn loopback(page: &str) -> Result<String, String> {
             let name = if name == "TLS" { "TLS, kernel's TCP" } else { name };
             Ok((name.to_owned(), vec![Some(number(&one[1])?), Some(number(&many[1])?)]))
         })
-        .collect();
-    let about = "Speed on loopback with one stream and with a hundred: anabranch 14.0 and 13.6 Gbit/s, quinn and s2n-quic less by a third at least, TLS on TCP a little less.";
-    Ok(drawing::bars(about, "On loopback, encrypted, Gbit/s", &["one stream", "100 streams"], &groups?))
+        .collect::<Result<Vec<_>, String>>()?;
+    let about = "Speed on loopback with one stream and with a hundred, of anabranch and others.";
+    Ok(drawing::bars(about, "On loopback, encrypted, Gbit/s", &["one stream", "100 streams"], &groups))
 }
 
 /// The shares of a flow beside one of another law, on random networks.
@@ -80,9 +83,17 @@ fn beside(csv: &str) -> Result<String, String> {
         };
         groups.push((format!("beside {label}"), LAWS.iter().map(of).collect::<Result<Vec<_>, _>>()?));
     }
-    let about = "Share of the goodput beside one flow of CUBIC, Reno, BBR and Copa on random networks: the median of anabranch is between 0.40 and 0.54.";
+    let (least, most) = extremes(groups.iter().map(|(_, laws)| laws[0][1]));
+    let about = format!(
+        "Share of the goodput beside one flow of CUBIC, Reno, BBR and Copa on random networks: the median of anabranch is {least:.2} to {most:.2}."
+    );
     let title = "Share of both flows' goodput: p10, median, p90";
-    Ok(drawing::ranges(about, title, &LAWS, &groups, 0.5))
+    Ok(drawing::ranges(&about, title, &LAWS, &groups, 0.5))
+}
+
+/// The least and the largest value.
+fn extremes(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    values.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), value| (least.min(value), most.max(value)))
 }
 
 /// The rows of the table with this head.
