@@ -4,7 +4,7 @@
  * (crates/cc: law/anabranch/model.rs).
  *
  * Differs from the Rust in: alpha without losses and the queueing delay of it are computed
- * once an ACK, and stored; noise is at most 68 s, alpha at most 2^20 segments.
+ * once an ACK, and stored; alpha is at most 2^20 segments.
  */
 #ifndef AB_MODEL_H
 #define AB_MODEL_H
@@ -22,6 +22,8 @@
 #define AB_RATE_TAKEN AB_PART(0.5)
 #define AB_RATE_FALLING AB_PART(0.97)
 #define AB_BURST AB_SPAN(0.001)
+/* ACKs are held for less; longer is a silence. So noise is at most that, too. */
+#define AB_HELD_MOST AB_SPAN(0.1)
 #define AB_TOLERANCE AB_SPAN(0.0005)
 #define AB_STEADY AB_SPAN(0.6)
 #define AB_DOUBTED AB_SECONDS(60.0)
@@ -263,14 +265,13 @@ AB_INLINE void ab_hear_noise(struct ab_model *m, ab_span rtt)
 	if (m->last_at) {
 		ab_span passed = ab_clamp(m->now - m->last_at, 0, AB_RTT_MAX) * 65536;
 		ab_span jump = ab_clamp(rtt - m->last_rtt, 0, passed);
-		ab_span held = 2 * jump > passed ? passed : jump;
+		ab_span held = ab_least(2 * jump > passed ? passed : jump, AB_HELD_MOST);
 
 		m->measured = ab_least(m->measured + passed, AB_SPAN(1.0));
 		if (m->measured > 0) {
 			u64 older = ab_mul_div(m->noise, passed, m->measured);
 
 			m->noise = ab_excess(m->noise, older) + ab_mul_div(held, held, m->measured);
-			m->noise = ab_least(m->noise, (ab_span)AB_RTT_MAX * 65536);
 		}
 	}
 	m->last_at = m->now;

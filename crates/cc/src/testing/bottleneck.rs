@@ -177,6 +177,11 @@ impl Bottleneck {
         self.service = Span::from_secs_f64(1.0 / rate);
     }
 
+    /// The link serves nothing for so long; what waits and what comes is kept.
+    pub(crate) fn stall(&mut self, seconds: f64) {
+        self.idle_from = self.idle_from.max(self.now) + Span::from_secs_f64(seconds);
+    }
+
     /// Changes the route of `flow` for later segments.
     pub(crate) fn reroute(&mut self, flow: usize, propagation_millis: u64) {
         self.flows[flow].propagation = Span::from_millis(propagation_millis);

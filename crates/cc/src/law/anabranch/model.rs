@@ -213,12 +213,12 @@ impl Model {
         self.rate_lately = self.extrema.rate_lately.add(self.now, rate, RATE_LATELY_S);
     }
 
-    /// A time that ACKs are held back is one in which the RTT rises by as much as passes.
+    /// A time that ACKs are held back is one in which the RTT rises by as much as passes. A path that carries nothing for long is none.
     fn hear_noise(&mut self, rtt: f64) {
         if let Some(last) = self.last {
             let passed = (self.now - last.at).max(0.0);
             let jump = (rtt - last.rtt).clamp(0.0, passed);
-            let held = if jump > 0.5 * passed { passed } else { jump };
+            let held = if jump > 0.5 * passed { passed } else { jump }.min(HELD_MOST_S);
             self.measured = (self.measured + passed).min(1.0);
             if self.measured > 0.0 {
                 self.noise = self.noise * (1.0 - passed / self.measured).max(0.0) + held * held / self.measured;
@@ -423,6 +423,10 @@ const RATE_FALLING: f64 = 0.97;
 /// Bursts of this length are no queue.
 const BURST_S: f64 = 0.001;
 
+/// Receivers, radio links and busy hosts hold ACKs back for less. Without a limit a silence of three seconds was a noise of nine, which alpha then made up for: half
+/// of what was sent was lost.
+const HELD_MOST_S: f64 = 0.1;
+
 /// The least tolerance: what clocks and other packets may do.
 const TOLERANCE_S: f64 = 0.0005;
 
@@ -451,6 +455,23 @@ const ALPHA_LEAST: f64 = 0.25;
 mod tests {
     use super::*;
     use crate::testing::assert_near;
+
+    /// ACKs that come each 20 ms are held for 20 ms; a silence of 0.08 to 8 s is one of 0.08 or 0.1 s.
+    #[test]
+    fn noise_is_what_acks_are_held_and_no_silence() {
+        for (silence, noise) in [(0.02, 0.02), (0.08, 0.08 * 0.08 + 0.92 * 0.02), (0.5, 0.01 + 0.5 * 0.02), (8.0, 0.01)]
+        {
+            let mut model = Model::new(&AnabranchSettings::DEFAULT);
+            for _ in 0..100 {
+                model.now += 0.02;
+                model.hear_noise(0.1);
+                model.hear_noise(0.08);
+            }
+            model.now += silence;
+            model.hear_noise(0.08 + silence);
+            assert_near(model.noise, noise, 1e-9);
+        }
+    }
 
     /// A flow that had 1000 segments a second has 400 of them three seconds later. Whoever took them goes on if there were more than 412 in the last second.
     #[test]

@@ -177,6 +177,24 @@ fn start_ends_without_loss_when_half_of_alpha_is_queued() {
     assert_near(path.gauge(flow, "window"), 650.0, 0.06);
 }
 
+/// A path that carries nothing for a while keeps what it was sent. Then the window is no larger than twice that of before.
+#[test]
+fn silence_does_not_widen_the_window() {
+    for silence in [0.2, 0.8, 3.0, 10.0] {
+        let mut path = Bottleneck::new(4000.0);
+        path.paced = true;
+        let flow = path.flow("anabranch", &[], 50);
+        path.run(20.0);
+        let before = path.window(flow);
+        path.stall(silence);
+        for _ in 0..100 {
+            path.run(0.1 + 0.01 * silence);
+            let window = path.window(flow);
+            assert!(window < 2.0 * before, "{window} after {silence} s, {before} before");
+        }
+    }
+}
+
 #[test]
 fn timeout_leaves_one_segment_and_start_begins_anew() {
     let mut flow = Flow::new("anabranch", &[]);
