@@ -42,6 +42,16 @@ AB_INLINE void ab_to_grow(struct ab_state *s)
 	s->mode = AB_GROW;
 }
 
+/* On a path that carries the rate that drains have shown, if they have. */
+AB_INLINE void ab_to_known(struct ab_state *s)
+{
+	const struct ab_model *m = &s->core.model;
+
+	ab_to_grow(s);
+	if (m->rate_shown)
+		s->grow.known = ab_max(ab_in(m->rate_shown, m->base), s->core.window);
+}
+
 /* A drain has found a longer route, which carries the rate of before. */
 AB_INLINE void ab_to_route(struct ab_state *s, const struct ab_shown *shown)
 {
@@ -50,9 +60,10 @@ AB_INLINE void ab_to_route(struct ab_state *s, const struct ab_shown *shown)
 
 	ab_set_base(m, shown->bottom);
 	s->core.window = s->drain.window;
-	ab_to_grow(s);
-	if (m->rate_shown && m->base > (ab_span)ab_times(before, AB_ROUTE_KNOWN))
-		s->grow.known = ab_max(ab_in(m->rate_shown, m->base), s->core.window);
+	if (m->base > (ab_span)ab_times(before, AB_ROUTE_KNOWN))
+		ab_to_known(s);
+	else
+		ab_to_grow(s);
 }
 
 AB_INLINE void ab_to_cruise(struct ab_state *s, ab_segments window)
@@ -272,7 +283,7 @@ AB_INLINE void ab_after_timeout(struct ab_state *s)
 		return;
 	}
 	s->core.window = AB_ONE;
-	ab_to_grow(s);
+	ab_to_known(s);
 }
 
 #endif

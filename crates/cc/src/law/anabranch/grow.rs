@@ -4,7 +4,8 @@
 //! growth:   a segment for each acknowledged one, at a pace of two windows a round trip
 //! ends:     half of alpha is queued, and a round trip later the delay has followed the growth of the window
 //!           or 15 % are lost, or there is a loss at a queue
-//! route:    a longer route carries the rate of before, so the window that it needs is known: growth ends there, and the pace is that rate at most
+//! known:    after a timeout, and on a longer route, the path carries the rate of before, so the window that it needs is known: growth ends there, and the
+//!           pace is that rate at most
 //! late:     a queue that does not follow our growth is another's: the window goes on to double, six times at most
 //! ```
 
@@ -41,10 +42,15 @@ struct Check {
 }
 
 impl Grow {
-    /// The start on a longer route with a window of `window`, which it does not reduce.
+    /// The start on a path that carries the rate that drains have shown, with a window of `window`, which it does not reduce.
+    pub(super) fn to_known(model: &Model, window: f64) -> Self {
+        Self { known: (model.rate_shown * model.base).max(window), ..Self::default() }
+    }
+
+    /// The start on a longer route, of the same rate.
     pub(super) fn on_route(model: &Model, base_before: f64, window: f64) -> Self {
         match model.base > ROUTE_KNOWN * base_before {
-            true => Self { known: (model.rate_shown * model.base).max(window), ..Self::default() },
+            true => Self::to_known(model, window),
             false => Self::default(),
         }
     }

@@ -17,7 +17,7 @@
 //! Drain    it is ours to the bottom, or twice in a row going and coming          -> Cruise
 //!          the RTT stands still                                                  -> Grow with that base
 //!          else                                                                  -> Compete
-//! any      timeout                                                               -> Grow; Compete stays
+//! any      timeout                                                               -> Grow, to the rate of before; Compete stays
 //! ```
 //!
 //! A loss else changes neither Cruise nor Compete: it says that a buffer is full, not whose it is.
@@ -125,7 +125,7 @@ impl Mode {
             }
             Self::Grow(_) | Self::Cruise(_) | Self::Drain(_) => {
                 core.window = 1.0;
-                Self::Grow(Grow::default())
+                Self::Grow(Grow::to_known(&core.model, core.window))
             }
         }
     }
@@ -300,6 +300,17 @@ mod tests {
             core.model.now += 0.01;
             mode.after_ack(&mut core, &flow.next_ack(10.0));
             assert!(core.window < fair + 11.0, "{} of {fair}", core.window);
+        }
+    }
+
+    /// Drains have shown 1000 segments a second: after a timeout the window doubles to the 50 that these are at 50 ms.
+    #[test]
+    fn start_after_timeout_ends_at_the_known_window() {
+        for (rate, known) in [(1000.0, 50.0), (f64::INFINITY, f64::INFINITY)] {
+            let (mut core, _, cruise) = drained(800.0);
+            core.model.rate_shown = rate;
+            let Mode::Grow(grow) = Mode::Cruise(cruise).after_timeout(&mut core) else { panic!("the start") };
+            assert_eq!((core.window, grow.known), (1.0, known));
         }
     }
 
