@@ -25,9 +25,9 @@ AB_INLINE ab_time ab_beside_rival(const struct ab_core *c, const struct ab_setti
 	return ab_doubled(p->drain_interval, ab_ns(AB_ROUNDS_BESIDE_RIVAL * c->model.mean));
 }
 
-AB_INLINE ab_time ab_of_own(const struct ab_core *c, const struct ab_settings *p)
+AB_INLINE ab_time ab_of_own(const struct ab_settings *p, ab_span round)
 {
-	return ab_doubled(p->drain_interval, ab_ns(AB_ROUNDS_OF_OWN * c->model.mean));
+	return ab_doubled(p->drain_interval, ab_ns(AB_ROUNDS_OF_OWN * round));
 }
 
 /* The flight without the queue: `window * base/rtt`. */

@@ -99,7 +99,8 @@ AB_INLINE int ab_grow_on_ack(struct ab_core *c, const struct ab_settings *p, str
 		c->window += ack->acked;
 		if (g->known && c->window >= g->known) {
 			ab_grow_end_at(c, p, g->known);
-			c->clock.next = m->now + ab_of_own(c, p);
+			/* The mean may hold the silence before a timeout. */
+			c->clock.next = m->now + ab_of_own(p, m->base);
 			return 1;
 		}
 	}

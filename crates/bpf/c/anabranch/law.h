@@ -72,6 +72,8 @@ AB_INLINE void ab_on_loss(struct ab_state *s, const struct ab_settings *p, u64 n
 AB_INLINE void ab_on_undo(struct ab_state *s)
 {
 	s->core.window = ab_max(s->core.window, s->before_loss);
+	if (s->mode == AB_GROW && s->grow.known)
+		s->grow.known = ab_max(s->grow.known, s->core.window);
 }
 
 AB_INLINE void ab_on_restart(struct ab_state *s, const struct ab_settings *p, u64 now,

@@ -42,14 +42,14 @@ AB_INLINE void ab_to_grow(struct ab_state *s)
 	s->mode = AB_GROW;
 }
 
-/* On a path that carries the rate that drains have shown, if they have. */
-AB_INLINE void ab_to_known(struct ab_state *s)
+/* On a path that carries `rate`, if a drain has shown one. */
+AB_INLINE void ab_to_known(struct ab_state *s, ab_rate rate)
 {
 	const struct ab_model *m = &s->core.model;
 
 	ab_to_grow(s);
 	if (m->rate_shown)
-		s->grow.known = ab_max(ab_in(m->rate_shown, m->base), s->core.window);
+		s->grow.known = ab_max(ab_in(rate, m->base), s->core.window);
 }
 
 /* A drain has found a longer route, which carries the rate of before. */
@@ -61,7 +61,7 @@ AB_INLINE void ab_to_route(struct ab_state *s, const struct ab_shown *shown)
 	ab_set_base(m, shown->bottom);
 	s->core.window = s->drain.window;
 	if (m->base > (ab_span)ab_times(before, AB_ROUTE_KNOWN))
-		ab_to_known(s);
+		ab_to_known(s, m->rate_shown);
 	else
 		ab_to_grow(s);
 }
@@ -103,7 +103,7 @@ AB_INLINE void ab_after_cruise(struct ab_state *s, const struct ab_settings *p,
 	struct ab_cruise *cruise = &s->cruise;
 	ab_segments window = s->drain.window, fits;
 	ab_span rtt = s->drain.rtt;
-	ab_time now = m->now, interval = ab_of_own(c, p);
+	ab_time now = m->now, interval = ab_of_own(p, m->mean);
 	u32 is_in_phase = clock->is_in_phase;
 	int is_ours, is_pushed_aside, is_ours_lately = cruise->is_share_shown;
 
@@ -283,7 +283,7 @@ AB_INLINE void ab_after_timeout(struct ab_state *s)
 		return;
 	}
 	s->core.window = AB_ONE;
-	ab_to_known(s);
+	ab_to_known(s, ab_max(s->core.model.rate_shown, s->core.model.rate_most));
 }
 
 #endif

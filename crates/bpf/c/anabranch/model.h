@@ -22,7 +22,7 @@
 #define AB_RATE_TAKEN AB_PART(0.5)
 #define AB_RATE_FALLING AB_PART(0.97)
 #define AB_BURST AB_SPAN(0.001)
-/* ACKs are held for less; longer is a silence. So noise is at most that, too. */
+/* ACKs are held for less; longer is a silence of the path. So noise is at most that, too. */
 #define AB_HELD_MOST AB_SPAN(0.1)
 #define AB_TOLERANCE AB_SPAN(0.0005)
 #define AB_STEADY AB_SPAN(0.6)

