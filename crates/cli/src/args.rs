@@ -151,7 +151,7 @@ pub(crate) struct Eval {
     /// The seed of the random networks; 1 if absent. Only with --field or --attack.
     #[arg(long, value_name = "S", conflicts_with = "quick")]
     pub(crate) seed: Option<u64>,
-    /// Families of networks, separated by commas; all if absent: alone, kind, beside, short, route, radio, policer, host. Only with --field or --attack.
+    /// Families of networks, separated by commas; all if absent: alone, kind, beside, short, route, radio, policer, host, silence. Only with --field or --attack.
     #[arg(long, value_name = "NAME[,NAME...]", conflicts_with = "quick", value_delimiter = ',')]
     pub(crate) family: Option<Vec<String>>,
     /// Print one JSON document.

@@ -8,6 +8,7 @@ mod policer;
 mod radio;
 mod route;
 mod short;
+mod silence;
 
 use serde::Serialize;
 
@@ -38,6 +39,8 @@ pub enum Family {
     Policer,
     /// Hosts that wake up late.
     Host,
+    /// A link that is silent for a while.
+    Silence,
 }
 
 /// A figure of a run.
@@ -74,8 +77,17 @@ struct Description {
 
 impl Family {
     /// All families, in the order of a report.
-    pub const ALL: [Self; 8] =
-        [Self::Alone, Self::Kind, Self::Beside, Self::Short, Self::Route, Self::Radio, Self::Policer, Self::Host];
+    pub const ALL: [Self; 9] = [
+        Self::Alone,
+        Self::Kind,
+        Self::Beside,
+        Self::Short,
+        Self::Route,
+        Self::Radio,
+        Self::Policer,
+        Self::Host,
+        Self::Silence,
+    ];
 
     fn description(self) -> &'static Description {
         match self {
@@ -87,6 +99,7 @@ impl Family {
             Self::Radio => &radio::DESCRIPTION,
             Self::Policer => &policer::DESCRIPTION,
             Self::Host => &host::DESCRIPTION,
+            Self::Silence => &silence::DESCRIPTION,
         }
     }
 
@@ -152,6 +165,7 @@ impl Family {
             Self::Radio => radio::draw(draw),
             Self::Policer => policer::draw(draw),
             Self::Host => host::draw(draw),
+            Self::Silence => silence::draw(draw),
         }
     }
 }
@@ -253,6 +267,11 @@ fn used(goodput: &str, rate: f64) -> String {
     format!("{goodput} / {rate}")
 }
 
+/// The percentage of packets of 1500 bytes that were dropped in so many seconds.
+fn lost(seconds: f64) -> String {
+    format!("100 * {{drops}} / max({{goodput}} * {} + {{drops}}, 1)", 1e6 * seconds / 12_000.0)
+}
+
 /// The delay of a queue of so many packets of 1500 bytes in ms, where a link has `rate` Mbit/s.
 fn delay_ms(packets: &str, rate: f64) -> String {
     format!("{packets} * 12 / {rate}")
@@ -265,6 +284,12 @@ const USED: FigureKind =
     FigureKind { name: "used", unit: "", better: Better::High, what: "goodput over the rate of the link" };
 const QUEUE: FigureKind =
     FigureKind { name: "queue", unit: "ms", better: Better::Low, what: "mean delay of the bottleneck's queue" };
+const LOST: FigureKind = FigureKind {
+    name: "lost",
+    unit: "%",
+    better: Better::Low,
+    what: "packets that were dropped, of those that were sent",
+};
 
 const fn column(figure: usize, statistic: Statistic) -> Column {
     Column { figure, statistic }

@@ -54,7 +54,9 @@ fn scenario_of_every_family_is_valid_with_settings_of_a_law() {
 #[test]
 fn counters_have_figures_of_series() {
     let (law, rival) = (Contender::parse("reno").unwrap(), Contender::parse("cubic").unwrap());
-    for family in [Family::Alone, Family::Kind, Family::Beside, Family::Short, Family::Route, Family::Policer] {
+    for family in
+        [Family::Alone, Family::Kind, Family::Beside, Family::Short, Family::Route, Family::Policer, Family::Silence]
+    {
         let case = draw(family, 7, 1);
         let text = case.scenario(family, &law, Some(&rival)).replace("resolution = \"5ms\"\n", "");
         let document = Document::parse("drawn.toml", &text).unwrap();

@@ -1,6 +1,6 @@
 //! A policer: how much of its rate does a flow get, and what does it lose?
 
-use super::{Better, Case, Description, FigureKind, LAW, MEAN, Measure, USED, column, facts, goodput, p, used};
+use super::{Case, Description, LAW, LOST, MEAN, Measure, USED, column, facts, goodput, lost, p, used};
 use crate::field::draw::Draw;
 use crate::field::scenario::{Bottleneck, Network};
 
@@ -9,15 +9,7 @@ pub(super) const DESCRIPTION: Description = Description {
     question: "How much does a flow get through a policer, and what does it lose?",
     drawn: "rate 10 to 200 Mbit/s and round trip 10 to 150 ms, both log-uniform; a policer of 0.2 to 0.8 of the rate with a bucket of 15 to 500 kB, \
             log-uniform; 30 s, of which the first 10 do not count",
-    figures: &[
-        USED,
-        FigureKind {
-            name: "lost",
-            unit: "%",
-            better: Better::Low,
-            what: "packets that were dropped, of those that were sent",
-        },
-    ],
+    figures: &[USED, LOST],
     columns: &[column(0, p(10)), column(0, p(50)), column(0, MEAN), column(1, p(50)), column(1, p(90))],
 };
 
@@ -42,10 +34,6 @@ pub(super) fn draw(draw: &mut Draw) -> Case {
             goodput("goodput", 0, BEGIN, END),
             ("drops".to_owned(), Measure::Drops { from: BEGIN, to: END }),
         ],
-        // Packets of 1500 bytes that passed, and those that did not.
-        figures: vec![
-            used("{goodput}", rate),
-            format!("100 * {{drops}} / max({{goodput}} * {} + {{drops}}, 1)", 1e6 * (END - BEGIN) / 12_000.0),
-        ],
+        figures: vec![used("{goodput}", rate), lost(END - BEGIN)],
     }
 }
