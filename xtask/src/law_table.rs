@@ -1,6 +1,5 @@
 //! `cargo xtask law-table REPORT`: writes the outcome of `anabranch reproduce law --json` into the table of docs/law.md.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
@@ -14,9 +13,6 @@ use crate::run::{self, say};
 pub(crate) struct Options {
     /// The output of `anabranch reproduce law --json`.
     report: PathBuf,
-    /// The same output for an earlier law, for the column `before`; without it that column stays.
-    #[arg(long)]
-    before: Option<PathBuf>,
 }
 
 const DOCUMENT: &str = "docs/law.md";
@@ -27,15 +23,10 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
     let path = run::root().join(DOCUMENT);
     let text = fs::read_to_string(&path).map_err(|error| format!("{DOCUMENT}: {error}"))?;
     let (head, rest) = text.split_once(BEGIN).ok_or_else(|| format!("{DOCUMENT}: there is no line {BEGIN}"))?;
-    let (old, tail) = rest.split_once(END).ok_or_else(|| format!("{DOCUMENT}: there is no line {END}"))?;
-    let before = match &options.before {
-        Some(report) => rows(report)?.into_iter().map(|row| (row.what, row.value)).collect(),
-        None => kept(old),
-    };
+    let (_, tail) = rest.split_once(END).ok_or_else(|| format!("{DOCUMENT}: there is no line {END}"))?;
     let rows = rows(&options.report)?;
-    let lines: Vec<String> = rows.iter().map(|row| row.line(&before)).collect();
-    let table =
-        format!("| what | unit | before | now | aim | |\n| --- | --- | --- | --- | --- | --- |\n{}", lines.join("\n"));
+    let lines: Vec<String> = rows.iter().map(Row::line).collect();
+    let table = format!("| what | unit | measured | aim | |\n| --- | --- | --- | --- | --- |\n{}", lines.join("\n"));
     fs::write(&path, format!("{head}{BEGIN}\n{table}\n{END}{tail}")).map_err(|error| format!("{DOCUMENT}: {error}"))?;
     let misses = rows.iter().filter(|row| !row.holds).count();
     say(&format!("{DOCUMENT}: {} figures, of which {misses} miss their aim", rows.len()));
@@ -52,18 +43,11 @@ struct Row {
 }
 
 impl Row {
-    fn line(&self, before: &BTreeMap<String, String>) -> String {
+    fn line(&self) -> String {
         let Self { what, unit, value, aim, holds } = self;
-        let before = before.get(what).map_or("", String::as_str);
         let verdict = if *holds { "" } else { "misses" };
-        format!("| {what} | {unit} | {before} | {value} | {aim} | {verdict} |")
+        format!("| {what} | {unit} | {value} | {aim} | {verdict} |")
     }
-}
-
-/// The column `before` of a table, by the name of the row.
-fn kept(table: &str) -> BTreeMap<String, String> {
-    let cells = table.lines().map(|line| line.split('|').map(str::trim).collect::<Vec<_>>());
-    cells.filter(|cells| cells.len() > 4).map(|cells| (cells[1].to_owned(), cells[3].to_owned())).collect()
 }
 
 /// The claims of a report, in its order.
@@ -117,13 +101,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_claim_is_a_line_and_keeps_what_was_before() {
+    fn a_claim_is_a_line() {
         let claim = serde_json::json!({
             "title": "Beside one", "row": "CUBIC", "column": "1", "unit": "Mbit/s", "verdict": "deviates",
             "measured": { "ours": { "value": 12.345 } }, "band": { "kind": "mean", "low": 15.0, "high": 30.0 },
         });
-        let before = kept("| Beside one, CUBIC, 1 | Mbit/s | 6.1 | 7 | 15 to 30 | misses |");
-        let line = row(&claim).map(|row| row.line(&before));
-        assert_eq!(line.as_deref(), Some("| Beside one, CUBIC, 1 | Mbit/s | 6.1 | 12.3 | 15 to 30 | misses |"));
+        let line = row(&claim).map(|row| row.line());
+        assert_eq!(line.as_deref(), Some("| Beside one, CUBIC, 1 | Mbit/s | 12.3 | 15 to 30 | misses |"));
     }
 }

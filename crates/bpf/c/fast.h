@@ -8,8 +8,6 @@
  *   a loss:    w = max(w/2, 2); a timeout: w = 2
  *
  * Differs from the Rust in:
- *   - only the parts of `fast`, `emfast` and `rrfast`: no trial, noise, drain, memory,
- *     share, rival, and multiplicative increase without bounds;
  *   - the window is at most 2^20 segments, an RTT at most 68 s.
  */
 #ifndef AB_FAST_H

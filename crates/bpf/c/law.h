@@ -11,8 +11,6 @@
  * (crates/bpf/tests/same_law.rs).
  *
  * Citation: ctcp-2019 sec. 3.
- *
- * Differs from the Rust in: the share of random losses is not limited (random_most = 1).
  */
 #ifndef AB_LAW_H
 #define AB_LAW_H

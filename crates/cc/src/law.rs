@@ -24,7 +24,6 @@ pub mod rrfast;
 pub mod vegas;
 pub mod westwood;
 pub mod wvegas;
-pub mod yielding;
 
 use crate::row::Row;
 
@@ -50,5 +49,4 @@ pub(crate) const ROWS: &[Row] = &[
     vegas::ROW,
     westwood::ROW,
     wvegas::ROW,
-    yielding::ROW,
 ];

@@ -88,9 +88,6 @@ impl FastOptions {
     ];
 
     /// The options for the settings of a law of the FAST family. Settings outside [`Self::PARAMETERS`] are ignored.
-    ///
-    /// # Panics
-    /// If the settings use random-loss trials, which ns-2's agent does not have.
     pub fn from_settings(settings: &FastSettings) -> Self {
         let Goal { alpha, beta, gamma } = settings.goal;
         Self {
@@ -100,11 +97,10 @@ impl FastOptions {
             mi_threshold: settings.increase.threshold,
             period: PERIOD,
             base: settings.base_rtt.map_or(BaseRtt::Min, |it| BaseRtt::Reroute(it.rule(), it.average)),
-            refill: settings.refill.map_or(Refill::PerRtt, |it| Refill::Ccafr(it.rule)),
+            refill: settings.refill.map_or(Refill::PerRtt, Refill::Ccafr),
             loss: match settings.loss {
                 Policy::Halve => LossPolicy::Halve,
-                Policy::Composite { .. } => LossPolicy::Composite(CompositeOptions::default()),
-                Policy::Trial { .. } => panic!("ns-2's agent tries no losses"),
+                Policy::Composite => LossPolicy::Composite(CompositeOptions::default()),
             },
         }
     }

@@ -13,10 +13,7 @@
 use crate::law::fast::{FastSettings, LOSS_CONTRACT, make, refill};
 use crate::row::{Law, Row};
 
-const SETTINGS: FastSettings = FastSettings {
-    refill: Some(refill::Settings { rule: refill::Rule::RECOMMENDED, multiplicative_increase: false }),
-    ..FastSettings::FAST
-};
+const SETTINGS: FastSettings = FastSettings { refill: Some(refill::Rule::RECOMMENDED), ..FastSettings::FAST };
 
 pub(crate) const ROW: Row = Row {
     name: "emfast",

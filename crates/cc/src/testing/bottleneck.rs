@@ -172,11 +172,6 @@ impl Bottleneck {
         self.now = end;
     }
 
-    /// The link serves `rate` segments a second from now on.
-    pub(crate) fn set_rate(&mut self, rate: f64) {
-        self.service = Span::from_secs_f64(1.0 / rate);
-    }
-
     /// The link serves nothing for so long; what waits and what comes is kept.
     pub(crate) fn stall(&mut self, seconds: f64) {
         self.idle_from = self.idle_from.max(self.now) + Span::from_secs_f64(seconds);

@@ -73,8 +73,7 @@ fn root_64(value: f64) -> f64 {
     (0..6).fold(value, |value, _| value.sqrt())
 }
 
-/// Forty draws. Measured: the least is 1.015. With the law `yielding`, random losses of a short queue look like congestion, alone and
-/// together, and four of 51 seeds of draw 24 leave a third of the rate; this law has none. Before ACKs were read in the order of
+/// Forty draws. Measured: the least is 1.015. Before ACKs were read in the order of
 /// sending, three draws had 0.79 to 0.95: what an ACK of one path reports of another was released at once, and came in bursts.
 #[test]
 fn drawn_path_beside_another_costs_at_most_three_per_cent() {

@@ -12,16 +12,13 @@
 //! * The paper does not say how large a decrease, how long a wait and how much relief. Taken word for word, any decrease and
 //!   any fall of the RTT, the rule fires all the time in equilibrium, where FAST shrinks by a hundredth of a segment at
 //!   a constant RTT. The readings: [`Rule::NOT_NEAR`] ("never becomes close to the BaseRTT") is the default and the best in the
-//!   paper's setting, [`Rule::NO_FALL`] checks twice whether the RTT fell, [`Rule::LITERAL`] takes the paper's words. [`Rule::BOTH`]
-//!   is ours, for paths unlike the paper's.
+//!   paper's setting, [`Rule::NO_FALL`] checks twice whether the RTT fell, [`Rule::LITERAL`] takes the paper's words.
 //! * avgRTT is reset with baseRTT. The paper resets baseRTT alone: then avgRTT stays below it, the law takes that for an
 //!   empty queue, and fills the buffer.
 //!
 //! Limits. `NOT_NEAR` does not recognise a new route that is less than 1.5 times longer, and takes a queue longer than half of
-//! baseRTT for a new route. `BOTH` misses a route whose added delay appears while the flow's own queue drains. Every reading takes
+//! baseRTT for a new route. Every reading takes
 //! a rival that fills the queue for a longer route.
-
-use anabranch_units::Span;
 
 use crate::settings::{Choice, Fields};
 
@@ -34,8 +31,6 @@ pub struct Settings {
     pub wait: f64,
     /// The fate of avgRTT at a reroute.
     pub average: Average,
-    /// The least time between two reroutes, in seconds.
-    pub interval: f64,
 }
 
 /// The rule by which a decrease is futile.
@@ -45,8 +40,6 @@ pub enum Reading {
     NotNear,
     /// The rule [`Rule::NO_FALL`].
     NoFall,
-    /// The rule [`Rule::BOTH`].
-    Both,
     /// The rule [`Rule::LITERAL`].
     Literal,
 }
@@ -63,14 +56,13 @@ pub enum Average {
 impl Settings {
     /// The reading that is best in the paper's setting, without bounds.
     pub const NOT_NEAR: Self =
-        Self { reading: Reading::NotNear, wait: Rule::NOT_NEAR.wait, average: Average::Restarted, interval: 0.0 };
+        Self { reading: Reading::NotNear, wait: Rule::NOT_NEAR.wait, average: Average::Restarted };
 
     /// The rule that these settings describe.
     pub const fn rule(&self) -> Rule {
         let reading = match self.reading {
             Reading::NotNear => Rule::NOT_NEAR,
             Reading::NoFall => Rule::NO_FALL,
-            Reading::Both => Rule::BOTH,
             Reading::Literal => Rule::LITERAL,
         };
         Rule { wait: self.wait, ..reading }
@@ -86,14 +78,12 @@ impl Choice for Option<Settings> {
         fields.choice("reading", &mut settings.reading, help);
         fields.number("wait", &mut settings.wait, 0.0..=1000.0, "RTT", "time for which a decrease is watched");
         fields.choice("average", &mut settings.average, "what a reroute does to avgRTT");
-        let help = "bound: least time between two reroutes";
-        fields.seconds("interval", &mut settings.interval, Span::ZERO..=Span::from_secs(3600), help);
     }
 }
 
 impl Choice for Reading {
     const KINDS: &'static [(&'static str, Self)] =
-        &[("not_near", Self::NotNear), ("no_fall", Self::NoFall), ("both", Self::Both), ("literal", Self::Literal)];
+        &[("not_near", Self::NotNear), ("no_fall", Self::NoFall), ("literal", Self::Literal)];
 }
 
 impl Choice for Average {
@@ -118,11 +108,6 @@ pub struct Rule {
 pub enum Decrease {
     /// Every decrease counts.
     Any,
-    /// The sum of all steps from the first one to the end of the wait. If it is less than `least`, the watch has no result.
-    Total {
-        /// More than zero.
-        least: f64,
-    },
     /// The sum of all steps. The watch goes on until it reaches `least`, or until the window increases.
     Reached {
         /// More than zero.
@@ -143,13 +128,6 @@ pub enum Relief {
         /// More than one.
         most: f64,
     },
-    /// One of the two conditions holds.
-    Either {
-        /// The threshold of [`Self::Fall`].
-        below: f64,
-        /// The threshold of [`Self::Near`].
-        most: f64,
-    },
 }
 
 impl Rule {
@@ -163,16 +141,6 @@ impl Rule {
         decrease: Decrease::Reached { least: 0.1 },
         wait: 2.0,
         futile_needed: 2,
-    };
-
-    /// The window falls by a tenth in all, and the RTT neither falls by a fiftieth nor comes near baseRTT. For paths on which
-    /// alpha segments take longer than half of baseRTT: there the RTT is never near, and [`Self::NOT_NEAR`] would see reroutes at
-    /// rest.
-    pub const BOTH: Self = Self {
-        relief: Relief::Either { below: 0.98, most: 1.5 },
-        decrease: Decrease::Total { least: 0.1 },
-        wait: 2.0,
-        futile_needed: 1,
     };
 
     /// Any decrease, and the RTT does not fall.
@@ -239,11 +207,7 @@ impl Reroute {
         match rule.decrease {
             _ if now < watch.until => return Route::Same,
             Decrease::Reached { least } if is_small(least) => return Route::Same,
-            Decrease::Total { least } if is_small(least) => {
-                self.watch = None;
-                return Route::Same;
-            }
-            Decrease::Any | Decrease::Total { .. } | Decrease::Reached { .. } => {}
+            Decrease::Any | Decrease::Reached { .. } => {}
         }
         let watch = *watch;
         self.watch = None;
@@ -252,7 +216,6 @@ impl Reroute {
         let is_relieved = match rule.relief {
             Relief::Fall { below } => falls(below),
             Relief::Near { most } => is_near(most),
-            Relief::Either { below, most } => falls(below) || is_near(most),
         };
         self.futile = if is_relieved { 0 } else { self.futile + 1 };
         if self.futile < rule.futile_needed {
@@ -260,11 +223,6 @@ impl Reroute {
         }
         self.futile = 0;
         Route::Longer
-    }
-
-    /// Ends the watch without a result.
-    pub fn clear(&mut self) {
-        *self = Self::new();
     }
 }
 

@@ -12,7 +12,7 @@
 //!   lags behind by 256 ACKs, not by a round trip as the paper wants.
 //! * The caller takes no sample in fast recovery, as the module.
 
-use crate::number::{greater, is_known, lesser};
+use crate::number::{is_known, lesser};
 
 /// The weight of one RTT sample in avgRTT.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -81,11 +81,6 @@ impl Estimator {
         if self.is_known() { self.average - self.base } else { 0.0 }
     }
 
-    /// Handles a restart after idle time. The flow has nothing queued, so avgRTT becomes baseRTT.
-    pub fn rest(&mut self) {
-        self.average = self.base;
-    }
-
     /// Resets baseRTT and avgRTT: the next sample starts both.
     pub fn forget(&mut self) {
         *self = Self::new();
@@ -95,18 +90,6 @@ impl Estimator {
     /// queue: see [`super::base_rtt`].
     pub fn forget_base(&mut self) {
         self.base = f64::INFINITY;
-    }
-
-    /// Raises baseRTT to at least `least` seconds. An unknown baseRTT stays infinite.
-    pub fn raise_base(&mut self, least: f64) {
-        self.base = greater(self.base, least);
-    }
-
-    /// Lowers baseRTT to at most `most` seconds, if it is known.
-    pub fn bound_base(&mut self, most: f64) {
-        if is_known(self.base) {
-            self.base = lesser(self.base, most);
-        }
     }
 }
 

@@ -4,7 +4,6 @@
 //! duplicate ACKs, ECN:  w ← max(w/2, 2)
 //! timeout:              w ← 2
 //! under composite:      a random loss does not change w and starts no fast recovery ([`crate::composite`])
-//! under trial:          the same for each loss until a trial has shown congestion ([`super::trial`])
 //! ```
 //!
 //! Citation: fast-2006 sec. III-C for the half, ns-2.35's FAST module for the window after a timeout; ctcp-2019 for composite.
@@ -12,43 +11,22 @@
 //! Differs from the paper in: ctcp-2019 applies its rule to SACK TCP; here it applies to FAST's window.
 
 use crate::law::reno;
-use crate::settings::{Choice, Fields};
+use crate::settings::Choice;
 
 /// The window after a timeout, in segments (ns-2's module; there is no slow start that would need to begin at one).
 pub const WINDOW_AFTER_TIMEOUT: f64 = 2.0;
 
 /// The loss policy.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
     /// Every loss halves the window.
     Halve,
     /// Every loss but a random one halves the window.
-    Composite {
-        /// The largest share of lost segments that counts as random.
-        random_most: f64,
-    },
-    /// Losses halve the window if a trial at a lower rate has shown that they are congestion ([`super::trial`]).
-    Trial {
-        /// The largest share of lost segments that counts as random.
-        random_most: f64,
-    },
+    Composite,
 }
 
 impl Choice for Policy {
-    const KINDS: &'static [(&'static str, Self)] = &[
-        ("halve", Self::Halve),
-        // The paper has no limit.
-        ("composite", Self::Composite { random_most: 1.0 }),
-        // No link worth using loses 5 % at random.
-        ("trial", Self::Trial { random_most: 0.05 }),
-    ];
-
-    fn visit(&mut self, fields: &mut Fields<'_>) {
-        if let Self::Composite { random_most } | Self::Trial { random_most } = self {
-            let help = "bound: the largest share of lost segments that counts as random";
-            fields.number("random_most", random_most, 0.001..=1.0, "", help);
-        }
-    }
+    const KINDS: &'static [(&'static str, Self)] = &[("halve", Self::Halve), ("composite", Self::Composite)];
 }
 
 /// The window after a loss by duplicate ACKs or a router's mark. Never larger than before.

@@ -29,21 +29,11 @@ use super::window::Goal;
 use crate::number::is_known;
 use crate::settings::{Choice, Fields};
 
-/// The settings of this part.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Settings {
-    /// The rule of the refill.
-    pub rule: Rule,
-    /// Whether the window increases multiplicatively while the queue is empty, as it does outside of CCaFR.
-    pub multiplicative_increase: bool,
-}
-
-impl Choice for Option<Settings> {
-    const KINDS: &'static [(&'static str, Self)] =
-        &[("per_rtt", None), ("ccafr", Some(Settings { rule: Rule::RECOMMENDED, multiplicative_increase: false }))];
+impl Choice for Option<Rule> {
+    const KINDS: &'static [(&'static str, Self)] = &[("per_rtt", None), ("ccafr", Some(Rule::RECOMMENDED))];
 
     fn visit(&mut self, fields: &mut Fields<'_>) {
-        let Some(Settings { rule, multiplicative_increase }) = self else { return };
+        let Some(rule) = self else { return };
         let help = "the condition that sets gapflag: a gap (the prose) or an even IPD (the listing)";
         fields.choice("gapflag", &mut rule.gap_test, help);
         fields.number("ipd_weight", &mut rule.ipd_weight, 1e-6..=1.0, "", "weight of one IPD in avgIPD");
@@ -54,8 +44,6 @@ impl Choice for Option<Settings> {
         let help = "the window of the formula: that of one RTT ago, or the current one (unstable)";
         fields.choice("flight", &mut rule.flight, help);
         fields.choice("rtt", &mut rule.rtt, "the RTT of the formula");
-        let help = "bound: multiplicative increase while the queue is empty, also in CCaFR";
-        fields.switch("multiplicative_increase", multiplicative_increase, help);
     }
 }
 

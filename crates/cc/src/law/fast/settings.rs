@@ -6,7 +6,7 @@ use super::clockwork::Which;
 use super::estimator::Weights;
 use super::loss::Policy;
 use super::window::Goal;
-use super::{base_rtt, drain, memory, noise, refill};
+use super::{base_rtt, refill};
 use crate::settings::{Fields, INITIAL_WINDOW, Table};
 
 /// The settings of FAST and its parts.
@@ -22,20 +22,12 @@ pub struct FastSettings {
     pub weights: Weights,
     /// The clockwork of round trips and steps.
     pub clockwork: Which,
-    /// The largest baseRTT, in multiples of the least RTT of the path.
-    pub base_rise_most: f64,
     /// `None`: baseRTT is never forgotten.
     pub base_rtt: Option<base_rtt::Settings>,
     /// `None`: the window law refills the pipe after fast recovery.
-    pub refill: Option<refill::Settings>,
+    pub refill: Option<refill::Rule>,
     /// The loss policy.
     pub loss: Policy,
-    /// `None`: losses are forgotten at once.
-    pub memory: Option<memory::Rule>,
-    /// `None`: all delay counts as queue.
-    pub noise: Option<noise::Rule>,
-    /// `None`: there are no drains.
-    pub drain: Option<drain::Rule>,
 }
 
 /// Multiplicative increase: while the queue is short, the window grows by one segment for each acknowledged segment.
@@ -43,35 +35,22 @@ pub struct FastSettings {
 pub struct MultiplicativeIncrease {
     /// The queueing delay in seconds below which the window increases multiplicatively.
     pub threshold: f64,
-    /// The increase ends when this many times alpha is queued.
-    pub queued_most: f64,
-    /// The pacing rate in windows a round trip, above one; zero: the ACKs clock the departures.
-    pub pace: f64,
-    /// Whether the window doubles only up to the size that last filled the path. Beyond that, only the excess doubles.
-    pub is_known: bool,
 }
 
 impl FastSettings {
-    /// The window law alone, without the bounds that are not in the papers.
+    /// The window law alone.
     pub const FAST: Self = Self {
         initial_window: INITIAL_WINDOW,
         // FAST's alpha for 100 Mbit/s: 2.4 ms of queue there, 24 ms at 10 Mbit/s.
         goal: Goal { alpha: 20.0, beta: 0.0, gamma: 0.5 },
-        increase: MultiplicativeIncrease { threshold: 0.00075, queued_most: UNBOUNDED, pace: 0.0, is_known: false },
+        increase: MultiplicativeIncrease { threshold: 0.00075 },
         weights: Weights::NS2,
         clockwork: Which::Own,
-        base_rise_most: UNBOUNDED,
         base_rtt: None,
         refill: None,
         loss: Policy::Halve,
-        memory: None,
-        noise: None,
-        drain: None,
     };
 }
-
-/// A factor so large that it is no limit.
-const UNBOUNDED: f64 = 1e6;
 
 impl Table for FastSettings {
     fn visit(&mut self, fields: &mut Fields<'_>) {
@@ -88,22 +67,17 @@ impl Table for FastSettings {
         let help = "largest weight of a sample in avgRTT; 0.25 in fast-2006";
         fields.number("average_weight", &mut self.weights.most, 1e-6..=1.0, "", help);
         let help = "round trips, steps, what was in flight and whether the handshake counts for baseRTT: the law's own, or as ns-2's module has \
-                    them; that not with drains";
+                    them";
         fields.choice("clockwork", &mut self.clockwork, help);
-        let help = "bound: largest baseRTT in multiples of the path's least RTT; 1000000 is none";
-        fields.number("base_rise_most", &mut self.base_rise_most, 1.0..=UNBOUNDED, "", help);
         let help = "when baseRTT is reset: never, or when the rule of rrfast-2017 detects a longer route";
         fields.choice("base_rtt", &mut self.base_rtt, help);
         let help = "after fast recovery: the window law, or CCaFR of emfast-2019";
         fields.choice("refill", &mut self.refill, help);
-        let help = "the losses that halve the window: all, all but random ones (ctcp-2019), or those that a trial shows to be congestion";
-        fields.choice("loss", &mut self.loss, help);
-        let help = "whether a loss without a queue is remembered";
-        fields.choice("memory", &mut self.memory, help);
-        let help = "whether delay without a queue is filtered out";
-        fields.choice("noise", &mut self.noise, help);
-        let help = "whether the window is reduced from time to time, to measure the RTT without a queue";
-        fields.choice("drain", &mut self.drain, help);
+        fields.choice(
+            "loss",
+            &mut self.loss,
+            "the losses that halve the window: all, or all but random ones (ctcp-2019)",
+        );
     }
 }
 
@@ -111,12 +85,5 @@ impl Table for MultiplicativeIncrease {
     fn visit(&mut self, fields: &mut Fields<'_>) {
         let help = "the queueing delay below which the window increases multiplicatively";
         fields.seconds("threshold", &mut self.threshold, Span::ZERO..=Span::from_secs(1), help);
-        let help = "bound: the increase ends when this many times alpha is queued; 1000000 is none";
-        fields.number("queued_most", &mut self.queued_most, 0.0..=UNBOUNDED, "", help);
-        let help = "pacing rate in windows a round trip, above 1; 0: the ACKs clock the departures";
-        fields.number("pace", &mut self.pace, 0.0..=1000.0, "", help);
-        let help =
-            "bound: the window doubles up to the size that last filled the path; beyond it only the excess doubles";
-        fields.switch("known", &mut self.is_known, help);
     }
 }

@@ -8,21 +8,16 @@ use crate::testing::bottleneck::Bottleneck;
 
 mod events;
 
-/// For tests of the equilibrium.
-const NO_DRAINS: (&str, &str) = ("drain", "off");
-
 /// [fast-2006] eq. 10: in equilibrium w (1 − baseRTT/RTT) = alpha on any path. On a link of c segments/s that is a window of
 /// c · propagation + 1 on the link and alpha in the queue.
 #[test]
 fn alpha_segments_wait_at_rest() {
-    for name in ["fast", "emfast", "rrfast", "yielding"] {
+    for name in ["fast", "emfast", "rrfast"] {
         for (rate, propagation_millis, alpha) in [(1000.0, 100, 20.0), (5000.0, 40, 50.0), (200.0, 250, 8.0)] {
             let mut path = Bottleneck::new(rate);
-            let flow = path.flow(name, &[("alpha", &alpha.to_string()), NO_DRAINS], propagation_millis);
+            let flow = path.flow(name, &[("alpha", &alpha.to_string())], propagation_millis);
             path.run(60.0);
             let pipe = rate * propagation_millis as f64 / 1e3 + 1.0;
-            // `yielding` adds the squares of alpha and of the segments that pass in a millisecond.
-            let alpha: f64 = if name == "yielding" { (alpha * alpha + rate * rate * 1e-6).sqrt() } else { alpha };
             assert_near(path.window(flow), pipe + alpha, 1e-4);
             // What is in flight is whole.
             assert!((path.gauge(flow, "backlog") - alpha).abs() <= 1.0, "{name}: {}", path.gauge(flow, "backlog"));
@@ -100,15 +95,13 @@ fn the_dead_band_is_entered_and_not_left() {
 /// Four flows that all know the path keep 4 alpha queued and get a quarter each.
 #[test]
 fn flows_that_begin_together_share() {
-    for name in ["fast", "yielding"] {
-        let mut path = Bottleneck::new(10_000.0);
-        (0..4).for_each(|_| _ = path.flow(name, &[("initial_window", "1"), NO_DRAINS], 100));
-        path.run(60.0);
-        let (queue, rates) = path.means(20.0);
-        assert_near(queue, 80.0, 0.02);
-        for rate in rates {
-            assert_near(rate, 2500.0, 0.04);
-        }
+    let mut path = Bottleneck::new(10_000.0);
+    (0..4).for_each(|_| _ = path.flow("fast", &[("initial_window", "1")], 100));
+    path.run(60.0);
+    let (queue, rates) = path.means(20.0);
+    assert_near(queue, 80.0, 0.02);
+    for rate in rates {
+        assert_near(rate, 2500.0, 0.04);
     }
 }
 
@@ -116,117 +109,19 @@ fn flows_that_begin_together_share() {
 /// x q = alpha and y (q − alpha) = alpha, x + y = 1, so q = alpha (3 + √5)/2 and y/x = (1 + √5)/2, the golden ratio.
 #[test]
 fn a_late_comer_gets_the_golden_ratio() {
-    for name in ["fast", "yielding"] {
-        let mut path = Bottleneck::new(2000.0);
-        path.flow(name, &[NO_DRAINS], 100);
-        path.run(60.0);
-        path.flow(name, &[("initial_window", "1"), NO_DRAINS], 100);
-        path.run(120.0);
-        let (queue, rates) = path.means(60.0);
-        assert_near(queue, 20.0 * (3.0 + 5.0_f64.sqrt()) / 2.0, 0.02);
-        assert_near(rates[1] / rates[0], f64::midpoint(1.0, 5.0_f64.sqrt()), 0.02);
-    }
-}
-
-/// With drains the late comer measures the path: nearly two alpha are queued, and the rates are equal. A drain costs half of the window, less
-/// alpha, for about three of a hundred round trips: at most 1.5 %.
-#[test]
-fn drains_show_a_late_comer_the_path() {
     let mut path = Bottleneck::new(2000.0);
-    path.flow("yielding", &[], 100);
+    path.flow("fast", &[], 100);
     path.run(60.0);
-    let late = path.flow("yielding", &[("initial_window", "1")], 100);
-    path.run(60.0);
-    // A segment takes 0.5 ms on the link.
-    assert_near(path.gauge(late, "rtt_base_s"), 0.1005, 1e-6);
+    path.flow("fast", &[("initial_window", "1")], 100);
+    path.run(120.0);
     let (queue, rates) = path.means(60.0);
-    assert_near(queue, 40.0, 0.1);
-    // What is in flight is whole: each keeps 19 to 20.
-    assert_near(rates[1] / rates[0], 1.0, 20.0 / 19.0 - 1.0);
-    assert!(rates[0] + rates[1] > 0.985 * 2000.0, "{rates:?}");
-}
-
-/// One of four late comers cannot drain the queue of the other three alone: half of its window is less than that. Together they
-/// can.
-#[test]
-fn flows_join_one_anothers_drains() {
-    let spread = |join| {
-        let mut path = Bottleneck::new(2500.0);
-        let pairs = [("alpha", "40"), ("drain.join", join), ("initial_window", "1")];
-        for _ in 0..4 {
-            path.flow("yielding", &pairs, 100);
-            path.run(23.0);
-        }
-        path.run(60.0);
-        let (queue, rates) = path.means(60.0);
-        let most = rates.iter().copied().fold(0.0, f64::max);
-        (queue, most / rates.into_iter().fold(f64::INFINITY, f64::min))
-    };
-    let ((alone, _), (together, ratio)) = (spread("0"), spread("0.75"));
-    assert!(alone > 200.0 && together < 175.0 && ratio < 1.3, "{alone} and {together} queued, ratio {ratio}");
-}
-
-/// After a drain, flows with too large a share shrink and the others grow, so the RTT stays. This is not a longer route: for any starting times
-/// of the four flows, each keeps 39 or 40 segments queued, and none resets the baseRTT that a drain has shown.
-#[test]
-fn what_others_take_back_is_no_longer_route() {
-    for apart in [17.0, 19.0, 20.0, 21.0, 23.0, 25.0] {
-        let mut path = Bottleneck::new(2500.0);
-        let flows = [(); 4].map(|()| {
-            let flow = path.flow("yielding", &[("alpha", "40"), ("initial_window", "1")], 100);
-            path.run(apart);
-            flow
-        });
-        path.run(30.0);
-        let count = |path: &Bottleneck| flows.map(|flow| path.gauge(flow, "reroutes") as u64);
-        let before = count(&path);
-        path.run(60.0);
-        assert_eq!(count(&path), before, "{apart} s apart");
-        let (queue, rates) = path.means(60.0);
-        let most = rates.iter().copied().fold(0.0, f64::max);
-        let ratio = most / rates.into_iter().fold(f64::INFINITY, f64::min);
-        // The tolerance is one of 39 segments, and as much again for drains, which do not all begin at once.
-        assert!(ratio < 1.05 && queue < 165.0, "{apart} s apart: ratio {ratio}, {queue} queued");
-    }
-}
-
-/// A route that gets longer just after a drain is recognised as well. Its round trips are longer than the ones in which shares move, so
-/// the window still falls after these.
-#[test]
-fn a_longer_route_after_a_drain_is_seen() {
-    let mut path = Bottleneck::new(1250.0);
-    let flow = path.flow("yielding", &[("alpha", "4"), ("drain.unseen", "false"), ("drain.base_window", "0s")], 125);
-    // A drain begins 10 s after the first ACK and is over within a second.
-    path.run(11.0);
-    path.reroute(flow, 376);
-    path.run(5.0);
-    assert_near(path.gauge(flow, "rtt_base_s"), 0.3768, 1e-6);
-}
-
-/// No rule recognises a route that gets two milliseconds longer, but drains measure it: one to two minutes later the least RTT of the last minute
-/// is the one of the new route. Without the time limit the old one would be valid for ever.
-#[test]
-fn the_base_is_the_least_of_the_last_minute() {
-    for (base_window, base) in [("60s", 0.1278), ("0s", 0.1258)] {
-        let mut path = Bottleneck::new(1250.0);
-        let flow = path.flow(
-            "yielding",
-            &[("alpha", "4"), ("drain.unseen", "false"), ("drain.base_window", base_window)],
-            125,
-        );
-        path.run(30.0);
-        assert_near(path.gauge(flow, "rtt_base_s"), 0.1258, 1e-6);
-        path.reroute(flow, 127);
-        path.run(50.0);
-        assert_near(path.gauge(flow, "rtt_base_s"), 0.1258, 1e-6);
-        path.run(75.0);
-        assert_near(path.gauge(flow, "rtt_base_s"), base, 1e-6);
-    }
+    assert_near(queue, 20.0 * (3.0 + 5.0_f64.sqrt()) / 2.0, 0.02);
+    assert_near(rates[1] / rates[0], f64::midpoint(1.0, 5.0_f64.sqrt()), 0.02);
 }
 
 /// A flow with alpha = 4 on 1250 segments/s, whose route grows from 125 to 376 ms after 30 s.
 fn rerouted(name: &str, pairs: &[(&str, &str)], seconds: f64) -> (Bottleneck, usize) {
-    let pairs: Vec<_> = [("alpha", "4"), NO_DRAINS].iter().chain(pairs).copied().collect();
+    let pairs: Vec<_> = [("alpha", "4")].iter().chain(pairs).copied().collect();
     let mut path = Bottleneck::new(1250.0);
     let flow = path.flow(name, &pairs, 125);
     path.run(30.0);
@@ -251,64 +146,25 @@ fn without_the_reroute_rule_a_longer_route_starves() {
 /// With the rule the path is full again; the pipe is 1250 · 0.376 + 1 = 471 segments.
 #[test]
 fn with_the_reroute_rule_a_longer_route_is_filled() {
-    for (name, pairs) in [
-        ("rrfast", &[][..]),
-        ("rrfast", &[("base_rtt.reading", "no_fall")]),
-        ("rrfast", &[("average_weight", "0.25")]),
-        ("yielding", &[]),
-    ] {
+    for (name, pairs) in
+        [("rrfast", &[][..]), ("rrfast", &[("base_rtt.reading", "no_fall")]), ("rrfast", &[("average_weight", "0.25")])]
+    {
         let (mut path, flow) = rerouted(name, pairs, 30.0);
         assert_near(path.gauge(flow, "rtt_base_s"), 0.3768, 1e-6);
         let (_, rates) = path.means(30.0);
         assert!(rates[0] > 0.95 * 1250.0, "{name} {pairs:?}: {} of 1250 segments/s", rates[0]);
     }
-    let (path, flow) = rerouted("yielding", &[], 60.0);
-    assert_near(path.window(flow), 475.0, 1e-3);
-    // The pipe of the old route does not hold for the new one: a window that grew from there by alpha would take 20 s.
-    let (mut path, _) = rerouted("yielding", &[], 10.0);
-    let (_, rates) = path.means(5.0);
-    assert!(rates[0] > 0.95 * 1250.0, "{} of 1250 segments/s after 10 s", rates[0]);
 }
 
-/// In equilibrium the literal reading of rrfast-2017 detects reroutes that did not happen; the interval limits their number.
+/// Twenty segments at 200/s are 100 ms of queue on a route of 50 ms: the RTT is never near baseRTT, and `not_near` detects a reroute in
+/// that, and another one later.
 #[test]
-fn the_literal_rule_fires_at_rest() {
-    let reroutes = |interval| {
-        let pairs = [("alpha", "4"), ("base_rtt.reading", "literal"), ("base_rtt.interval", interval)];
-        let mut path = Bottleneck::new(1250.0);
-        let flow = path.flow("rrfast", &pairs, 125);
-        path.run(30.0);
-        path.gauge(flow, "reroutes")
-    };
-    assert!(reroutes("0s") > 5.0, "{} reroutes in 30 s", reroutes("0s"));
-    assert!((1.0..=3.0).contains(&reroutes("10s")), "{} reroutes in 30 s", reroutes("10s"));
-}
-
-/// A route of 420 ms instead of 20: baseRTT rises to ten times 21 ms and no further.
-#[test]
-fn base_rtt_stays_within_reach_of_the_least_rtt() {
-    let mut path = Bottleneck::new(1000.0);
-    let flow = path.flow("yielding", &[("alpha", "4"), NO_DRAINS], 20);
-    path.run(10.0);
-    path.reroute(flow, 420);
+fn a_long_queue_on_a_short_path_looks_like_a_route() {
+    let mut path = Bottleneck::new(200.0);
+    let flow = path.flow("rrfast", &[], 50);
     path.run(60.0);
-    assert_near(path.gauge(flow, "rtt_base_s"), 10.0 * 0.021, 1e-9);
-}
-
-/// Twenty segments at 200/s are 100 ms of queue on a route of 50 ms: the RTT is never near baseRTT. `not_near` detects a reroute in
-/// that, and another one later; `both` also asks whether the RTT fell, and detects none.
-#[test]
-fn a_long_queue_on_a_short_path_is_no_route() {
-    let reroutes = |name| {
-        let mut path = Bottleneck::new(200.0);
-        let flow = path.flow(name, &[NO_DRAINS], 50);
-        path.run(60.0);
-        (path.gauge(flow, "reroutes"), path.queue())
-    };
-    let (count, queue) = reroutes("rrfast");
+    let (count, queue) = (path.gauge(flow, "reroutes"), path.queue());
     assert!(count > 0.0 && queue > 30.0, "{count} reroutes, {queue} queued");
-    let (count, queue) = reroutes("yielding");
-    assert!(count <= 0.0 && queue < 22.0, "{count} reroutes, {queue} queued");
 }
 
 /// The path of emfast-2019 (187.5 segments/s, 253 ms, alpha 8) with one loss in equilibrium: the seconds from the loss until the window
@@ -333,7 +189,7 @@ fn refill_seconds(name: &str) -> f64 {
 fn both_averages_of_emfast_are_as_slow() {
     let settings = Settings::default_for(registry::find("emfast").unwrap());
     let settings: &FastSettings = settings.table().expect("it is of the family");
-    assert_near(settings.refill.expect("it has CCaFR").rule.ipd_weight, settings.weights.most, 0.0);
+    assert_near(settings.refill.expect("it has CCaFR").ipd_weight, settings.weights.most, 0.0);
 }
 
 /// emfast-2019: 3.87 s instead of 5.43 s, 29 % less. Here the path is the same, but the SYN does not count for baseRTT and steps are not
@@ -345,10 +201,9 @@ fn ccafr_refills_faster() {
 }
 
 /// The mean rate and the least window of a flow on 1000 segments/s and 100 ms, with the random loss rate `damage`.
-fn damaged(name: &str, pairs: &[(&str, &str)], damage: f64) -> (f64, f64) {
+fn damaged(pairs: &[(&str, &str)], damage: f64) -> (f64, f64) {
     let mut path = Bottleneck::new(1000.0);
-    let pairs: Vec<_> = pairs.iter().copied().chain((name != "composite").then_some(NO_DRAINS)).collect();
-    let flow = path.flow(name, &pairs, 100);
+    let flow = path.flow("fast", pairs, 100);
     path.run(20.0);
     path.damage = damage;
     let began = path.delivered(flow);
@@ -365,104 +220,27 @@ fn damaged(name: &str, pairs: &[(&str, &str)], damage: f64) -> (f64, f64) {
 /// costs more than half of the rate.
 #[test]
 fn composite_holds_the_window_on_random_loss() {
-    let (rate, least) = damaged("fast", &[("loss", "composite")], 0.01);
+    let (rate, least) = damaged(&[("loss", "composite")], 0.01);
     assert!(least > 118.0 && rate > 985.0, "{rate} segments/s, at least {least}");
-    let (rate, _) = damaged("fast", &[], 0.01);
+    let (rate, _) = damaged(&[], 0.01);
     assert!(rate < 500.0, "{rate} segments/s");
 }
 
-/// The same under trial: the trial takes a quarter of the window once, until four losses, which is 400 segments or half a second.
-#[test]
-fn a_trial_costs_random_loss_little() {
-    let (rate, least) = damaged("yielding", &[], 0.01);
-    assert!(least > 0.74 * 0.98 * 121.0 && rate > 975.0, "{rate} segments/s, at least {least}");
-}
-
-/// 1000 segments fit, later 1200. The excess above 1000, plus alpha, doubles in a round trip. The queue shows when half of alpha above 1200 was sent, a
-/// round trip later: then 2 · (200 + 1.5 alpha) − alpha segments are above 1000, of which 200 + 2 alpha wait. With noise of a millisecond an alpha of 20
-/// becomes 22.4 or less. Plain doubling sends all that a paced round trip takes. Both find the free capacity within a second, ten round trips.
-#[test]
-fn growth_overshoots_by_no_more_than_it_found() {
-    let run = |known| {
-        let mut path = Bottleneck::new(10_000.0);
-        path.paced = true;
-        let flow = path.flow("yielding", &[("multiplicative_increase.known", known), NO_DRAINS], 100);
-        path.run(10.0);
-        assert_near(path.window(flow), 1022.0, 0.005);
-        path.set_rate(12_000.0);
-        let mut queued = 0.0_f64;
-        for _ in 0..100 {
-            path.run(0.01);
-            queued = queued.max(path.queue());
-        }
-        let began = path.delivered(flow);
-        path.run(1.0);
-        (queued, path.delivered(flow) - began)
-    };
-    let ((queued, rate), (doubled, also)) = (run("true"), run("false"));
-    assert!(queued < 244.8, "{queued} segments queued");
-    assert!(doubled > 500.0, "{doubled} segments queued");
-    assert!(rate > 11_900.0 && also > 11_900.0, "{rate} and {also} segments/s");
-}
-
-/// 6000 segments in flight and 1 % lost: sixty holes at any time, and a queue when a window has doubled. Only delay limits the
-/// window, and one trial takes a quarter of it for four round trips of a hundred.
-#[test]
-fn many_holes_are_no_congestion() {
-    let mut path = Bottleneck::new(10_000.0);
-    let flow = path.flow("yielding", &[NO_DRAINS], 600);
-    path.run(60.0);
-    path.damage = 0.01;
-    path.run(60.0);
-    let (_, rates) = path.means(0.1);
-    assert!(rates[0] > 0.8 * 9900.0, "{} segments/s", rates[0]);
-    assert!(path.losses(flow) > 5000 && path.gauge(flow, "trials") < 4.0, "{} trials", path.gauge(flow, "trials"));
-}
-
-/// A buffer of half of alpha: about twenty segments are lost until a trial finds congestion. This repeats every twenty seconds, as each step
-/// of alpha takes ten seconds. The loss is 0.1 %, with a tolerance of half of that. In between, the buffer is used.
-#[test]
-fn a_short_buffer_is_found_by_trial() {
-    let mut path = Bottleneck::new(1000.0);
-    path.buffer = 10.0;
-    path.paced = true;
-    let flow = path.flow("yielding", &[], 100);
-    path.run(20.0);
-    let (lost, delivered) = (path.losses(flow), path.delivered(flow));
-    path.run(100.0);
-    let share = (path.losses(flow) - lost) as f64 / (path.delivered(flow) - delivered);
-    assert!(share < 0.0015, "{share} lost");
-    assert!(path.delivered(flow) - delivered > 90_000.0, "{}", path.delivered(flow) - delivered);
-}
-
-/// A loss of a tenth is not random: `yielding` reduces its window, composite as in its paper never does.
-#[test]
-fn belief_in_random_loss_has_an_end() {
-    let (_, least) = damaged("fast", &[("loss", "composite")], 0.1);
-    assert!(least > 115.0, "{least}");
-    let (_, least) = damaged("yielding", &[], 0.1);
-    assert!(least < 20.0, "{least}");
-}
-
 /// Where alpha segments are less than the threshold (20 in 50,000/s are 0.4 ms of 0.75), FAST increases until the threshold
-/// is queued, 37 segments and more. The bound of `yielding` keeps it at alpha, which a millisecond of noise raises to 54: 20² + 50².
+/// is queued, 37 segments and more.
 #[test]
-fn multiplicative_increase_ends_at_alpha() {
-    let queue = |name, noise| {
-        let mut path = Bottleneck::new(50_000.0);
-        path.flow(name, &[NO_DRAINS, ("noise", noise)], 20);
-        path.run(10.0);
-        path.means(2.0).0
-    };
-    assert!(queue("fast", "off") > 30.0, "{}", queue("fast", "off"));
-    assert_near(queue("yielding", "off"), 20.0, 0.1);
-    assert_near(queue("yielding", "on"), 53.85, 0.02);
+fn multiplicative_increase_goes_on_to_its_threshold() {
+    let mut path = Bottleneck::new(50_000.0);
+    path.flow("fast", &[], 20);
+    path.run(10.0);
+    let (queue, _) = path.means(2.0);
+    assert!(queue > 30.0, "{queue}");
 }
 
 /// A shallow buffer has losses under any window law; the flow keeps going.
 #[test]
 fn a_shallow_buffer_does_not_starve() {
-    for name in ["fast", "emfast", "rrfast", "yielding"] {
+    for name in ["fast", "emfast", "rrfast"] {
         let mut path = Bottleneck::new(1000.0);
         path.buffer = 10.0;
         path.flow(name, &[], 50);
@@ -484,41 +262,4 @@ fn presets_are_settings_of_fast() {
     };
     assert_eq!(windows("emfast", &[]), windows("fast", &[("refill", "ccafr")]));
     assert_eq!(windows("rrfast", &[]), windows("fast", &[("base_rtt", "reroute")]));
-    let all = [
-        ("multiplicative_increase.queued_most", "0.5"),
-        ("multiplicative_increase.pace", "1.5"),
-        ("multiplicative_increase.known", "true"),
-        ("average_weight", "0.25"),
-        ("base_rise_most", "10"),
-        ("base_rtt", "reroute"),
-        ("base_rtt.reading", "both"),
-        ("base_rtt.interval", "10s"),
-        ("refill", "ccafr"),
-        ("refill.ipd_weight", "0.125"),
-        ("refill.multiplicative_increase", "true"),
-        ("loss", "trial"),
-        ("loss.random_most", "0.05"),
-        ("memory", "on"),
-        ("memory.span", "10s"),
-        ("noise", "on"),
-        ("noise.least", "1ms"),
-        ("drain", "on"),
-        ("drain.interval", "10s"),
-        ("drain.unseen", "true"),
-        ("drain.base_window", "60s"),
-    ];
-    assert_eq!(windows("yielding", &[]), windows("fast", &all));
-}
-
-/// The first ten segments leave in a burst and wait behind each other, 1.2 ms each on a slow link. That is no standing queue, and the window doubles
-/// in each round trip. Paced growth has doubled it after two thirds of the next one.
-#[test]
-fn a_burst_at_the_start_is_no_queue() {
-    let mut path = Bottleneck::new(833.0);
-    path.paced = true;
-    let flow = path.flow("yielding", &[NO_DRAINS], 300);
-    for (seconds, window) in [(0.59, 20.0), (0.3, 40.0), (0.3, 80.0), (0.3, 160.0)] {
-        path.run(seconds);
-        assert_near(path.window(flow), window, 0.06);
-    }
 }

@@ -17,7 +17,6 @@
 //!   steps of the module are in [`super::module`].
 
 use crate::number::lesser;
-use crate::recent::RecentMax;
 
 /// The least target, in segments.
 pub const WINDOW_MIN: f64 = 2.0;
@@ -60,52 +59,6 @@ impl Goal {
 pub fn increases_multiplicatively(base: f64, average: f64, threshold: f64) -> bool {
     average - base < threshold
 }
-
-/// The segments that are known to fit on a path without a queue: the most that it carried recently, once it was full.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Pipe {
-    is_known: bool,
-    /// In segments.
-    carried: RecentMax,
-}
-
-impl Pipe {
-    /// The time for which a number counts, in seconds, at most twice as long: from one drain to the next, so that a short stall of a host does
-    /// not make the path small.
-    const SPAN: f64 = 5.0;
-
-    /// A path of unknown capacity.
-    pub const fn new() -> Self {
-        Self { is_known: false, carried: RecentMax::NONE }
-    }
-
-    /// Handles the ACK at `now` seconds of a segment that left with `flight` segments in flight. Its RTT is `rtt` seconds, the one without a queue
-    /// `base`; `is_full` is whether there is a standing queue. Returns the segments that fit, infinite before the path was first full.
-    pub fn on_ack(&mut self, now: f64, flight: f64, base: f64, rtt: f64, is_full: bool) -> f64 {
-        self.is_known |= is_full;
-        let carried = self.carried.add(now, flight * base / rtt, Self::SPAN);
-        if self.is_known { carried } else { f64::INFINITY }
-    }
-}
-
-impl Default for Pipe {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-/// The growth of a multiplicatively increasing window for `acked` segments. Up to `pipe` the window doubles in a round trip. Beyond, the excess doubles,
-/// from `alpha` segments on: so the window overshoots by no more than the capacity that it has found.
-pub fn multiplicative_increase(window: f64, acked: f64, pipe: f64, alpha: f64) -> f64 {
-    if window < pipe {
-        lesser(acked, pipe - window + alpha)
-    } else {
-        acked * lesser(UNSEEN * (window - pipe + alpha) / window, 1.0)
-    }
-}
-
-/// A window that grows at this rate times its unacknowledged part doubles in a round trip: ln 2 / (1 − 1/2).
-const UNSEEN: f64 = 2.0 * std::f64::consts::LN_2;
 
 /// The least time between two updates in seconds, as in ns-2's module (`cwnd_update_period_`).
 pub const PERIOD: f64 = 0.01;

@@ -1,7 +1,6 @@
 //! The settings of `cc` that FAST's agent of ns-2 has.
 
 use anabranch_cc::law::fast::FastSettings;
-use anabranch_cc::law::fast::loss::Policy;
 use anabranch_cc::registry;
 use anabranch_ns2::config::FastOptions;
 
@@ -30,10 +29,6 @@ pub(super) fn options(law: &mut Settings) -> Checked<(FastOptions, &'static str)
         }
     }
     let settings: &FastSettings = settings.table().expect("each of these laws is FAST");
-    if let Policy::Trial { .. } = settings.loss {
-        let fault = Fault::new("ns-2's agent has no trials of losses".to_owned());
-        return Err((law.path.key("loss"), fault.remedy("use `halve` or `composite`, or the transport `anabranch`")));
-    }
     Ok((FastOptions::from_settings(settings), row.name))
 }
 

@@ -49,19 +49,6 @@ fn thresholds_are_exact() {
     expect(Rule::NO_FALL, 18.001, 0.4, 0.4, 9, Route::Same);
 }
 
-/// 100 ms of queue on a path of 60 ms, in equilibrium: never near. A total decrease of a tenth that lowers the RTT by a fiftieth is
-/// relief; one that does not is a reroute; less than a tenth has no result.
-#[test]
-fn both_asks_for_a_tenth_in_all() {
-    for (to, rtt_after, route) in [(18.0, 0.15, Route::Same), (18.0, 0.16, Route::Longer), (18.1, 0.16, Route::Same)] {
-        let mut reroute = Reroute::new();
-        reroute.on_update(0.0, 20.0, 19.0, 0.16, &Rule::BOTH);
-        reroute.on_update(0.1, 19.0, to, 0.16, &Rule::BOTH);
-        let last = reroute.on_rtt(0.33, rtt_after, 0.06, &Rule::BOTH);
-        assert_eq!(last, route, "to {to}, then {rtt_after} s");
-    }
-}
-
 /// A queue that drains: one sample near baseRTT within the wait is relief.
 #[test]
 fn one_low_sample_is_relief() {

@@ -1,6 +1,6 @@
 //! Tests of single events.
 
-use anabranch_units::{Bytes, Rate, Span};
+use anabranch_units::{Bytes, Span};
 
 use crate::controller::{Cause, Limit, Phase, Restart};
 use crate::testing::{Flow, MSS, assert_near};
@@ -20,42 +20,6 @@ fn an_empty_queue_is_filled_as_in_slow_start() {
     let mut flow = Flow::new("fast", &[]);
     flow.rounds(2);
     assert_near(flow.window(), 40.0, 0.0);
-}
-
-/// Multiplicative increase is paced at 1.5 windows a round trip: 20 segments of 1000 B in 100 ms are 1.6 Mbit/s. Nothing else is paced, nor is
-/// a flow that does not fill its window: pacing could keep it from filling the window.
-#[test]
-fn multiplicative_increase_is_paced_and_nothing_else() {
-    let growing = || {
-        let mut flow = Flow::new("yielding", &[]);
-        assert_eq!(flow.controller.pacing_rate(), None);
-        flow.round();
-        assert_near(flow.window(), 20.0, 0.0);
-        assert_eq!(flow.controller.pacing_rate(), Some(Rate::from_bits_per_second(2_400_000)));
-        flow
-    };
-    let changes: [fn(&mut Flow); 3] = [
-        // The minimum filter of the noise is over after two milliseconds.
-        |flow| (flow.rtt, flow.now) = (Span::from_millis(300), flow.now + Span::from_millis(3)),
-        |flow| flow.limit = Limit::Application,
-        |flow| flow.phase = Phase::Recovery,
-    ];
-    for change in changes {
-        let mut flow = growing();
-        change(&mut flow);
-        flow.ack(1.0);
-        assert_eq!(flow.controller.pacing_rate(), None);
-    }
-    let mut flow = growing();
-    flow.timeout();
-    assert_eq!(flow.controller.pacing_rate(), None);
-    flow.ack(1.0);
-    assert!(flow.controller.pacing_rate().is_some(), "three segments are a window that grows");
-    flow.undo();
-    assert_eq!(flow.controller.pacing_rate(), None, "it is as large as before");
-    let mut flow = Flow::new("fast", &[]);
-    flow.round();
-    assert_eq!(flow.controller.pacing_rate(), None);
 }
 
 #[test]
@@ -87,62 +51,29 @@ fn an_unused_window_stays() {
 
 #[test]
 fn a_new_path_is_unknown() {
-    let mut flow = Flow::new("yielding", &[]);
+    let mut flow = Flow::new("fast", &[]);
     flow.rounds(3);
     flow.restart(Restart::PathChanged);
     assert_near(flow.window(), 10.0, 0.0);
     assert!(flow.gauge("rtt_base_s").is_infinite());
 }
 
-/// After idle time the queue is empty, and no drain is due before the path was seen: 10, 20, 40, 80.
-#[test]
-fn after_a_rest_the_window_doubles() {
-    let queued = |flow: &mut Flow| {
-        flow.rounds(3);
-        flow.rtt = Span::from_millis(150);
-        flow.round();
-    };
-    let draining = |flow: &mut Flow| {
-        flow.rounds(3);
-        flow.rtt = Span::from_millis(110);
-        (0..80).for_each(|_| flow.round());
-        flow.now += Span::from_secs(10);
-        let before = flow.window();
-        flow.ack(1.0);
-        assert_near(flow.window(), before / 2.0, 0.0);
-    };
-    let ways: [fn(&mut Flow); 2] = [queued, draining];
-    for way in ways {
-        let mut flow = Flow::new("yielding", &[("multiplicative_increase.known", "false")]);
-        way(&mut flow);
-        flow.now += Span::from_secs(20);
-        flow.restart(Restart::Idle);
-        flow.rtt = Span::from_millis(100);
-        for window in [20.0, 40.0, 80.0] {
-            flow.round();
-            assert_near(flow.window(), window, 0.0);
-        }
-    }
-}
-
 /// At 10 Mbit/s a short segment is a millisecond faster than a full one. The difference does not count as queue, neither before the first full segment
 /// nor later. After two full windows of ten and twenty the window has doubled twice, as without the short segment.
 #[test]
 fn a_short_segment_is_no_shorter_path() {
-    for name in ["fast", "yielding"] {
-        let mut flow = Flow::new(name, &[("initial_window", "10")]);
-        let (short, full) = (Span::from_micros(299_000), Span::from_millis(300));
-        for sizes in [[100, 1000], [1000, 100]] {
-            for size in sizes {
-                (flow.size, flow.rtt) = (Bytes::new(size), if size < 500 { short } else { full });
-                flow.now += Span::from_millis(10);
-                flow.ack(1.0);
-            }
+    let mut flow = Flow::new("fast", &[("initial_window", "10")]);
+    let (short, full) = (Span::from_micros(299_000), Span::from_millis(300));
+    for sizes in [[100, 1000], [1000, 100]] {
+        for size in sizes {
+            (flow.size, flow.rtt) = (Bytes::new(size), if size < 500 { short } else { full });
+            flow.now += Span::from_millis(10);
+            flow.ack(1.0);
         }
-        assert_near(flow.gauge("rtt_base_s"), 0.3, 1e-9);
-        (flow.size, flow.rtt) = (MSS, full);
-        let before = flow.window();
-        flow.round();
-        assert_near(flow.window(), 2.0 * before, 0.05);
     }
+    assert_near(flow.gauge("rtt_base_s"), 0.3, 1e-9);
+    (flow.size, flow.rtt) = (MSS, full);
+    let before = flow.window();
+    flow.round();
+    assert_near(flow.window(), 2.0 * before, 0.05);
 }

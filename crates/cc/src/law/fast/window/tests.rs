@@ -68,30 +68,3 @@ fn a_small_window_at_most_doubles_at_once() {
     steps.turn_to(4.0, 6.0);
     assert_near(steps.on_ack(4.0, 1.0), 6.0, 0.0);
 }
-
-/// From 10 segments to the 1000 that fit, the window doubles with each acknowledged window. From there it grows by 20 ln 4 segments at first. A window
-/// with an excess of 500 grows by 520 ln 4, which doubles the excess while half of that is not acknowledged yet.
-#[test]
-fn growth_beyond_what_fits_begins_with_alpha() {
-    assert_near(multiplicative_increase(10.0, 10.0, 1000.0, 20.0), 10.0, 0.0);
-    assert_near(multiplicative_increase(990.0, 990.0, 1000.0, 20.0), 30.0, 0.0);
-    assert_near(multiplicative_increase(1000.0, 1000.0, 1000.0, 20.0), 20.0 * 4_f64.ln(), 1e-9);
-    assert_near(multiplicative_increase(1500.0, 1500.0, 1000.0, 20.0), 520.0 * 4_f64.ln(), 1e-9);
-    // Before the path was first full.
-    assert_near(multiplicative_increase(990.0, 990.0, f64::INFINITY, 20.0), 990.0, 0.0);
-    // Never faster than doubling.
-    assert_near(multiplicative_increase(4000.0, 4000.0, 100.0, 20.0), 4000.0, 0.0);
-}
-
-/// The pipe is unknown until there is a standing queue; then it is the largest of the last five to ten seconds: 1000 in flight, of which 100 wait.
-#[test]
-fn what_fits_is_the_most_of_late() {
-    let mut pipe = Pipe::new();
-    assert!(pipe.on_ack(0.0, 500.0, 0.09, 0.09, false).is_infinite());
-    assert_near(pipe.on_ack(1.0, 1000.0, 0.09, 0.1, true), 900.0, 1e-9);
-    assert_near(pipe.on_ack(4.0, 300.0, 0.09, 0.09, false), 900.0, 1e-9);
-    assert_near(pipe.on_ack(5.0, 300.0, 0.09, 0.09, true), 900.0, 1e-9);
-    assert_near(pipe.on_ack(9.0, 950.0, 0.09, 0.09, false), 950.0, 1e-9);
-    assert_near(pipe.on_ack(13.0, 300.0, 0.09, 0.09, true), 950.0, 1e-9);
-    assert_near(pipe.on_ack(20.0, 400.0, 0.09, 0.09, false), 400.0, 1e-9);
-}
