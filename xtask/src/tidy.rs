@@ -29,8 +29,8 @@ struct Layer {
 }
 
 const LAYERS: &[Layer] = &[
-    Layer { name: "anabranch-units", ours: &[], others: Some(&[]) },
-    Layer { name: "anabranch-cc", ours: &["anabranch-units"], others: Some(&["strsim"]) },
+    Layer { name: "anabranch-units", ours: &[], others: Some(&["strsim"]) },
+    Layer { name: "anabranch-cc", ours: &["anabranch-units"], others: Some(&[]) },
     Layer { name: "anabranch-ns2", ours: &["anabranch-cc", "anabranch-units"], others: Some(&[]) },
     Layer {
         name: "anabranch-proto",

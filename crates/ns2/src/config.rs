@@ -2,8 +2,9 @@
 
 pub use anabranch_cc::law::fast::base_rtt::Average;
 use anabranch_cc::law::fast::loss::Policy;
+use anabranch_cc::law::fast::refill::Refill;
 use anabranch_cc::law::fast::window::{Goal, PERIOD};
-use anabranch_cc::law::fast::{FastSettings, base_rtt, refill};
+use anabranch_cc::law::fast::{FastSettings, base_rtt};
 use anabranch_units::SimSpan;
 
 /// The senders of ns-2.35 that the papers used, and Composite TCP on top of SACK.
@@ -96,8 +97,8 @@ impl FastOptions {
             gamma,
             mi_threshold: settings.increase.threshold,
             period: PERIOD,
-            base: settings.base_rtt.map_or(BaseRtt::Min, |it| BaseRtt::Reroute(it.rule(), it.average)),
-            refill: settings.refill.map_or(Refill::PerRtt, Refill::Ccafr),
+            base: settings.base_rtt.settings().map_or(BaseRtt::Min, |it| BaseRtt::Reroute(it.rule(), it.average)),
+            refill: settings.refill,
             loss: match settings.loss {
                 Policy::Halve => LossPolicy::Halve,
                 Policy::Composite => LossPolicy::Composite(CompositeOptions::default()),
@@ -113,15 +114,6 @@ pub enum BaseRtt {
     Min,
     /// When a longer route is detected (rrfast-2017). The second value says what happens to avgRTT then.
     Reroute(base_rtt::Rule, Average),
-}
-
-/// The growth of the window after a recovery.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Refill {
-    /// As outside recovery: once in two RTTs.
-    PerRtt,
-    /// With each ACK, until the path is full again (CCaFR of emfast-2019).
-    Ccafr(refill::Rule),
 }
 
 /// The response of the window to a loss.

@@ -24,12 +24,12 @@
 
 use anabranch_cc::law::fast::base_rtt::{Reroute, Route};
 use anabranch_cc::law::fast::module::{BASE_TO_SPREAD, Round, Steps, target};
-use anabranch_cc::law::fast::refill::{Ccafr, Facts, Mode};
+use anabranch_cc::law::fast::refill::{Ccafr, Facts, Mode, Refill};
 use anabranch_cc::law::fast::window::{self, Goal};
 use anabranch_units::{SimSpan, SimTime};
 
 use crate::composite::{Composite, Verdict};
-use crate::config::{Average, BaseRtt, FastOptions, LossPolicy, Refill};
+use crate::config::{Average, BaseRtt, FastOptions, LossPolicy};
 use crate::core::{BackOff, Core, DUPLICATES, LastAction, Reduction};
 use crate::packet::Packet;
 use crate::recovery::{Outlet, PipeRecovery, Progress};

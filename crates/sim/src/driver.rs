@@ -9,8 +9,8 @@
 
 use std::collections::VecDeque;
 
-use anabranch_cc::settings::Part;
 use anabranch_proto::EcnCodepoint;
+use anabranch_units::settings::Part;
 use anabranch_units::{SimSpan, SimTime};
 
 use crate::account::Account;

@@ -3,7 +3,7 @@
 //! Every model counts the packets offered to it, from 0. In a chain of models, each gets only the packets that the earlier ones
 //! pass.
 
-use anabranch_cc::settings::{Fields, Flaw, Part, PartKind, word_of};
+use anabranch_units::settings::{Fields, Flaw, Part, PartKind, word_of};
 use anabranch_units::{Bytes, Rate, SimSpan, SimTime};
 
 use crate::rng::Stream;

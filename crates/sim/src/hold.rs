@@ -3,7 +3,7 @@
 //! Waiting packets are released together. The release times do not depend on the packets, except with [`HoldSpec::Gather`]. The
 //! order is kept.
 
-use anabranch_cc::settings::{Fields, Flaw, Parameter, Part, PartKind, Value, word_of};
+use anabranch_units::settings::{Fields, Flaw, Parameter, Part, PartKind, Value, word_of};
 use anabranch_units::{SimSpan, SimTime};
 
 use crate::rng::Stream;

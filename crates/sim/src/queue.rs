@@ -26,7 +26,7 @@ pub use step::StepParameters;
 use std::any::Any;
 use std::fmt;
 
-use anabranch_cc::settings::{Fields, Flaw, Part, PartKind};
+use anabranch_units::settings::{Fields, Flaw, Part, PartKind};
 use anabranch_units::{Rate, SimSpan, SimTime};
 
 use crate::packet::Flight;

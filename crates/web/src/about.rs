@@ -1,9 +1,9 @@
 //! The laws and queues that there are, for the page's lists.
 
 use anabranch_cc::registry::rows;
-use anabranch_cc::settings::{Kind, Parameter, Part as _};
 use anabranch_lab::own::Module;
 use anabranch_sim::QueueSpec;
+use anabranch_units::settings::{Kind, Parameter, Part as _};
 use serde_json::{Value, json};
 
 /// All of them.

@@ -10,10 +10,11 @@
 //!
 //! Differs from the paper in: see [`super::fast::refill`]. The streams are a part of the transport.
 
-use crate::law::fast::{FastSettings, LOSS_CONTRACT, make, refill};
+use crate::law::fast::refill::{Refill, Rule};
+use crate::law::fast::{FastSettings, LOSS_CONTRACT, make};
 use crate::row::{Law, Row};
 
-const SETTINGS: FastSettings = FastSettings { refill: Some(refill::Rule::RECOMMENDED), ..FastSettings::FAST };
+const SETTINGS: FastSettings = FastSettings { refill: Refill::Ccafr(Rule::RECOMMENDED), ..FastSettings::FAST };
 
 pub(crate) const ROW: Row = Row {
     name: "emfast",

@@ -48,7 +48,7 @@ pub use self::clockwork::Which as ClockworkKind;
 use self::clockwork::{Clockwork, Rtts, Which};
 use self::estimator::Estimator;
 use self::loss::Policy;
-use self::refill::{Ccafr, Mode};
+use self::refill::{Ccafr, Mode, Refill};
 pub use self::settings::{FastSettings, MultiplicativeIncrease};
 use self::window::Goal;
 use crate::composite::Composite;
@@ -115,7 +115,7 @@ impl Fast {
     pub(crate) fn new(settings: FastSettings) -> Self {
         Self {
             settings,
-            reroute_rule: settings.base_rtt.map(|reroute| reroute.rule()),
+            reroute_rule: settings.base_rtt.settings().map(base_rtt::Settings::rule),
             window: settings.initial_window,
             estimator: Estimator::new(),
             clockwork: Clockwork::new(settings.clockwork),
@@ -151,7 +151,7 @@ impl Fast {
     /// Takes an RTT sample at `now`.
     fn measure(&mut self, now: f64, rtt: f64) {
         self.estimator.on_rtt(rtt, self.window, &self.settings.weights);
-        if let (Some(settings), Some(rule)) = (&self.settings.base_rtt, &self.reroute_rule)
+        if let (Some(settings), Some(rule)) = (self.settings.base_rtt.settings(), &self.reroute_rule)
             && self.reroute.on_rtt(now, rtt, self.estimator.base(), rule) == Route::Longer
         {
             // The route is longer: the estimates begin with this sample.
@@ -172,7 +172,7 @@ impl Fast {
         if self.clockwork.counts_first_series() || self.ccafr.mode() != Mode::FirstSeries {
             self.clockwork.on_ack(now, rtt);
         }
-        if let Some(rule) = &self.settings.refill {
+        if let Some(rule) = self.settings.refill.rule() {
             let facts = refill::Facts { window: self.window, old, acked: ack.newly_acked, rtt, base, average };
             if let Some(window) = self.ccafr.on_ack(&facts, &goal, rule) {
                 self.clockwork.interrupt();
@@ -201,7 +201,7 @@ impl Controller for Fast {
 
     fn on_ack(&mut self, path: &PathView, ack: &Ack) {
         let now = seconds(ack.arrival.since(Time::ZERO));
-        if let Some(rule) = &self.settings.refill {
+        if let Some(rule) = self.settings.refill.rule() {
             self.ccafr.on_arrival(now, rule);
         }
         // In fast recovery neither the window nor the estimates change.
@@ -239,7 +239,7 @@ impl Controller for Fast {
     }
 
     fn on_recovered(&mut self, _path: &PathView) {
-        if self.settings.refill.is_some() {
+        if self.settings.refill != Refill::PerRtt {
             self.clockwork.begin_refill(&mut self.ccafr);
         }
     }
@@ -290,10 +290,10 @@ impl Controller for Fast {
         gauges.show("rtt_base_s", base);
         gauges.show("rtt_average_s", average);
         gauges.show("increase_pending", self.clockwork.pending());
-        if self.settings.base_rtt.is_some() {
+        if self.reroute_rule.is_some() {
             gauges.show("reroutes", self.reroutes as f64);
         }
-        if self.settings.refill.is_some() {
+        if self.settings.refill != Refill::PerRtt {
             gauges.show("ipd_s", self.ccafr.ipd());
             gauges.show("ipd_average_s", self.ccafr.ipd_average());
             // 0 off, 1 the first series, 2 filling.

@@ -13,7 +13,8 @@
 use crate::law::fast::{FastSettings, LOSS_CONTRACT, base_rtt, make};
 use crate::row::{Law, Row};
 
-const SETTINGS: FastSettings = FastSettings { base_rtt: Some(base_rtt::Settings::NOT_NEAR), ..FastSettings::FAST };
+const SETTINGS: FastSettings =
+    FastSettings { base_rtt: base_rtt::Reset::Reroute(base_rtt::Settings::NOT_NEAR), ..FastSettings::FAST };
 
 pub(crate) const ROW: Row = Row {
     name: "rrfast",

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
-use anabranch_cc::settings::{Flaw, Kind, Parameter, Part, PartKind, Value};
+use anabranch_units::settings::{Flaw, Kind, Parameter, Part, PartKind, Value};
 use anabranch_units::{Bytes, Rate, SimSpan, SimTime};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, EnumAccess, Error, MapAccess, VariantAccess, Visitor};

@@ -1,7 +1,7 @@
 //! The network of a scenario in words. [`anabranch_sim::Topology`] has its numbers; an outcome keeps what its readers are shown.
 
-use anabranch_cc::settings::Part;
 use anabranch_sim::{ErrorSpec, LinkSpec, QueueSpec, Wire};
+use anabranch_units::settings::Part;
 
 use super::{DescribedFlow, DescribedLink, DescribedNetwork};
 use crate::scenario::Scenario;

@@ -13,9 +13,9 @@
 use std::fmt;
 
 use anabranch_cc::registry::{Kind, Parameter, Settings, Value};
-use anabranch_cc::settings::Part;
 use anabranch_ns2::config::{Agent, SenderConfig};
 use anabranch_sim::{ErrorSpec, QueueSpec};
+use anabranch_units::settings::Part;
 use anabranch_units::{Bytes, SimSpan};
 
 use super::Scenario;

@@ -10,8 +10,8 @@
 
 use std::collections::VecDeque;
 
-use anabranch_cc::settings::Fields;
 use anabranch_units::SimTime;
+use anabranch_units::settings::Fields;
 
 use super::{Discipline, Managed, Queue, Site, Verdict};
 use crate::packet::Flight;

@@ -7,7 +7,7 @@
 //! * bytes: a packet is lost if `waiting + size > limit`. ns-2 writes `>=` here and multiplies a limit in packets by a mean size.
 //!   With a limit in bytes there is no reason to refuse the last byte.
 
-use anabranch_cc::settings::{Fields, Flaw};
+use anabranch_units::settings::{Fields, Flaw};
 
 use super::{Admission, Backlog, Discipline, Queue, Site};
 

@@ -22,8 +22,8 @@
 
 use std::collections::VecDeque;
 
-use anabranch_cc::settings::{Fields, Flaw};
 use anabranch_proto::EcnCodepoint;
+use anabranch_units::settings::{Fields, Flaw};
 use anabranch_units::{SimSpan, SimTime};
 
 use super::pie::are_gains;

@@ -17,8 +17,8 @@
 
 use std::collections::VecDeque;
 
-use anabranch_cc::settings::{Fields, Flaw};
 use anabranch_units::SimTime;
+use anabranch_units::settings::{Fields, Flaw};
 
 use super::codel::{CoDel, CoDelParameters};
 use super::{Discipline, Managed, Queue, Site, Verdict, acts_again};

@@ -20,8 +20,8 @@
 
 use std::collections::VecDeque;
 
-use anabranch_cc::settings::{Fields, Flaw};
 use anabranch_proto::EcnCodepoint;
+use anabranch_units::settings::{Fields, Flaw};
 use anabranch_units::{SimSpan, SimTime};
 
 use super::{Discipline, Managed, Queue, Site, Verdict, acts_again};

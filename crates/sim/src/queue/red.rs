@@ -16,8 +16,8 @@
 //! `setbit_`). Differs from ns-2 in: adaptive and cautious variants are absent, the dropped packet is always the arriving one
 //! (`drop_tail_ true`), and above twice `max` everything is dropped (`use_mark_p_ false`).
 
-use anabranch_cc::settings::{Fields, Flaw};
 use anabranch_units::SimSpan;
+use anabranch_units::settings::{Fields, Flaw};
 
 use crate::queue::{Admission, Admits, Backlog, Discipline, Queue, Site, Verdict};
 use crate::rng::Stream;

@@ -10,7 +10,7 @@
 //! Differs from the RFC in: nothing that the RFC requires. The packet in transmission does not count as waiting. A threshold in
 //! time is converted to bytes at the link's own rate.
 
-use anabranch_cc::settings::{Fields, Flaw};
+use anabranch_units::settings::{Fields, Flaw};
 use anabranch_units::{PICO, Rate, SimSpan};
 
 use super::drop_tail::too_short;

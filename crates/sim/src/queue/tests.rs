@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use anabranch_cc::settings::Value;
+use anabranch_units::settings::Value;
 
 use super::drop_head::DropHeadParameters;
 use super::*;

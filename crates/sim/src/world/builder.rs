@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use anabranch_cc::settings::Part;
 use anabranch_ns2::random::Mrg32k3a;
 use anabranch_units::SimTime;
+use anabranch_units::settings::Part;
 
 use super::build_error::BuildError;
 use super::limits::WorldSize;

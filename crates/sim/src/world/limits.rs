@@ -1,7 +1,7 @@
 //! The limits of a world, as functions that build nothing. Both a [`Builder`](super::Builder) and a check of a description call
 //! them.
 
-use anabranch_cc::settings::Part;
+use anabranch_units::settings::Part;
 
 use super::build_error::BuildError;
 use super::link_spec::LinkSpec;

@@ -2,8 +2,8 @@
 
 use std::num::NonZeroU8;
 
-use anabranch_cc::law::fast::refill;
-use anabranch_ns2::config::{Agent, FastOptions, NewRenoOptions, Refill, SenderConfig, SinkConfig};
+use anabranch_cc::law::fast::refill::{self, Refill};
+use anabranch_ns2::config::{Agent, FastOptions, NewRenoOptions, SenderConfig, SinkConfig};
 use anabranch_ns2::random::Mrg32k3a;
 use anabranch_ns2::{Sender, Sink, Streams, TICK};
 use anabranch_sim::{Builder, DeliveryRow, ErrorSpec, HostId, LinkId, LinkSpec, Ns2Sink, Ns2Source, QueueSpec, World};

@@ -69,11 +69,31 @@ impl Settings {
     }
 }
 
-impl Choice for Option<Settings> {
-    const KINDS: &'static [(&'static str, Self)] = &[("min", None), ("reroute", Some(Settings::NOT_NEAR))];
+/// When baseRTT is reset.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Reset {
+    /// Never: it is the least RTT of all.
+    Never,
+    /// When a longer route is recognised.
+    Reroute(Settings),
+}
+
+impl Reset {
+    /// The settings of the recognition, if there is one.
+    pub const fn settings(&self) -> Option<&Settings> {
+        match self {
+            Self::Never => None,
+            Self::Reroute(settings) => Some(settings),
+        }
+    }
+}
+
+impl Choice for Reset {
+    const KINDS: &'static [(&'static str, Self)] =
+        &[("min", Self::Never), ("reroute", Self::Reroute(Settings::NOT_NEAR))];
 
     fn visit(&mut self, fields: &mut Fields<'_>) {
-        let Some(settings) = self else { return };
+        let Self::Reroute(settings) = self else { return };
         let help = "the rule by which a decrease is futile; `literal` takes the paper's words";
         fields.choice("reading", &mut settings.reading, help);
         fields.number("wait", &mut settings.wait, 0.0..=1000.0, "RTT", "time for which a decrease is watched");

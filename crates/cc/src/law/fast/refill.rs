@@ -29,11 +29,31 @@ use super::window::Goal;
 use crate::number::is_known;
 use crate::settings::{Choice, Fields};
 
-impl Choice for Option<Rule> {
-    const KINDS: &'static [(&'static str, Self)] = &[("per_rtt", None), ("ccafr", Some(Rule::RECOMMENDED))];
+/// The growth of the window after fast recovery.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Refill {
+    /// The window law refills the pipe.
+    PerRtt,
+    /// CCaFR fills it, ACK by ACK.
+    Ccafr(Rule),
+}
+
+impl Refill {
+    /// The rule of CCaFR, if that refills the pipe.
+    pub const fn rule(&self) -> Option<&Rule> {
+        match self {
+            Self::PerRtt => None,
+            Self::Ccafr(rule) => Some(rule),
+        }
+    }
+}
+
+impl Choice for Refill {
+    const KINDS: &'static [(&'static str, Self)] =
+        &[("per_rtt", Self::PerRtt), ("ccafr", Self::Ccafr(Rule::RECOMMENDED))];
 
     fn visit(&mut self, fields: &mut Fields<'_>) {
-        let Some(rule) = self else { return };
+        let Self::Ccafr(rule) = self else { return };
         let help = "the condition that sets gapflag: a gap (the prose) or an even IPD (the listing)";
         fields.choice("gapflag", &mut rule.gap_test, help);
         fields.number("ipd_weight", &mut rule.ipd_weight, 1e-6..=1.0, "", "weight of one IPD in avgIPD");

@@ -2,11 +2,12 @@
 
 use anabranch_units::Span;
 
+use super::base_rtt;
 use super::clockwork::Which;
 use super::estimator::Weights;
 use super::loss::Policy;
+use super::refill::Refill;
 use super::window::Goal;
-use super::{base_rtt, refill};
 use crate::settings::{Fields, INITIAL_WINDOW, Table};
 
 /// The settings of FAST and its parts.
@@ -22,10 +23,10 @@ pub struct FastSettings {
     pub weights: Weights,
     /// The clockwork of round trips and steps.
     pub clockwork: Which,
-    /// `None`: baseRTT is never forgotten.
-    pub base_rtt: Option<base_rtt::Settings>,
-    /// `None`: the window law refills the pipe after fast recovery.
-    pub refill: Option<refill::Rule>,
+    /// When baseRTT is forgotten.
+    pub base_rtt: base_rtt::Reset,
+    /// What refills the pipe after fast recovery.
+    pub refill: Refill,
     /// The loss policy.
     pub loss: Policy,
 }
@@ -46,8 +47,8 @@ impl FastSettings {
         increase: MultiplicativeIncrease { threshold: 0.00075 },
         weights: Weights::NS2,
         clockwork: Which::Own,
-        base_rtt: None,
-        refill: None,
+        base_rtt: base_rtt::Reset::Never,
+        refill: Refill::PerRtt,
         loss: Policy::Halve,
     };
 }

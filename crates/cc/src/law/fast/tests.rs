@@ -189,7 +189,7 @@ fn refill_seconds(name: &str) -> f64 {
 fn both_averages_of_emfast_are_as_slow() {
     let settings = Settings::default_for(registry::find("emfast").unwrap());
     let settings: &FastSettings = settings.table().expect("it is of the family");
-    assert_near(settings.refill.expect("it has CCaFR").ipd_weight, settings.weights.most, 0.0);
+    assert_near(settings.refill.rule().expect("it has CCaFR").ipd_weight, settings.weights.most, 0.0);
 }
 
 /// emfast-2019: 3.87 s instead of 5.43 s, 29 % less. Here the path is the same, but the SYN does not count for baseRTT and steps are not

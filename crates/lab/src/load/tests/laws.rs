@@ -1,7 +1,8 @@
 //! The key `cc`.
 
-use anabranch_cc::law::fast::{base_rtt, refill};
-use anabranch_ns2::config::{Agent, Average, BaseRtt, LossPolicy, Refill};
+use anabranch_cc::law::fast::base_rtt;
+use anabranch_cc::law::fast::refill::{self, Refill};
+use anabranch_ns2::config::{Agent, Average, BaseRtt, LossPolicy};
 
 use super::*;
 

@@ -48,7 +48,8 @@ pub enum SettingError {
 }
 
 impl SettingError {
-    pub(crate) fn unknown_law(name: &str, known: impl IntoIterator<Item = &'static str>) -> Self {
+    /// There is no law `name`; `known` are the names of all.
+    pub fn unknown_law(name: &str, known: impl IntoIterator<Item = &'static str>) -> Self {
         Self::UnknownLaw { name: name.to_owned(), known: known.into_iter().collect() }
     }
 

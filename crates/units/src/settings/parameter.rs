@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use anabranch_units::{Bytes, Rate, SimSpan, SimTime, Span};
+use crate::{Bytes, Rate, SimSpan, SimTime, Span};
 
 /// A setting and its present value.
 #[derive(Clone, Debug, PartialEq)]
