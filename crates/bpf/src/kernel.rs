@@ -51,6 +51,8 @@ pub enum LoadError {
     NoBtf,
     /// The kernel has no congestion control by BPF.
     NoStructOps,
+    /// The kernel cannot register a law by a link.
+    NoLink,
     /// The laws use what this kernel does not have.
     Unfit(Unfit),
     /// The kernel has a law of this name.
@@ -62,7 +64,7 @@ pub enum LoadError {
 impl LoadError {
     /// Whether it is the machine, and not a failure, that prevents loading: no root, or a kernel without what is needed.
     pub fn is_lack(&self) -> bool {
-        matches!(self, Self::NotRoot | Self::NoBtf | Self::NoStructOps | Self::Unfit(Unfit::NoField(_)))
+        matches!(self, Self::NotRoot | Self::NoBtf | Self::NoStructOps | Self::NoLink | Self::Unfit(Unfit::NoField(_)))
     }
 }
 
@@ -78,9 +80,7 @@ impl fmt::Display for LoadError {
             Self::Taken(law) => {
                 write!(f, "the kernel has a law called {law}: `anabranch kernel unload {law}` removes ours")
             }
-            Self::Call("link", error) if error.kind() == io::ErrorKind::InvalidInput => {
-                f.write_str("this kernel cannot register a law by a link: it needs Linux 6.4")
-            }
+            Self::NoLink => f.write_str("this kernel cannot register a law by a link: it needs Linux 6.4"),
             Self::Call(call, error) => write!(f, "the kernel refuses a law ({call}): {error}"),
         }
     }
@@ -94,15 +94,51 @@ impl From<Unfit> for LoadError {
     }
 }
 
-/// Whether this machine can load laws.
+/// Whether this machine can load `law`.
 ///
 /// # Errors
 /// What is missing.
-pub fn check() -> Result<(), LoadError> {
+pub fn check(law: Law) -> Result<(), LoadError> {
     if !rustix::process::geteuid().is_root() {
         return Err(LoadError::NotRoot);
     }
-    Types::read()?.with(|btf| object(Law::Fast)?.programs(btf).map(|_| ()).map_err(LoadError::from))
+    Types::read()?.with(|btf| {
+        programs(btf, law, &object(law)?)?;
+        ops(btf, law).map(|_| ())
+    })
+}
+
+/// The programs of a law, if this kernel has all that they use.
+fn programs(btf: &Btf<'_>, law: Law, object: &Object<'static>) -> Result<Vec<Program>, LoadError> {
+    let programs = object.programs(btf)?;
+    if law == Law::Anabranch {
+        let members = btf.members(id(btf, OPS)?).ok_or(LoadError::NoStructOps)?;
+        let function = members.iter().find(|known| known.name == CONG_CONTROL).ok_or(LoadError::NoStructOps)?;
+        if btf.arguments(function.type_id) != Some(CONG_CONTROL_ARGUMENTS) {
+            return Err(Unfit::NoField(format!("{CONG_CONTROL} of Linux 6.10")).into());
+        }
+    }
+    Ok(programs)
+}
+
+/// The map that is to hold the functions of a law, and the size of its value.
+fn ops(btf: &Btf<'_>, law: Law) -> Result<(Map, u32), LoadError> {
+    let value_type = id(btf, OPS_VALUE)?;
+    let size = btf.size(value_type).ok_or(LoadError::NoStructOps)?;
+    let new = NewMap {
+        name: law.name(),
+        kind: sys::MAP_STRUCT_OPS,
+        key_size: 4,
+        value_size: size,
+        entries: 1,
+        flags: sys::BY_LINK,
+        kernel_type: value_type,
+    };
+    let map = Map::create(&new).map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidInput => LoadError::NoLink,
+        _ => LoadError::Call("link", error),
+    })?;
+    Ok((map, size))
 }
 
 /// Whether the laws do not know which sockets are subflows of MPTCP, because the kernel is locked down in its mode `confidentiality`.
@@ -147,16 +183,15 @@ impl Loaded {
     /// # Errors
     /// See [`LoadError`].
     pub fn load(law: Law, settings: &Settings) -> Result<Self, LoadError> {
-        check()?;
+        check(law)?;
         Types::read()?.with(|btf| {
             let object = object(law)?;
             let maps = Maps::create(&object, settings)?;
             let license = license(&object)?;
-            let programs = object.programs(btf)?;
-            let (kernel_type, value_type) = (id(btf, OPS)?, id(btf, OPS_VALUE)?);
-            let members = btf.members(kernel_type).ok_or(LoadError::NoStructOps)?;
-            let size = btf.size(value_type).ok_or(LoadError::NoStructOps)?;
-            let data = btf.members(value_type).and_then(|all| all.into_iter().find(|it| it.name == "data"));
+            let programs = programs(btf, law, &object)?;
+            let members = btf.members(id(btf, OPS)?).ok_or(LoadError::NoStructOps)?;
+            let (ops, size) = ops(btf, law)?;
+            let data = btf.members(id(btf, OPS_VALUE)?).and_then(|all| all.into_iter().find(|it| it.name == "data"));
             let start = data.ok_or(LoadError::NoStructOps)?.bit_offset / 8;
             let mut value = vec![0; size as usize];
             let mut put = |member: &str, bytes: &[u8]| {
@@ -172,16 +207,6 @@ impl Loaded {
                 // The kernel takes the descriptor of a program where the struct has the address of a function.
                 put(name, &u64::try_from(fd.as_raw_fd()).expect("not negative").to_ne_bytes())?;
             }
-            let new = NewMap {
-                name: law.name(),
-                kind: sys::MAP_STRUCT_OPS,
-                key_size: 4,
-                value_size: size,
-                entries: 1,
-                flags: sys::BY_LINK,
-                kernel_type: value_type,
-            };
-            let ops = Map::create(&new).map_err(|error| LoadError::Call("link", error))?;
             ops.set(&ZERO, &value).map_err(|error| LoadError::Call("functions", error))?;
             let link = sys::link(&ops).map_err(|error| match error.kind() {
                 io::ErrorKind::AlreadyExists => LoadError::Taken(law),
@@ -230,10 +255,6 @@ fn functions<'a>(
             }
             return Err(LoadError::NoStructOps);
         };
-        let arguments = btf.arguments(members[number].type_id);
-        if program.name == CONG_CONTROL && arguments != Some(CONG_CONTROL_ARGUMENTS) {
-            return Err(Unfit::NoField(format!("{CONG_CONTROL} of Linux 6.10")).into());
-        }
         let member = number as u32;
         let fd = maps.load(program, ProgramType::StructOps { kernel_type, member }, license)?;
         loaded.push((program.name.as_str(), fd));
@@ -321,7 +342,7 @@ impl Steps {
     /// # Errors
     /// See [`LoadError`].
     pub fn load(law: Law, settings: &Settings) -> Result<Self, LoadError> {
-        check()?;
+        check(law)?;
         Types::read()?.with(|btf| {
             let object = object(law)?;
             let maps = Maps::create(&object, settings)?;
@@ -355,7 +376,7 @@ mod tests {
     /// The verifier accepts a call that no kernel has only where nothing leads to it.
     #[test]
     fn law_under_lockdown_calls_nothing_that_is_refused() {
-        if let Err(lack) = check() {
+        if let Err(lack) = check(Law::Fast) {
             println!("skipped: {lack}");
             return;
         }

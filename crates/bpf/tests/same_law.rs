@@ -228,7 +228,7 @@ fn laws_in_the_kernel_have_the_windows_of_rust() {
 #[track_caller]
 fn in_the_kernel(law: Law, settings: &Settings, trace: &[(Event, f64)]) {
     use anabranch_bpf::kernel::{Steps, check};
-    if let Err(lack) = check() {
+    if let Err(lack) = check(law) {
         println!("skipped in the kernel: {lack}");
         return;
     }

@@ -110,7 +110,7 @@ fn of_emulator() -> Vec<Finding> {
 /// The requirements of `anabranch kernel`.
 fn of_kernel() -> Finding {
     let (found, remedy) = match crate::kernel::finding() {
-        Ok(partly) => ("yes", partly.map(str::to_owned)),
+        Ok(partly) => ("yes", partly),
         Err(lack) => ("no", Some(lack)),
     };
     Finding { what: "laws in the kernel", found: found.to_owned(), remedy }

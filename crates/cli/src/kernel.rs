@@ -20,6 +20,6 @@ pub(crate) fn watch(_once: bool) -> crate::failure::Outcome {
 
 /// What the kernel lacks, for `anabranch doctor`.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn finding() -> Result<Option<&'static str>, String> {
+pub(crate) fn finding() -> Result<Option<String>, String> {
     Err("it is not Linux".to_owned())
 }

@@ -74,7 +74,7 @@ impl From<LoadError> for InstallError {
 /// # Errors
 /// If the law cannot be loaded, or the folder for pins is not ours. Nothing stays then.
 pub fn install(law: Law, settings: &Settings) -> Result<(), InstallError> {
-    check()?;
+    check(law)?;
     let folder = Folder::make()?;
     let pinned = Loaded::load(law, settings).map_err(InstallError::from).and_then(|loaded| {
         let pin = |fd, part| sys::pin(fd, &path(law, part)).map_err(|error| InstallError::Call("pin", error));

@@ -28,11 +28,14 @@ pub(crate) fn kernel(command: &Kernel) -> Outcome {
 }
 
 /// What this machine lacks, for `anabranch doctor`, or what does not work on it.
-pub(crate) fn finding() -> Result<Option<&'static str>, String> {
-    kernel::check().map_err(|error| error.to_string())?;
+pub(crate) fn finding() -> Result<Option<String>, String> {
+    kernel::check(Law::Fast).map_err(|error| error.to_string())?;
+    if let Err(error) = kernel::check(Law::Anabranch) {
+        return Ok(Some(format!("only the papers' laws: {error}")));
+    }
     let hidden = "the kernel is locked down (confidentiality): subflows of MPTCP are not coupled, and `status` does not tell \
                   their connection; lockdown=integrity lets laws read it";
-    Ok(kernel::hides_subflows().then_some(hidden))
+    Ok(kernel::hides_subflows().then(|| hidden.to_owned()))
 }
 
 fn load(args: &Load) -> Outcome {

@@ -12,6 +12,7 @@ use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -35,7 +36,7 @@ fn is_inside(test: &str) -> bool {
     if std::env::var_os(INSIDE).is_some() {
         return true;
     }
-    if let Err(lack) = anabranch_bpf::kernel::check() {
+    if let Err(lack) = anabranch_bpf::kernel::check(anabranch_bpf::Law::Anabranch) {
         println!("skipped: {lack}");
         return false;
     }
@@ -373,6 +374,25 @@ fn user_without_root_is_told_in_one_sentence() {
     assert_exit(&told, 2);
     assert_eq!(stderr(&told).trim_end().lines().count(), 1, "{}", stderr(&told));
     assert!(stderr(&told).contains("root"), "{}", stderr(&told));
+}
+
+/// A kernel that does not tell its types: its folder is covered in a mount namespace.
+#[test]
+fn kernel_without_types_is_told_in_one_sentence() {
+    if !rustix::process::geteuid().is_root() || !Path::new("/sys/kernel/btf").is_dir() {
+        println!("skipped: this needs root and a kernel with types");
+        return;
+    }
+    let without = |arguments: &str| {
+        let script = format!("mount -t tmpfs tmpfs /sys/kernel/btf && exec \"$0\" {arguments}");
+        Command::new("unshare").args(["-m", "sh", "-c", &script, env!("CARGO_BIN_EXE_anabranch")]).output().unwrap()
+    };
+    let told = without("kernel load fast");
+    assert_exit(&told, 2);
+    assert_eq!(stderr(&told).trim_end().lines().count(), 1, "{}", stderr(&told));
+    assert!(stderr(&told).contains("CONFIG_DEBUG_INFO_BTF"), "{}", stderr(&told));
+    let told = String::from_utf8(without("doctor").stdout).unwrap();
+    assert!(told.contains("CONFIG_DEBUG_INFO_BTF"), "{told}");
 }
 
 #[test]
