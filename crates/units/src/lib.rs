@@ -1,6 +1,7 @@
 //! Quantities that cannot be mixed up: [`Time`] and [`Span`], [`Bytes`], [`Rate`].
 //!
-//! [`shown`] is for messages: a name of a file, or a text from elsewhere. [`settings`] lists the settings of laws, queues and other parts to files, command lines and documents.
+//! [`shown`] is for messages: a name of a file, or a text from elsewhere. [`settings`] lists the settings of laws, queues and other parts
+//! to files, command lines and documents.
 //!
 //! Every quantity is an integer, so two machines that compute the same thing get the same bits. Each type parses and prints what
 //! people write (`"1.5Mbit/s"`, `"100ms"`, `"1000B"`). It parses everything that it prints.

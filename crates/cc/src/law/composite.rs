@@ -7,8 +7,7 @@
 //!
 //! Citation: ctcp-2019 sec. 3.
 //!
-//! Differs from the paper in: see [`crate::composite`]; the share of random losses is not limited. FAST has this policy as one of its
-//! own parts: `loss = "composite"`.
+//! Differs from the paper in: see [`crate::composite`]. FAST has this policy as one of its own parts: `loss = "composite"`.
 
 use crate::composite::Composite;
 use crate::controller::{Controller, WINDOW_MIN};
