@@ -156,6 +156,20 @@ fn with_the_reroute_rule_a_longer_route_is_filled() {
     }
 }
 
+/// A reroute starts avgRTT anew. Kept, as the paper leaves it, it is that of the shorter route, and less than the new baseRTT.
+#[test]
+fn reroute_restarts_the_average_or_keeps_it() {
+    for (average, is_below) in [("restart", false), ("keep", true)] {
+        let (mut path, flow) = rerouted("rrfast", &[("base_rtt.average", average)], 0.0);
+        while path.gauge(flow, "reroutes") < 1.0 {
+            path.run(0.01);
+            assert!(path.now.as_secs_f64() < 60.0, "no reroute with {average}");
+        }
+        let (base, mean) = (path.gauge(flow, "rtt_base_s"), path.gauge(flow, "rtt_average_s"));
+        assert_eq!(mean < base, is_below, "{average}: {mean} s over {base} s");
+    }
+}
+
 /// Twenty segments at 200/s are 100 ms of queue on a route of 50 ms: the RTT is never near baseRTT, and `not_near` detects a reroute in
 /// that, and another one later.
 #[test]
