@@ -21,16 +21,20 @@ const PACKAGES: &[Package] = &[
         purpose: "the report is tested in a browser",
     },
     Package { name: "clang", programs: &["clang"], purpose: "C is compiled: `anabranch cc new`, laws of the kernel" },
+    Package { name: "curl", programs: &["curl"], purpose: "a client of the kernel gets pages through our TCP" },
     Package {
         name: "exfat-fuse",
         programs: &["mount.exfat-fuse"],
         purpose: "files are received on a disk that ignores case",
     },
     Package { name: "exfatprogs", programs: &["mkfs.exfat"], purpose: "such a disk is made" },
+    Package { name: "iperf3", programs: &["iperf3"], purpose: "docs/tcp.md measures a link that loses packets" },
     Package { name: "iproute2", programs: &["ip"], purpose: "links are emulated between network namespaces" },
     Package { name: "lld", programs: &["wasm-ld"], purpose: "the project in C is linked" },
     Package { name: "make", programs: &["make"], purpose: "the project in C says how it is built" },
+    Package { name: "mptcpize", programs: &["mptcpize"], purpose: "programs get MPTCP sockets" },
     Package { name: "nftables", programs: &["nft"], purpose: "packets to our TCP are lost, and options" },
+    Package { name: "nginx", programs: &["nginx"], purpose: "a server of the kernel serves our TCP" },
     Package { name: "nodejs", programs: &["node"], purpose: "the playground's module runs outside of a browser" },
     Package { name: "ns2", programs: &["ns"], purpose: "packets are compared with ns-2" },
     Package { name: "python3", programs: &["python3"], purpose: "docs/wire_decoder.py reads what engines say" },
@@ -133,12 +137,16 @@ mod tests {
             let there = [
                 "bindfs",
                 "clang",
+                "curl",
                 "google-chrome",
                 "ip",
+                "iperf3",
                 "make",
                 "mkfs.exfat",
                 "mount.exfat-fuse",
+                "mptcpize",
                 "nft",
+                "nginx",
                 "node",
                 "ns",
                 "python3",
@@ -155,11 +163,15 @@ mod tests {
         let there = [
             "bindfs",
             "clang",
+            "curl",
             "ip",
+            "iperf3",
             "make",
             "mkfs.exfat",
             "mount.exfat-fuse",
+            "mptcpize",
             "nft",
+            "nginx",
             "node",
             "python3",
             "tshark",
@@ -178,8 +190,8 @@ mod tests {
         let told = failure(&missing(|_| false), Some("`apt-get update` failed: exit status: 100"));
         assert!(
             told.contains(
-                "bindfs chromium clang exfat-fuse exfatprogs iproute2 lld make nftables nodejs ns2 python3 tshark valgrind (`apt-get update` failed: \
-                 exit status: 100)"
+                "bindfs chromium clang curl exfat-fuse exfatprogs iperf3 iproute2 lld make mptcpize nftables nginx nodejs ns2 python3 tshark \
+                 valgrind (`apt-get update` failed: exit status: 100)"
             ),
             "{told}"
         );
