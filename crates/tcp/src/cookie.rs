@@ -1,11 +1,14 @@
 //! SYN cookies ([rfc-4987] sec. 3.6): an initial sequence number that stands for what a listener would have to keep of a SYN.
 //!
 //! ```text
-//!  31                            8 7       3 2     0
-//! +-------------------------------+---------+-------+
-//! |  tag of ends, number, minute  | minute  | size  |
-//! +-------------------------------+---------+-------+
+//!  31           20 19             8 7       3 2     0
+//! +---------------+---------------+---------+-------+
+//! |  tag of ends  | tag of number | minute  | size  |
+//! +---------------+---------------+---------+-------+
 //! ```
+//!
+//! The second tag is of the ends and the peer's initial number, and both are of the rest of the cookie. The first one alone recognises a segment that is not
+//! the first after the SYN: it overtook that one, or came after there was no place for it. That one comes again, so such a segment is no stranger's.
 //!
 //! A connection that a cookie opens has neither SACK nor a window scale, as there is no place for them.
 
@@ -37,12 +40,20 @@ pub(crate) fn check(
     number: SeqNumber,
 ) -> Option<HandshakeOptions> {
     let size = (number.0 & SIZE_MASK) as u8;
+    is_recent(now, |minute| cookie(key, tuple, peer, minute, size) == number).then(|| kept(size))
+}
+
+/// Whether `number` is a cookie of the last two minutes for these ends, whatever the number of the SYN was.
+pub(crate) fn is_of_ends(key: &StackKey, now: Time, tuple: FourTuple, number: SeqNumber) -> bool {
+    let size = (number.0 & SIZE_MASK) as u8;
+    let has_tag = |minute| number.0 >> ENDS_SHIFT == key.cookie(tuple, None, minute, size);
+    is_recent(now, |minute| has_tag(minute) && number.0 & REST_MASK == rest(minute, size))
+}
+
+/// Whether this is so for the present minute, or the one before.
+fn is_recent(now: Time, is_of: impl Fn(u64) -> bool) -> bool {
     let present = minute(now);
-    let is_ours = (0..MINUTES).any(|ago| {
-        let made = present.checked_sub(ago);
-        made.is_some_and(|made| cookie(key, tuple, peer, made, size) == number)
-    });
-    is_ours.then(|| kept(size))
+    (0..MINUTES).any(|ago| present.checked_sub(ago).is_some_and(&is_of))
 }
 
 fn kept(size: u8) -> HandshakeOptions {
@@ -50,8 +61,12 @@ fn kept(size: u8) -> HandshakeOptions {
 }
 
 fn cookie(key: &StackKey, tuple: FourTuple, peer: SeqNumber, minute: u64, size: u8) -> SeqNumber {
-    let tag = key.cookie(tuple, peer, minute, size);
-    SeqNumber(tag << TAG_SHIFT | ((minute & MINUTE_MASK) as u32) << MINUTE_SHIFT | u32::from(size))
+    let [ends, number] = [None, Some(peer)].map(|peer| key.cookie(tuple, peer, minute, size));
+    SeqNumber(ends << ENDS_SHIFT | number << NUMBER_SHIFT | rest(minute, size))
+}
+
+fn rest(minute: u64, size: u8) -> u32 {
+    ((minute & MINUTE_MASK) as u32) << MINUTE_SHIFT | u32::from(size)
 }
 
 fn minute(now: Time) -> u64 {
@@ -64,7 +79,9 @@ const SIZES: [u16; 8] = [536, 1220, 1360, 1400, 1440, 1460, 4312, 8960];
 const SIZE_MASK: u32 = 0b111;
 const MINUTE_SHIFT: u32 = 3;
 const MINUTE_MASK: u64 = 0b1_1111;
-const TAG_SHIFT: u32 = 8;
+const NUMBER_SHIFT: u32 = 8;
+const ENDS_SHIFT: u32 = 20;
+const REST_MASK: u32 = 0xff;
 
 /// How long a cookie is of the present, and how many such spans it is believed: the peer must answer within one to two minutes.
 const MINUTE: Span = Span::from_secs(60);
@@ -121,5 +138,22 @@ mod tests {
         other.remote.port = 1;
         assert!(check(&key, seconds(0), other, PEER, number).is_none());
         assert!(check(&StackKey::new([8; 32]), seconds(0), tuple, PEER, number).is_none());
+    }
+
+    #[test]
+    fn cookie_is_of_its_ends_for_two_minutes() {
+        let (key, tuple) = (StackKey::new([7; 32]), v4());
+        let (number, _) = make(&key, seconds(1000), tuple, PEER, Some(1460));
+        for (at, is_valid) in [(1000, true), (1060, true), (1140, false), (10_000, false)] {
+            assert_eq!(is_of_ends(&key, seconds(at), tuple, number), is_valid, "at {at}");
+        }
+        // One of 2048 by chance, in either minute.
+        let others =
+            (0..4096).filter(|at| is_of_ends(&key, seconds(1000), tuple, SeqNumber(number.0 ^ at << ENDS_SHIFT)));
+        assert!(others.count() <= 2);
+        let mut other = tuple;
+        other.remote.port = 1;
+        assert!(!is_of_ends(&key, seconds(1000), other, number));
+        assert!(!is_of_ends(&StackKey::new([8; 32]), seconds(1000), tuple, number));
     }
 }

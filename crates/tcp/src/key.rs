@@ -46,10 +46,11 @@ impl StackKey {
         word(&self.tag(Use::Clock, tuple, &[]))
     }
 
-    /// The tag of a cookie: 24 bits.
-    pub(crate) fn cookie(&self, tuple: FourTuple, peer_initial: SeqNumber, minute: u64, size: u8) -> u32 {
-        let content = [&peer_initial.0.to_be_bytes()[..], &minute.to_be_bytes(), &[size]].concat();
-        word(&self.tag(Use::Cookie, tuple, &content)) >> 8
+    /// A tag of a cookie, with the peer's initial number or without: 12 bits.
+    pub(crate) fn cookie(&self, tuple: FourTuple, peer_initial: Option<SeqNumber>, minute: u64, size: u8) -> u32 {
+        let content = [&minute.to_be_bytes()[..], &[size]].concat();
+        let content = peer_initial.map_or(content.clone(), |peer| [&content, &peer.0.to_be_bytes()[..]].concat());
+        word(&self.tag(Use::Cookie, tuple, &content)) >> 20
     }
 
     /// A random number for an ephemeral port; `count` makes it another one each time.

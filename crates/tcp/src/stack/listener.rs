@@ -118,7 +118,8 @@ impl Stack {
         Some((connection, answer))
     }
 
-    /// An acknowledgement has arrived at a listener. Returns whether it acknowledges a cookie.
+    /// An acknowledgement has arrived at a listener. Returns whether it acknowledges a cookie. Of one that is not the first segment after the SYN, nothing can be
+    /// made; it comes again after the first one.
     pub(super) fn redeem(&mut self, now: Time, tuple: FourTuple, segment: &Segment<Bytes>) -> bool {
         let port = tuple.local.port;
         let Some(listener) = self.listeners.get_mut(&port) else { return false };
@@ -126,7 +127,9 @@ impl Stack {
             return false;
         }
         let (peer, number) = (before(segment.header.seq), before(segment.header.ack));
-        let Some(options) = cookie::check(&self.key, now, tuple, peer, number) else { return false };
+        let Some(options) = cookie::check(&self.key, now, tuple, peer, number) else {
+            return cookie::is_of_ends(&self.key, now, tuple, number);
+        };
         if listener.ready.len() >= self.settings.backlog || !self.has_place() {
             // The peer takes the connection for open: its data is retransmitted until there is a place.
             return true;

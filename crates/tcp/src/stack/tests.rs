@@ -2,6 +2,8 @@
 
 mod requirements;
 
+use std::collections::BTreeMap;
+
 use anabranch_proto::{AcknowledgementOptions, Content, HandshakeOptions, Header, Options, Timestamps, wire};
 use proptest::prelude::*;
 
@@ -110,6 +112,34 @@ fn full_backlog_answers_with_cookies_that_open_connections() {
     for server in servers {
         assert_eq!(world.hosts[1].read(server, 100), Ok(Read::Data(Bytes::from_static(b"hello"))));
     }
+}
+
+/// Where nobody accepts for a second, clients that a cookie has answered send several segments in vain. None is reset, and all come again.
+#[test]
+fn segments_after_a_cookie_wait_for_a_place() {
+    let mut world = World::new(16);
+    world.hosts[1].listen(PORT).unwrap();
+    let clients: Vec<_> = (0..50).map(|_| world.connect()).collect();
+    world.run(Span::from_millis(100));
+    for &client in &clients {
+        world.hosts[0].write(client, Sid::PLAIN, &mut content(5000)).unwrap();
+    }
+    world.run(Span::from_secs(1));
+    assert_eq!(world.hosts[1].tally().resets, 0);
+    let mut servers = BTreeMap::new();
+    for _ in 0..400 {
+        while let Some(id) = world.hosts[1].accept(PORT) {
+            servers.insert(id, vec![]);
+        }
+        for (&id, got) in &mut servers {
+            while let Ok(Read::Data(data)) = world.hosts[1].read(id, 10_000) {
+                got.extend(data);
+            }
+        }
+        world.run(Span::from_millis(50));
+    }
+    assert_eq!((world.hosts[1].tally().cookies_used, world.hosts[1].tally().resets), (34, 0));
+    assert!(servers.len() == 50 && servers.values().all(|got| content(5000) == got[..]));
 }
 
 /// A flood of SYNs from strangers takes no memory beyond the backlog, and a connection beside it comes up.
