@@ -22,7 +22,7 @@ use tun_rs::{AsyncDevice, DeviceBuilder};
 
 use crate::mux::Mux;
 use crate::offload::{self, Train};
-use crate::packet::{self, IpFields};
+use crate::packet::{self, IpFields, NoticeKind};
 use crate::socket::{Settings, SocketError, SocketEvent, SocketId, StackTally};
 
 /// A host with addresses of its own behind a TUN device.
@@ -172,7 +172,7 @@ impl Host {
             let mut inner = self.shared.lock();
             inner.check()?;
             if let Some(reason) = inner.mux.closed(stream.id) {
-                return Poll::Ready(Err(io_error(SocketError::Closed(reason))));
+                return Poll::Ready(Err(inner.error(stream.id, SocketError::Closed(reason))));
             }
             if inner.mux.is_opening(stream.id) {
                 inner.sockets.entry(stream.id).or_default().write = Some(context.waker().clone());
@@ -297,6 +297,13 @@ impl TcpStream {
         }
     }
 
+    /// What the network has said of a segment that was sent, in vain so far: that the host cannot be reached, or that there were too many routers on the way.
+    /// It ends nothing ([rfc-5461]); nothing is told once the peer has acknowledged something since. If the connection is given up, this is the reason
+    /// ([`io::ErrorKind::HostUnreachable`]).
+    pub fn soft_error(&self) -> Option<NoticeKind> {
+        self.host.shared.lock().mux.soft_error(self.id)
+    }
+
     /// Sets the fields of the IP headers of the connection, from the next segment on.
     ///
     /// # Errors
@@ -378,7 +385,8 @@ impl AsyncRead for TcpStream {
     fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let shared = &self.host.shared;
         let mut inner = shared.lock();
-        match inner.mux.read(self.id, buffer.remaining().try_into().unwrap_or(u32::MAX)).map_err(io_error)? {
+        let read = inner.mux.read(self.id, buffer.remaining().try_into().unwrap_or(u32::MAX));
+        match read.map_err(|error| inner.error(self.id, error))? {
             Read::Data(data) => {
                 buffer.put_slice(&data);
                 shared.wake.notify_one();
@@ -406,7 +414,7 @@ impl AsyncWrite for TcpStream {
         let taken = match inner.mux.write(self.id, &mut data) {
             Ok(taken) => taken,
             Err(SocketError::NotOpen) => return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())),
-            Err(error) => return Poll::Ready(Err(io_error(error))),
+            Err(error) => return Poll::Ready(Err(inner.error(self.id, error))),
         };
         if taken == 0 {
             inner.sockets.entry(self.id).or_default().write = Some(context.waker().clone());
@@ -442,6 +450,16 @@ impl Inner {
         match self.is_broken {
             true => Err(io::Error::new(io::ErrorKind::NotConnected, "the TUN device is gone")),
             false => Ok(()),
+        }
+    }
+
+    /// The error of a call. A peer that is silent has the reason that the network gave.
+    fn error(&self, id: SocketId, error: SocketError) -> io::Error {
+        match error {
+            SocketError::Closed(CloseReason::TimedOut) if self.mux.soft_error(id).is_some() => {
+                io::ErrorKind::HostUnreachable.into()
+            }
+            _ => io_error(error),
         }
     }
 

@@ -20,7 +20,7 @@ use anabranch_proto::{Address, CloseReason, ConfigError, FourTuple, PathReport, 
 use anabranch_units::{Span, Time};
 use bytes::Bytes;
 
-use crate::packet::{IpFields, Sum};
+use crate::packet::{IpFields, NoticeKind, Sum};
 use crate::socket::{Settings, SocketError, SocketEvent, SocketId, StackTally};
 use crate::stack::Stack;
 
@@ -104,6 +104,8 @@ struct Channel {
     way: Way,
     ends: FourTuple,
     closed: Option<CloseReason>,
+    /// What the network had said of the connection when its streams ended.
+    soft_error: Option<NoticeKind>,
     /// The application has let go of it.
     is_released: bool,
     /// The application has written the last byte, or waits to write.
@@ -506,6 +508,18 @@ impl Mux {
         self.channels.get(&id).map(|channel| channel.ends).or_else(|| self.stack.ends(id))
     }
 
+    /// What the network has said of a segment of a connection, or of the one that it shares: a soft error, which ends nothing. Nothing once the peer has
+    /// acknowledged something since.
+    pub fn soft_error(&self, id: SocketId) -> Option<NoticeKind> {
+        match self.channels.get(&id) {
+            Some(Channel { way: Way::Alone(inner) | Way::Shared { carrier: inner, .. }, .. }) => {
+                self.stack.soft_error(*inner)
+            }
+            Some(Channel { way: Way::Gone, soft_error, .. }) => *soft_error,
+            None => self.stack.soft_error(id),
+        }
+    }
+
     /// A snapshot of the path of a connection.
     pub fn path(&self, id: SocketId) -> Option<PathReport> {
         match self.channels.get(&id).map(|channel| &channel.way) {
@@ -553,6 +567,7 @@ impl Mux {
             ends: FourTuple::default(),
             closed: None,
             is_released: false,
+            soft_error: None,
             is_closing: false,
             wants_room: false,
             deadline: Time::NEVER,

@@ -33,7 +33,7 @@ use self::listener::Listener;
 use self::mtu::{Mtu, Mtus};
 use self::urgent::Urgent;
 use crate::key::StackKey;
-use crate::packet::{self, IpFields};
+use crate::packet::{self, IpFields, NoticeKind};
 use crate::parts::Parts;
 use crate::socket::{Settings, SocketError, SocketId, StackTally};
 
@@ -99,6 +99,8 @@ struct Socket {
     /// Parts of segments, if they say their extent.
     parts: Option<Box<Parts>>,
     urgent: Urgent,
+    /// What the network last said of a segment in flight, and what was acknowledged then.
+    soft_error: Option<(NoticeKind, u64)>,
     /// What is known of its path.
     mtu: Mtu,
     /// What was acknowledged when losses last cast doubt on it.
@@ -266,6 +268,7 @@ impl Stack {
             fields: IpFields::default(),
             parts: None,
             urgent: Urgent::default(),
+            soft_error: None,
             mtu: Mtu::NONE,
             doubted: None,
             deadline: if listener.is_some() { now + HALF_OPEN_LIFE } else { Time::NEVER },

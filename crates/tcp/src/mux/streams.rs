@@ -201,6 +201,7 @@ impl Mux {
             self.events.push_back(SocketEvent::Closed(id, reason));
         }
         if let Way::Shared { carrier, number, .. } = std::mem::replace(&mut channel.way, Way::Gone) {
+            channel.soft_error = self.stack.soft_error(carrier);
             if let Some(of) = self.carriers.get_mut(&carrier) {
                 of.by_number.remove(&number);
                 of.unopened.retain(|other| *other != id);

@@ -5,7 +5,7 @@ mod paths;
 use proptest::prelude::*;
 
 use super::*;
-use crate::testing::{HERE, PORT, THERE, World, content, end, settings};
+use crate::testing::{HERE, Node, PORT, THERE, World, content, end, settings, too_big};
 
 impl World<Mux> {
     /// The host here asks for `asks` streams, and the one there grants up to `grants`.
@@ -607,6 +607,28 @@ fn every_byte_arrives_through_middleboxes() {
             let most = echo(&mut world, 4, 30_000);
             assert_eq!(most, connections, "middlebox {number}");
         }
+    }
+}
+
+/// What the network says of the shared connection is the reason when a connection is given up.
+#[test]
+fn soft_error_of_shared_connection_is_kept() {
+    let mut world = World::sharing(255, 255);
+    let client = world.connect();
+    let mut out = vec![];
+    assert!(Node::poll_transmit(&mut world.hosts[0], world.now, &mut out));
+    assert_eq!(world.hosts[0].soft_error(client), None);
+    // The router's message that the packet is too long, as one that the host cannot be reached.
+    let mut told = too_big(&out, 0).to_vec();
+    told[20..24].copy_from_slice(&[3, 1, 0, 0]);
+    let sum = anabranch_proto::wire::internet_checksum(&[&told[20..]]);
+    told[22..24].copy_from_slice(&sum.to_be_bytes());
+    Node::handle_packet(&mut world.hosts[0], world.now, &told.into());
+    world.middlebox = |_, _| vec![];
+    for _ in 0..2 {
+        assert_eq!(world.hosts[0].soft_error(client), Some(NoticeKind::Unreachable));
+        world.run(Span::from_secs(400));
+        assert_eq!(world.hosts[0].closed(client), Some(CloseReason::TimedOut));
     }
 }
 

@@ -6,7 +6,7 @@ use anabranch_proto::{CloseReason, Connection, FourTuple, PathId, PathReport, Re
 use bytes::Bytes;
 
 use super::{RELEASED_LEAST, Stack, has_data};
-use crate::packet::IpFields;
+use crate::packet::{IpFields, NoticeKind};
 use crate::socket::{Settings, SocketError, SocketId};
 
 impl Stack {
@@ -130,6 +130,12 @@ impl Stack {
     /// Bytes that the peer has acknowledged, the SYN included.
     pub(crate) fn acked(&self, id: SocketId) -> u64 {
         self.sockets.get(&id).map_or(0, |socket| socket.connection.acked())
+    }
+
+    /// What the network has said of a segment, unless something was acknowledged since ([rfc-9293] sec. 3.9.1.8).
+    pub(crate) fn soft_error(&self, id: SocketId) -> Option<NoticeKind> {
+        let socket = self.sockets.get(&id)?;
+        socket.soft_error.filter(|(_, acked)| *acked == socket.connection.acked()).map(|(kind, _)| kind)
     }
 
     /// A snapshot of a socket's path.

@@ -141,7 +141,7 @@ impl Stack {
     }
 
     /// [rfc-5927] sec. 4.1: only a message about a segment in flight counts, and a connection that is open survives it ([rfc-1122] sec. 4.2.3.9 asks
-    /// otherwise, and [rfc-5461] sec. 4.1 has the reason).
+    /// otherwise, and [rfc-5461] sec. 4.1 has the reason). It is told to the application ([`Stack::soft_error`]).
     pub(super) fn handle_notice(&mut self, now: Time, tuple: FourTuple, Notice { kind, seq }: Notice) {
         let Some(&id) = self.by_tuple.get(&tuple) else { return };
         let Some(socket) = self.sockets.get_mut(&id) else { return };
@@ -163,7 +163,9 @@ impl Stack {
                 self.on_too_big(now, tuple, mtu);
                 self.touch(id);
             }
-            NoticeKind::PortUnreachable | NoticeKind::Unreachable | NoticeKind::TimeExceeded => {}
+            NoticeKind::PortUnreachable | NoticeKind::Unreachable | NoticeKind::TimeExceeded => {
+                socket.soft_error = Some((kind, connection.acked()));
+            }
         }
     }
 }

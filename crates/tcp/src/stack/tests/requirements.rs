@@ -64,6 +64,39 @@ fn soft_errors_and_source_quench_abort_nothing() {
     }
 }
 
+/// [rfc-9293] MUST-47 and SHLD-25: a message about a segment in flight is told until something is acknowledged; one by a stranger is not. It is there when the
+/// connection is given up.
+#[test]
+fn soft_error_is_told_until_there_is_progress() {
+    let soft =
+        [([3, 0], NoticeKind::Unreachable), ([3, 3], NoticeKind::PortUnreachable), ([11, 0], NoticeKind::TimeExceeded)];
+    for (kind, told) in soft {
+        let mut world = World::new(16);
+        world.hosts[1].listen(PORT).unwrap();
+        let [client, _] = world.pair();
+        for is_known in [false, true] {
+            world.hosts[0].write(client, Sid::PLAIN, &mut Bytes::from_static(b"x")).unwrap();
+            let mut out = vec![];
+            assert!(world.hosts[0].poll_transmit(world.now, &mut out));
+            // The number of the quoted segment, half of all numbers away.
+            out[24] ^= if is_known { 0 } else { 0x80 };
+            world.hosts[0].handle_packet(world.now, &icmp(kind, &out));
+            assert_eq!(world.hosts[0].soft_error(client), is_known.then_some(told), "{kind:?}");
+            world.run(Span::from_secs(3));
+            assert_eq!(world.hosts[0].soft_error(client), None, "{kind:?}");
+        }
+    }
+    let mut world = World::new(16);
+    let client = world.connect();
+    let mut out = vec![];
+    assert!(world.hosts[0].poll_transmit(world.now, &mut out));
+    world.hosts[0].handle_packet(world.now, &icmp([11, 0], &out));
+    world.middlebox = |_, _| vec![];
+    world.run(Span::from_secs(400));
+    assert_eq!(world.hosts[0].closed(client), Some(CloseReason::TimedOut));
+    assert_eq!(world.hosts[0].soft_error(client), Some(NoticeKind::TimeExceeded));
+}
+
 /// [rfc-9293] MUST-50: options of the IP header that nobody knows are passed over.
 #[test]
 fn ip_options_are_passed_over() {
