@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot set its stage shall stop there")]
 #![expect(clippy::print_stdout, reason = "whoever runs the tests shall know what was not tested")]
 
+mod crowd;
+mod ends;
 mod notices;
 
 use std::io::{Read as _, Write as _};
@@ -363,33 +365,6 @@ fn every_byte_arrives_over_narrow_route() {
     });
     assert!(back == data);
     assert!(near.tally().0.too_big > 0);
-}
-
-#[test]
-fn thousand_connections_at_once_are_served() {
-    let Some(runtime) = inside("thousand_connections_at_once_are_served") else { return };
-    let _guard = runtime.enter();
-    let host = host(|_| {});
-    _ = serve_echo(&host, PORT);
-    let kernel = runtime.spawn(async {
-        let mut tasks = tokio::task::JoinSet::new();
-        for number in 0..1000_u32 {
-            tasks.spawn(async move {
-                let mut stream = tokio::net::TcpStream::connect(remote(V4[1], PORT)).await?;
-                stream.write_all(&number.to_be_bytes()).await?;
-                let back = stream.read_u32().await?;
-                stream.shutdown().await?;
-                Ok::<_, std::io::Error>(back == number)
-            });
-        }
-        let mut right = 0;
-        while let Some(done) = tasks.join_next().await {
-            right += usize::from(done.unwrap().unwrap());
-        }
-        right
-    });
-    assert_eq!(runtime.block_on(kernel).unwrap(), 1000);
-    println!("{:?}", host.tally());
 }
 
 #[test]
