@@ -3,8 +3,10 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot set its stage shall stop there")]
 #![expect(clippy::print_stdout, reason = "whoever runs the tests shall know what was not tested")]
 
+mod both_ways;
 mod crowd;
 mod ends;
+mod middlebox;
 mod notices;
 
 use std::io::{Read as _, Write as _};
