@@ -11,7 +11,7 @@ use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 
 pub use self::defaults::Namespace;
-pub use self::installed::{InstallError, Installed, MODES, Socket, install, installed, remove};
+pub use self::installed::{InstallError, Installed, MODES, Socket, install, installed, remove, sweep};
 pub use self::run::Group;
 use crate::btf::Btf;
 use crate::event::Event;

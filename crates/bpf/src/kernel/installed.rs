@@ -18,7 +18,7 @@ use rustix::fs::{AtFlags, Mode, OFlags, fstat, fstatfs, mkdir, open, unlinkat};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
-use super::{LoadError, Loaded, ZERO, check};
+use super::{LoadError, Loaded, ZERO, check, run};
 use crate::law::Law;
 use crate::segments;
 use crate::settings::Settings;
@@ -78,6 +78,8 @@ pub fn install(law: Law, settings: &Settings) -> Result<(), InstallError> {
     let folder = Folder::make()?;
     let pinned = Loaded::load(law, settings).map_err(InstallError::from).and_then(|loaded| {
         let pin = |fd, part| sys::pin(fd, &path(law, part)).map_err(|error| InstallError::Call("pin", error));
+        // Whoever else has registered the law is gone: what is there of it was left by a loader that was killed.
+        folder.remove(law)?;
         pin(loaded.settings.raw(), SETTINGS)?;
         pin(loaded.sockets.raw(), SOCKETS)?;
         // The link last: what is there of a law is there in full.
@@ -113,6 +115,22 @@ pub fn remove(law: Law) -> Result<bool, InstallError> {
     let was_there = folder.remove(law)?;
     folder.leave()?;
     Ok(was_there)
+}
+
+/// Removes what commands that were killed have left: parts of laws, a folder without a law, and control groups without a program.
+///
+/// # Errors
+/// If this process is not root, the folder is not ours, or a file cannot be removed.
+pub fn sweep() -> Result<(), InstallError> {
+    check_root()?;
+    run::sweep();
+    let Some(folder) = Folder::find()? else { return remove_folder() };
+    for law in Law::ALL {
+        if !folder.has(law) {
+            folder.remove(law)?;
+        }
+    }
+    folder.leave()
 }
 
 /// A loaded law.
@@ -308,10 +326,15 @@ impl Folder {
             return Ok(());
         }
         unmount(FOLDER, UnmountFlags::NOFOLLOW).map_err(|error| InstallError::Call("unmount", error.into()))?;
-        match rustix::fs::rmdir(FOLDER) {
-            Ok(()) | Err(Errno::NOENT | Errno::NOTEMPTY | Errno::EXIST) => Ok(()),
-            Err(error) => Err(InstallError::Call("rmdir", error.into())),
-        }
+        remove_folder()
+    }
+}
+
+/// Removes the folder, if nothing is in it.
+fn remove_folder() -> Result<(), InstallError> {
+    match rustix::fs::rmdir(FOLDER) {
+        Ok(()) | Err(Errno::NOENT | Errno::NOTEMPTY | Errno::EXIST) => Ok(()),
+        Err(error) => Err(InstallError::Call("rmdir", error.into())),
     }
 }
 

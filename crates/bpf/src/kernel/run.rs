@@ -1,5 +1,6 @@
 //! A program whose TCP connections have a law: it runs in a control group of its own, with a BPF program for the group's sockets.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Write as _};
 use std::os::fd::AsFd as _;
@@ -26,6 +27,8 @@ impl Group {
         let failed = |error| LoadError::Call("control group", error);
         let own = own_group().map_err(failed)?;
         let path = own.join(format!("anabranch-{law}-{}", std::process::id()));
+        // A killed command that had the same number may have left one.
+        _ = fs::remove_dir(&path);
         fs::create_dir(&path).map_err(failed)?;
         let group = Self { path, own };
         let folder = fs::File::open(&group.path).map_err(failed)?;
@@ -59,6 +62,28 @@ impl Group {
     }
 }
 
+/// Removes groups in which no program runs, of commands that were killed before they could do so. Those of others stay.
+pub(super) fn sweep() {
+    let Ok(mount) = mount() else { return };
+    let mut folders = vec![mount];
+    while let Some(folder) = folders.pop() {
+        if is_left(&folder) && fs::remove_dir(&folder).is_ok() {
+            continue;
+        }
+        let Ok(entries) = fs::read_dir(&folder) else { continue };
+        folders
+            .extend(entries.flatten().filter(|it| it.file_type().is_ok_and(|kind| kind.is_dir())).map(|it| it.path()));
+    }
+}
+
+/// Whether this is the folder of a group whose command is gone.
+fn is_left(folder: &Path) -> bool {
+    let name = folder.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    let of_law = |law: Law| name.strip_prefix("anabranch-")?.strip_prefix(law.name())?.strip_prefix('-');
+    let id = Law::ALL.into_iter().find_map(of_law).and_then(|id| id.parse::<u32>().ok());
+    id.is_some_and(|id| !Path::new("/proc").join(id.to_string()).exists())
+}
+
 /// Moves this process into a group.
 fn enter(group: &Path) -> io::Result<()> {
     fs::OpenOptions::new().write(true).open(group.join("cgroup.procs"))?.write_all(b"0")
@@ -66,10 +91,19 @@ fn enter(group: &Path) -> io::Result<()> {
 
 /// The folder of this process's control group of version 2.
 fn own_group() -> io::Result<PathBuf> {
-    let missing = || io::Error::new(io::ErrorKind::Unsupported, "there are no control groups of version 2");
-    let mounts = fs::read_to_string("/proc/self/mounts")?;
-    let mount = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>()).find(|it| it.get(2) == Some(&"cgroup2"));
     let groups = fs::read_to_string("/proc/self/cgroup")?;
     let own = groups.lines().find_map(|line| line.strip_prefix("0::/")).ok_or_else(missing)?;
-    Ok(Path::new(mount.ok_or_else(missing)?[1]).join(own))
+    Ok(mount()?.join(own))
+}
+
+/// Where the file system of control groups of version 2 is.
+fn mount() -> io::Result<PathBuf> {
+    let mounts = fs::read_to_string("/proc/self/mounts")?;
+    let mut mounts = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+    let mount = mounts.find(|it| it.get(2) == Some(&"cgroup2")).ok_or_else(missing)?;
+    Ok(mount[1].into())
+}
+
+fn missing() -> io::Error {
+    io::Error::new(io::ErrorKind::Unsupported, "there are no control groups of version 2")
 }

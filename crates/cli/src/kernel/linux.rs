@@ -61,6 +61,9 @@ fn unload(args: &Unload) -> Outcome {
         }
         kernel::remove(law)?;
     }
+    if args.laws.is_empty() {
+        kernel::sweep()?;
+    }
     let names: Vec<&str> = laws.iter().map(|law| law.name()).collect();
     say(&match names.as_slice() {
         [] => "no law was loaded".to_owned(),

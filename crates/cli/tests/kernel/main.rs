@@ -8,6 +8,8 @@
 #[path = "../command/support.rs"]
 mod support;
 
+mod killed;
+
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
