@@ -9,6 +9,7 @@
 mod support;
 
 mod killed;
+mod multipath;
 
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
