@@ -1,5 +1,7 @@
 //! The commands of docs/tcp.md, block by block, with the `curl` and the `nginx` of the system: both speak the kernel's TCP and know nothing of ours.
 
+mod inline;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
