@@ -1,5 +1,6 @@
-"""Shared fixtures: the folder of the project, a scenario of two flows, and the command line."""
+"""Shared fixtures: the folder of the project, a scenario of two flows, the command line, and a loop for tests that are coroutines."""
 
+import inspect
 import os
 import struct
 import subprocess
@@ -7,6 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from network import run
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -43,6 +46,13 @@ start = "1s"
 late = "flow.f1.goodput_bps"
 queue = "mean(link.bottleneck.queue, 2, 5)"
 """
+
+
+def pytest_pyfunc_call(pyfuncitem):
+    """Runs a test that is a coroutine on a loop of its own."""
+    if inspect.iscoroutinefunction(pyfuncitem.obj):
+        run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}))
+        return True
 
 
 @pytest.fixture

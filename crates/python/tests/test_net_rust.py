@@ -49,18 +49,15 @@ def test_python_asks_a_server_in_rust(echo_in_rust):
         program.wait()
 
 
-def test_a_client_in_rust_asks_python(echo_in_rust):
-    async def main():
-        async with await net.listen("127.0.0.1:0") as server:
-            serving = asyncio.create_task(echo(server))
-            asking = await asyncio.create_subprocess_exec(
-                echo_in_rust, str(server.ticket), "so", "many", "words", stdout=asyncio.subprocess.PIPE
-            )
-            answer, _ = await asking.communicate()
-            assert asking.returncode == 0 and answer.decode().split() == ["so", "many", "words"]
-        await serving
-
-    run(main())
+async def test_a_client_in_rust_asks_python(echo_in_rust):
+    async with await net.listen("127.0.0.1:0") as server:
+        serving = asyncio.create_task(echo(server))
+        asking = await asyncio.create_subprocess_exec(
+            echo_in_rust, str(server.ticket), "so", "many", "words", stdout=asyncio.subprocess.PIPE
+        )
+        answer, _ = await asking.communicate()
+        assert asking.returncode == 0 and answer.decode().split() == ["so", "many", "words"]
+    await serving
 
 
 def test_python_measures_with_bench_serve(command):
@@ -105,26 +102,22 @@ def test_python_measures_with_bench_serve(command):
         program.wait()
 
 
-def test_bench_measures_with_python(command):
+async def test_bench_measures_with_python(command):
     """The command line is the client, and discards what Python sends."""
-
-    async def main():
-        async with await net.listen("127.0.0.1:0") as server:
-            bench = await asyncio.create_subprocess_exec(
-                command, "bench", str(server.ticket), "--reverse", "--time", "1", "--json",
-                stdout=asyncio.subprocess.PIPE,
-            )  # fmt: skip
-            connection = await server.accept()
-            request = await connection.accept_message()
-            assert request == b"ab-bench\x01\x01" + (1000).to_bytes(4, "little")
-            async with await connection.open_stream() as out:
-                for _ in range(200):
-                    await out.write(bytes(65_536))
-                # It looks at its counters every 10 ms.
-                await asyncio.sleep(0.5)
-            await connection.close()
-            printed, _ = await bench.communicate()
-            assert bench.returncode == 0
-            assert json.loads(printed)["bytes_received"] >= 200 * 65_536
-
-    run(main())
+    async with await net.listen("127.0.0.1:0") as server:
+        bench = await asyncio.create_subprocess_exec(
+            command, "bench", str(server.ticket), "--reverse", "--time", "1", "--json",
+            stdout=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        connection = await server.accept()
+        request = await connection.accept_message()
+        assert request == b"ab-bench\x01\x01" + (1000).to_bytes(4, "little")
+        async with await connection.open_stream() as out:
+            for _ in range(200):
+                await out.write(bytes(65_536))
+            # It looks at its counters every 10 ms.
+            await asyncio.sleep(0.5)
+        await connection.close()
+        printed, _ = await bench.communicate()
+        assert bench.returncode == 0
+        assert json.loads(printed)["bytes_received"] >= 200 * 65_536
