@@ -229,7 +229,24 @@ def _immutable(data):
     return data if type(data) is bytes else memoryview(data).tobytes()
 
 
-class _Sends:
+class _Block:
+    """What an `async with` block is for: `_leave` is called at its end."""
+
+    __slots__ = ()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._leave(kind)
+
+    async def _leave(self, failure: type[BaseException] | None) -> None:
+        raise NotImplementedError
+
+
+class _Sends(_Block):
     """The methods of streams to the peer."""
 
     __slots__ = ()
@@ -261,7 +278,7 @@ class _Sends:
         return self._send.written
 
 
-class _Receives:
+class _Receives(_Block):
     """The methods of streams from the peer."""
 
     __slots__ = ()
@@ -299,13 +316,8 @@ class SendStream(_Sends):
     def __init__(self, send: Any) -> None:
         self._send = send
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        _end(self._send, kind)
+    async def _leave(self, failure: type[BaseException] | None) -> None:
+        _end(self._send, failure)
 
 
 class ReceiveStream(_Receives):
@@ -316,12 +328,7 @@ class ReceiveStream(_Receives):
     def __init__(self, receive: Any) -> None:
         self._receive = receive
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def _leave(self, failure: type[BaseException] | None) -> None:
         self.stop()
 
 
@@ -333,13 +340,8 @@ class Stream(_Sends, _Receives):
     def __init__(self, pair: Any) -> None:
         self._send, self._receive = pair
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        _end(self._send, kind)
+    async def _leave(self, failure: type[BaseException] | None) -> None:
+        _end(self._send, failure)
         self.stop()
 
 
@@ -354,7 +356,7 @@ def _end(send, failure):
         send.reset(0)
 
 
-class Connection:
+class Connection(_Block):
     """A connection. Its streams come in pairs (`open`, `accept`, `async for`) or singly (`open_stream`, `accept_stream`, messages)."""
 
     __slots__ = ("_inner", "_ticket", "_begun", "__weakref__")
@@ -467,19 +469,14 @@ class Connection:
         """Sets the status of a path: "active", or "standby" for a backup."""
         self._inner.set_path_status(path, status)
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is None:
+    async def _leave(self, failure: type[BaseException] | None) -> None:
+        if failure is None:
             await self.close()
         else:
             self.abort()
 
 
-class Server:
+class Server(_Block):
     """An endpoint that accepts connections. They go on when it is closed."""
 
     __slots__ = ("_inner", "__weakref__")
@@ -536,12 +533,7 @@ class Server:
         """Accepts no more connections."""
         self._inner.close()
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def _leave(self, failure: type[BaseException] | None) -> None:
         self.close()
 
 
@@ -578,7 +570,7 @@ async def connect(
     return Connection(await _finish(endpoint.connect, ticket), ticket)
 
 
-class Relay:
+class Relay(_Block):
     """A relay, at which ends meet that cannot reach each other, such as two behind NATs. It reads nothing of what it forwards."""
 
     __slots__ = ("_inner",)
@@ -595,12 +587,7 @@ class Relay:
         """Ends it. Connections that had found a direct way go on."""
         self._inner.close()
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def _leave(self, failure: type[BaseException] | None) -> None:
         self.close()
 
 
