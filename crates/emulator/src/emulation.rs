@@ -112,16 +112,6 @@ impl Host for Gateway {
         let Body::Raw(Raw { seq, .. }) = *arrival.body else { unreachable!("only an emulation sends here") };
         self.0.push(Arrived { at: now, link: arrival.link, place: seq, ecn: arrival.ecn });
     }
-
-    fn handle_timeout(&mut self, _now: SimTime) {}
-
-    fn poll_transmit(&mut self, _now: SimTime) -> Option<Transmit> {
-        None
-    }
-
-    fn poll_timeout(&self) -> SimTime {
-        SimTime::NEVER
-    }
 }
 
 impl Observer for Losses {

@@ -30,10 +30,6 @@ impl Entry for GaugeRow {
     fn time(&self) -> SimTime {
         self.time
     }
-
-    fn joined(&self, later: &Self) -> Self {
-        *later
-    }
 }
 
 /// The recorded variables of a source.

@@ -37,19 +37,16 @@ pub trait Entry: Copy {
         true
     }
 
-    /// Both entries merged, with the time of one of them.
+    /// Both entries merged, with the time of one of them. Of a variable the last value in a bin is kept.
     #[must_use]
-    fn joined(&self, later: &Self) -> Self;
+    fn joined(&self, later: &Self) -> Self {
+        *later
+    }
 }
 
-/// A variable: the last value in a bin is kept.
 impl<T: Copy> Entry for (SimTime, T) {
     fn time(&self) -> SimTime {
         self.0
-    }
-
-    fn joined(&self, later: &Self) -> Self {
-        *later
     }
 }
 

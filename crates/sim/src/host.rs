@@ -22,17 +22,21 @@ pub trait Host: Any + Send {
     /// A packet arrived.
     fn handle(&mut self, now: SimTime, arrival: Arrival<'_>);
 
-    /// Handles the timeout that [`Host::poll_timeout`] announced.
-    fn handle_timeout(&mut self, now: SimTime);
+    /// Handles the timeout that [`Host::poll_timeout`] announced. A host without timers needs neither.
+    fn handle_timeout(&mut self, _now: SimTime) {}
 
     /// An input of the scenario: start, stop, send more. A host that only answers may ignore it.
     fn handle_input(&mut self, _now: SimTime, _input: Input) {}
 
-    /// The next packet that the host sends now.
-    fn poll_transmit(&mut self, now: SimTime) -> Option<Transmit>;
+    /// The next packet that the host sends now; none from a host that only receives.
+    fn poll_transmit(&mut self, _now: SimTime) -> Option<Transmit> {
+        None
+    }
 
     /// When to call [`Host::handle_timeout`]; [`SimTime::NEVER`] if there is no deadline.
-    fn poll_timeout(&self) -> SimTime;
+    fn poll_timeout(&self) -> SimTime {
+        SimTime::NEVER
+    }
 
     /// In a world with ns-2's clock: details of the deadline, from a host with several timers. For a host with a single timer,
     /// the world knows when the timer was set and computes the sum itself.

@@ -30,10 +30,6 @@ impl Entry for LinkRow {
     fn time(&self) -> SimTime {
         self.time
     }
-
-    fn joined(&self, later: &Self) -> Self {
-        *later
-    }
 }
 
 /// An observer that keeps the rows of a link, or tells of each.

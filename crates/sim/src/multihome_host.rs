@@ -224,14 +224,8 @@ impl Host for MultihomedSink {
         }
     }
 
-    fn handle_timeout(&mut self, _now: SimTime) {}
-
     fn poll_transmit(&mut self, _now: SimTime) -> Option<Transmit> {
         self.sink.poll_transmit().map(|departure| transmit(&self.ways, departure))
-    }
-
-    fn poll_timeout(&self) -> SimTime {
-        SimTime::NEVER
     }
 
     fn account(&self) -> &dyn Account {

@@ -50,10 +50,6 @@ impl Entry for SctpRow {
     fn time(&self) -> SimTime {
         self.time
     }
-
-    fn joined(&self, later: &Self) -> Self {
-        *later
-    }
 }
 
 /// A chunk that reached the application.

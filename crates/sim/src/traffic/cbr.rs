@@ -66,8 +66,6 @@ impl Host for Cbr {
 
     fn handle(&mut self, _now: SimTime, _arrival: Arrival<'_>) {}
 
-    fn handle_timeout(&mut self, _now: SimTime) {}
-
     fn handle_input(&mut self, now: SimTime, input: Input) {
         match input {
             Input::Start if self.rate > 0 && self.size > 0 => (self.next_at, self.rest) = (now, 0),

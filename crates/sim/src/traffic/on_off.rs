@@ -136,8 +136,6 @@ impl Host for OnOff {
 
     fn handle(&mut self, _now: SimTime, _arrival: Arrival<'_>) {}
 
-    fn handle_timeout(&mut self, _now: SimTime) {}
-
     fn handle_input(&mut self, now: SimTime, input: Input) {
         match input {
             Input::Start => {

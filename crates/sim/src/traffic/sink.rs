@@ -1,7 +1,7 @@
 use anabranch_units::{SimSpan, SimTime};
 
 use crate::account::{Account, HostReport, ReceivedReport};
-use crate::host::{Arrival, Host, Transmit};
+use crate::host::{Arrival, Host};
 use crate::packet::Body;
 
 /// Counts arrivals and answers nothing.
@@ -38,16 +38,6 @@ impl Host for Sink {
         if let Body::Raw(raw) = arrival.body {
             self.delay = self.delay.saturating_add(now.since(raw.sent_at));
         }
-    }
-
-    fn handle_timeout(&mut self, _now: SimTime) {}
-
-    fn poll_transmit(&mut self, _now: SimTime) -> Option<Transmit> {
-        None
-    }
-
-    fn poll_timeout(&self) -> SimTime {
-        SimTime::NEVER
     }
 
     fn account(&self) -> &dyn Account {

@@ -15,8 +15,6 @@ struct Two(Vec<Packet>);
 impl Host for Two {
     fn handle(&mut self, _now: SimTime, _arrival: Arrival<'_>) {}
 
-    fn handle_timeout(&mut self, _now: SimTime) {}
-
     fn handle_input(&mut self, now: SimTime, _input: Input) {
         let mut sack = SackBlocks::default();
         let data = Packet {
@@ -34,10 +32,6 @@ impl Host for Two {
 
     fn poll_transmit(&mut self, _now: SimTime) -> Option<Transmit> {
         self.0.pop().map(Transmit::from)
-    }
-
-    fn poll_timeout(&self) -> SimTime {
-        SimTime::NEVER
     }
 }
 

@@ -1,7 +1,7 @@
 //! The driver's contract with hosts, and the hosts of this crate.
 
 use anabranch_sim::traffic::{Cbr, OnOff, OnOffParameters, Sink};
-use anabranch_sim::{Arrival, Builder, Control, Host, Input, Messages, Offer, Port, Spacing, Transmit, Workload};
+use anabranch_sim::{Arrival, Builder, Control, Host, Input, Messages, Offer, Port, Spacing, Workload};
 use anabranch_units::{SimSpan, SimTime};
 
 use super::standard::{millis, spec};
@@ -28,10 +28,6 @@ impl Host for Timer {
 
     fn handle_input(&mut self, now: SimTime, input: Input) {
         self.inputs.push((now, input));
-    }
-
-    fn poll_transmit(&mut self, _now: SimTime) -> Option<Transmit> {
-        None
     }
 
     fn poll_timeout(&self) -> SimTime {

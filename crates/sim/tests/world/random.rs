@@ -172,17 +172,11 @@ impl Host for Patient {
         self.0.handle(now, arrival);
     }
 
-    fn handle_timeout(&mut self, _now: SimTime) {}
-
     fn handle_input(&mut self, now: SimTime, input: Input) {
         self.0.handle_input(now, input);
     }
 
     fn poll_transmit(&mut self, now: SimTime) -> Option<Transmit> {
         self.0.poll_transmit(now)
-    }
-
-    fn poll_timeout(&self) -> SimTime {
-        SimTime::NEVER
     }
 }

@@ -105,14 +105,8 @@ impl Host for Echo {
         }
     }
 
-    fn handle_timeout(&mut self, _now: SimTime) {}
-
     fn poll_transmit(&mut self, _now: SimTime) -> Option<Transmit> {
         self.answers.pop_front().map(|raw| Transmit::new(40, Body::Raw(raw)))
-    }
-
-    fn poll_timeout(&self) -> SimTime {
-        SimTime::NEVER
     }
 }
 

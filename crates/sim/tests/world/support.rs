@@ -32,8 +32,6 @@ impl Burst {
 impl Host for Burst {
     fn handle(&mut self, _now: SimTime, _arrival: Arrival<'_>) {}
 
-    fn handle_timeout(&mut self, _now: SimTime) {}
-
     fn handle_input(&mut self, _now: SimTime, input: Input) {
         if input == Input::Start {
             self.left = self.packets;
@@ -45,10 +43,6 @@ impl Host for Burst {
         self.sent += 1;
         let body = Body::Raw(Raw { seq: self.sent - 1, sent_at: now });
         Some(Transmit { port: Port::FIRST, size: self.size, body, ecn: None, via: self.via, to: self.to })
-    }
-
-    fn poll_timeout(&self) -> SimTime {
-        SimTime::NEVER
     }
 }
 
@@ -68,16 +62,6 @@ impl Log {
 impl Host for Log {
     fn handle(&mut self, now: SimTime, arrival: Arrival<'_>) {
         self.arrivals.push((now, arrival.body.seq() as u64, arrival.link));
-    }
-
-    fn handle_timeout(&mut self, _now: SimTime) {}
-
-    fn poll_transmit(&mut self, _now: SimTime) -> Option<Transmit> {
-        None
-    }
-
-    fn poll_timeout(&self) -> SimTime {
-        SimTime::NEVER
     }
 }
 
