@@ -1,14 +1,13 @@
 //! The keys that make an experiment of a scenario. Their comments are the reference.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
 use anabranch_units::SimSpan;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, json_schema};
 use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 
-use crate::load::values::Text;
+use crate::load::values::{Text, inline_schema};
 
 /// The paper of the experiment, and its number of seeds.
 #[derive(Clone, Debug, serde::Deserialize, JsonSchema)]
@@ -50,19 +49,7 @@ impl<'de, T> Deserialize<'de> for InFileOnly<T> {
     }
 }
 
-impl<T: JsonSchema> JsonSchema for InFileOnly<T> {
-    fn schema_name() -> Cow<'static, str> {
-        T::schema_name()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        T::json_schema(generator)
-    }
-}
+inline_schema!(impl[T: JsonSchema] InFileOnly<T>, T::schema_name(), |generator| T::json_schema(generator));
 
 /// Scenario keys and their values.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -369,19 +356,7 @@ impl<'de> Deserialize<'de> for CellKeys {
     }
 }
 
-impl JsonSchema for CellKeys {
-    fn schema_name() -> Cow<'static, str> {
-        "cell".into()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": ["number", "string"] })
-    }
-}
+inline_schema!(CellKeys, "cell", |_| json_schema!({ "type": ["number", "string"] }));
 
 impl<'de> Deserialize<'de> for AssignmentKeys {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -390,19 +365,7 @@ impl<'de> Deserialize<'de> for AssignmentKeys {
     }
 }
 
-impl JsonSchema for AssignmentKeys {
-    fn schema_name() -> Cow<'static, str> {
-        "assignment".into()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "object", "format": "assignment" })
-    }
-}
+inline_schema!(AssignmentKeys, "assignment", |_| json_schema!({ "type": "object", "format": "assignment" }));
 
 /// A table whose keys are free, in the order of the file.
 #[derive(Clone, Debug, PartialEq)]
@@ -426,11 +389,8 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Ordered<T> {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Ordered<T>, A::Error> {
-                let mut entries = Vec::new();
-                while let Some(entry) = map.next_entry()? {
-                    entries.push(entry);
-                }
-                Ok(Ordered(entries))
+                let entries = std::iter::from_fn(|| map.next_entry().transpose());
+                entries.collect::<Result<_, _>>().map(Ordered)
             }
         }
 
@@ -438,16 +398,6 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Ordered<T> {
     }
 }
 
-impl<T: JsonSchema> JsonSchema for Ordered<T> {
-    fn schema_name() -> Cow<'static, str> {
-        format!("labelled_{}", T::schema_name()).into()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "object", "additionalProperties": generator.subschema_for::<T>() })
-    }
-}
+inline_schema!(impl[T: JsonSchema] Ordered<T>, format!("labelled_{}", T::schema_name()), |generator| {
+    json_schema!({ "type": "object", "additionalProperties": generator.subschema_for::<T>() })
+});

@@ -12,6 +12,30 @@ use serde::de::{self, Deserialize, Deserializer, Visitor};
 
 use crate::document::COUNT_MAX as REPEATED_MAX;
 
+/// The schema of a type, written out where the type is used.
+macro_rules! inline_schema {
+    (impl[$($generics:tt)*] $type:ty, $name:expr, |$generator:pat_param| $schema:expr) => {
+        impl<$($generics)*> schemars::JsonSchema for $type {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                $name.into()
+            }
+
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn json_schema($generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                $schema
+            }
+        }
+    };
+    ($type:ty, $name:expr, |$generator:pat_param| $schema:expr) => {
+        inline_schema!(impl[] $type, $name, |$generator| $schema);
+    };
+}
+
+pub(crate) use inline_schema;
+
 /// A quantity that is written as a string with its unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Text<T>(pub(crate) T);
@@ -61,20 +85,10 @@ impl<'de, T: Quantity> Deserialize<'de> for Text<T> {
     }
 }
 
-impl<T: Quantity> JsonSchema for Text<T> {
-    fn schema_name() -> Cow<'static, str> {
-        T::NAME.into()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let pattern = format!(r"^\s*[0-9_]*\.?[0-9_]+\s*({})?\s*$", T::UNITS);
-        json_schema!({ "type": "string", "format": T::NAME, "pattern": pattern })
-    }
-}
+inline_schema!(impl[T: Quantity] Text<T>, T::NAME, |_| {
+    let pattern = format!(r"^\s*[0-9_]*\.?[0-9_]+\s*({})?\s*$", T::UNITS);
+    json_schema!({ "type": "string", "format": T::NAME, "pattern": pattern })
+});
 
 /// The name of a node, a link or a flow.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -97,20 +111,10 @@ impl<'de> Deserialize<'de> for Name {
 /// Names become parts of file names; 64 leaves room for the rest on every file system.
 const NAME_LENGTH_MAX: usize = 64;
 
-impl JsonSchema for Name {
-    fn schema_name() -> Cow<'static, str> {
-        "name".into()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        // In an element with a `count`, `#` stands for a number.
-        json_schema!({ "type": "string", "format": "name", "pattern": "^[A-Za-z0-9_#-]{1,64}$" })
-    }
-}
+inline_schema!(Name, "name", |_| {
+    // In an element with a `count`, `#` stands for a number.
+    json_schema!({ "type": "string", "format": "name", "pattern": "^[A-Za-z0-9_#-]{1,64}$" })
+});
 
 /// A number of packets, at least one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,19 +146,9 @@ impl<'de> Deserialize<'de> for Count {
     }
 }
 
-impl JsonSchema for Count {
-    fn schema_name() -> Cow<'static, str> {
-        "packets".into()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "integer", "format": "packets", "minimum": 1, "maximum": COUNT_MAX })
-    }
-}
+inline_schema!(Count, "packets", |_| {
+    json_schema!({ "type": "integer", "format": "packets", "minimum": 1, "maximum": COUNT_MAX })
+});
 
 /// A whole number from `LEAST` to `MOST`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,19 +166,9 @@ impl<'de, const LEAST: u32, const MOST: u32> Deserialize<'de> for Whole<LEAST, M
     }
 }
 
-impl<const LEAST: u32, const MOST: u32> JsonSchema for Whole<LEAST, MOST> {
-    fn schema_name() -> Cow<'static, str> {
-        format!("integer_from_{LEAST}_to_{MOST}").into()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "integer", "minimum": LEAST, "maximum": MOST })
-    }
-}
+inline_schema!(impl[const LEAST: u32, const MOST: u32] Whole<LEAST, MOST>, format!("integer_from_{LEAST}_to_{MOST}"), |_| {
+    json_schema!({ "type": "integer", "minimum": LEAST, "maximum": MOST })
+});
 
 /// A probability.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -200,19 +184,9 @@ impl<'de> Deserialize<'de> for Probability {
     }
 }
 
-impl JsonSchema for Probability {
-    fn schema_name() -> Cow<'static, str> {
-        "probability".into()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "number", "format": "probability", "minimum": 0, "maximum": 1 })
-    }
-}
+inline_schema!(Probability, "probability", |_| {
+    json_schema!({ "type": "number", "format": "probability", "minimum": 0, "maximum": 1 })
+});
 
 /// The name of a law and its parameters: `{ name = "fast", alpha = 8, refill = { kind = "ccafr", ipd_weight = 0.125 } }`. The key of a part's
 /// parameter has the part and a dot before it: `refill.ipd_weight`. `refill = "ccafr"` is short for `refill = { kind = "ccafr" }`.
@@ -317,19 +291,7 @@ impl<'de> Deserialize<'de> for SettingOrTable {
     }
 }
 
-impl JsonSchema for Setting {
-    fn schema_name() -> Cow<'static, str> {
-        "setting".into()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": ["number", "string", "boolean"], "format": "setting" })
-    }
-}
+inline_schema!(Setting, "setting", |_| json_schema!({ "type": ["number", "string", "boolean"], "format": "setting" }));
 
 /// The value of a parameter of a law, as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -381,16 +343,6 @@ impl<'de> Deserialize<'de> for WrittenOut {
     }
 }
 
-impl JsonSchema for WrittenOut {
-    fn schema_name() -> Cow<'static, str> {
-        "count".into()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "integer", "format": "count", "minimum": 1, "maximum": REPEATED_MAX })
-    }
-}
+inline_schema!(WrittenOut, "count", |_| {
+    json_schema!({ "type": "integer", "format": "count", "minimum": 1, "maximum": REPEATED_MAX })
+});

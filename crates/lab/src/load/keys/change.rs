@@ -1,15 +1,14 @@
 //! The keys of a varying link: changes of its rate and delay, reordering, and traces.
 
-use std::borrow::Cow;
 use std::fmt;
 
 use anabranch_sim::DelaySpec;
 use anabranch_units::{Rate, SimSpan};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, json_schema};
 use serde::de::{self, Deserialize, Deserializer, SeqAccess, Visitor};
 
 use crate::load::part::PartKeys;
-use crate::load::values::{Probability, Text};
+use crate::load::values::{Probability, Text, inline_schema};
 
 /// A change of a link's rate.
 #[derive(Clone, Copy, Debug, serde::Deserialize, JsonSchema)]
@@ -63,12 +62,8 @@ impl<'de> Deserialize<'de> for TraceKeys {
                 Err(E::custom("the file of a trace cannot be set from outside the scenario's file"))
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<TraceKeys, A::Error> {
-                let mut millis = vec![];
-                while let Some(number) = list.next_element()? {
-                    millis.push(number);
-                }
-                Ok(TraceKeys(millis))
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<TraceKeys, A::Error> {
+                Vec::deserialize(de::value::SeqAccessDeserializer::new(list)).map(TraceKeys)
             }
         }
 
@@ -76,16 +71,6 @@ impl<'de> Deserialize<'de> for TraceKeys {
     }
 }
 
-impl JsonSchema for TraceKeys {
-    fn schema_name() -> Cow<'static, str> {
-        "trace".into()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": ["string", "array"], "items": { "type": "integer", "minimum": 0 } })
-    }
-}
+inline_schema!(TraceKeys, "trace", |_| {
+    json_schema!({ "type": ["string", "array"], "items": { "type": "integer", "minimum": 0 } })
+});

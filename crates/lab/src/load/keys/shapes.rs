@@ -1,11 +1,10 @@
 //! The keys of `[topology]`, for the reference: [`crate::document`] writes it out before keys are read.
 
-use std::borrow::Cow;
-
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, json_schema};
 use serde::de::{self, Deserialize, Deserializer};
 
 use crate::document::{PORTS_MAX, SIZE_MAX};
+use crate::load::values::inline_schema;
 
 /// Links of a network of a known shape. The common keys of all links of one kind are a table with the keys of a link, except `id`,
 /// `from`, `to` and `count`: `access = { rate = "1Gbit/s", delay = "1ms" }`.
@@ -75,19 +74,7 @@ macro_rules! written_out {
             }
         }
 
-        impl JsonSchema for $type {
-            fn schema_name() -> Cow<'static, str> {
-                $name.into()
-            }
-
-            fn inline_schema() -> bool {
-                true
-            }
-
-            fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                json_schema!($schema)
-            }
-        }
+        inline_schema!($type, $name, |_| json_schema!($schema));
     };
 }
 
