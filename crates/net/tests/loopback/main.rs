@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may")]
 
+#[path = "../../src/websocket/anyone.rs"]
+mod anyone;
 mod closing;
 mod datagrams;
 mod faults;

@@ -15,6 +15,7 @@ use tokio_rustls::client::TlsStream;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 
+use crate::anyone::Anyone;
 use crate::support::{soon, transfer};
 
 /// A relay that takes members over TCP.
@@ -174,42 +175,10 @@ impl WithRelayOf for Endpoint {
 
 /// A stranger's way into the relay, as far as TLS.
 async fn tls(address: SocketAddr) -> std::io::Result<TlsStream<TcpStream>> {
-    #[derive(Debug)]
-    struct Anyone;
-    impl rustls::client::danger::ServerCertVerifier for Anyone {
-        fn verify_server_cert(
-            &self,
-            _: &rustls::pki_types::CertificateDer<'_>,
-            _: &[rustls::pki_types::CertificateDer<'_>],
-            _: &ServerName<'_>,
-            _: &[u8],
-            _: rustls::pki_types::UnixTime,
-        ) -> Result<rustls::client::danger::ServerCertVerified, rustls::Error> {
-            Ok(rustls::client::danger::ServerCertVerified::assertion())
-        }
-        fn verify_tls12_signature(
-            &self,
-            _: &[u8],
-            _: &rustls::pki_types::CertificateDer<'_>,
-            _: &rustls::DigitallySignedStruct,
-        ) -> Result<rustls::client::danger::HandshakeSignatureValid, rustls::Error> {
-            Ok(rustls::client::danger::HandshakeSignatureValid::assertion())
-        }
-        fn verify_tls13_signature(
-            &self,
-            _: &[u8],
-            _: &rustls::pki_types::CertificateDer<'_>,
-            _: &rustls::DigitallySignedStruct,
-        ) -> Result<rustls::client::danger::HandshakeSignatureValid, rustls::Error> {
-            Ok(rustls::client::danger::HandshakeSignatureValid::assertion())
-        }
-        fn supported_verify_schemes(&self) -> Vec<rustls::SignatureScheme> {
-            vec![rustls::SignatureScheme::ECDSA_NISTP256_SHA256]
-        }
-    }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let anyone = Arc::new(Anyone(Arc::clone(&provider)));
     let config = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
-    let config = config.dangerous().with_custom_certificate_verifier(Arc::new(Anyone)).with_no_client_auth();
+    let config = config.dangerous().with_custom_certificate_verifier(anyone).with_no_client_auth();
     let stream = TcpStream::connect(address).await?;
     TlsConnector::from(Arc::new(config)).connect(ServerName::IpAddress(address.ip().into()), stream).await
 }
