@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use anabranch::{Config, Lost, ReadError, StreamError, Ticket, WriteError};
+use anabranch::{Config, Lost, ReadError, StreamError, WriteError};
 
 use crate::relay::Relay;
-use crate::support::{Pair, client, pattern, server, soon};
+use crate::support::{Pair, between, client, pattern, server, soon};
 
 /// Everything written before the close is delivered, as far as the reader has room, and can be read after both ends have closed.
 #[tokio::test]
@@ -139,10 +139,8 @@ async fn killed_peer_is_noticed_by_its_closed_port() {
     let config = || Config { keep_alive: Some(Duration::from_secs(1)), ..Config::default() };
     for (is_sending, is_killed) in [(true, true), (false, true), (true, false)] {
         let (server, client) = (server(config()), client(config()));
-        let relay = Relay::new("127.0.0.1", server.local_address()).await;
-        let ticket = Ticket::new(server.public_key(), vec![relay.address]).unwrap();
-        let (there, here) = tokio::join!(client.connect(&ticket), server.accept());
-        let (there, _here) = (there.unwrap(), here.unwrap());
+        let (relay, ticket) = Relay::before(&server).await;
+        let (there, _here) = between(&client, &server, &ticket).await;
         let mut stream = there.open_stream().await.unwrap();
         stream.write_all(b"something").await.unwrap();
         tokio::time::sleep(Duration::from_millis(50)).await;
@@ -170,8 +168,7 @@ async fn killed_peer_is_noticed_by_its_closed_port() {
 async fn peer_killed_in_the_handshake_is_noticed_by_its_closed_port() {
     let config = || Config { keep_alive: Some(Duration::from_secs(1)), ..Config::default() };
     let (server, client) = (server(config()), client(config()));
-    let relay = Relay::new("127.0.0.1", server.local_address()).await;
-    let ticket = Ticket::new(server.public_key(), vec![relay.address]).unwrap();
+    let (relay, ticket) = Relay::before(&server).await;
     relay.forward_up(1);
     let there = soon(client.connect(&ticket)).await.unwrap();
     relay.close();

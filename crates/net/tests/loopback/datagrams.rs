@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use anabranch::{Config, Connection, DatagramError, Ticket};
+use anabranch::{Config, Connection, DatagramError};
 use bytes::Bytes;
 
 use crate::relay::Relay;
-use crate::support::{Pair, client, pattern, server, soon};
+use crate::support::{Pair, between, client, pattern, server, soon, until};
 
 /// A datagram with its number.
 fn numbered(number: u64, len: usize) -> Bytes {
@@ -28,12 +28,7 @@ async fn settle(connection: &Connection) {
         let counts = connection.stats().datagrams;
         counts.delivered + counts.lost == counts.sent
     };
-    soon(async {
-        while !is_settled() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    })
-    .await;
+    until(is_settled).await;
 }
 
 #[tokio::test]
@@ -63,12 +58,7 @@ async fn size_limit_is_told_and_grows() {
     assert!((1144..=1416).contains(&max), "{max}");
     let text = error.to_string();
     assert!(text.starts_with("a datagram of 9000 bytes is too large: it must fit one packet, so at most 1"), "{text}");
-    soon(async {
-        while there.send_datagram(wanted.clone()).is_err() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    })
-    .await;
+    until(|| there.send_datagram(wanted.clone()).is_ok()).await;
     assert_eq!(there.max_datagram_size(), Ok(1416));
     assert_eq!(soon(here.read_datagram()).await.unwrap(), wanted);
 }
@@ -77,9 +67,7 @@ async fn size_limit_is_told_and_grows() {
 async fn datagrams_need_both_ends() {
     let off = Config { datagram_receive_buffer: 0, ..Config::default() };
     let (server, client) = (server(off), client(Config::default()));
-    let ticket = server.ticket();
-    let (there, here) = tokio::join!(client.connect(&ticket), server.accept());
-    let (there, here) = (there.unwrap(), here.unwrap());
+    let (there, here) = between(&client, &server, &server.ticket()).await;
     assert_eq!(there.send_datagram(Bytes::from_static(b"x")), Err(DatagramError::Unsupported));
     assert_eq!(there.max_datagram_size(), Err(DatagramError::Unsupported));
     assert_eq!(here.send_datagram(Bytes::from_static(b"x")), Err(DatagramError::Disabled));
@@ -94,10 +82,8 @@ async fn datagrams_need_both_ends() {
 #[tokio::test]
 async fn bad_network_loses_datagrams_and_nothing_of_streams() {
     let (server, client) = (server(Config::default()), client(Config::default()));
-    let relay = Relay::new("127.0.0.1", server.local_address()).await;
-    let ticket = Ticket::new(server.public_key(), vec![relay.address]).unwrap();
-    let (there, here) = tokio::join!(client.connect(&ticket), server.accept());
-    let (there, here) = (there.unwrap(), here.unwrap());
+    let (relay, ticket) = Relay::before(&server).await;
+    let (there, here) = between(&client, &server, &ticket).await;
     relay.spoil(5, 3, 5);
     let whole = pattern(1, 0, 2_000_000);
     let writing = tokio::spawn({
@@ -134,20 +120,10 @@ async fn bad_network_loses_datagrams_and_nothing_of_streams() {
     soon(writing).await.unwrap();
     assert!(soon(reading).await.unwrap() == whole);
     // The last ones may still wait for the window.
-    soon(async {
-        while there.stats().datagrams.sent + there.stats().datagrams.dropped_unsent < 3000 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    })
-    .await;
+    until(|| there.stats().datagrams.sent + there.stats().datagrams.dropped_unsent >= 3000).await;
     settle(&there).await;
     // A datagram is lost when its void leaves, which may be lost in turn.
-    soon(async {
-        while here.stats().datagrams.received + here.stats().datagrams.missed < there.stats().datagrams.sent {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    })
-    .await;
+    until(|| here.stats().datagrams.received + here.stats().datagrams.missed >= there.stats().datagrams.sent).await;
     let (sent, arrived) = (there.stats().datagrams, here.stats().datagrams);
     assert_eq!((sent.sent + sent.dropped_unsent, arrived.dropped_unread), (3000, 0), "{sent:?}, {arrived:?}");
     assert_eq!(arrived.received + arrived.missed, sent.sent, "{sent:?}, {arrived:?}");
@@ -176,12 +152,7 @@ async fn unread_datagrams_are_bounded() {
     assert_eq!(counts.dropped_unread, counts.received - 100);
     assert_eq!(here.stats().bytes_unread, 0);
     there.abort();
-    soon(async {
-        while here.send_datagram(Bytes::new()).is_ok() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    })
-    .await;
+    until(|| here.send_datagram(Bytes::new()).is_err()).await;
     let mut count = 0;
     while let Ok(datagram) = soon(here.read_datagram()).await {
         assert!(number(&datagram, 500) >= 1800);
@@ -196,10 +167,8 @@ async fn unread_datagrams_are_bounded() {
 async fn datagrams_expire_and_never_wait() {
     let config = Config { datagram_send_buffer: 50 * (508 + 128), ..Config::default() };
     let (server, client) = (server(Config::default()), client(config));
-    let relay = Relay::new("127.0.0.1", server.local_address()).await;
-    let ticket = Ticket::new(server.public_key(), vec![relay.address]).unwrap();
-    let (there, here) = tokio::join!(client.connect(&ticket), server.accept());
-    let (there, _here) = (there.unwrap(), here.unwrap());
+    let (relay, ticket) = Relay::before(&server).await;
+    let (there, _here) = between(&client, &server, &ticket).await;
     relay.cut();
     let begin = Instant::now();
     for count in 0..1000 {
@@ -218,9 +187,7 @@ async fn datagrams_expire_and_never_wait() {
 async fn urgent_datagrams_arrive_beside_a_flood() {
     let config = Config { datagram_send_buffer: 50 * (508 + 128), ..Config::default() };
     let (server, client) = (server(Config::default()), client(config));
-    let ticket = server.ticket();
-    let (there, here) = tokio::join!(client.connect(&ticket), server.accept());
-    let (there, here) = (there.unwrap(), here.unwrap());
+    let (there, here) = between(&client, &server, &server.ticket()).await;
     for count in 0..1000 {
         there.send_datagram(numbered(count, 500)).unwrap();
         if count % 100 == 0 {

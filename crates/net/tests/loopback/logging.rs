@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anabranch::{Config, Endpoint, SecretKey};
 use serde_json::Value;
 
-use crate::support::soon;
+use crate::support::{between, soon};
 
 fn folder(name: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("qlog-{name}"));
@@ -38,8 +38,7 @@ async fn log_has_paths_and_transfer() {
     let own = client.add_address("127.0.0.3:0".parse().unwrap()).unwrap();
     let ticket = server.ticket();
     soon(async {
-        let (there, here) = tokio::join!(client.connect(&ticket), server.accept());
-        let (there, here) = (there.unwrap(), here.unwrap());
+        let (there, here) = between(&client, &server, &ticket).await;
         there.add_path(own.ip(), second).await.unwrap();
         let send = async {
             let mut stream = there.open_stream().await.unwrap();

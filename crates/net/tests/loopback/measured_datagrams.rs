@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anabranch::measure::{self, DatagramReport, Direction, MeasureError, Plan};
 use anabranch::units::Rate;
-use anabranch::{Config, DatagramError, Ticket};
+use anabranch::{Config, DatagramError};
 
 use crate::relay::Relay;
 use crate::support::{Pair, client, say, server, soon};
@@ -64,8 +64,7 @@ async fn without_a_rate_congestion_control_decides() {
 #[tokio::test]
 async fn lost_and_reordered_datagrams_are_counted() {
     let (server, client) = (server(Config::default()), client(Config::default()));
-    let relay = Relay::new("127.0.0.1", server.local_address()).await;
-    let ticket = Ticket::new(server.public_key(), vec![relay.address]).unwrap();
+    let (relay, ticket) = Relay::before(&server).await;
     let (there, here) = tokio::join!(client.connect(&ticket), server.accept());
     let pair = Pair { here: here.unwrap(), there: there.unwrap(), server, client };
     relay.spoil(5, 0, 5);

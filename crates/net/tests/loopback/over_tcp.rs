@@ -16,7 +16,7 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 
 use crate::anyone::Anyone;
-use crate::support::{soon, transfer};
+use crate::support::{between, soon, transfer, until};
 
 /// A relay that takes members over TCP.
 struct Served {
@@ -46,12 +46,7 @@ impl Served {
 
     /// Waits until this many members are there, and as many of them over TCP.
     async fn has_members(&self, all: usize, over_tcp: usize) {
-        soon(async {
-            while (self.relay.stats().members, self.relay.stats().members_over_tcp) != (all, over_tcp) {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        })
-        .await;
+        until(|| (self.relay.stats().members, self.relay.stats().members_over_tcp) == (all, over_tcp)).await;
     }
 }
 
@@ -82,8 +77,7 @@ async fn stream_comes_whole_over_tcp() {
         assert_eq!(server.ticket().addresses(), [server.local_address()], "a port of TCP is no address of the end");
         let client = end();
         let ticket = only_through(&server, by_client);
-        let (there, here) = soon(async { tokio::join!(client.connect(&ticket), server.accept()) }).await;
-        let (there, here) = (there.unwrap(), here.unwrap());
+        let (there, here) = between(&client, &server, &ticket).await;
         served.has_members(2, if places == 0 { 2 } else { 1 }).await;
         transfer(&there, &here, 3_000_000, |_| {}).await;
         assert!(there.paths().len() == 1 && there.paths()[0].is_relayed());
@@ -128,12 +122,7 @@ async fn members_notice_the_end_of_tcp() {
     let Served { relay, task, .. } = served;
     task.abort();
     drop(relay);
-    soon(async {
-        while !server.relays_over_tcp().is_empty() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    })
-    .await;
+    until(|| server.relays_over_tcp().is_empty()).await;
     assert_eq!(server.ticket().relay(), None);
 }
 

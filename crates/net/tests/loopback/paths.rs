@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anabranch::{AddPathError, Config, Connection, Endpoint, PathState, SecretKey, Ticket};
 
 use crate::relay::Relay;
-use crate::support::{Pair, client, pattern, server, soon, transfer};
+use crate::support::{Pair, between, client, pattern, server, soon, transfer};
 
 /// Binds to all addresses of the computer.
 fn everywhere(config: Config) -> Endpoint {
@@ -15,11 +15,6 @@ fn everywhere(config: Config) -> Endpoint {
 
 fn impatient() -> Config {
     Config { connect_timeout: Duration::from_millis(1500), ..Config::default() }
-}
-
-async fn between(client: &Endpoint, server: &Endpoint, ticket: &Ticket) -> (Connection, Connection) {
-    let (there, here) = tokio::join!(client.connect(ticket), server.accept());
-    (there.unwrap(), here.unwrap())
 }
 
 /// A second path between other addresses of the same sockets carries data and is then removed; no data is missing.
@@ -115,8 +110,7 @@ async fn the_death_of_a_path_costs_little() {
 #[tokio::test]
 async fn a_client_whose_address_changes_goes_on() {
     let (server, client) = (server(Config::default()), client(Config::default()));
-    let relay = Relay::new("127.0.0.1", server.local_address()).await;
-    let ticket = Ticket::new(server.public_key(), vec![relay.address]).unwrap();
+    let (relay, ticket) = Relay::before(&server).await;
     let (there, here) = between(&client, &server, &ticket).await;
     let before = here.paths()[0].remote;
     let mut is_rebound = false;
@@ -167,8 +161,7 @@ async fn jumbo_packets_are_found_if_both_ends_look_for_them() {
     let mut sizes = vec![];
     for (packet_max, of_server) in [(9_000, 9_000), (9_000, 1_500), (1_500, 9_000)] {
         let (server, client) = (server(config(of_server)), client(config(packet_max)));
-        let ticket = server.ticket();
-        let (there, here) = between(&client, &server, &ticket).await;
+        let (there, here) = between(&client, &server, &server.ticket()).await;
         transfer(&there, &here, 4_000_000, |_| {}).await;
         let before = there.stats();
         transfer(&there, &here, 4_000_000, |_| {}).await;

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
+use anabranch::{Endpoint, Ticket};
 use tokio::net::UdpSocket;
 
 /// Forwards datagrams between one client and a server, as a NAT does.
@@ -35,6 +36,13 @@ impl Relay {
         let orders = Arc::new(Orders::default());
         let task = tokio::spawn(run(ip.to_owned(), inside, to, Arc::clone(&orders))).abort_handle();
         Self { address, orders, task }
+    }
+
+    /// A relay before a server, and the ticket that leads through it.
+    pub(crate) async fn before(server: &Endpoint) -> (Self, Ticket) {
+        let relay = Self::new("127.0.0.1", server.local_address()).await;
+        let ticket = Ticket::new(server.public_key(), vec![relay.address]).unwrap();
+        (relay, ticket)
     }
 
     /// Drops everything from now on, silently.

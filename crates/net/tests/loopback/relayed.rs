@@ -7,7 +7,7 @@ use anabranch::{
     RelayConfig, RelayError, SecretKey, Ticket,
 };
 
-use crate::support::{soon, transfer};
+use crate::support::{between, soon, transfer, until};
 
 fn relay(config: RelayConfig) -> Relay {
     Relay::bind("127.0.0.1:0".parse().unwrap(), &SecretKey::generate().unwrap(), config).unwrap()
@@ -38,8 +38,7 @@ async fn stream_through_a_relay_comes_whole() {
     assert_eq!(server.ticket().relay(), Some(&relay));
     let client = bound(one_path);
     let ticket = only_through(&server.ticket());
-    let (there, here) = soon(async { tokio::join!(client.connect(&ticket), server.accept()) }).await;
-    let (there, here) = (there.unwrap(), here.unwrap());
+    let (there, here) = between(&client, &server, &ticket).await;
     assert_eq!(there.remote_key(), server.public_key());
     transfer(&there, &here, 3_000_000, |_| {}).await;
     assert!(there.paths().len() == 1 && there.paths()[0].is_relayed());
@@ -56,8 +55,7 @@ async fn metrics_of_a_relay_count_what_it_forwards() {
     let _task = tokio::spawn(async move { relay.serve().await });
     let (server, client) = soon(ends(&ticket)).await;
     let through = only_through(&server.ticket());
-    let (there, here) = soon(async { tokio::join!(client.connect(&through), server.accept()) }).await;
-    let (there, here) = (there.unwrap(), here.unwrap());
+    let (there, here) = between(&client, &server, &through).await;
     let value = |name: &str| {
         let text = endpoint.metrics_text();
         let line = text.lines().find_map(|line| line.strip_prefix(&format!("anabranch_{name} ")).map(str::to_owned));
@@ -99,19 +97,13 @@ async fn direct_path_takes_over_and_relay_is_a_backup() {
     let (relay, task) = served(RelayConfig::default());
     let (server, client) = ends(&relay).await;
     let ticket = only_through(&server.ticket());
-    let (there, here) = soon(async { tokio::join!(client.connect(&ticket), server.accept()) }).await;
-    let (there, here) = (there.unwrap(), here.unwrap());
+    let (there, here) = between(&client, &server, &ticket).await;
     let is_direct = |connection: &Connection| {
         let direct = connection.paths().into_iter().any(|path| path.state == PathState::Live && !path.is_relayed());
         let backups = connection.paths().into_iter().filter(|path| path.is_relayed());
         direct && backups.map(|path| path.report.status).eq([PathStatus::Standby])
     };
-    soon(async {
-        while !(is_direct(&there) && is_direct(&here)) {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    })
-    .await;
+    until(|| is_direct(&there) && is_direct(&here)).await;
     task.abort();
     let through_the_relay = || {
         let relayed = there.paths().into_iter().filter(anabranch::Path::is_relayed);

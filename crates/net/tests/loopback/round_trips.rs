@@ -10,7 +10,7 @@ use tokio::net::UdpSocket;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::support::{Pair, client, say, server, soon};
+use crate::support::{Pair, between, client, say, server, soon};
 
 fn plan(streams: u8, ms: u64) -> Plan {
     Plan { direction: Direction::Both, streams, time: Duration::from_millis(ms), rate: None }
@@ -69,8 +69,7 @@ async fn round_trips_take_the_delay_of_the_path() {
     let (server, client) = (server(Config::default()), client(Config::default()));
     let address = slow_path(server.local_address(), Duration::from_millis(20)).await;
     let ticket = Ticket::new(server.public_key(), vec![address]).unwrap();
-    let (there, here) = tokio::join!(client.connect(&ticket), server.accept());
-    let (there, here) = (there.unwrap(), here.unwrap());
+    let (there, here) = between(&client, &server, &ticket).await;
     let measuring = measure::measure_round_trips(&there, plan(2, 1000), 64);
     let (measured, served) = soon(async { tokio::join!(measuring, measure::serve(&here)) }).await;
     let times = measured.unwrap();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anabranch::{Config, ConnectError, Connection, Endpoint, Full, Lost, Ticket};
 
-use crate::support::{client, pattern, server, soon};
+use crate::support::{between, client, pattern, server, soon, until};
 
 fn sharded(shards: usize) -> Config {
     Config { shards: Some(shards), ..Config::default() }
@@ -40,8 +40,7 @@ async fn many_at_once() {
     let ticket = server.ticket();
     let mut transfers = tokio::task::JoinSet::new();
     for number in 0..24 {
-        let (there, here) = soon(async { tokio::join!(client.connect(&ticket), server.accept()) }).await;
-        let (there, here) = (there.unwrap(), here.unwrap());
+        let (there, here) = between(&client, &server, &ticket).await;
         transfers.spawn(async move {
             transfer(2 * number, &there, &here).await;
             transfer(2 * number + 1, &here, &there).await;
@@ -108,8 +107,7 @@ async fn path_reaches_the_shard_of_its_connection() {
     let port = server.local_address().port();
     let ticket = Ticket::new(server.public_key(), vec![([127, 0, 0, 1], port).into()]).unwrap();
     for number in 0..5 {
-        let (there, here) = soon(async { tokio::join!(client.connect(&ticket), server.accept()) }).await;
-        let (there, here) = (there.unwrap(), here.unwrap());
+        let (there, here) = between(&client, &server, &ticket).await;
         soon(there.add_path("127.0.0.2".parse().unwrap(), ([127, 0, 0, 3], port).into())).await.unwrap();
         soon(transfer(number, &there, &here)).await;
         assert_eq!((there.paths().len(), here.paths().len()), (2, 2));
@@ -119,8 +117,7 @@ async fn path_reaches_the_shard_of_its_connection() {
     // A connection in each shard of the client, all at a time.
     let mut open = vec![];
     for number in 10..13 {
-        let (there, here) = soon(async { tokio::join!(client.connect(&ticket), server.accept()) }).await;
-        let (there, here) = (there.unwrap(), here.unwrap());
+        let (there, here) = between(&client, &server, &ticket).await;
         soon(there.add_path(second.ip(), ([127, 0, 0, 1], port).into())).await.unwrap();
         soon(transfer(number, &there, &here)).await;
         open.push((there, here));
@@ -145,12 +142,7 @@ async fn endpoint_ends_with_all_its_shards() {
             assert!(soon(there.closed()).await.is_err());
         }
     }
-    soon(async {
-        while tasks() > before {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    })
-    .await;
+    until(|| tasks() <= before).await;
 }
 
 /// An endpoint without handles goes on for its last connection, in one of its shards. That one refuses further connections for all, so
@@ -166,12 +158,7 @@ async fn endpoint_without_handles_refuses_connections() {
         let there = soon(client.connect(&ticket)).await.unwrap();
         let here = soon(server.accept()).await.unwrap();
         drop(server);
-        soon(async {
-            while tasks() > before + 1 {
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-        })
-        .await;
+        until(|| tasks() <= before + 1).await;
         for _ in 0..6 {
             assert_eq!(soon(client.connect(&ticket)).await.unwrap_err(), ConnectError::Refused(address));
         }

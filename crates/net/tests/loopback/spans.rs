@@ -9,7 +9,7 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
-use crate::support::soon;
+use crate::support::{between, soon};
 
 /// Records each event, with its own fields and those of its span.
 #[derive(Clone, Default)]
@@ -76,8 +76,7 @@ async fn a_connection_is_a_span_with_what_becomes_of_it() {
     let client = Endpoint::client(Config::default()).unwrap();
     let ticket = server.ticket();
     soon(async {
-        let (here, there) = tokio::join!(client.connect(&ticket), server.accept());
-        let (here, there) = (here.unwrap(), there.unwrap());
+        let (here, there) = between(&client, &server, &ticket).await;
         let mut stream = here.open_stream().await.unwrap();
         stream.write_all(b"hello").await.unwrap();
         stream.finish().unwrap();

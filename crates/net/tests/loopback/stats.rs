@@ -4,16 +4,7 @@ use std::time::{Duration, Instant};
 
 use anabranch::{Config, Limit};
 
-use crate::support::Pair;
-
-/// Waits until the condition holds, for at most half a minute.
-async fn until(mut is_so: impl FnMut() -> bool) {
-    let begin = Instant::now();
-    while !is_so() {
-        assert!(begin.elapsed() < Duration::from_secs(30), "it does not come");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-}
+use crate::support::{Pair, until};
 
 /// Nothing is written, so the application is the limit. The limits add up to the elapsed time.
 #[tokio::test]

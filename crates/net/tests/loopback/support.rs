@@ -1,9 +1,9 @@
 //! Two connected endpoints.
 
 use std::future::Future;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use anabranch::{Config, Connection, Endpoint, SecretKey};
+use anabranch::{Config, Connection, Endpoint, SecretKey, Ticket};
 use bytes::Bytes;
 
 pub(crate) struct Pair {
@@ -30,9 +30,23 @@ impl Pair {
     /// The server has several shards, and the client one, as in any runtime of one thread.
     pub(crate) async fn with(config: Config) -> Self {
         let (server, client) = (server(Config { shards: config.shards.or(Some(3)), ..config.clone() }), client(config));
-        let ticket = server.ticket();
-        let (there, here) = tokio::join!(client.connect(&ticket), server.accept());
-        Self { server, client, here: here.unwrap(), there: there.unwrap() }
+        let (there, here) = between(&client, &server, &server.ticket()).await;
+        Self { server, client, here, there }
+    }
+}
+
+/// The client's handle of a connection, and the server's.
+pub(crate) async fn between(client: &Endpoint, server: &Endpoint, ticket: &Ticket) -> (Connection, Connection) {
+    let (there, here) = soon(async { tokio::join!(client.connect(ticket), server.accept()) }).await;
+    (there.unwrap(), here.unwrap())
+}
+
+/// Waits until the condition holds, for at most half a minute.
+pub(crate) async fn until(mut is_so: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !is_so() {
+        assert!(begin.elapsed() < Duration::from_secs(30), "it does not come");
+        tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
 
