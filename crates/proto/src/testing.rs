@@ -207,6 +207,14 @@ impl Pair {
         sid
     }
 
+    /// Sends `bytes` bytes on a new stream, and runs until they have arrived.
+    #[track_caller]
+    pub(crate) fn transfer(&mut self, bytes: u64) -> Sid {
+        let sid = self.send(bytes);
+        self.run_until_received(sid, bytes);
+        sid
+    }
+
     /// Loses these segments to the server, counted on the wire from 0.
     pub(crate) fn lose(&mut self, numbers: &[u64]) {
         self.up.faults.extend(numbers.iter().map(|&number| (number, Fault::Lose)));

@@ -79,8 +79,7 @@ fn receiver_of_little_data_answers_each_segment() {
 #[test]
 fn a_hole_and_an_end_are_not_waited_for() {
     let mut pair = busy(sealed());
-    let sid = pair.send(996 * 20_000);
-    pair.run_until_received(sid, 996 * 20_000);
+    let sid = pair.transfer(996 * 20_000);
     pair.run_for(ms(300));
     pair.up.spacing = Span::ZERO;
     assert!(pair.up.records().any(|record| matches!(record, Record::AcknowledgeEach { every: 2.., .. })));

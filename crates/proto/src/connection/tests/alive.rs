@@ -37,8 +37,7 @@ fn usual_keep_alive_waits_two_hours() {
 fn an_idle_connection_ends() {
     let short = Config { idle_timeout: Some(Span::from_secs(90)), ..config() };
     let mut pair = Pair::established(short.clone(), config());
-    let sid = pair.send(500);
-    pair.run_until_received(sid, 500);
+    pair.transfer(500);
     // The last acknowledgement takes 50 ms on its way back.
     pair.run_for(ms(50) + Span::from_secs(90) - ms(1));
     assert_eq!(pair.client.connection.state(), State::Established);
@@ -214,8 +213,7 @@ fn challenges_are_limited() {
         pair.run_for(Span::from_secs(6));
     }
     // Segments that need no challenge ACK are still answered.
-    let sid = pair.send(5000);
-    pair.run_until_received(sid, 5000);
+    pair.transfer(5000);
 }
 
 /// Two ends that disagree about all numbers do not answer each other's answers for ever.

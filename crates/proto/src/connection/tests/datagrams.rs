@@ -217,8 +217,7 @@ fn flood_of_unread_datagrams_is_bounded() {
         assert!(pair.server.connection.receiver.datagrams.weight() <= limit);
         assert_eq!(pair.server.connection.buffered(), 0, "they take nothing of the receive window");
     }
-    let sid = pair.send(100_000);
-    pair.run_until_received(sid, 100_000);
+    pair.transfer(100_000);
     let told = pair.server.events.iter().filter(|event| **event == Event::DatagramsReadable).count();
     assert_eq!((stats(&pair).1.received, stats(&pair).1.dropped_unread, told), (5000, 4980, 1));
     pair.server.reads_datagrams = true;
@@ -235,8 +234,7 @@ fn datagrams_do_not_grow_the_receive_buffer() {
     pair.run_for(Span::from_secs(20));
     assert!(stats(&pair).1.received > 1000);
     assert_eq!(pair.server.connection.receiver.window.capacity(), 50_000);
-    let sid = pair.send(500_000);
-    pair.run_until_received(sid, 500_000);
+    pair.transfer(500_000);
     assert!(pair.server.connection.receiver.window.capacity() > 50_000, "reading a stream makes it grow");
 }
 

@@ -212,8 +212,7 @@ fn latency_copies_the_tail_of_a_transfer() {
     for (segments, least, most) in [(5, 5, 5), (1000, 1, 10)] {
         let (mut pair, second) = pair(Scheduling::Latency, [20, 60]);
         let before = tally(&pair, PathId::FIRST).sent + tally(&pair, second).sent;
-        let sid = pair.send(996 * segments);
-        pair.run_until_received(sid, 996 * segments);
+        pair.transfer(996 * segments);
         pair.run_for(ms(500));
         let sent = tally(&pair, PathId::FIRST).sent + tally(&pair, second).sent - before;
         assert!((segments + least..=segments + most).contains(&sent), "{sent} for {segments}");
@@ -246,8 +245,7 @@ fn datagram_is_copied_and_arrives_once() {
 fn one_path_has_no_copies() {
     let config = Config { scheduling: Scheduling::Redundant, ..config() };
     let mut pair = Pair::established(config.clone(), config);
-    let sid = pair.send(996 * 100);
-    pair.run_until_received(sid, 996 * 100);
+    pair.transfer(996 * 100);
     assert_eq!(pair.up.data().count(), 100);
 }
 

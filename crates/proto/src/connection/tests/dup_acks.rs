@@ -31,8 +31,7 @@ fn three_that_overtake_are_a_loss_and_two_are_none() {
         let mut pair = counting("20");
         pair.up.spacing = ms(1);
         pair.up.faults.insert(5, Fault::Delay(ms(late) + Span::from_micros(500)));
-        let sid = pair.send(996 * 20);
-        pair.run_until_received(sid, 996 * 20);
+        pair.transfer(996 * 20);
         pair.run_for(ms(300));
         assert_eq!(pair.client.path().tally.sent_again, again, "{late} ms late");
     }
@@ -59,8 +58,7 @@ fn a_path_that_is_added_counts_if_the_first_one_does() {
         let second = pair.join(ms(50));
         let up = &mut pair.routes[0].up;
         up.faults.extend([18, 19].map(|number| (up.count + number, Fault::Lose)));
-        let sid = pair.send(996 * 40);
-        pair.run_until_received(sid, 996 * 40);
+        pair.transfer(996 * 40);
         let tally = pair.client.connection.path(second).unwrap().tally;
         assert_eq!((tally.sent - tally.sent_again, tally.timeouts), (20, timeouts), "{loss_detection:?}");
     }
@@ -71,8 +69,7 @@ fn a_path_that_is_added_counts_if_the_first_one_does() {
 fn a_lost_tail_waits_for_the_timer() {
     let mut pair = counting("20");
     pair.lose(&[18, 19]);
-    let sid = pair.send(996 * 20);
-    pair.run_until_received(sid, 996 * 20);
+    pair.transfer(996 * 20);
     assert_eq!(pair.client.path().tally.timeouts, 1);
 }
 

@@ -20,8 +20,7 @@ fn marked(ecn: Option<EcnCodepoint>) -> Option<EcnCodepoint> {
 #[test]
 fn a_mark_is_a_loss_that_is_none() {
     let mut pair = Pair::established(sealed(), sealed());
-    let sid = pair.send(996 * 100);
-    pair.run_until_received(sid, 996 * 100);
+    let sid = pair.transfer(996 * 100);
     pair.run_for(ms(200));
     assert!(pair.client.path().has_ecn);
     let window = pair.client.path().window;
@@ -43,8 +42,7 @@ fn a_mark_is_a_loss_that_is_none() {
 fn marks_of_one_round_trip_are_one_signal() {
     let windows = [1, 20].map(|marks| {
         let mut pair = Pair::established(sealed(), sealed());
-        let sid = pair.send(996 * 60);
-        pair.run_until_received(sid, 996 * 60);
+        let sid = pair.transfer(996 * 60);
         pair.run_for(ms(200));
         pair.up.count = 0;
         pair.up.router = if marks == 1 {
@@ -79,8 +77,7 @@ fn a_path_that_keeps_no_marks_is_used_without() {
     for turns in [false, true] {
         let mut pair = Pair::established(sealed(), sealed());
         pair.up.router = if turns { |_, ecn| ecn.map(|_| EcnCodepoint::Ect1) } else { |_, _| None };
-        let sid = pair.send(996 * 200);
-        pair.run_until_received(sid, 996 * 200);
+        pair.transfer(996 * 200);
         pair.run_for(ms(200));
         let path = pair.client.path();
         assert_eq!((path.has_ecn, path.tally.marked, path.tally.lost), (false, 0, 0));
@@ -94,8 +91,7 @@ fn marks_are_their_paths_own() {
     let mut pair = Pair::established(sealed(), sealed());
     let second = pair.join(ms(50));
     pair.routes[0].up.router = |_, ecn| marked(ecn);
-    let sid = pair.send(996 * 300);
-    pair.run_until_received(sid, 996 * 300);
+    pair.transfer(996 * 300);
     pair.run_for(ms(200));
     let report = |id| pair.client.connection.path(id).unwrap();
     assert_eq!((report(PathId::FIRST).tally.marked, report(PathId::FIRST).has_ecn), (0, true));
@@ -112,8 +108,7 @@ fn law_without_ecn_gets_no_marks() {
             assert_eq!(ecn, None);
             ecn
         };
-        let sid = pair.send(996 * 20);
-        pair.run_until_received(sid, 996 * 20);
+        pair.transfer(996 * 20);
         assert!(!pair.client.path().has_ecn);
     }
 }
@@ -129,8 +124,7 @@ fn counts_hold_where_much_is_lost() {
         pair.down.faults.insert(number + 3, Fault::Lose);
     }
     pair.up.router = |number, ecn| if number % 50 == 9 { marked(ecn) } else { ecn };
-    let sid = pair.send(996 * 5000);
-    pair.run_until_received(sid, 996 * 5000);
+    pair.transfer(996 * 5000);
     pair.run_for(ms(500));
     for id in [PathId::FIRST, second] {
         assert!(pair.client.connection.path(id).unwrap().has_ecn, "{id:?}");

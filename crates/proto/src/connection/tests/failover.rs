@@ -111,8 +111,7 @@ fn without_failover_a_slow_path_keeps_what_it_has() {
         let server = Config { receive_buffer: 20_000, stream_buffer: StreamBuffer::Bytes(u64::MAX), ..config.clone() };
         let mut pair = Pair::established(config, server);
         pair.join(ms(500));
-        let sid = pair.send(996 * 200);
-        pair.run_until_received(sid, 996 * 200);
+        pair.transfer(996 * 200);
         assert_eq!(reinjected(&pair) == 0, failover == Failover::Never, "{failover:?}: {} segments", reinjected(&pair));
         assert!(pair.routes[0].up.data().count() > 1);
     }

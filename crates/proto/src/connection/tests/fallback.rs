@@ -116,8 +116,7 @@ fn extents_take_their_room_from_the_data() {
         let ends = Config { timestamps, extents, ..config() };
         let mut pair = Pair::established(ends.clone(), ends.clone());
         assert_eq!(pair.client.connection.extents(), extents.then(|| (pair.client_at(0), pair.server_at(0))));
-        let sid = pair.send(10 * content);
-        pair.run_until_received(sid, 10 * content);
+        pair.transfer(10 * content);
         let mut bytes = vec![];
         for (_, segment) in pair.up.data() {
             assert_eq!(u64::from(segment.content.len()), content);

@@ -70,8 +70,7 @@ fn credit_comes_through_a_buffer_that_nobody_reads() {
     for sid in (0..8).map(|_| pair.server.open()).collect::<Vec<_>>() {
         pair.server.write(sid, 100_000);
     }
-    let sid = pair.send(2_000_000);
-    pair.run_until_received(sid, 2_000_000);
+    pair.transfer(2_000_000);
     assert!(
         pair.client.connection.received() < 40_000 + 12 * 2000,
         "it has not read: {}",
@@ -177,8 +176,7 @@ fn a_stream_that_waits_for_credit_can_be_reset_and_stopped() {
         pair.run_until(|pair| pair.client.events.contains(&Event::Finished(sid)));
         assert_eq!(pair.server.resets.len(), usize::from(is_reset));
         // The dropped data returned its credit: the SID can be used again.
-        let again = pair.send(20_000);
-        pair.run_until_received(again, 20_000);
+        pair.transfer(20_000);
     }
 }
 
@@ -244,8 +242,7 @@ fn stream_without_credit_delays_no_other() {
 fn credit_is_given_in_steps() {
     let server = Config { stream_buffer: StreamBuffer::Bytes(1 << 16), ..config() };
     let mut pair = Pair::established(config(), server);
-    let sid = pair.send(1 << 20);
-    pair.run_until_received(sid, 1 << 20);
+    pair.transfer(1 << 20);
     let records = pair.down.records().filter(|record| matches!(record, Record::MaxStreamData { .. }));
     assert_eq!(records.count(), (1 << 20) / (9 * 996) + 1);
 }

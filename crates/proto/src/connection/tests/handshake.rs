@@ -83,8 +83,7 @@ fn both_sides_may_open_at_once() {
             .expect("it is a good configuration");
     pair.run_for(ms(200));
     assert_eq!(pair.states(), (State::Established, State::Established));
-    let sid = pair.send(5000);
-    pair.run_until_received(sid, 5000);
+    pair.transfer(5000);
 }
 
 #[test]

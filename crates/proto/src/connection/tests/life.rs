@@ -286,8 +286,7 @@ fn an_answer_comes_again_until_it_is_heard() {
     pair.run_until(|pair| pair.states() == (State::Established, State::Established));
     // A SYN at 0, 1, 3, 7 and 15 s and a SYN-ACK 50 ms later, when the server's own timer expires, too. The fifth arrives.
     assert_eq!(pair.now, Time::ZERO + ms(15_150));
-    let sid = pair.send(5000);
-    pair.run_until_received(sid, 5000);
+    pair.transfer(5000);
     assert_eq!(pair.client.events.iter().filter(|event| matches!(event, Event::Established { .. })).count(), 1);
 }
 
@@ -301,8 +300,7 @@ fn faulty_network_gives_one_handshake() {
             pair.up.faults.extend(up.map(|number| (number, fault)));
             pair.down.faults.extend(down.map(|number| (number, fault)));
             pair.run_until(|pair| pair.client.connection.state() == State::Established);
-            let sid = pair.send(5000);
-            pair.run_until_received(sid, 5000);
+            pair.transfer(5000);
             pair.run_for(ms(5000));
             assert_eq!(pair.states(), (State::Established, State::Established), "{fault:?} {up:?} {down:?}");
             for end in [&pair.client, &pair.server] {
@@ -329,8 +327,7 @@ fn a_simultaneous_open_survives_a_loss() {
                 pair.down.faults.insert(lost, Fault::Lose);
             }
             pair.run_until(|pair| pair.states() == (State::Established, State::Established));
-            let sid = pair.send(5000);
-            pair.run_until_received(sid, 5000);
+            pair.transfer(5000);
         }
     }
 }
@@ -512,14 +509,12 @@ fn segments_are_as_small_as_the_peer_wants() {
     let mut pair = Pair::with(roomy.clone(), roomy);
     pair.down.middlebox = removes_mss;
     pair.run_for(ms(150));
-    let sid = pair.send(20_000);
-    pair.run_until_received(sid, 20_000);
+    pair.transfer(20_000);
     // [rfc-9293] MUST-15: the default of IPv6, whose addresses these are.
     assert_eq!(largest(&pair), Some(1220));
     for (ours, theirs, agreed) in [(1460, 700, 700), (700, 1460, 700), (1000, 1000, 1000)] {
         let mut pair = Pair::established(Config { mss: ours, ..quick() }, Config { mss: theirs, ..quick() });
-        let sid = pair.send(20_000);
-        pair.run_until_received(sid, 20_000);
+        pair.transfer(20_000);
         assert_eq!(largest(&pair), Some(agreed));
     }
 }

@@ -73,8 +73,7 @@ fn further_streams_begin_with_less_credit() {
 #[test]
 fn a_name_that_there_is_not_is_as_good_as_lost() {
     let mut pair = Pair::established(Config { streams: 300, ..many() }, many());
-    let sid = pair.send(10_000);
-    pair.run_until_received(sid, 10_000);
+    pair.transfer(10_000);
     let segment = pair.up.data().last().unwrap().1;
     for name in [305, 4080, 4093] {
         let stream_header = Some(StreamHeader { sid: Sid::new(name), ssn: crate::Ssn::of(0) });

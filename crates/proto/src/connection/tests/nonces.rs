@@ -85,8 +85,7 @@ fn ack_of_received_segment_passes_nonce() {
 #[test]
 fn nonces_are_drawn() {
     let mut pair = Pair::established(sealed(), sealed());
-    let sid = pair.send(996 * 1000);
-    pair.run_until_received(sid, 996 * 1000);
+    pair.transfer(996 * 1000);
     let mut nonces: Vec<_> = pair.up.data().map(|(_, segment)| segment.header.nonce).collect();
     let steps: std::collections::BTreeSet<_> = nonces.windows(2).map(|pair| pair[1].wrapping_sub(pair[0])).collect();
     assert!(steps.len() > 980, "{} steps", steps.len());

@@ -23,8 +23,7 @@ fn both_must_want_timestamps() {
         pair.run_for(ms(150));
         assert_eq!(pair.up.log[0].1.timestamps().is_some(), wants);
         assert_eq!(pair.down.log[0].1.timestamps().is_some(), is_on);
-        let sid = pair.send(10_000);
-        pair.run_until_received(sid, 10_000);
+        pair.transfer(10_000);
         let all = pair.up.log[1..].iter().chain(&pair.down.log[1..]);
         assert!(all.into_iter().all(|(_, segment)| segment.timestamps().is_some() == is_on));
     }
@@ -34,8 +33,7 @@ fn both_must_want_timestamps() {
 #[test]
 fn timestamps_take_their_room_from_the_data() {
     let mut pair = pair();
-    let sid = pair.send(984 * 20);
-    pair.run_until_received(sid, 984 * 20);
+    pair.transfer(984 * 20);
     let sizes: Vec<u32> = pair.up.data().map(|(_, segment)| segment.wire_size()).collect();
     assert_eq!(sizes, vec![40 + 1000; 20]);
     assert_eq!(pair.up.data().next().map(|(_, segment)| segment.content.len()), Some(984));
@@ -46,8 +44,7 @@ fn timestamps_take_their_room_from_the_data() {
 fn two_blocks_are_reported_beside_timestamps() {
     let mut pair = pair();
     pair.lose(&[1, 3, 5, 7]);
-    let sid = pair.send(984 * 20);
-    pair.run_until_received(sid, 984 * 20);
+    pair.transfer(984 * 20);
     let most = pair.down.log.iter().map(|(_, ack)| ack.options.acknowledgement().sack().as_slice().len()).max();
     assert_eq!(most, Some(2));
     assert!(pair.down.log.iter().all(|(_, ack)| ack.options.len() <= 40));
@@ -124,8 +121,7 @@ fn an_echo_takes_a_timeout_back() {
 #[test]
 fn an_old_duplicate_is_dropped() {
     let mut pair = pair();
-    let sid = pair.send(984 * 3);
-    pair.run_until_received(sid, 984 * 3);
+    let sid = pair.transfer(984 * 3);
     let received = pair.server.connection.received();
     let last = pair.up.log.last().unwrap().1;
     let forged = |pair: &Pair, ago: u32| {
@@ -239,8 +235,7 @@ fn a_clock_tells_nothing_of_its_age() {
 fn an_acknowledgement_that_was_held_back_looks_like_no_queue() {
     let acks = crate::AckPolicy { every: 2, delay: ms(40) };
     let mut pair = Pair::established(config(), Config { acks, ..config() });
-    let sid = pair.send(996 * 2);
-    pair.run_until_received(sid, 996 * 2);
+    let sid = pair.transfer(996 * 2);
     pair.run_for(ms(100));
     assert_eq!(pair.client.path().tally.rtt_latest, Some(ms(100)));
     pair.client.write(sid, 500);
@@ -256,8 +251,7 @@ fn an_acknowledgement_that_was_held_back_looks_like_no_queue() {
 #[test]
 fn a_delay_that_is_too_long_to_be_true_gives_the_least_rtt() {
     let mut pair = Pair::established(config(), config());
-    let sid = pair.send(996 * 2);
-    pair.run_until_received(sid, 996 * 2);
+    let sid = pair.transfer(996 * 2);
     pair.run_for(ms(100));
     pair.up.delay = ms(80);
     pair.client.write(sid, 996);

@@ -101,8 +101,7 @@ fn each_path_answers_what_came_on_it() {
         [&pair.down, &pair.routes[0].down].map(|link| link.log.iter().filter(|(_, segment)| is_pure(segment)).count())
     };
     let before = counts(&pair);
-    let sid = pair.send(996 * 40);
-    pair.run_until_received(sid, 996 * 40);
+    pair.transfer(996 * 40);
     pair.run_for(ms(100));
     let after = counts(&pair);
     assert_eq!((after[0] - before[0], after[1] - before[1]), (20, 20));
@@ -114,8 +113,7 @@ fn each_path_answers_what_came_on_it() {
 fn each_path_has_an_rtt_of_its_own() {
     let mut pair = Pair::established(steady(), several());
     let slow = pair.join(ms(200));
-    let sid = pair.send(996 * 500);
-    pair.run_until_received(sid, 996 * 500);
+    pair.transfer(996 * 500);
     pair.run_for(ms(400));
     let report = |id| pair.client.connection.path(id).unwrap();
     assert_eq!((report(PathId::FIRST).rtt_min, report(slow).rtt_min), (Some(ms(100)), Some(ms(400))));
@@ -131,8 +129,7 @@ fn each_path_has_an_rtt_of_its_own() {
 fn a_slow_path_is_no_loss_for_a_fast_one() {
     let mut pair = Pair::established(steady(), several());
     let fast = pair.join(ms(5));
-    let sid = pair.send(996 * 2000);
-    pair.run_until_received(sid, 996 * 2000);
+    pair.transfer(996 * 2000);
     for id in [PathId::FIRST, fast] {
         let report = pair.client.connection.path(id).unwrap();
         assert_eq!((report.tally.lost, report.tally.sent_again), (0, 0), "{id:?}");
@@ -146,8 +143,7 @@ fn a_loss_is_the_business_of_its_path() {
     let (mut pair, second) = two(steady());
     let count = pair.routes[0].up.count;
     pair.routes[0].up.faults.insert(count + 3, Fault::Lose);
-    let sid = pair.send(996 * 400);
-    pair.run_until_received(sid, 996 * 400);
+    pair.transfer(996 * 400);
     let report = |id| pair.client.connection.path(id).unwrap();
     assert_eq!((report(PathId::FIRST).tally.lost, report(second).tally.lost), (0, 1));
     assert_eq!((report(PathId::FIRST).tally.sent_again, report(second).tally.sent_again), (0, 1));
@@ -162,8 +158,7 @@ fn a_repair_may_take_a_faster_path() {
         let slow = pair.join(ms(200));
         let count = pair.routes[0].up.count;
         pair.routes[0].up.faults.insert(count + 3, Fault::Lose);
-        let sid = pair.send(996 * 400);
-        pair.run_until_received(sid, 996 * 400);
+        pair.transfer(996 * 400);
         pair.client.connection.path(slow).unwrap().tally.sent_again
     };
     assert_eq!((run(Repair::SamePath), run(Repair::AnyPath)), (1, 0));
@@ -274,8 +269,7 @@ fn leaves_that_cross_end_in_a_path() {
     let now = pair.now;
     pair.client.connection.paths().remove(now, PathId::FIRST).unwrap();
     pair.server.connection.paths().remove(now, second).unwrap();
-    let sid = pair.send(996 * 50);
-    pair.run_until_received(sid, 996 * 50);
+    pair.transfer(996 * 50);
     assert_eq!(pair.client.connection.path(second).map(|path| path.state), Some(PathState::Live));
 }
 
@@ -363,8 +357,7 @@ fn a_standby_path_waits_for_the_others_to_fail() {
 fn weights_divide_what_is_sent() {
     let (mut pair, second) = two(Config { scheduling: Scheduling::Weighted, ..steady() });
     pair.client.connection.paths().set_weight(PathId::FIRST, 3);
-    let sid = pair.send(996 * 4000);
-    pair.run_until_received(sid, 996 * 4000);
+    pair.transfer(996 * 4000);
     let sent = |id| pair.client.connection.path(id).unwrap().tally.sent;
     assert!(sent(PathId::FIRST).abs_diff(3 * sent(second)) <= 8, "{} {}", sent(PathId::FIRST), sent(second));
 }

@@ -27,8 +27,7 @@ fn a_lost_segment_comes_again_within_a_round_trip() {
 fn a_retransmission_is_the_same_segment() {
     let mut pair = Pair::established(steady(), config());
     pair.lose(&[3]);
-    let sid = pair.send(996 * 20);
-    pair.run_until_received(sid, 996 * 20);
+    pair.transfer(996 * 20);
     let data: Vec<_> = pair.up.data().map(|(_, segment)| *segment).collect();
     let again: Vec<_> =
         data[20..].iter().map(|segment| (segment.header.seq, segment.stream_header, segment.content)).collect();
@@ -39,8 +38,7 @@ fn a_retransmission_is_the_same_segment() {
 fn the_controller_hears_of_one_episode_however_many_are_lost() {
     let mut pair = Pair::established(steady(), config());
     pair.lose(&[3, 4, 8, 15]);
-    let sid = pair.send(996 * 60);
-    pair.run_until_received(sid, 996 * 60);
+    pair.transfer(996 * 60);
     assert_eq!(pair.client.path().tally.sent_again, 4);
     assert_eq!(pair.client.path().gauges.value("ssthresh").map(|window| window > 9.0), Some(true), "halved once");
 }
@@ -138,8 +136,7 @@ fn a_random_loss_is_told_from_congestion() {
         let law = Settings::parse(row, [("initial_window", "20")]).unwrap();
         let mut pair = Pair::established(Config { law, ..config() }, config());
         pair.lose(&[5]);
-        let sid = pair.send(996 * 20);
-        pair.run_until_received(sid, 996 * 20);
+        pair.transfer(996 * 20);
         assert_eq!(pair.client.path().tally.sent_again, 1);
         pair.client.path().window
     };
@@ -153,8 +150,7 @@ fn lost_acknowledgements_cost_nothing() {
     for number in (0..200).filter(|number| number % 3 != 0) {
         pair.down.faults.insert(number, Fault::Lose);
     }
-    let sid = pair.send(996 * 200);
-    pair.run_until_received(sid, 996 * 200);
+    pair.transfer(996 * 200);
     assert_eq!(pair.client.path().tally.timeouts, 0);
 }
 
@@ -165,8 +161,7 @@ fn a_peer_without_sack_gets_everything_too() {
     (pair.up.middlebox, pair.down.middlebox) = (removes_sack, removes_sack);
     pair.run_for(ms(150));
     pair.lose(&[7, 11, 12, 40]);
-    let sid = pair.send(996 * 100);
-    pair.run_until_received(sid, 996 * 100);
+    pair.transfer(996 * 100);
     assert!(pair.down.log.iter().all(|(_, segment)| segment.options.acknowledgement().sack().is_empty()));
 }
 
@@ -176,8 +171,7 @@ fn a_third_of_everything_may_be_lost() {
     for number in (0..3000).filter(|number| number % 3 == 1) {
         pair.up.faults.insert(number, Fault::Lose);
     }
-    let sid = pair.send(996 * 100);
-    pair.run_until_received(sid, 996 * 100);
+    pair.transfer(996 * 100);
 }
 
 /// FAST's law needs the flight and the window at the time when the segment was sent, not at present.

@@ -147,8 +147,7 @@ fn an_end_that_overtakes_its_data_waits_for_it() {
 fn delayed_acknowledgements_are_fewer() {
     let delayed = Config { acks: crate::AckPolicy { every: 2, delay: ms(40) }, ..config() };
     let mut pair = Pair::established(config(), delayed);
-    let sid = pair.send(996 * 101);
-    pair.run_until_received(sid, 996 * 101);
+    pair.transfer(996 * 101);
     pair.run_for(ms(200));
     assert_eq!(pair.client.connection.acked(), 1 + 1000 * 101);
     assert!(pair.down.log.len() <= 60, "{} ACKs for 101 segments", pair.down.log.len());

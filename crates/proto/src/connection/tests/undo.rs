@@ -76,8 +76,7 @@ fn a_report_that_comes_much_later_takes_nothing_back() {
 #[test]
 fn an_answer_that_comes_early_takes_nothing_back() {
     let mut pair = Pair::established(config(), config());
-    let sid = pair.send(996 * 30);
-    pair.run_until_received(sid, 996 * 30);
+    let sid = pair.transfer(996 * 30);
     // The queue that caused the RTT of 100 ms is gone, and ten segments with it.
     (pair.up.delay, pair.down.delay) = (ms(5), ms(5));
     let next = pair.up.count;
@@ -94,8 +93,7 @@ fn a_loss_that_was_half_a_reordering_stays() {
     let mut pair = pair();
     pair.up.faults.insert(5, Fault::Delay(ms(4)));
     pair.lose(&[7]);
-    let sid = pair.send(996 * 20);
-    pair.run_until_received(sid, 996 * 20);
+    pair.transfer(996 * 20);
     pair.run_for(ms(500));
     assert_eq!((pair.client.path().tally.undone, window(&pair)), (0, 10.0));
 }
@@ -179,8 +177,7 @@ fn real_losses_stay() {
             let mut pair = Pair::established(Config { loss_detection, ..config() }, config());
             pair.up.spacing = ms(1);
             pair.lose(&(0..2000).filter(|number| number % every == every / 2).collect::<Vec<_>>());
-            let sid = pair.send(996 * 600);
-            pair.run_until_received(sid, 996 * 600);
+            pair.transfer(996 * 600);
             let tally = pair.client.path().tally;
             assert_eq!(tally.undone, 0, "each {every}th: {tally:?}");
         }

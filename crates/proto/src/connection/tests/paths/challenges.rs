@@ -103,8 +103,7 @@ fn a_token_does_not_give_away_the_next() {
 fn unseen_path_is_not_given_up() {
     for is_first in [true, false] {
         let (mut pair, _) = two(steady());
-        let sid = pair.send(996 * 10);
-        pair.run_until_received(sid, 996 * 10);
+        pair.transfer(996 * 10);
         let numbers = [pair.server_at(0), pair.client_at(0)].map(|number| number.0.to_be_bytes());
         let (tuple, token) = if is_first {
             (pair.server.tuple, numbers.concat().try_into().unwrap())
