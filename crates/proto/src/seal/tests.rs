@@ -114,6 +114,14 @@ fn accepted(listener: &mut Listener, now: Time, datagram: &[u8], number: u32) ->
     }
 }
 
+/// A client that has sent its initiation, the server that has accepted it, and the initiation.
+fn half_open() -> (Seal, Seal, Vec<u8>) {
+    let (mut client, mut listener) = (initiator(Limits::default()), listener(ListenerConfig::default()));
+    let initiation = sealed(&mut client, secs(0), PATH, &syn());
+    let (server, _) = accepted(&mut listener, secs(0), &initiation, 9);
+    (client, server, initiation)
+}
+
 /// Two ends after the handshake. The client has confirmed its keys.
 fn pair(limits: Limits) -> (Seal, Seal) {
     pair_of(with(limits), with(limits))

@@ -7,9 +7,7 @@ use super::*;
 /// more would be too much by one of these counts.
 #[test]
 fn answers_do_not_exceed_three_times_initiation() {
-    let (mut client, mut listener) = (initiator(Limits::default()), listener(ListenerConfig::default()));
-    let initiation = sealed(&mut client, secs(0), PATH, &syn());
-    let (mut server, _) = accepted(&mut listener, secs(0), &initiation, 9);
+    let (_, mut server, initiation) = half_open();
     let (mut received, mut sent, mut response) = (vec![initiation.len()], vec![], 0);
     let ratio = |sent: &[usize], received: &[usize], headers: usize| {
         let bytes = |datagrams: &[usize]| datagrams.iter().map(|len| len + headers).sum::<usize>() as f64;
@@ -124,9 +122,7 @@ const ELSEWHERE: FourTuple = FourTuple { local: SERVER, remote: Address { addres
 /// A client that has sent its initiation from its address and has the keys; a server that has received nothing from it since; and
 /// the lengths of initiation and response.
 fn keyed() -> (Seal, Seal, [usize; 2]) {
-    let (mut client, mut listener) = (initiator(Limits::default()), listener(ListenerConfig::default()));
-    let initiation = sealed(&mut client, secs(0), PATH, &syn());
-    let (mut server, _) = accepted(&mut listener, secs(0), &initiation, 9);
+    let (mut client, mut server, initiation) = half_open();
     let response = sealed(&mut server, secs(0), PATH.reversed(), &syn_ack());
     opened(&mut client, secs(0), PATH, &response).unwrap();
     (client, server, [initiation.len(), response.len()])

@@ -37,9 +37,7 @@ fn a_lost_initiation_is_sent_again_as_it_was() {
 
 #[test]
 fn a_lost_response_is_sent_again_as_it_was() {
-    let (mut client, mut listener) = (initiator(Limits::default()), listener(ListenerConfig::default()));
-    let initiation = sealed(&mut client, secs(0), PATH, &syn());
-    let (mut server, _) = accepted(&mut listener, secs(0), &initiation, 9);
+    let (mut client, mut server, _) = half_open();
     let first = sealed(&mut server, secs(0), PATH.reversed(), &syn_ack());
     let second = sealed(&mut server, secs(1), PATH.reversed(), &syn_ack());
     assert_eq!(first, second);
@@ -53,9 +51,7 @@ fn a_lost_response_is_sent_again_as_it_was() {
 /// The response may arrive repeatedly, so nothing in it may have an effect twice.
 #[test]
 fn no_data_ride_on_a_response() {
-    let (mut client, mut listener) = (initiator(Limits::default()), listener(ListenerConfig::default()));
-    let initiation = sealed(&mut client, secs(0), PATH, &syn());
-    let (mut server, _) = accepted(&mut listener, secs(0), &initiation, 9);
+    let (mut client, mut server, _) = half_open();
     let early = segment(Flags::SYN | Flags::ACK, 200, b"early");
     for refused in [data(1), early] {
         assert_eq!(server.seal(secs(0), &on(PATH.reversed()), &refused, &mut vec![]), Err(SealError::NotReady));
@@ -67,9 +63,7 @@ fn no_data_ride_on_a_response() {
 
 #[test]
 fn a_forged_response_does_not_keep_the_true_one_out() {
-    let (mut client, mut listener) = (initiator(Limits::default()), listener(ListenerConfig::default()));
-    let initiation = sealed(&mut client, secs(0), PATH, &syn());
-    let (mut server, _) = accepted(&mut listener, secs(0), &initiation, 9);
+    let (mut client, mut server, _) = half_open();
     let response = sealed(&mut server, secs(0), PATH.reversed(), &syn_ack());
     for at in [12, 50, response.len() - 1] {
         let mut forged = response.clone();
@@ -195,9 +189,7 @@ fn both_ends_settle_on_a_cipher_that_both_like() {
 /// The responder selects a cipher that was not offered.
 #[test]
 fn a_cipher_that_was_not_offered_is_not_used() {
-    let (mut client, mut listener) = (initiator(Limits::default()), listener(ListenerConfig::default()));
-    let initiation = sealed(&mut client, secs(0), PATH, &syn());
-    let (mut server, _) = accepted(&mut listener, secs(0), &initiation, 9);
+    let (mut client, mut server, _) = half_open();
     let State::Responding(responding) = &mut server.state else { panic!("it has not answered") };
     responding.cipher = Cipher::Aes128Gcm;
     let response = sealed(&mut server, secs(0), PATH.reversed(), &syn_ack());
