@@ -12,7 +12,7 @@
 //! * alpha is updated at the end of a round, the window at the first mark of one, as in Linux; sec. 3.3 does both at the end of a window of data.
 //! * Marks are counted by the transport's own feedback, exactly; so the state machine of sec. 3.2 for delayed acknowledgements is not needed.
 
-use crate::controller::{Ack, Controller, Gauges, Loss, PathView, Reduction, Restart, Round, Signal};
+use crate::controller::{Ack, Controller, Gauges, Loss, PathView, Restart, Round, Signal};
 use crate::law::reno::{self, Reno};
 use crate::row::{Law, Row};
 use crate::settings::{Fields, INITIAL_WINDOW, Table, WindowSettings};
@@ -125,10 +125,6 @@ impl Controller for Dctcp {
         self.marks.reduce(&mut self.reno, loss.signal);
     }
 
-    fn on_undo(&mut self, path: &PathView) {
-        self.reno.on_undo(path);
-    }
-
     fn on_restart(&mut self, path: &PathView, restart: Restart) {
         self.reno.on_restart(path, restart);
         if restart == Restart::PathChanged {
@@ -136,17 +132,7 @@ impl Controller for Dctcp {
         }
     }
 
-    fn window(&self) -> f64 {
-        self.reno.window()
-    }
-
-    fn reduction(&self) -> Reduction {
-        self.reno.reduction()
-    }
-
-    fn copy(&self) -> Option<Box<dyn Controller>> {
-        Some(Box::new(self.clone()))
-    }
+    reno::as_reno!();
 
     fn gauges(&self, gauges: &mut Gauges) {
         self.reno.gauges(gauges);

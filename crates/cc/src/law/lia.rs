@@ -13,7 +13,7 @@
 //! Differs from rfc-6356 in:
 //! * alpha is computed once a round, when the windows of the other paths are known; sec. 4.1 computes it with each ACK, but allows this.
 
-use crate::controller::{Ack, Controller, Gauges, Loss, PathSummary, PathView, Reduction, Restart};
+use crate::controller::{Ack, Controller, Gauges, Loss, PathSummary, PathView, Restart};
 use crate::law::reno::{self, Reno};
 use crate::row::{Law, Row};
 use crate::settings::WindowSettings;
@@ -74,25 +74,11 @@ impl Controller for Lia {
         self.reno.on_loss(path, loss);
     }
 
-    fn on_undo(&mut self, path: &PathView) {
-        self.reno.on_undo(path);
-    }
-
     fn on_restart(&mut self, path: &PathView, restart: Restart) {
         self.reno.on_restart(path, restart);
     }
 
-    fn window(&self) -> f64 {
-        self.reno.window()
-    }
-
-    fn reduction(&self) -> Reduction {
-        self.reno.reduction()
-    }
-
-    fn copy(&self) -> Option<Box<dyn Controller>> {
-        Some(Box::new(self.clone()))
-    }
+    reno::as_reno!();
 
     fn gauges(&self, gauges: &mut Gauges) {
         self.reno.gauges(gauges);

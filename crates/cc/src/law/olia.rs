@@ -18,7 +18,7 @@
 //! * Windows, RTTs and losses of all paths are those of the last round.
 //! * Paths whose measures differ by less than a hundredth are equally good and wide, as windows are no whole numbers here.
 
-use crate::controller::{Ack, Controller, Gauges, Loss, PathSummary, PathView, Reduction, Restart};
+use crate::controller::{Ack, Controller, Gauges, Loss, PathSummary, PathView, Restart};
 use crate::law::reno::{self, Reno};
 use crate::row::{Law, Row};
 use crate::settings::WindowSettings;
@@ -132,25 +132,11 @@ impl Controller for Olia {
         self.reno.on_loss(path, loss);
     }
 
-    fn on_undo(&mut self, path: &PathView) {
-        self.reno.on_undo(path);
-    }
-
     fn on_restart(&mut self, path: &PathView, restart: Restart) {
         self.reno.on_restart(path, restart);
     }
 
-    fn window(&self) -> f64 {
-        self.reno.window()
-    }
-
-    fn reduction(&self) -> Reduction {
-        self.reno.reduction()
-    }
-
-    fn copy(&self) -> Option<Box<dyn Controller>> {
-        Some(Box::new(self.clone()))
-    }
+    reno::as_reno!();
 
     fn gauges(&self, gauges: &mut Gauges) {
         self.reno.gauges(gauges);

@@ -18,7 +18,7 @@
 
 use anabranch_units::{Rate, Span};
 
-use crate::controller::{Ack, Controller, Ect, Gauges, Limit, Loss, PathView, Phase, Reduction, Restart, Round};
+use crate::controller::{Ack, Controller, Ect, Gauges, Limit, Loss, PathView, Phase, Restart, Round};
 use crate::law::dctcp::Marks;
 use crate::law::reno::{self, Reno};
 use crate::row::{Law, Row};
@@ -93,19 +93,11 @@ impl Controller for Prague {
         self.marks.reduce(&mut self.reno, loss.signal);
     }
 
-    fn on_undo(&mut self, path: &PathView) {
-        self.reno.on_undo(path);
-    }
-
     fn on_restart(&mut self, path: &PathView, restart: Restart) {
         self.reno.on_restart(path, restart);
         if restart == Restart::PathChanged {
             *self = Self::new(&self.settings);
         }
-    }
-
-    fn window(&self) -> f64 {
-        self.reno.window()
     }
 
     fn pacing_rate(&self) -> Option<Rate> {
@@ -115,17 +107,11 @@ impl Controller for Prague {
         (bits.is_finite() && bits >= 1.0).then(|| Rate::from_bits_per_second(bits as u64))
     }
 
-    fn reduction(&self) -> Reduction {
-        self.reno.reduction()
-    }
-
     fn ect(&self) -> Option<Ect> {
         Some(Ect::One)
     }
 
-    fn copy(&self) -> Option<Box<dyn Controller>> {
-        Some(Box::new(self.clone()))
-    }
+    reno::as_reno!();
 
     fn gauges(&self, gauges: &mut Gauges) {
         self.reno.gauges(gauges);

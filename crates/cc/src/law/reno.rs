@@ -106,6 +106,29 @@ impl Reno {
     }
 }
 
+/// What a law whose window is a Reno's leaves to it.
+macro_rules! as_reno {
+    () => {
+        fn on_undo(&mut self, path: &$crate::controller::PathView) {
+            self.reno.on_undo(path);
+        }
+
+        fn window(&self) -> f64 {
+            self.reno.window()
+        }
+
+        fn reduction(&self) -> $crate::controller::Reduction {
+            self.reno.reduction()
+        }
+
+        fn copy(&self) -> Option<Box<dyn $crate::controller::Controller>> {
+            Some(Box::new(self.clone()))
+        }
+    };
+}
+
+pub(super) use as_reno;
+
 impl Controller for Reno {
     fn on_ack(&mut self, _path: &PathView, ack: &Ack) {
         if ack.phase == Phase::Open && ack.limit == Limit::Window {

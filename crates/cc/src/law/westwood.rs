@@ -14,7 +14,7 @@
 //! * A round in which the application did not fill the window gives no sample.
 //! * Before the first sample a loss halves the window, as in Reno.
 
-use crate::controller::{Ack, Controller, Gauges, Limit, Loss, PathView, Reduction, Restart, Round, WINDOW_MIN};
+use crate::controller::{Ack, Controller, Gauges, Limit, Loss, PathView, Restart, Round, WINDOW_MIN};
 use crate::law::reno::{self, Reno};
 use crate::row::{Law, LossContract, LossResponse, Row};
 use crate::settings::WindowSettings;
@@ -83,10 +83,6 @@ impl Controller for Westwood {
         self.reno.reduce(self.pipe(), loss.signal);
     }
 
-    fn on_undo(&mut self, path: &PathView) {
-        self.reno.on_undo(path);
-    }
-
     fn on_restart(&mut self, path: &PathView, restart: Restart) {
         self.reno.on_restart(path, restart);
         if restart == Restart::PathChanged {
@@ -94,17 +90,7 @@ impl Controller for Westwood {
         }
     }
 
-    fn window(&self) -> f64 {
-        self.reno.window()
-    }
-
-    fn reduction(&self) -> Reduction {
-        self.reno.reduction()
-    }
-
-    fn copy(&self) -> Option<Box<dyn Controller>> {
-        Some(Box::new(self.clone()))
-    }
+    reno::as_reno!();
 
     fn gauges(&self, gauges: &mut Gauges) {
         self.reno.gauges(gauges);
