@@ -5,6 +5,7 @@ use maud::{Markup, html};
 
 use crate::reproduce::{JudgedClaim, PublishedValue};
 
+use super::interval::shown;
 use super::words;
 
 const WIDTH: f64 = 720.0;
@@ -126,8 +127,4 @@ fn step(largest: f64) -> Option<f64> {
         power /= 10.0;
     }
     [0.2, 0.5, 1.0].into_iter().map(|part| part * power).find(|step| largest / step <= 6.0).or(Some(2.0 * power))
-}
-
-fn shown(pixels: f64) -> String {
-    format!("{pixels:.1}")
 }

@@ -10,6 +10,7 @@ use maud::{Markup, html};
 use crate::reproduce::{DescribedLink, DescribedNetwork};
 
 use super::alike::Alike;
+use super::interval::shown;
 use super::words;
 
 const COLUMN: f64 = 146.0;
@@ -364,10 +365,6 @@ fn rows(layers: &[usize], edges: &[Edge<'_>]) -> Vec<f64> {
         }
     }
     rows
-}
-
-fn shown(pixels: f64) -> String {
-    format!("{pixels:.1}")
 }
 
 #[cfg(test)]

@@ -70,6 +70,6 @@ fn label(claim: &JudgedClaim) -> String {
 }
 
 /// A coordinate in tenths of a pixel, which is more precise than visible.
-fn shown(pixels: f64) -> String {
+pub(super) fn shown(pixels: f64) -> String {
     format!("{pixels:.1}")
 }

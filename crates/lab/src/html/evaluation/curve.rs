@@ -4,6 +4,7 @@ use maud::{Markup, html};
 
 use crate::reproduce::JudgedClaim;
 
+use super::super::interval::shown;
 use super::super::words;
 
 const WIDTH: f64 = 420.0;
@@ -67,8 +68,4 @@ pub(super) fn curve(claims: &[&JudgedClaim]) -> Option<Markup> {
             }
         }
     })
-}
-
-fn shown(pixels: f64) -> String {
-    format!("{pixels:.1}")
 }
