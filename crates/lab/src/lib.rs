@@ -46,6 +46,8 @@ pub mod statistics;
 pub mod stepped;
 pub mod swarm;
 pub mod sweep;
+#[cfg(test)]
+mod testing;
 mod trace;
 pub mod verdict;
 mod world;

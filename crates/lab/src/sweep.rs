@@ -363,6 +363,7 @@ fn said(panic: &(dyn Any + Send)) -> String {
 mod tests {
     use super::*;
     use crate::document::Document;
+    use crate::testing;
 
     const GRID: &str = "duration = '1s'\n\
         [[link]]\nid = 'l'\nfrom = 'a'\nto = 'b'\nrate = '1Mbit/s'\ndelay = '10ms'\n\
@@ -402,10 +403,7 @@ mod tests {
         let places: Vec<_> = sweep.rows.iter().map(|row| (row.labels()[0].as_str(), row.seed())).collect();
         assert_eq!(places, [("slow", 1), ("slow", 2), ("fast", 1), ("fast", 2)]);
         let text = GRID.replacen("queue =", "error = { kind = 'uniform', rate = 0.01 }\nqueue =", 1);
-        let mut document = Document::parse("grid.toml", &text).unwrap();
-        document.set("link.l.rate=2Mbit/s").unwrap();
-        document.set("seed=2").unwrap();
-        let alone = run::run(&Scenario::parse(&document).unwrap()).unwrap();
+        let alone = testing::run(&text, &["link.l.rate=2Mbit/s", "seed=2"]);
         assert_eq!(sweep.rows[3].hash(), alone.hash);
         assert_eq!(sweep.rows[3].values()[0], ("bits".to_owned(), Some(alone.flows[0].goodput_bps)));
     }

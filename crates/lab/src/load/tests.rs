@@ -9,6 +9,7 @@ use crate::diagnostic::Diagnostic;
 use crate::document::Document;
 use crate::scenario::Scenario;
 use crate::scenario::transport::Transport;
+use crate::testing;
 
 mod changing;
 mod laws;
@@ -35,13 +36,7 @@ window = 50
 "#;
 
 fn parse(text: &str) -> Result<Scenario, Diagnostic> {
-    Document::parse("chain.toml", text).and_then(|document| Scenario::parse(&document))
-}
-
-fn parse_set(text: &str, overrides: &[&str]) -> Result<Scenario, Diagnostic> {
-    let mut document = Document::parse("chain.toml", text)?;
-    overrides.iter().try_for_each(|argument| document.set(argument))?;
-    Scenario::parse(&document)
+    testing::parse(text, &[])
 }
 
 /// Replaces `from` by `to` in the chain and expects exactly this message.
@@ -61,7 +56,7 @@ fn assert_text_refused(text: &str, message: &str) {
 
 #[track_caller]
 fn assert_set_refused(argument: &str, message: &str) {
-    assert_eq!(parse_set(CHAIN, &[argument]).expect_err(message).to_string(), message);
+    assert_eq!(testing::parse(CHAIN, &[argument]).expect_err(message).to_string(), message);
 }
 
 #[test]
@@ -363,7 +358,7 @@ fn mfast_has_1_to_255_streams() {
 
 #[test]
 fn overrides_change_any_key() {
-    let scenario = parse_set(
+    let scenario = testing::parse(
         CHAIN,
         &[
             "seed=7",
@@ -468,7 +463,7 @@ fn overrides_set_one_of_them_or_all() {
         Transport::Ns2 { sender, .. } => sender.window,
         _ => panic!("an agent of ns-2"),
     };
-    let scenario = parse_set(REPEATED, &["flow.*.window=6", "flow.f*.window=7", "flow.f1.window=9"]).unwrap();
+    let scenario = testing::parse(REPEATED, &["flow.*.window=6", "flow.f*.window=7", "flow.f1.window=9"]).unwrap();
     let windows: Vec<String> = (0..3).map(|flow| window(&scenario, flow).to_string()).collect();
     assert_eq!(windows, ["7", "9", "7"]);
     assert_set_refused(
@@ -500,15 +495,16 @@ fn a_table_is_no_list() {
 /// A jitter of starts makes the scenario random; each flow has its own draw.
 #[test]
 fn a_jitter_of_starts_is_random() {
-    assert!(parse_set(CHAIN, &["flow.f0.start_jitter=500ms"]).unwrap().is_random());
-    assert!(parse_set(CHAIN, &["flow.f0.start_jitter=2s", "flow.f0.stop=1s"]).is_err());
+    assert!(testing::parse(CHAIN, &["flow.f0.start_jitter=500ms"]).unwrap().is_random());
+    assert!(testing::parse(CHAIN, &["flow.f0.start_jitter=2s", "flow.f0.stop=1s"]).is_err());
 }
 
 /// What would be random after the end of the run is not: another seed gives the same run.
 #[test]
 fn a_flow_after_the_end_is_not_random() {
-    let set =
-        |start: &str| parse_set(CHAIN, &["flow.f0.start_jitter=500ms", &format!("flow.f0.start={start}")]).unwrap();
+    let set = |start: &str| {
+        testing::parse(CHAIN, &["flow.f0.start_jitter=500ms", &format!("flow.f0.start={start}")]).unwrap()
+    };
     let end = set("0s").duration.as_secs_f64();
     assert!(set(&format!("{end}s")).is_random() && !set(&format!("{}s", end + 1.0)).is_random());
 }

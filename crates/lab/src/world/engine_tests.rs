@@ -1,9 +1,8 @@
 //! The transport on simple networks, against closed forms.
 
 use super::*;
-use crate::document::Document;
 use crate::report::Report;
-use crate::run;
+use crate::testing::{self, parse, parsed, ran};
 
 /// 10 Mbit/s and a round trip of 60 ms: 72 packets of 1040 B.
 const CHAIN: &str = r#"
@@ -17,9 +16,7 @@ const FULL: f64 = 10e6 * 996.0 / 1040.0;
 
 #[track_caller]
 fn report(overrides: &[&str]) -> Report {
-    let mut document = Document::parse("chain.toml", CHAIN).unwrap();
-    overrides.iter().for_each(|argument| document.set(argument).unwrap());
-    run::run(&Scenario::parse(&document).unwrap()).unwrap()
+    testing::run(CHAIN, overrides)
 }
 
 #[track_caller]
@@ -104,17 +101,13 @@ fn messages_arrive_whole() {
 #[test]
 fn a_message_is_delayed_until_it_is_whole() {
     let delays = |streams: u8| {
-        let mut document = Document::parse("chain.toml", CHAIN).unwrap();
         let workload = "flow.f.workload={ kind = \"messages\", bytes = \"996B\", count = 50, every = \"20ms\" }";
         // The handshake has two packets in this direction.
         let error = "link.a.error={ kind = \"list\", packets = [22] }";
-        for argument in [workload, error, &format!("flow.f.streams={streams}"), "duration=3s"] {
-            document.set(argument).unwrap();
-        }
-        let scenario = Scenario::parse(&document).unwrap();
+        let streams = format!("flow.f.streams={streams}");
+        let scenario = parsed(CHAIN, &[workload, error, &streams, "duration=3s"]);
         let wanted = ["flow.f.delay".to_owned()];
-        let mut simulation = Simulation::build(&scenario, Recording::Series(&wanted)).unwrap();
-        simulation.run();
+        let simulation = ran(&scenario, Recording::Series(&wanted));
         simulation.series("flow.f.delay").unwrap()
     };
     // After the timeout the window is one segment, which holds one more message back.
@@ -133,11 +126,7 @@ fn a_message_is_delayed_until_it_is_whole() {
 /// A setting without a meaning is refused.
 #[test]
 fn keys_unknown_to_engine_are_refused() {
-    let refused = |argument: &str| {
-        let mut document = Document::parse("chain.toml", CHAIN).unwrap();
-        document.set(argument).unwrap();
-        Scenario::parse(&document).unwrap_err().to_string()
-    };
+    let refused = |argument: &str| parse(CHAIN, &[argument]).unwrap_err().to_string();
     assert!(refused("flow.f.window=20").contains("`anabranch` has no key `window`"), "{}", refused("flow.f.window=20"));
     assert!(refused("flow.f.packet=90B").contains("a packet of 90B is impossible"));
     assert!(refused("flow.f.rbuf=900B").contains("a receive buffer of 900B is impossible"));
@@ -172,13 +161,6 @@ cc = { name = "fast" }
 paths = [{ first = "a0", last = "b0" }, { first = "a1", last = "b1" }]
 "#;
 
-#[track_caller]
-fn report_of(text: &str, overrides: &[&str]) -> Report {
-    let mut document = Document::parse("two.toml", text).unwrap();
-    overrides.iter().for_each(|argument| document.set(argument).unwrap());
-    run::run(&Scenario::parse(&document).unwrap()).unwrap()
-}
-
 const BETTER_ALONE: &str = "flow.f.paths=[{ first = \"a0\", last = \"b0\" }]";
 
 /// The receive buffer is twice the product of the summed rates and the longer RTT, as RFC 6182 sec. 5.3 advises. About 2 of the 30 s pass before
@@ -186,9 +168,9 @@ const BETTER_ALONE: &str = "flow.f.paths=[{ first = \"a0\", last = \"b0\" }]";
 #[test]
 fn two_unequal_paths_are_full_whoever_chooses_between_them() {
     let payload = 1456.0 / 1500.0;
-    let alone = report_of(TWO, &[BETTER_ALONE]).flows[0].goodput_bps;
+    let alone = testing::run(TWO, &[BETTER_ALONE]).flows[0].goodput_bps;
     for scheduler in ["min_rtt", "window"] {
-        let report = report_of(TWO, &[&format!("flow.f.scheduler={scheduler}")]);
+        let report = testing::run(TWO, &[&format!("flow.f.scheduler={scheduler}")]);
         let flow = &report.flows[0];
         assert_within(flow.goodput_bps / (60e6 * payload), 0.95..=1.0);
         assert!(flow.goodput_bps > alone);
@@ -204,7 +186,7 @@ fn every_law_uses_both_paths() {
     for law in ["reno", "cubic", "vegas", "anabranch"] {
         let law = format!("flow.f.cc={{ name = \"{law}\" }}");
         let goodput =
-            |overrides: &[&str]| report_of(TWO, &[overrides, &[&law, "duration=60s"]].concat()).flows[0].goodput_bps;
+            |overrides: &[&str]| testing::run(TWO, &[overrides, &[&law, "duration=60s"]].concat()).flows[0].goodput_bps;
         let (both, alone) = (goodput(&[]), goodput(&[BETTER_ALONE]));
         assert!(both > 1.05 * alone, "{law}: {both} and {alone}");
         assert_within(both / (60e6 * 1456.0 / 1500.0), 0.85..=1.0);
@@ -216,7 +198,7 @@ fn every_law_uses_both_paths() {
 fn a_small_buffer_costs_the_slow_path_and_not_the_fast_one() {
     for rbuf in ["flow.f.rbuf=300kB", "flow.f.rbuf=500kB", "flow.f.rbuf=750kB"] {
         let goodput =
-            |overrides: &[&str]| report_of(TWO, &[overrides, &[rbuf, "duration=60s"]].concat()).flows[0].goodput_bps;
+            |overrides: &[&str]| testing::run(TWO, &[overrides, &[rbuf, "duration=60s"]].concat()).flows[0].goodput_bps;
         assert!(
             goodput(&[]) > 0.97 * goodput(&[BETTER_ALONE]),
             "{rbuf}: {} and {}",
@@ -236,11 +218,9 @@ fn a_path_that_dies_costs_less_than_300_ms() {
         .replace("packets = 200", "packets = 60")
         .replace("name = \"fast\"", "name = \"LAW\"");
     for law in ["fast", "reno", "cubic", "anabranch"] {
-        let mut document = Document::parse("two.toml", &text.replace("LAW", law)).unwrap();
-        document.set("link.b1.outages=[{ from = \"10s\", until = \"100s\" }]").unwrap();
-        let scenario = Scenario::parse(&document).unwrap();
-        let mut simulation = Simulation::build(&scenario, Recording::Trace).unwrap();
-        simulation.run();
+        let outage = "link.b1.outages=[{ from = \"10s\", until = \"100s\" }]";
+        let scenario = parsed(&text.replace("LAW", law), &[outage]);
+        let simulation = ran(&scenario, Recording::Trace);
         let events = simulation.series("flow.f.goodput").unwrap().points;
         let after = |start: f64| events.iter().filter(move |(at, _)| *at > start);
         let gap = after(9.9).zip(after(9.9).skip(1)).map(|(a, b)| b.0 - a.0).fold(0.0, f64::max);
@@ -266,7 +246,7 @@ fn a_path_that_dies_costs_less_than_300_ms() {
 #[test]
 fn weights_and_backups_are_heeded() {
     let shares = |overrides: &[&str]| {
-        let flow = report_of(TWO, overrides).flows.remove(0);
+        let flow = testing::run(TWO, overrides).flows.remove(0);
         let sum: f64 = flow.paths.iter().filter_map(|path| path.delivered_bps).sum();
         flow.paths[0].delivered_bps.unwrap() / sum
     };
@@ -278,7 +258,7 @@ fn weights_and_backups_are_heeded() {
 /// Two paths from a host with two interfaces to a host with one.
 #[test]
 fn one_end_may_have_a_single_interface() {
-    let report = report_of(
+    let report = testing::run(
         r#"
 duration = "20s"
 link = [
@@ -301,23 +281,17 @@ paths = [{ first = "a0", last = "b" }, { first = "a1", last = "b" }]
 /// A setting of paths without a meaning is refused, too.
 #[test]
 fn keys_unknown_to_paths_are_refused() {
-    let refused = |argument: &str| {
-        let mut document = Document::parse("two.toml", TWO).unwrap();
-        document.set(argument).unwrap();
-        Scenario::parse(&document).unwrap_err().to_string()
-    };
+    let refused = |argument: &str| parse(TWO, &[argument]).unwrap_err().to_string();
     let path = |key: &str| format!("flow.f.paths=[{{ first = \"a0\", last = \"b0\", {key} }}]");
     assert!(refused(&path("weight = 3")).contains("no `weight`"), "{}", refused(&path("weight = 3")));
     assert!(refused(&path("loss_rate = 0.1")).contains("unknown key `loss_rate`"));
     assert!(refused("flow.f.streams=0").contains("plain TCP has one path"));
     assert!(refused("flow.f.scheduler=fastest").contains("window"), "{}", refused("flow.f.scheduler=fastest"));
     assert!(refused("flow.f.failover=soon").contains("never"), "{}", refused("flow.f.failover=soon"));
-    let mut document = Document::parse("two.toml", TWO).unwrap();
-    ["flow.f.scheduler=backup", "flow.f.failover=never"].into_iter().for_each(|key| document.set(key).unwrap());
-    assert!(Scenario::parse(&document).unwrap_err().to_string().contains("failover is off"));
-    let mut document = Document::parse("chain.toml", CHAIN).unwrap();
-    document.set("flow.f.scheduler=window").unwrap();
-    assert!(Scenario::parse(&document).unwrap_err().to_string().contains("one path needs no scheduler"));
+    let backup = parse(TWO, &["flow.f.scheduler=backup", "flow.f.failover=never"]).unwrap_err().to_string();
+    assert!(backup.contains("failover is off"), "{backup}");
+    let single = parse(CHAIN, &["flow.f.scheduler=window"]).unwrap_err().to_string();
+    assert!(single.contains("one path needs no scheduler"), "{single}");
 }
 
 /// One segment of 1040 B takes 0.832 ms to send and 30 ms to arrive. One of 50 separate segments is lost and arrives later; its delay
@@ -340,17 +314,13 @@ fn a_delay_counts_from_the_first_departure() {
 #[test]
 fn the_answer_to_a_probe_that_meets_no_queue_counts() {
     let probed = |detection: &str| {
-        let mut document = Document::parse("chain.toml", CHAIN).unwrap();
         // The handshake has two packets in this direction.
         let error = "link.a.error={ kind = \"list\", packets = [20, 21] }";
         let law = "flow.f.cc={ name = \"reno\", initial_window = 20 }";
         let workload = "flow.f.workload={ kind = \"fixed\", bytes = \"20000B\" }";
-        for argument in [error, law, workload, "flow.f.streams=0", "duration=3s", detection] {
-            document.set(argument).unwrap();
-        }
-        let scenario = Scenario::parse(&document).unwrap();
-        let mut simulation = Simulation::build(&scenario, Recording::Series(&["flow.f.goodput".to_owned()])).unwrap();
-        simulation.run();
+        let scenario = parsed(CHAIN, &[error, law, workload, "flow.f.streams=0", "duration=3s", detection]);
+        let wanted = ["flow.f.goodput".to_owned()];
+        let simulation = ran(&scenario, Recording::Series(&wanted));
         simulation.series("flow.f.goodput").unwrap().points.last().unwrap().0
     };
     assert_within(probed("flow.f.loss_detection=rack"), 0.2..=0.4);
@@ -361,15 +331,11 @@ fn the_answer_to_a_probe_that_meets_no_queue_counts() {
 #[test]
 fn packets_after_hole_are_held() {
     let held = |streams: u8| {
-        let mut document = Document::parse("chain.toml", CHAIN).unwrap();
         let error = "link.a.error={ kind = \"at\", times = [\"5s\"] }";
-        for argument in [error, &format!("flow.f.streams={streams}"), "flow.f.cc={ name = \"fast\" }", "duration=10s"] {
-            document.set(argument).unwrap();
-        }
-        let scenario = Scenario::parse(&document).unwrap();
+        let shared = format!("flow.f.streams={streams}");
+        let scenario = parsed(CHAIN, &[error, &shared, "flow.f.cc={ name = \"fast\" }", "duration=10s"]);
         let wanted = ["flow.f.held".to_owned(), "flow.f.stream.1.goodput".to_owned()];
-        let mut simulation = Simulation::build(&scenario, Recording::Series(&wanted[..])).unwrap();
-        simulation.run();
+        let simulation = ran(&scenario, Recording::Series(&wanted[..]));
         let series = simulation.series("flow.f.held").unwrap();
         let first = series.points.iter().find(|(_, held)| *held > 0.0).unwrap().0;
         assert_within(first, 5.03..=5.07);
@@ -458,7 +424,7 @@ fn a_repair_takes_the_path_that_the_scenario_says() {
         let lost = "link.b1.error={ kind = \"at\", times = [\"15s\"] }";
         let workload = "flow.f.workload={ kind = \"messages\", bytes = \"14560B\", every = \"100ms\" }";
         let repair = format!("flow.f.repair={repair}");
-        let flow = report_of(TWO, &["flow.f.scheduler=weighted", workload, lost, &repair]).flows.remove(0);
+        let flow = testing::run(TWO, &["flow.f.scheduler=weighted", workload, lost, &repair]).flows.remove(0);
         (flow.paths[0].retransmitted_packets, flow.paths[1].retransmitted_packets)
     };
     assert_eq!((again("same_path"), again("any_path")), ((0, 1), (1, 0)));
@@ -469,15 +435,10 @@ fn a_repair_takes_the_path_that_the_scenario_says() {
 #[test]
 fn a_silent_path_is_waited_for_if_the_scenario_says_so() {
     let read = |failover: &str| {
-        let mut document = Document::parse("two.toml", TWO).unwrap();
         let failover = format!("flow.f.failover={failover}");
         let outage = "link.b1.outages=[{ from = \"10s\", until = \"15s\" }]";
-        for argument in ["duration=20s", "flow.f.scheduler=window", outage, &failover] {
-            document.set(argument).unwrap();
-        }
-        let scenario = Scenario::parse(&document).unwrap();
-        let mut simulation = Simulation::build(&scenario, Recording::Trace).unwrap();
-        simulation.run();
+        let scenario = parsed(TWO, &["duration=20s", "flow.f.scheduler=window", outage, &failover]);
+        let simulation = ran(&scenario, Recording::Trace);
         let goodput = simulation.series("flow.f.goodput").unwrap();
         (goodput.count(None, 11.0, 15.0), goodput.mean(18.0, 20.0).unwrap() / 1e6)
     };

@@ -4,7 +4,7 @@ use anabranch_sim::EngineSource;
 use anabranch_units::SimSpan;
 
 use super::*;
-use crate::document::Document;
+use crate::testing::{parsed, ran};
 
 /// 10 Mbit/s and a round trip of 40 ms; the MTU is smaller from 10 s on.
 const CHAIN: &str = r#"
@@ -57,12 +57,6 @@ fn narrows(before: u64, after: u64) -> [String; 2] {
     [format!("link.b.mtu={before}B"), format!("link.b.mtu_changes=[{{ at = \"10s\", mtu = \"{after}B\" }}]")]
 }
 
-fn scenario(text: &str, overrides: &[&str]) -> Scenario {
-    let mut document = Document::parse("chain.toml", text).unwrap();
-    overrides.iter().for_each(|argument| document.set(argument).unwrap());
-    Scenario::parse(&document).unwrap()
-}
-
 /// Bytes that were read in each second.
 fn seconds(simulation: &mut Simulation<'_>) -> Vec<u64> {
     let mut before = 0;
@@ -96,7 +90,7 @@ fn means(read: &[u64]) -> impl Iterator<Item = u64> {
 fn a_path_that_narrows_carries_on() {
     for (before, after) in [(1500, 1280), (1500, 1400), (1400, 1280)] {
         let [first, then] = narrows(before, after);
-        let scenario = scenario(CHAIN, &[&first, &then]);
+        let scenario = parsed(CHAIN, &[&first, &then]);
         let mut simulation = Simulation::build(&scenario, Recording::Counters).unwrap();
         let read = seconds(&mut simulation);
         let (report, source) = (simulation.report(), simulation.flows[0].source);
@@ -117,7 +111,7 @@ fn window_grows_after_mtu_falls_at_any_time() {
     for number in 0..30 {
         let change = format!("link.b.mtu_changes=[{{ at = \"{}ms\", mtu = \"1400B\" }}]", 5000 + 137 * number);
         let more = ["link.a.delay=40ms", "link.b.mtu=1500B", "flow.f.streams=4", "flow.f.pacing=always", &change];
-        let scenario = scenario(CHAIN, &more);
+        let scenario = parsed(CHAIN, &more);
         let mut simulation = Simulation::build(&scenario, Recording::Counters).unwrap();
         let read = seconds(&mut simulation);
         assert!(read[13..].iter().all(|&bytes| bytes > least(1400) / 2), "{number}: {read:?}");
@@ -132,7 +126,7 @@ fn one_of_two_paths_that_narrows_carries_on() {
         let text = format!("{CHAIN}{SECOND}");
         let paths = "flow.f.paths=[{ first = \"a\", last = \"b\" }, { first = \"c\", last = \"d\" }]";
         let [first, then] = narrows(1500, after);
-        let scenario = scenario(&text, &[paths, &first, &then]);
+        let scenario = parsed(&text, &[paths, &first, &then]);
         let mut simulation = Simulation::build(&scenario, Recording::Counters).unwrap();
         let read = seconds(&mut simulation);
         let report = simulation.report();
@@ -153,9 +147,8 @@ fn marked_packet_is_delivered_and_reduces_window() {
     ] {
         let run = |ecn: bool| {
             let queue = format!("link.a.queue={{ {queue}, ecn = {ecn} }}");
-            let scenario = scenario(CHAIN, &["duration=120s", "flow.f.cc={ name = \"reno\" }", &queue]);
-            let mut simulation = Simulation::build(&scenario, Recording::Counters).unwrap();
-            simulation.run();
+            let scenario = parsed(CHAIN, &["duration=120s", "flow.f.cc={ name = \"reno\" }", &queue]);
+            let simulation = ran(&scenario, Recording::Counters);
             simulation.conservation().unwrap();
             simulation.report()
         };
@@ -178,7 +171,7 @@ fn scalable_laws_keep_the_queue_where_it_is_marked() {
     {
         let queue = format!("link.a.queue={{ {queue} }}");
         let law = format!("flow.f.cc={{ name = \"{law}\" }}");
-        let scenario = scenario(CHAIN, &["duration=60s", "flow.f.pacing=always", &law, &queue]);
+        let scenario = parsed(CHAIN, &["duration=60s", "flow.f.pacing=always", &law, &queue]);
         let report = crate::run::run(&scenario).unwrap();
         let (flow, link) = (&report.flows[0], &report.links[0]);
         assert_eq!((link.dropped_packets, flow.retransmitted_packets), (0, 0), "{law}");

@@ -4,10 +4,10 @@ use anabranch_units::SimSpan;
 
 use super::*;
 use crate::diagnostic::Diagnostic;
-use crate::document::Document;
 use crate::report::FlowReport;
 use crate::run;
 use crate::series::{Extreme, Series};
+use crate::testing::{self, parse, parsed, ran};
 
 mod classes;
 mod sctp;
@@ -22,9 +22,7 @@ flow = [{ id = "f", from = "n0", to = "n1", transport = "ns2/sack", packet = "10
 "#;
 
 fn scenario(overrides: &[&str]) -> Result<Scenario, Diagnostic> {
-    let mut document = Document::parse("chain.toml", CHAIN)?;
-    overrides.iter().try_for_each(|argument| document.set(argument))?;
-    Scenario::parse(&document)
+    parse(CHAIN, overrides)
 }
 
 /// The size of a scenario is the one that the simulator counts: two nodes, an address at each end of the flow, and four more with two
@@ -80,11 +78,7 @@ flow = [{ id = "f", from = "a", to = "b", transport = "ns2/fast" }]
 /// The packets that a flow sends by `direct` if flow and route both start at `at`, and the least RTT that it has measured in the
 /// end.
 fn detour(at: &str) -> (u64, f64) {
-    let mut document = Document::parse("detour.toml", DETOUR).unwrap();
-    for key in ["flow.f.start", "route.0.at"] {
-        document.set(&format!("{key}={at}")).unwrap();
-    }
-    let scenario = Scenario::parse(&document).unwrap();
+    let scenario = parsed(DETOUR, &[&format!("flow.f.start={at}"), &format!("route.0.at={at}")]);
     let series = vec!["flow.f.base_rtt".to_owned()];
     let (run::Run { report, .. }, trace) =
         run::run_recorded(&scenario, &series, iter::empty()).expect("no law of somebody else");
@@ -138,9 +132,8 @@ fn losses_in_a_row_and_late_packets_are_counted() {
 fn retransmitted_packets_are_reordered() {
     let late = |transport: &str| {
         let text = CHAIN.replace("ns2/sack", transport).replace(", window = 40", "");
-        let mut document = Document::parse("chain.toml", &text).unwrap();
-        document.set("link.a.error={ kind = \"list\", packets = [300, 301, 302, 310] }").unwrap();
-        let flow = run::run(&Scenario::parse(&document).unwrap()).unwrap().flows.remove(0);
+        let lost = "link.a.error={ kind = \"list\", packets = [300, 301, 302, 310] }";
+        let flow = testing::run(&text, &[lost]).flows.remove(0);
         (flow.reordered_packets.unwrap(), flow.dropped_packets)
     };
     assert_eq!(late("anabranch"), (4, 4));
@@ -157,10 +150,8 @@ fn random_losses_are_counted() {
         let random = |packets: &str| {
             let text = CHAIN.replace("transport = \"ns2/sack\"", transport);
             let text = if transport.contains("anabranch") { text.replace(", window = 40", "") } else { text };
-            let mut document = Document::parse("chain.toml", &text).unwrap();
-            document.set("link.a.rate=100Mbit/s").unwrap();
-            document.set(&format!("link.a.error={{ kind = \"list\", packets = {packets} }}")).unwrap();
-            run::run(&Scenario::parse(&document).unwrap()).unwrap().flows.remove(0).random_losses
+            let lost = format!("link.a.error={{ kind = \"list\", packets = {packets} }}");
+            testing::run(&text, &["link.a.rate=100Mbit/s", &lost]).flows.remove(0).random_losses
         };
         assert_eq!(random("[300]"), Some(1), "{transport}");
         assert_eq!(random("[300, 302]"), Some(0), "{transport}");
@@ -174,9 +165,8 @@ fn random_losses_are_counted() {
 fn timeouts_in_a_row_are_counted() {
     let flow = |packets: &str| {
         let text = CHAIN.replace("ns2/sack", "ns2/sctp").replace(", window = 40", "").replace("20s", "100s");
-        let mut document = Document::parse("chain.toml", &text).unwrap();
-        document.set(&format!("link.a.error={{ kind = \"list\", packets = {packets} }}")).unwrap();
-        let flow = run::run(&Scenario::parse(&document).unwrap()).unwrap().flows.remove(0);
+        let lost = format!("link.a.error={{ kind = \"list\", packets = {packets} }}");
+        let flow = testing::run(&text, &[&lost]).flows.remove(0);
         (flow.timeouts.unwrap(), flow.timeouts_in_row_max.unwrap())
     };
     let later = (3000..3100).map(|packet| packet.to_string()).collect::<Vec<_>>().join(", ");
@@ -217,8 +207,7 @@ flow = [
     let alone = both.replace(second, "");
     let max_seq = |text: &str, clock: &str| {
         let text = format!("clock = \"{clock}\"\n{text}");
-        let scenario = Scenario::parse(&Document::parse("test.toml", &text).unwrap()).unwrap();
-        run::run(&scenario).unwrap().gauge("flow.first.max_seq").unwrap()
+        testing::run(&text, &[]).gauge("flow.first.max_seq").unwrap()
     };
     assert_eq!(max_seq(&alone, "exact").to_bits(), max_seq(both, "exact").to_bits());
     assert_ne!(max_seq(&alone, "ns2").to_bits(), max_seq(both, "ns2").to_bits());
@@ -244,9 +233,8 @@ on = "300ms"
 off = "500ms"
 start = ["0s", "100ms"]
 "#;
-    let scenario = Scenario::parse(&Document::parse("bursts.toml", text).unwrap()).unwrap();
-    let mut simulation = Simulation::build(&scenario, Recording::Trace).unwrap();
-    simulation.run();
+    let scenario = parsed(text, &[]);
+    let simulation = ran(&scenario, Recording::Trace);
     let summary = |name: &str| {
         let points = simulation.series(name).unwrap().points;
         let (first, last) = (points[0].0, points[points.len() - 1].0);
@@ -277,7 +265,7 @@ start = "1s"
 stop = "9s"
 "#
         );
-        run::run(&Scenario::parse(&Document::parse("cbr.toml", &text).unwrap()).unwrap()).unwrap().flows[0].sent_packets
+        testing::run(&text, &[]).flows[0].sent_packets
     };
     assert_eq!((sent("ns2", "3Mbit/s"), sent("exact", "3Mbit/s")), (3001, 3000));
     assert_eq!((sent("ns2", "8Mbit/s"), sent("exact", "8Mbit/s")), (8000, 8000));
@@ -311,9 +299,8 @@ fn fast_uses_all_paths_and_one_receive_buffer() {
         paths = [{ first = "slow", last = "slow" }, { first = "fast", last = "fast" }]
     "#;
     let run = |file: &str| {
-        let scenario = Scenario::parse(&Document::parse("test.toml", file).unwrap()).unwrap();
-        let mut simulation = Simulation::build(&scenario, Recording::Trace).unwrap();
-        simulation.run();
+        let scenario = parsed(file, &[]);
+        let simulation = ran(&scenario, Recording::Trace);
         let mean = |name: &str| simulation.series(name).unwrap().mean(10.0, 20.0).unwrap();
         [
             mean("link.slow.forwarded"),
@@ -346,7 +333,7 @@ fn percentiles_of_the_rtt_are_those_of_its_samples() {
 fn fast_rests_if_alpha_is_worth_three_milliseconds() {
     let queue = |alpha: u32| {
         let [alpha, beta] = ["alpha", "beta"].map(|key| format!("flow.f.cc.{key}={alpha}"));
-        let scenario = scenario(&[
+        let keys = [
             "flow.f.transport=ns2/fast",
             "flow.f.cc={ name = \"fast\" }",
             &alpha,
@@ -357,11 +344,10 @@ fn fast_rests_if_alpha_is_worth_three_milliseconds() {
             "link.a.queue={ kind = \"unlimited\" }",
             "clock=ns2",
             "duration=100s",
-        ]);
+        ];
         let names = ["link.a.queue".to_owned()];
-        let scenario = scenario.unwrap();
-        let mut simulation = Simulation::build(&scenario, Recording::Series(&names)).unwrap();
-        simulation.run();
+        let scenario = scenario(&keys).unwrap();
+        let simulation = ran(&scenario, Recording::Series(&names));
         let queue = simulation.series(&names[0]).unwrap();
         let swing = queue.quantile(0.95, 50.0, 100.0).unwrap() - queue.quantile(0.05, 50.0, 100.0).unwrap();
         (queue.mean(50.0, 100.0).unwrap(), swing)

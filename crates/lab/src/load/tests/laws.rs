@@ -46,7 +46,7 @@ fn a_part_of_a_law_is_a_table() {
     let scenario = parse(&text).unwrap();
     assert_eq!(value(&scenario, "refill.flight").as_deref(), Some("window"));
     assert_eq!(value(&scenario, "loss").as_deref(), Some("composite"));
-    let set = parse_set(&text, &["flow.*.cc.refill.flight=departure", "flow.*.cc.base_rtt.kind=reroute"]).unwrap();
+    let set = testing::parse(&text, &["flow.*.cc.refill.flight=departure", "flow.*.cc.base_rtt.kind=reroute"]).unwrap();
     assert_eq!(value(&set, "refill.flight").as_deref(), Some("departure"));
     assert_eq!(value(&set, "base_rtt").as_deref(), Some("reroute"));
     for (law, message) in [

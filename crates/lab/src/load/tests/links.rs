@@ -96,7 +96,7 @@ fn hold_is_read_and_impossible_one_is_refused() {
     assert_eq!(holds, [Some(HoldSpec::Grid(SimSpan::from_millis(4))), None]);
     assert!(!scenario.is_random() && parse(&with("kind = \"uniform\", most = \"4ms\"")).unwrap().is_random());
     let set = "link.a.reverse={ hold = { kind = \"gather\", span = \"1ms\" } }";
-    let scenario = parse_set(CHAIN, &[set]).unwrap();
+    let scenario = testing::parse(CHAIN, &[set]).unwrap();
     assert_eq!(scenario.links[1].spec.hold, Some(HoldSpec::Gather(SimSpan::from_millis(1))));
     let scenario = parse(&with("kind = \"stalls\", every = \"1s\", most = \"50ms\"")).unwrap();
     let stalls = HoldSpec::Stalls { every: SimSpan::from_secs(1), most: SimSpan::from_millis(50) };
@@ -124,10 +124,10 @@ fn a_link_takes_packets_up_to_its_mtu() {
     let with = |mtu: &str| CHAIN.replacen("queue =", &format!("mtu = \"{mtu}\"\nqueue ="), 1);
     let mtus = |scenario: Scenario| scenario.links.iter().map(|link| link.spec.mtu).collect::<Vec<_>>();
     assert_eq!(mtus(parse(&with("1400B")).unwrap()), [Some(1400); 2], "both ways");
-    let back = parse_set(CHAIN, &["link.a.reverse={ mtu = \"1280B\" }"]).unwrap();
+    let back = testing::parse(CHAIN, &["link.a.reverse={ mtu = \"1280B\" }"]).unwrap();
     assert_eq!(mtus(back), [None, Some(1280)]);
     let set = "link.a.mtu_changes=[{ at = \"2s\", mtu = \"1300B\" }]";
-    let changed = parse_set(CHAIN, &[set]).unwrap();
+    let changed = testing::parse(CHAIN, &[set]).unwrap();
     let at = SimTime::ZERO + SimSpan::from_secs(2);
     assert!(changed.links.iter().all(|link| link.mtu_changes == [(at, 1300)]), "both ways");
     assert_text_refused(&with("67B"), "chain.toml:10:7: no link takes packets of 67B at most; use 68B or more");

@@ -1,6 +1,4 @@
-use crate::document::Document;
-use crate::run;
-use crate::scenario::Scenario;
+use crate::testing;
 
 /// One flow over a link of 10 Mbit/s and 20 ms, one way.
 const CHAIN: &str = r#"duration = "10s"
@@ -19,9 +17,7 @@ transport = "ns2/sack"
 
 /// The notes of the chain with these changes.
 fn notes(changes: &[&str]) -> Vec<String> {
-    let mut document = Document::parse("chain.toml", CHAIN).unwrap();
-    changes.iter().for_each(|change| document.set(change).unwrap());
-    run::run(&Scenario::parse(&document).unwrap()).unwrap().notes
+    testing::run(CHAIN, changes).notes
 }
 
 #[track_caller]
@@ -82,7 +78,6 @@ fn a_flow_without_traffic_says_why() {
 fn a_loop_of_routes_is_said() {
     let looped = "[[link]]\nid = \"b\"\nfrom = \"n0\"\nto = \"n2\"\nrate = \"1Mbit/s\"\ndelay = \"1ms\"\n[[route]]\nnode = \
                   \"n0\"\nto = \"n1\"\nvia = \"b\"\nat = \"1ms\"\n";
-    let document = Document::parse("loop.toml", &format!("{CHAIN}start = \"2ms\"\n{looped}")).unwrap();
-    let notes = run::run(&Scenario::parse(&document).unwrap()).unwrap().notes;
+    let notes = testing::run(&format!("{CHAIN}start = \"2ms\"\n{looped}"), &[]).notes;
     assert!(notes.len() == 1 && notes[0].contains("the routes lead in a loop"), "{notes:?}");
 }

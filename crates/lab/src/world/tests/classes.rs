@@ -9,7 +9,7 @@ const LINK: &str = "[[link]]\nid = \"a\"\nfrom = \"n0\"\nto = \"n1\"\nrate = \"1
 fn report(duration: &str, flow: &str) -> Report {
     let head = "from = \"n0\"\nto = \"n1\"\ntransport = \"anabranch\"\npacket = \"1500B\"\n";
     let text = format!("duration = \"{duration}\"\n{LINK}[[flow]]\n{head}{flow}");
-    run::run(&Scenario::parse(&Document::parse("web.toml", &text).unwrap()).unwrap()).unwrap()
+    testing::run(&text, &[])
 }
 
 #[track_caller]
@@ -66,7 +66,7 @@ fn arrivals_are_those_of_poisson() {
         let text = format!(
             "seed = {seed}\nduration = \"10s\"\n{LINK}[[flow]]\nfrom = \"n0\"\nto = \"n1\"\ntransport = \"anabranch\"\n{flow}"
         );
-        let scenario = Scenario::parse(&Document::parse("web.toml", &text).unwrap()).unwrap();
+        let scenario = parsed(&text, &[]);
         assert!(scenario.is_random());
         run::run(&scenario).unwrap()
     };
@@ -80,8 +80,7 @@ fn arrivals_are_those_of_poisson() {
 fn classes_that_cannot_be_are_refused() {
     let refused = |flow: &str| {
         let text = format!("duration = \"1s\"\n{LINK}[[flow]]\nid = \"f\"\nfrom = \"n0\"\nto = \"n1\"\n{flow}");
-        let document = Document::parse("web.toml", &text).unwrap();
-        Scenario::parse(&document).map(|_| ()).unwrap_err().to_string()
+        parse(&text, &[]).unwrap_err().to_string()
     };
     let fixed = "workload = { kind = \"fixed\", bytes = \"1kB\" }";
     for (flow, message) in [
@@ -101,6 +100,6 @@ fn classes_that_cannot_be_are_refused() {
         ),
     ] {
         let refused = refused(&flow);
-        assert!(refused.starts_with("web.toml:") && refused.contains(message), "{flow}: {refused}");
+        assert!(refused.starts_with("chain.toml:") && refused.contains(message), "{flow}: {refused}");
     }
 }

@@ -20,8 +20,7 @@ flow = [{ id = "f", from = "n0", to = "n3", start = "1s", transport = "ns2/sctp"
 #[test]
 fn sctp_of_mfast_2019() {
     let scenario = format!("clock = \"ns2\"\n{SCTP}");
-    let scenario = Scenario::parse(&Document::parse("mfast.toml", &scenario).unwrap()).unwrap();
-    let flow = run::run(&scenario).unwrap().flows.remove(0);
+    let flow = testing::run(&scenario, &[]).flows.remove(0);
     assert_eq!(format!("{:.2} {:.2}", flow.throughput_bps / 1e3, flow.goodput_bps / 1e3), "1096.48 1043.85");
     assert_eq!((flow.dropped_packets, flow.retransmitted_packets), (30, 30));
 }
@@ -31,8 +30,7 @@ fn sctp_of_mfast_2019() {
 #[test]
 fn sctp_fills_a_path() {
     let scenario = SCTP.replace(", queue = { kind = \"drop_tail\", packets = 10 }", "");
-    let scenario = Scenario::parse(&Document::parse("chain.toml", &scenario).unwrap()).unwrap();
-    let flow = run::run(&scenario).unwrap().flows.remove(0);
+    let flow = testing::run(&scenario, &[]).flows.remove(0);
     assert_eq!((flow.dropped_packets, flow.retransmitted_packets), (0, 0));
     // Handshake, heartbeat and slow start take two of the 99 s.
     assert!((1.46e6..1.5e6).contains(&flow.throughput_bps), "{} bit/s", flow.throughput_bps);
@@ -46,8 +44,7 @@ fn sctp_fills_a_path() {
 fn options_of_sctp_are_set() {
     let config = |agent: &str, options: &str| {
         let text = SCTP.replacen("ns2/sctp", agent, 1).replacen("streams = 5", options, 1);
-        let document = Document::parse("mfast.toml", &text).unwrap();
-        match Scenario::parse(&document).unwrap_or_else(|error| panic!("{error}")).flows.remove(0).transport {
+        match parsed(&text, &[]).flows.remove(0).transport {
             Transport::Sctp { config, .. } => *config,
             other => panic!("{other:?}"),
         }
@@ -107,17 +104,13 @@ transport = "ns2/sctp"
 packet = "1500B"
 paths = [{ first = "a0", last = "b0" }, { first = "a1", last = "b1" }]
 "#;
-    let rate = |text: &str| {
-        let scenario = Scenario::parse(&Document::parse("two.toml", text).unwrap()).unwrap();
-        run::run(&scenario).unwrap().flows[0].throughput_bps / 1e6
-    };
+    let rate = |text: &str| testing::run(text, &[]).flows[0].throughput_bps / 1e6;
     let cmt = two.replace("ns2/sctp", "ns2/sctp-cmt");
     let (plain, both) = (rate(two), rate(&cmt));
     assert!((0.9..=1.0).contains(&plain) && (1.8..=2.0).contains(&both), "{plain} and {both} Mbit/s");
 
-    let scenario = Scenario::parse(&Document::parse("two.toml", &cmt).unwrap()).unwrap();
-    let mut simulation = Simulation::build(&scenario, Recording::Trace).unwrap();
-    simulation.run();
+    let scenario = parsed(&cmt, &[]);
+    let simulation = ran(&scenario, Recording::Trace);
     let at = |series: &str| simulation.series(&format!("flow.f.{series}")).unwrap().value_at(20.0).unwrap();
     assert!((at("path.1.window") + at("path.2.window") - at("window")).abs() < 1e-9);
     // A chunk of 1452 bytes with its header.
@@ -131,13 +124,13 @@ paths = [{ first = "a0", last = "b0" }, { first = "a1", last = "b1" }]
 fn assert_sctp_refused(from: &str, to: &str, expected: &str) {
     let text = SCTP.replacen(from, to, 1);
     assert_ne!(text, SCTP);
-    let error = Document::parse("mfast.toml", &text).and_then(|document| Scenario::parse(&document)).unwrap_err();
+    let error = parse(&text, &[]).unwrap_err();
     assert!(error.to_string().contains(expected), "{error}");
 }
 
 #[test]
 fn keys_unknown_to_sctp_are_refused() {
-    assert_sctp_refused("streams = 5", "policy = \"same\"", "mfast.toml:8:113: unknown key `policy`; there are chunk");
+    assert_sctp_refused("streams = 5", "policy = \"same\"", "chain.toml:8:113: unknown key `policy`; there are chunk");
     assert_sctp_refused("streams = 5", "stream = 5", ":8:113: unknown key `stream`; did you mean `streams`?");
     assert_sctp_refused("streams = 5", "streams = 0", "found integer `0`, expected a whole number from 1 to 65535");
     assert_sctp_refused("streams = 5", "window_floor = 1001", "found `1001`, expected a whole number from 1 to 1000");

@@ -13,8 +13,7 @@ fn assert_traced(queue: &str) {
 
 #[track_caller]
 fn assert_trace(scenario: &Scenario, queue: &str) {
-    let mut simulation = Simulation::build(scenario, Recording::Trace).unwrap();
-    simulation.run();
+    let simulation = ran(scenario, Recording::Trace);
     let (end, link) = (simulation.end(), simulation.links[0]);
     let rows: Vec<_> = simulation.traces[0].as_ref().unwrap().borrow().rows(end).unwrap().collect();
     let report = simulation.world.link(link);
@@ -54,7 +53,7 @@ fn trace_of_fair_queue_agrees_with_simulator() {
         source(1, "300kbit/s"),
         source(2, "100kbit/s")
     );
-    let scenario = Scenario::parse(&Document::parse("test.toml", &text).unwrap()).unwrap();
+    let scenario = parsed(&text, &[]);
     assert_trace(&scenario, "fq_codel");
 }
 
@@ -63,8 +62,7 @@ fn trace_of_fair_queue_agrees_with_simulator() {
 #[test]
 fn goodput_is_in_order() {
     let scenario = scenario(&["link.a.error={ kind = \"list\", packets = [30] }"]).unwrap();
-    let mut simulation = Simulation::build(&scenario, Recording::Trace).unwrap();
-    simulation.run();
+    let simulation = ran(&scenario, Recording::Trace);
     let (goodput, throughput) =
         (simulation.series("flow.f.goodput").unwrap(), simulation.series("flow.f.throughput").unwrap());
     let report = simulation.report();
@@ -84,8 +82,7 @@ fn streams_do_not_wait_for_each_other() {
     let lost = "link.a.error={ kind = \"list\", packets = [300] }";
     let run = |transport: &str| {
         let scenario = scenario(&[transport, lost, "flow.f.cc={ name = \"fast\", alpha = 4 }"]).unwrap();
-        let mut simulation = Simulation::build(&scenario, Recording::Trace).unwrap();
-        simulation.run();
+        let simulation = ran(&scenario, Recording::Trace);
         let series = |name: &str| simulation.series(name);
         let held = series("flow.f.held").unwrap().extreme(Extreme::Most, 0.0, 20.0).unwrap().1;
         let window = series("flow.f.window").unwrap().points;
@@ -109,8 +106,7 @@ fn streams_do_not_wait_for_each_other() {
 #[test]
 fn inter_packet_delays_are_those_of_the_bottleneck() {
     let scenario = scenario(&[]).unwrap();
-    let mut simulation = Simulation::build(&scenario, Recording::Trace).unwrap();
-    simulation.run();
+    let simulation = ran(&scenario, Recording::Trace);
     let ipd = simulation.series("flow.f.ipd").unwrap();
     assert!((ipd.mean(5.0, 15.0).unwrap() - 0.00832).abs() < 1e-9, "{:?}", ipd.mean(5.0, 15.0));
 }
@@ -129,8 +125,7 @@ fn series_of_nothing_are_refused() {
 fn a_coarse_trace_counts_the_same() {
     let traced = |overrides: &[&str]| {
         let scenario = scenario(overrides).unwrap();
-        let mut simulation = Simulation::build(&scenario, Recording::Trace).unwrap();
-        simulation.run();
+        let simulation = ran(&scenario, Recording::Trace);
         ["link.a.forwarded", "flow.f.throughput", "flow.f.window", "link.a.queue"].map(|name| {
             let series = simulation.series(name).unwrap();
             (series.points.len(), series.points.iter().map(|point| point.1).sum::<f64>(), series.points.last().copied())
@@ -147,8 +142,7 @@ fn a_coarse_trace_counts_the_same() {
 fn series_are_recorded_on_request() {
     let scenario = scenario(&[]).unwrap();
     let asked = ["flow.*.throughput".to_owned(), "link.*.forwarded".to_owned()];
-    let mut simulation = Simulation::build(&scenario, Recording::Series(&asked)).unwrap();
-    simulation.run();
+    let simulation = ran(&scenario, Recording::Series(&asked));
     let report = simulation.report();
     let both = simulation.series("link.*.forwarded").unwrap().points;
     assert_eq!(both.len() as u64, report.links[0].forwarded_packets + report.links[1].forwarded_packets);
@@ -177,9 +171,8 @@ transport = "TRANSPORT"
 "#;
     for (transport, most) in [("ns2/sack", 1.0), ("ns2/fast-mh", 1.0), ("ns2/sctp", 2.0), ("anabranch", 1.0)] {
         let text = text.replace("TRANSPORT", transport);
-        let scenario = Scenario::parse(&Document::parse("hole.toml", &text).unwrap()).unwrap();
-        let mut simulation = Simulation::build(&scenario, Recording::Trace).unwrap();
-        simulation.run();
+        let scenario = parsed(&text, &[]);
+        let simulation = ran(&scenario, Recording::Trace);
         let acked = simulation.series("flow.f.acked_seq").unwrap().points;
         let jumps: Vec<_> = acked.windows(2).filter(|pair| pair[1].1 - pair[0].1 > most).collect();
         let [[before, after]] = jumps[..] else { panic!("{transport}: {jumps:?}") };
@@ -207,8 +200,7 @@ fn a_queue_is_one_thing_in_gauges_and_series() {
     ];
     for (kind, change) in kinds {
         let scenario = scenario(&[change, "flow.f.transport=ns2/newreno", "flow.f.window=60", "duration=30s"]).unwrap();
-        let mut simulation = Simulation::build(&scenario, Recording::Trace).unwrap();
-        simulation.run();
+        let simulation = ran(&scenario, Recording::Trace);
         let (report, queue) = (simulation.report(), simulation.series("link.a.queue").unwrap());
         let link = &report.links[0];
         for (share, gauge) in

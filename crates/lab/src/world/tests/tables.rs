@@ -36,10 +36,6 @@ impl io::Write for Shared {
     }
 }
 
-fn parsed(text: &str) -> Scenario {
-    Scenario::parse(&Document::parse("test.toml", text).unwrap()).unwrap()
-}
-
 /// 40001 packets at intervals of 1 ms. Each changes the variables of the link three times: it enters the queue, leaves it 0.1 ms later, and
 /// arrives 0.45 ms after that. A hundred idle links leave a kept series of this link a megabyte, which holds a quarter of these rows.
 #[test]
@@ -49,10 +45,13 @@ fn table_of_many_changes_has_a_row_for_each() {
             format!("[[link]]\nid = \"i{n}\"\nfrom = \"i{n}\"\nto = \"x\"\nrate = \"1Mbit/s\"\ndelay = \"1ms\"\nduplex = false\n")
         })
         .collect();
-    let scenario = parsed(&format!(
-        "duration = \"40.0007s\"\n[[link]]\nid = \"a\"\nfrom = \"x\"\nto = \"y\"\nrate = \"80Mbit/s\"\ndelay = \"0.45ms\"\n\
+    let scenario = parsed(
+        &format!(
+            "duration = \"40.0007s\"\n[[link]]\nid = \"a\"\nfrom = \"x\"\nto = \"y\"\nrate = \"80Mbit/s\"\ndelay = \"0.45ms\"\n\
          [[flow]]\nid = \"f\"\nfrom = \"x\"\nto = \"y\"\ntransport = \"cbr\"\npacket = \"1000B\"\nrate = \"8Mbit/s\"\n{idle}"
-    ));
+        ),
+        &[],
+    );
     let tables = tables(&scenario);
     assert!(!tables.contains_key("flow.f.csv"), "a source without a window has no table");
     let rows: Vec<&str> = tables["link.a.csv"].lines().collect();
@@ -76,8 +75,7 @@ fn table_equal_to_kept_rows() {
         let flow = format!("flow.f={{ id = \"f\", from = \"n0\", to = \"n1\", transport = \"{transport}\" }}");
         let set = [&*flow, "link.a.error={ kind = \"list\", packets = [30] }"];
         let scenario = scenario(&set).unwrap();
-        let mut simulation = Simulation::build(&scenario, Recording::Trace).unwrap();
-        simulation.run();
+        let simulation = ran(&scenario, Recording::Trace);
         let links: Vec<_> = simulation.traces[0].as_ref().unwrap().borrow().rows(simulation.end()).unwrap().collect();
         let gauges = simulation.world.account(simulation.flows[0].source).gauges().unwrap().into_owned();
         let tables = tables(&scenario);
