@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use anabranch_transfer::{Compare, Existing, Links, Options};
 use rustix::fs::{XattrFlags, getxattr, setxattr};
 
-use crate::support::{Folder, noise, transfer, transfer_by, tree};
+use crate::support::{Folder, both, noise, transfer, transfer_by, tree};
 
 const ARCHIVE: Options = Options { links: Links::Copy, compare: Compare::SizeAndTime, archives: true };
 
@@ -45,8 +45,7 @@ async fn names_of_one_file_stay_names_of_one_file() {
     from.file("f/other", b"by itself");
     symlink("a/big", from.0.join("f/link")).unwrap();
     let path = from.0.join("f");
-    let (sent, received) = transfer_by(ARCHIVE, &[&path], &to.0, Existing::Keep).await;
-    for summary in [sent.unwrap(), received.unwrap()] {
+    for summary in both(transfer_by(ARCHIVE, &[&path], &to.0, Existing::Keep).await) {
         assert_eq!((summary.files, summary.links, summary.bytes), (2, 3, 2_000_009), "{summary:?}");
         assert!(summary.is_complete() && summary.remarks.is_empty(), "{summary:?}");
     }
@@ -103,8 +102,7 @@ async fn attributes_of_users_arrive_and_others_are_named() {
     }
     // Only root may set it.
     let has_foreign = set(&small, "trusted.anabranch", b"1");
-    let (sent, received) = transfer_by(ARCHIVE, &[&folder], &to.0, Existing::Keep).await;
-    let (sent, received) = (sent.unwrap(), received.unwrap());
+    let [sent, received] = both(transfer_by(ARCHIVE, &[&folder], &to.0, Existing::Keep).await);
     assert!(sent.is_complete() && received.remarks.is_empty(), "{sent:?} {received:?}");
     for (path, name, value) in sets {
         let there = to.0.join(path.strip_prefix(&from.0).unwrap());

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use anabranch_transfer::{Compare, Existing, Options};
 
 use crate::resume::break_off;
-use crate::support::{Folder, noise, transfer, transfer_by, tree};
+use crate::support::{Folder, both, noise, transfer, transfer_by, tree};
 
 const BY_CONTENT: Options =
     Options { links: anabranch_transfer::Links::Report, compare: Compare::Content, archives: false };
@@ -42,8 +42,7 @@ async fn part_damaged_far_before_its_end_is_repaired() {
     // As pages that were never written to the disk.
     bytes[(3 << 20) - 5..(5 << 20) + 5].fill(0);
     fs::write(&part, &bytes).unwrap();
-    let (sent, received) = transfer(&[&from.0.join("f")], &to.0, Existing::Keep).await;
-    let (sent, received) = (sent.unwrap(), received.unwrap());
+    let [sent, received] = both(transfer(&[&from.0.join("f")], &to.0, Existing::Keep).await);
     // Chunks 1 to 5 are damaged.
     assert_eq!((sent.bytes_there, received.bytes_there), ((chunks as u64 - 5) << 20, (chunks as u64 - 5) << 20));
     assert!(sent.is_complete() && tree(&from.0) == tree(&to.0));
@@ -93,14 +92,12 @@ async fn changed_file_of_same_size_and_time_is_found_by_content() {
     let (sent, _) = transfer(&[&path], &to.0, Existing::Overwrite).await;
     assert_eq!(sent.unwrap().files_there, 3);
     assert!(tree(&to.0.join("f")) == before, "nothing is changed");
-    let (sent, received) = transfer_by(BY_CONTENT, &[&path], &to.0, Existing::Keep).await;
-    for summary in [sent.unwrap(), received.unwrap()] {
+    for summary in both(transfer_by(BY_CONTENT, &[&path], &to.0, Existing::Keep).await) {
         assert_eq!((summary.files, summary.files_there, summary.failed.len()), (0, 1, 2), "{summary:?}");
         assert!(summary.failed.iter().all(|failed| failed.reason.contains("--overwrite")), "{:?}", summary.failed);
     }
     assert!(tree(&to.0.join("f")) == before, "what is there stays");
-    let (sent, received) = transfer_by(BY_CONTENT, &[&path], &to.0, Existing::Overwrite).await;
-    for summary in [sent.unwrap(), received.unwrap()] {
+    for summary in both(transfer_by(BY_CONTENT, &[&path], &to.0, Existing::Overwrite).await) {
         assert_eq!((summary.files, summary.files_there, summary.failed.len()), (2, 1, 0), "{summary:?}");
     }
     assert!(tree(&path) == tree(&to.0.join("f")));
@@ -116,8 +113,7 @@ async fn file_of_same_content_but_other_time_is_there() {
         set_time(&to.file(name, &bytes), 1_600_009_999);
     }
     for existing in [Existing::Keep, Existing::Overwrite] {
-        let (sent, received) = transfer(&[&from.0.join("f")], &to.0, existing).await;
-        for summary in [sent.unwrap(), received.unwrap()] {
+        for summary in both(transfer(&[&from.0.join("f")], &to.0, existing).await) {
             assert_eq!((summary.files, summary.files_there, summary.failed.len()), (0, 2, 0), "{summary:?}");
         }
     }
@@ -133,8 +129,7 @@ async fn empty_or_short_remains_of_a_crash_are_replaced() {
         let left = if name == "empty" { 0 } else { len * 2 / 3 };
         set_time(&to.file(&format!("f/{name}"), &bytes[..left]), 1_700_000_000);
     }
-    let (sent, received) = transfer(&[&from.0.join("f")], &to.0, Existing::Keep).await;
-    let (sent, received) = (sent.unwrap(), received.unwrap());
+    let [sent, received] = both(transfer(&[&from.0.join("f")], &to.0, Existing::Keep).await);
     assert_eq!((sent.files, received.files, sent.failed.len()), (3, 3, 0), "{sent:?}");
     assert!(tree(&from.0.join("f")) == tree(&to.0.join("f")));
 }

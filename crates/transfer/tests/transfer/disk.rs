@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anabranch_transfer::{Existing, ReceiveError, SendError};
 
-use crate::support::{Folder, noise, transfer, tree};
+use crate::support::{Folder, both, noise, transfer, tree};
 
 /// A file system in memory, mounted at a folder.
 struct Disk(Folder);
@@ -69,8 +69,7 @@ async fn a_full_disk_is_told_and_then_it_goes_on() {
             }
         }
         disk.remount("size=64m");
-        let (sent, received) = transfer(&[&path], &to, Existing::Keep).await;
-        let (sent, received) = (sent.unwrap(), received.unwrap());
+        let [sent, received] = both(transfer(&[&path], &to, Existing::Keep).await);
         assert!(sent.failed.is_empty() && sent.bytes_there > 0, "{sent:?}");
         assert_eq!(received.bytes_there, sent.bytes_there);
         assert!(tree(&to.join("f")) == tree(&path), "names, bytes, modes, times, and nothing else");

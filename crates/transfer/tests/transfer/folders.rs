@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anabranch_transfer::{Existing, Options, Parcel, SendError};
 
-use crate::support::{Folder, noise, transfer, tree};
+use crate::support::{Folder, both, noise, transfer, tree};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_folder_of_all_kinds_arrives() {
@@ -33,14 +33,12 @@ async fn a_folder_of_all_kinds_arrives() {
     set("deep/er/7", 0o440);
     set("empty", 0o700);
     let single = from.file("single", b"by itself");
-    let (sent, received) = transfer(&[&from.0.join("kinds"), &single], &to.0, Existing::Keep).await;
-    let (sent, received) = (sent.unwrap(), received.unwrap());
+    let [sent, received] = both(transfer(&[&from.0.join("kinds"), &single], &to.0, Existing::Keep).await);
     assert!(sent.failed.is_empty() && received.failed.is_empty(), "{sent:?}");
     assert_eq!((sent.files, received.files, sent.bytes), (313, 313, received.bytes));
     assert!(tree(&from.0) == tree(&to.0), "names, bytes, modes, times, and nothing else");
     // The second transfer sends nothing.
-    let (sent, received) = transfer(&[&from.0.join("kinds"), &single], &to.0, Existing::Keep).await;
-    let (sent, received) = (sent.unwrap(), received.unwrap());
+    let [sent, received] = both(transfer(&[&from.0.join("kinds"), &single], &to.0, Existing::Keep).await);
     assert_eq!((sent.files, sent.files_there, received.files_there), (0, 313, 313));
     assert!(tree(&from.0) == tree(&to.0));
 }
@@ -65,8 +63,7 @@ async fn unsendable_file_is_named() {
     let (from, to) = (Folder::new(), Folder::new());
     from.file("f/good", b"good");
     symlink("/etc/passwd", from.0.join("f/link")).unwrap();
-    let (sent, received) = transfer(&[&from.0.join("f")], &to.0, Existing::Keep).await;
-    let (sent, received) = (sent.unwrap(), received.unwrap());
+    let [sent, received] = both(transfer(&[&from.0.join("f")], &to.0, Existing::Keep).await);
     assert_eq!((sent.files, received.files, sent.failed.len()), (1, 1, 1));
     assert!(
         sent.failed[0].to_string().contains("f/link: it is a symbolic link, which is not sent"),
@@ -84,8 +81,7 @@ async fn existing_file_is_kept_by_default() {
     let (from, to) = (Folder::new(), Folder::new());
     let (one, two) = (from.file("one", b"new"), from.file("two", b"two"));
     to.file("one", b"older");
-    let (sent, received) = transfer(&[&one, &two], &to.0, Existing::Keep).await;
-    let (sent, received) = (sent.unwrap(), received.unwrap());
+    let [sent, received] = both(transfer(&[&one, &two], &to.0, Existing::Keep).await);
     assert_eq!((sent.files, received.files), (1, 1));
     assert_eq!((sent.failed.len(), sent.failed[0].name.as_str()), (1, "one"), "{:?}", sent.failed);
     assert_eq!(fs::read(to.0.join("one")).unwrap(), b"older");

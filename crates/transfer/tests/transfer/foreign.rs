@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anabranch_transfer::{Existing, Options, Summary};
 
-use crate::support::{Folder, noise, transfer, transfer_by, tree};
+use crate::support::{Folder, both, noise, transfer, transfer_by, tree};
 
 /// A mount, which ends with the test.
 struct Mounted {
@@ -72,8 +72,7 @@ async fn names_that_are_one_on_a_disk_that_ignores_case_are_not_lost() {
             from.file(&format!("f/{name}"), content.as_bytes());
         }
         for round in 0..3 {
-            let (sent, received) = transfer(&[&from.0.join("f")], &disk.at, existing).await;
-            let (sent, received) = (sent.unwrap(), received.unwrap());
+            let [sent, received] = both(transfer(&[&from.0.join("f")], &disk.at, existing).await);
             assert_eq!((sent.files, received.files), if round == 0 { (3, 3) } else { (0, 0) }, "{sent:?}");
             let mut failed = failures(&sent);
             failed.sort_unstable();
@@ -102,8 +101,7 @@ async fn name_that_the_disk_refuses_fails_alone() {
     from.file("f/12:30", &noise(1, 3_000_000));
     from.file("f/a?", b"small");
     (0..40).for_each(|number| _ = from.file(&format!("f/b{number}"), &noise(number, 300_000)));
-    let (sent, received) = transfer(&[&from.0.join("f")], &disk.at, Existing::Keep).await;
-    let (sent, received) = (sent.unwrap(), received.unwrap());
+    let [sent, received] = both(transfer(&[&from.0.join("f")], &disk.at, Existing::Keep).await);
     assert_eq!((sent.files, received.files), (40, 40));
     assert!(sent.failed.iter().all(|failed| failed.reason.contains("does not take this name")), "{sent:?}");
     assert_eq!(failures(&sent).len(), 2);
@@ -118,8 +116,7 @@ async fn disk_that_refuses_modes_gets_all_files_and_is_remarked_once() {
     let Some(_mounted) = mount(&at.0, is_mounted, None) else { return };
     (0..20).for_each(|number| _ = from.file(&format!("f/{number}"), &noise(number, 20_000 * number as usize)));
     fs::set_permissions(from.0.join("f/3"), fs::Permissions::from_mode(0o640)).unwrap();
-    let (sent, received) = transfer(&[&from.0.join("f")], &at.0, Existing::Keep).await;
-    for summary in [sent.unwrap(), received.unwrap()] {
+    for summary in both(transfer(&[&from.0.join("f")], &at.0, Existing::Keep).await) {
         assert_eq!((summary.files, summary.failed.len()), (20, 0), "{summary:?}");
         assert_eq!(summary.remarks.len(), 1, "{:?}", summary.remarks);
         assert!(summary.remarks[0].contains("modes"), "{:?}", summary.remarks);
@@ -139,8 +136,7 @@ async fn folder_that_is_a_mount_of_its_own_gets_its_files() {
         fs::create_dir_all(&at).unwrap();
         let is_mounted = succeeds("mount", &["-t", "tmpfs", "-o", options, "tmpfs"], &[&at]);
         let Some(_mounted) = mount(&at, is_mounted, None) else { return };
-        let (sent, received) = transfer(&[&from.0.join("f")], &to.0, Existing::Keep).await;
-        let (sent, received) = (sent.unwrap(), received.unwrap());
+        let [sent, received] = both(transfer(&[&from.0.join("f")], &to.0, Existing::Keep).await);
         if fails {
             // The folder itself, a folder in it, and its files.
             assert_eq!((sent.files, received.files, sent.failed.len()), (9, 9, 10), "{sent:?}");
@@ -186,8 +182,7 @@ async fn file_with_a_path_too_long_for_the_system_arrives() {
     from.file("f/shallow", b"shallow");
     let deep = (0..8).fold(to.0.clone(), |path, _| path.join("e".repeat(200)));
     fs::create_dir_all(&deep).unwrap();
-    let (sent, received) = transfer(&[&from.0.join("f")], &deep, Existing::Keep).await;
-    let (sent, received) = (sent.unwrap(), received.unwrap());
+    let [sent, received] = both(transfer(&[&from.0.join("f")], &deep, Existing::Keep).await);
     assert_eq!((sent.files, received.files, sent.failed.len()), (2, 2, 0), "{sent:?}");
     // Its path is longer than 4096 bytes, so it is looked at from within.
     let script =

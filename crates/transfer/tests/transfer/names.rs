@@ -7,7 +7,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 
 use anabranch_transfer::{Compare, Existing, Links, Options};
 
-use crate::support::{Folder, noise, transfer, transfer_by, tree};
+use crate::support::{Folder, both, noise, transfer, transfer_by, tree};
 
 const WITH_LINKS: Options = Options { links: Links::Copy, compare: Compare::SizeAndTime, archives: false };
 
@@ -25,8 +25,7 @@ async fn links_inside_are_copied_and_others_said() {
         symlink(target, from.0.join("f").join(name)).unwrap();
     }
     for round in 0..2 {
-        let (sent, received) = transfer_by(WITH_LINKS, &[&from.0.join("f")], &to.0, Existing::Keep).await;
-        let (sent, received) = (sent.unwrap(), received.unwrap());
+        let [sent, received] = both(transfer_by(WITH_LINKS, &[&from.0.join("f")], &to.0, Existing::Keep).await);
         assert_eq!((sent.links, received.links), if round == 0 { (4, 4) } else { (0, 0) });
         assert_eq!(sent.failed.len(), 3, "{sent:?}");
         assert!(sent.failed.iter().all(|failed| failed.reason.contains("leads out of the folder")), "{sent:?}");
@@ -53,8 +52,7 @@ async fn non_unicode_name_arrives_and_line_end_is_reported() {
     for name in [&b"caf\xe9"[..], b"good", "rtl\u{202e}fdp".as_bytes(), b"line\nend"] {
         fs::write(from.0.join("f").join(OsStr::from_bytes(name)), name).unwrap();
     }
-    let (sent, received) = transfer(&[&from.0.join("f")], &to.0, Existing::Keep).await;
-    let (sent, received) = (sent.unwrap(), received.unwrap());
+    let [sent, received] = both(transfer(&[&from.0.join("f")], &to.0, Existing::Keep).await);
     assert_eq!((sent.files, received.files, sent.failed.len()), (3, 3, 1));
     assert!(sent.failed[0].name.ends_with("f/line\\nend"), "{:?}", sent.failed);
     fs::remove_file(from.0.join("f").join(OsStr::from_bytes(b"line\nend"))).unwrap();
@@ -62,8 +60,7 @@ async fn non_unicode_name_arrives_and_line_end_is_reported() {
     // In messages the names are escaped, at both ends.
     fs::write(to.0.join("f").join(OsStr::from_bytes(b"caf\xe9")), "longer than it was").unwrap();
     fs::write(to.0.join("f").join("rtl\u{202e}fdp"), "longer than it was").unwrap();
-    let (sent, received) = transfer(&[&from.0.join("f")], &to.0, Existing::Keep).await;
-    for summary in [sent.unwrap(), received.unwrap()] {
+    for summary in both(transfer(&[&from.0.join("f")], &to.0, Existing::Keep).await) {
         let names: Vec<_> = summary.failed.iter().map(|failed| failed.name.as_str()).collect();
         assert_eq!(names, ["f/caf\\xe9", "f/rtl\\u{202e}fdp"]);
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anabranch_transfer::{Existing, Progress, Receiver, send};
 
-use crate::support::{Folder, noise, pair, parcel, transfer, tree};
+use crate::support::{Folder, both, noise, pair, parcel, transfer, tree};
 
 /// Interrupts a transfer when `bytes` bytes have arrived.
 pub(crate) async fn break_off(from: &Folder, to: &Folder, bytes: u64) {
@@ -37,8 +37,7 @@ async fn it_goes_on_where_it_stopped() {
         break_off(&from, &to, round * SIZE as u64 / 4).await;
         assert!(!to.0.join("f/big").exists(), "it has no name before it is whole");
     }
-    let (sent, received) = transfer(&[&from.0.join("f")], &to.0, Existing::Keep).await;
-    let (sent, received) = (sent.unwrap(), received.unwrap());
+    let [sent, received] = both(transfer(&[&from.0.join("f")], &to.0, Existing::Keep).await);
     assert!(sent.bytes_there as usize >= SIZE / 2, "{sent:?}");
     assert_eq!(sent.bytes_there, received.bytes_there);
     assert!(tree(&from.0) == tree(&to.0), "and nothing is left besides");

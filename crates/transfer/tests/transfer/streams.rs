@@ -11,7 +11,7 @@ use anabranch_transfer::{
 use anabranch_transfer::{receive_into, send};
 use tokio::time::timeout;
 
-use crate::support::{Folder, Pair, noise, pair, parcel, transfer_items};
+use crate::support::{Folder, Pair, both, noise, pair, parcel, transfer_items};
 
 fn stream(name: &str, from: impl Read + Send + 'static) -> Item {
     Item::Stream { name: name.into(), from: Box::new(from) }
@@ -35,8 +35,7 @@ async fn stream_of_any_length_becomes_a_file() {
         let to = Folder::new();
         let bytes = noise(5, len);
         let items = vec![stream("backup.tar", io::Cursor::new(bytes.clone()))];
-        let (sent, received) = transfer_items(Options::default(), items, &to.0, Existing::Keep).await;
-        for summary in [sent.unwrap(), received.unwrap()] {
+        for summary in both(transfer_items(Options::default(), items, &to.0, Existing::Keep).await) {
             assert_eq!((summary.files, summary.bytes, summary.failed.len()), (1, len as u64, 0), "{summary:?}");
         }
         assert!(fs::read(to.0.join("backup.tar")).unwrap() == bytes);
@@ -63,8 +62,7 @@ async fn stream_beside_files_respects_what_is_there() {
 async fn stream_that_breaks_off_leaves_nothing() {
     let to = Folder::new();
     let items = vec![stream("s", Broken(io::Cursor::new(noise(6, 3_000_000))))];
-    let (sent, received) = transfer_items(Options::default(), items, &to.0, Existing::Keep).await;
-    for summary in [sent.unwrap(), received.unwrap()] {
+    for summary in both(transfer_items(Options::default(), items, &to.0, Existing::Keep).await) {
         assert_eq!((summary.files, summary.failed.len()), (0, 1), "{summary:?}");
         assert_eq!(summary.failed[0].to_string(), "s: it cannot be read: the disk is gone");
     }

@@ -110,6 +110,12 @@ pub(crate) async fn transfer_by(
     transfer_items(options, paths.iter().map(|path| Item::Path(path.to_path_buf())).collect(), to, existing).await
 }
 
+/// What both ends say of a transfer that succeeds: the sender, and the receiver.
+#[track_caller]
+pub(crate) fn both((sent, received): (Result<Summary, SendError>, Result<Summary, ReceiveError>)) -> [Summary; 2] {
+    [sent.unwrap(), received.unwrap()]
+}
+
 /// Sends anything to a folder.
 pub(crate) async fn transfer_items(
     options: Options,

@@ -7,7 +7,7 @@ use anabranch_transfer::{Compare, Existing, Links, Options};
 
 use crate::content::part_in;
 use crate::resume::break_off;
-use crate::support::{Folder, noise, transfer, transfer_by, tree};
+use crate::support::{Folder, both, noise, transfer, transfer_by, tree};
 
 const VERIFY: Options = Options { links: Links::Copy, compare: Compare::Only, archives: false };
 
@@ -24,8 +24,7 @@ async fn verification_names_what_differs_and_writes_nothing() {
     transfer_by(copy, &[&path], &to.0, Existing::Keep).await.0.unwrap();
     let mut before = tree(&to.0);
     for existing in [Existing::Keep, Existing::Overwrite] {
-        let (sent, received) = transfer_by(VERIFY, &[&path], &to.0, existing).await;
-        for summary in [sent.unwrap(), received.unwrap()] {
+        for summary in both(transfer_by(VERIFY, &[&path], &to.0, existing).await) {
             assert_eq!((summary.files, summary.files_there), (0, 4), "{summary:?}");
             assert!(summary.is_complete(), "{summary:?}");
         }
@@ -53,8 +52,7 @@ async fn verification_names_what_differs_and_writes_nothing() {
     damage("f/deep", &|path| fs::remove_dir_all(path).unwrap());
     before = tree(&to.0);
     for existing in [Existing::Keep, Existing::Overwrite] {
-        let (sent, received) = transfer_by(VERIFY, &[&path], &to.0, existing).await;
-        for summary in [sent.unwrap(), received.unwrap()] {
+        for summary in both(transfer_by(VERIFY, &[&path], &to.0, existing).await) {
             let mut failed: Vec<_> = summary.failed.iter().map(ToString::to_string).collect();
             failed.sort();
             let expected = [
@@ -87,8 +85,7 @@ async fn changed_file_is_sent_by_its_changed_chunks() {
     bytes[(7 << 20) + 5] ^= 1;
     bytes[(30 << 20) - 1..(30 << 20) + 1].fill(0);
     fs::write(&path, &bytes).unwrap();
-    let (sent, received) = transfer(&[&from.0.join("f")], &to.0, Existing::Overwrite).await;
-    for summary in [sent.unwrap(), received.unwrap()] {
+    for summary in both(transfer(&[&from.0.join("f")], &to.0, Existing::Overwrite).await) {
         assert_eq!((summary.files, summary.bytes_there), (1, (SIZE - (3 << 20)) as u64), "{summary:?}");
     }
     assert!(tree(&from.0) == tree(&to.0));
