@@ -3,7 +3,7 @@
 use std::future::{Future as _, poll_fn};
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use anabranch::pairs::Answer;
 use anabranch::{ReadError, RecvStream, StreamError};
@@ -61,35 +61,23 @@ impl State {
     /// Adds at most `most` received bytes to the held ones. Returns false if the stream has ended.
     fn poll_fill(&mut self, cx: &mut Context<'_>, most: usize) -> Poll<Result<bool, Failed>> {
         if let Source::Answer(answer) = &mut self.source {
-            match answer.poll_arrive(cx) {
-                Poll::Pending => return Poll::Pending,
-                Poll::Ready(Err(error)) => return Poll::Ready(Err(Failed::Stream(error))),
-                Poll::Ready(Ok(stream)) => self.source = Source::Stream(stream),
-            }
+            self.source = Source::Stream(ready!(answer.poll_arrive(cx)).map_err(Failed::Stream)?);
         }
         let Source::Stream(stream) = &mut self.source else { return Poll::Ready(Err(Failed::Stopped)) };
         let most = most.min(FILL);
         self.held.reserve(most);
         let mut room = (&mut self.held).limit(most);
         // The future keeps no state between two polls.
-        match pin!(stream.read_buf(&mut room)).poll(cx) {
-            Poll::Pending => Poll::Pending,
-            Poll::Ready(Ok(count)) => Poll::Ready(Ok(count > 0)),
-            Poll::Ready(Err(error)) => {
-                let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<ReadError>());
-                Poll::Ready(Err(Failed::Read(*inner.expect("the library makes it of one"))))
-            }
-        }
+        pin!(stream.read_buf(&mut room)).poll(cx).map_ok(|count| count > 0).map_err(|error| {
+            let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<ReadError>());
+            Failed::Read(*inner.expect("the library makes it of one"))
+        })
     }
 
     /// Reads at least one byte and at most `most`; none at the end.
     fn poll_some(&mut self, cx: &mut Context<'_>, most: usize) -> Poll<Result<Bytes, Failed>> {
         if self.held.is_empty() && most > 0 {
-            match self.poll_fill(cx, most) {
-                Poll::Ready(Ok(_)) => {}
-                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-                Poll::Pending => return Poll::Pending,
-            }
+            ready!(self.poll_fill(cx, most))?;
         }
         let count = self.held.len().min(most);
         Poll::Ready(Ok(self.held.split_to(count).freeze()))
@@ -98,11 +86,8 @@ impl State {
     /// Reads exactly `count` bytes.
     fn poll_exactly(&mut self, cx: &mut Context<'_>, count: usize) -> Poll<Result<Bytes, Failed>> {
         while self.held.len() < count {
-            match self.poll_fill(cx, count - self.held.len()) {
-                Poll::Ready(Ok(true)) => {}
-                Poll::Ready(Ok(false)) => return Poll::Ready(Err(Failed::Read(ReadError::Ended))),
-                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-                Poll::Pending => return Poll::Pending,
+            if !ready!(self.poll_fill(cx, count - self.held.len()))? {
+                return Poll::Ready(Err(Failed::Read(ReadError::Ended)));
             }
         }
         Poll::Ready(Ok(self.held.split_to(count).freeze()))
@@ -114,11 +99,8 @@ impl State {
             if self.held.len() > limit {
                 return Poll::Ready(Err(Failed::Read(ReadError::TooLong)));
             }
-            match self.poll_fill(cx, limit.saturating_add(1) - self.held.len()) {
-                Poll::Ready(Ok(true)) => {}
-                Poll::Ready(Ok(false)) => return Poll::Ready(Ok(std::mem::take(&mut self.held).freeze())),
-                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-                Poll::Pending => return Poll::Pending,
+            if !ready!(self.poll_fill(cx, limit.saturating_add(1) - self.held.len()))? {
+                return Poll::Ready(Ok(std::mem::take(&mut self.held).freeze()));
             }
         }
     }

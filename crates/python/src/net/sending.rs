@@ -4,7 +4,7 @@ use std::future::{Future as _, poll_fn};
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::Poll;
+use std::task::{Poll, ready};
 
 use anabranch::{Priority, WriteError};
 use bytes::Bytes;
@@ -66,11 +66,8 @@ impl SendStream {
                 waiter.poll(cx, |sending, cx| {
                     let mut stream = sending.stream.lock().unwrap_or_else(PoisonError::into_inner);
                     loop {
-                        match stream.poll_write_bytes(cx, &mut payload) {
-                            Poll::Pending => return Poll::Pending,
-                            Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-                            Poll::Ready(Ok(count)) => _ = sending.written.fetch_add(count as u64, Ordering::Relaxed),
-                        }
+                        let count = ready!(stream.poll_write_bytes(cx, &mut payload))?;
+                        sending.written.fetch_add(count as u64, Ordering::Relaxed);
                         if payload.is_empty() {
                             return Poll::Ready(Ok(()));
                         }
