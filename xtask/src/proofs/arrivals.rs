@@ -9,18 +9,25 @@ use super::{Bench, SOON};
 
 /// The arrivals of bytes on a connection, and whether they were correct.
 pub(super) struct Arrivals {
-    /// Bytes that the sender wrote; below, acknowledged bytes, stream headers included.
+    /// Bytes that the sender wrote.
     sent: u64,
+    /// Acknowledged bytes, stream headers included.
     acknowledged: u64,
+    /// Bytes that the receiver read.
     came: u64,
+    /// Bytes among them that differ from those written.
     wrong: u64,
+    /// Whether every stream arrived to its end.
     is_whole: bool,
+    /// The Unix time in seconds at which the times of the arrivals begin.
     begin_unix: f64,
+    /// Bytes that arrived in each 10 ms.
     hundredths: Vec<u64>,
     /// The gaps without arrivals: their begin in seconds, and their length.
     gaps: Vec<(f64, f64)>,
     /// The baseRTT of the first path, when all was written.
     pub(super) rtt_base_ms: Option<f64>,
+    /// The mean RTT of the first path until then.
     pub(super) rtt_mean_ms: Option<f64>,
     /// The limits of the first path until then, by name, as shares of the time.
     pub(super) limits: Value,

@@ -65,9 +65,13 @@ fn timestamps(bench: &Bench, table: &mut Table) -> Result<(), String> {
     Ok(())
 }
 
-/// The seconds of a transfer; below, the times between which its pace is measured.
+/// The seconds of a transfer.
 const PACED: u32 = 6;
+
+/// The second from which its pace is measured, after the slow start.
 const PACED_FROM: u32 = 1;
+
+/// The second until which its pace is measured.
 const PACED_UNTIL: u32 = 5;
 
 /// The pacer alone limits the rate: the window and the link have room.
