@@ -298,14 +298,9 @@ impl Transport {
     }
 
     fn view(&self) -> PathView {
-        PathView {
-            now: self.now,
-            flight: self.controller.window(),
-            mss: Bytes::new(MSS),
-            rtt_smoothed: self.rtts.last().copied(),
-            rtt_min: self.rtt_min,
-            progress: self.progress,
-        }
+        let (flight, mss) = (self.controller.window(), Bytes::new(MSS));
+        let view = PathView { now: self.now, flight, mss, progress: self.progress, ..PathView::default() };
+        PathView { rtt_smoothed: self.rtts.last().copied(), rtt_min: self.rtt_min, ..view }
     }
 
     fn departure(&self) -> Departure {
@@ -423,7 +418,8 @@ impl Transport {
         let (arrival, departure, phase) = (self.now, self.departure(), self.phase);
         self.progress.delivered += newly_acked;
         (self.progress.delivered_at, self.progress.departed) = (arrival, departure.time);
-        let ack = Ack { newly_acked, newly_lost, newly_marked, rtt, size, arrival, departure, limit, phase };
+        let ack = Ack { newly_acked, rtt, size, arrival, departure, limit, ..Ack::default() };
+        let ack = Ack { newly_lost, newly_marked, phase, ..ack };
         self.controller.on_ack(&self.view(), &ack);
         let (window, rate) = (self.controller.window().to_bits(), self.controller.pacing_rate());
         for transmission in [Transmission::First, Transmission::Again] {

@@ -96,17 +96,10 @@ impl Flow {
         self.progress.delivered += newly_acked;
         self.progress.lost += newly_lost;
         (self.progress.delivered_at, self.progress.departed) = (self.now, departure.time);
-        Ack {
-            newly_acked,
-            newly_lost,
-            newly_marked: std::mem::take(&mut self.newly_marked),
-            rtt: Some(self.rtt),
-            size: self.size,
-            arrival: self.now,
-            departure,
-            limit: self.limit,
-            phase: self.phase,
-        }
+        let newly_marked = std::mem::take(&mut self.newly_marked);
+        let (rtt, size, arrival) = (Some(self.rtt), self.size, self.now);
+        let ack = Ack { newly_acked, rtt, size, arrival, departure, ..Ack::default() };
+        Ack { newly_lost, newly_marked, limit: self.limit, phase: self.phase, ..ack }
     }
 
     /// One round: an RTT passes, within it each segment of the window is acknowledged by itself, then the round ends.
@@ -157,14 +150,9 @@ impl Flow {
     }
 
     pub(crate) fn view(&self) -> PathView {
-        PathView {
-            now: self.now,
-            flight: self.window().min(self.flight_cap),
-            mss: MSS,
-            rtt_smoothed: Some(self.rtt),
-            rtt_min: Some(self.rtt_min),
-            progress: self.progress,
-        }
+        let flight = self.window().min(self.flight_cap);
+        let view = PathView { now: self.now, flight, mss: MSS, progress: self.progress, ..PathView::default() };
+        PathView { rtt_smoothed: Some(self.rtt), rtt_min: Some(self.rtt_min), ..view }
     }
 
     fn departure(&self) -> Departure {

@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BinaryHeap};
 use anabranch_units::{Span, Time};
 
 use crate::controller::{
-    Ack, Cause, Controller, Departure, Gauges, Limit, Loss, PathView, Phase, Progress, Restart, Round, Sent, Signal,
-    Supply, Transmission,
+    Ack, Cause, Controller, Departure, Gauges, Loss, PathView, Phase, Progress, Restart, Round, Sent, Signal, Supply,
+    Transmission,
 };
 use crate::registry::{self, Settings};
 use crate::testing::MSS;
@@ -289,14 +289,10 @@ impl Bottleneck {
 
 impl Flow {
     fn view(&self, now: Time) -> PathView {
-        PathView {
-            now,
-            flight: self.outstanding.len() as f64,
-            mss: MSS,
-            rtt_smoothed: self.rtt_min,
-            rtt_min: self.rtt_min,
-            progress: Progress { lost: self.losses as f64, ..self.progress },
-        }
+        let flight = self.outstanding.len() as f64;
+        let progress = Progress { lost: self.losses as f64, ..self.progress };
+        let view = PathView { now, flight, mss: MSS, progress, ..PathView::default() };
+        PathView { rtt_smoothed: self.rtt_min, rtt_min: self.rtt_min, ..view }
     }
 
     fn send(&mut self, now: Time, lost: Option<Cause>, is_marked: bool) -> u64 {
@@ -339,8 +335,8 @@ impl Flow {
             size: MSS,
             arrival: now,
             departure: segment.departure,
-            limit: Limit::Window,
             phase,
+            ..Ack::default()
         };
         self.delivered += 1;
         self.round_acked += 1.0;

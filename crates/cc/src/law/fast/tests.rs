@@ -1,6 +1,6 @@
 use anabranch_units::{Bytes, Span, Time};
 
-use crate::controller::{Ack, Cause, Departure, Limit, PathView, Phase, Progress, Restart};
+use crate::controller::{Ack, Cause, Departure, Limit, PathView, Restart};
 use crate::law::fast::FastSettings;
 use crate::registry::{self, Settings};
 use crate::testing::assert_near;
@@ -53,8 +53,7 @@ fn module_steps_are_those_of_the_module() {
         // The acknowledged segment has left the network; the rest of the window is in flight.
         let flight = law.window().floor() - 1.0;
         let mss = Bytes::new(960);
-        let progress = Progress::default();
-        let view = PathView { now, flight, mss, rtt_smoothed: Some(rtt), rtt_min: Some(rtt), progress };
+        let view = PathView { now, flight, mss, rtt_smoothed: Some(rtt), rtt_min: Some(rtt), ..PathView::default() };
         if index == 0 {
             law.on_restart(&view, Restart::Established);
             continue;
@@ -66,14 +65,12 @@ fn module_steps_are_those_of_the_module() {
             &view,
             &Ack {
                 newly_acked: 1.0,
-                newly_lost: 0.0,
-                newly_marked: 0.0,
                 rtt: Some(rtt),
                 size: mss,
                 arrival: now,
                 departure,
                 limit: Limit::Window,
-                phase: Phase::Open,
+                ..Ack::default()
             },
         );
     }
