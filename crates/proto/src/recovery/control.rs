@@ -33,7 +33,6 @@ use crate::recovery::detection::Detection;
 use crate::recovery::episode::Episode;
 use crate::recovery::law::Law;
 use crate::recovery::pacer::Release;
-use crate::recovery::prr::Prr;
 use crate::recovery::rack::Rack;
 use crate::recovery::rtt::{RttEstimator, TICK};
 use crate::recovery::scoreboard::{AckContext, Confirmed, NewlyAcked, Scoreboard};
@@ -56,8 +55,6 @@ pub(crate) struct PathControl {
     account: Account,
     release: Release,
     episode: Episode,
-    /// Proportional rate reduction, if the law uses it during a recovery.
-    prr: Option<Prr>,
     /// Bytes acknowledged by the ACK that is being processed.
     arriving: u64,
     timers: Timers,
@@ -68,9 +65,11 @@ pub(crate) struct PathControl {
     blame: Blame,
     /// When the last segment was sent.
     sent_last: Time,
-    /// Whether one lost segment may be sent despite a full window: [rfc-6675] sec. 5 (4.3).
+    /// Whether one lost segment may be sent despite a full window: [rfc-6675] sec. 5 (4.3). Outlives an episode that ends before a
+    /// retransmission: then a segment that another path lost may use it.
     is_urgent: bool,
-    /// Whether nothing was acknowledged since a timeout. Another timeout then begins no new episode ([rfc-5681] sec. 3.1).
+    /// Whether nothing was acknowledged since a timeout. Another timeout then begins no new episode ([rfc-5681] sec. 3.1). May outlive
+    /// the episode: that of an abandoned path ends as soon as nothing is in flight on it.
     is_silent: bool,
     /// The ACK delay that the peer may use.
     ack_delay: Span,
@@ -166,7 +165,6 @@ impl PathControl {
             account: Account::default(),
             release: Release::new(timing.pacing, timing.timer),
             episode: Episode::Open,
-            prr: None,
             arriving: 0,
             timers: Timers { running: Timer::Idle, probe: Probe::None, started: now },
             silence: Silence::new(now),

@@ -9,6 +9,7 @@
 
 use anabranch_cc::{Departure, Phase};
 
+use crate::recovery::prr::Prr;
 use crate::recovery::scoreboard::Found;
 use crate::seq::Offset;
 
@@ -27,6 +28,8 @@ pub(crate) enum Episode {
         /// The first sending time of later losses, that is, of segments sent after the start. They are another episode if they
         /// are still in recovery when this one ends.
         later: Option<Departure>,
+        /// Proportional rate reduction, if the law uses it and has responded.
+        prr: Option<Prr>,
     },
     /// Recovery from a loss detected by the retransmission timer.
     AfterTimeout {
@@ -54,7 +57,7 @@ impl Episode {
     }
 
     pub(crate) fn is_open(&self) -> bool {
-        *self == Self::Open
+        matches!(self, Self::Open)
     }
 
     /// Whether the episode ends when everything below `acked` has been acknowledged.
@@ -62,6 +65,22 @@ impl Episode {
         match *self {
             Self::Open => false,
             Self::Recovery { until, .. } | Self::AfterTimeout { until } => acked >= until,
+        }
+    }
+
+    /// The rate reduction, if it decides what may be sent.
+    pub(crate) fn prr(&self) -> Option<&Prr> {
+        match self {
+            Self::Recovery { prr, .. } => prr.as_ref(),
+            Self::Open | Self::AfterTimeout { .. } => None,
+        }
+    }
+
+    /// As [`Self::prr`].
+    pub(crate) fn prr_mut(&mut self) -> Option<&mut Prr> {
+        match self {
+            Self::Recovery { prr, .. } => prr.as_mut(),
+            Self::Open | Self::AfterTimeout { .. } => None,
         }
     }
 

@@ -33,7 +33,7 @@ impl PathControl {
         if !nothing || !self.episode.is_open() {
             self.repair(now, board, &found, path_una);
         }
-        if let Some(prr) = &mut self.prr {
+        if let Some(prr) = self.episode.prr_mut() {
             let has_lost = found.count > 0;
             prr.on_ack(&Arrived { bytes: newly_acked.bytes, flight: self.flight, una: path_una, has_lost }, self.mss);
         }
@@ -174,13 +174,13 @@ impl PathControl {
                 }
             }
             // A loss classified as random may prove to be congestion.
-            Episode::Recovery { until, belief: Belief::Spared, later } => {
+            Episode::Recovery { until, belief: Belief::Spared, later, .. } => {
                 let Some(departure) = found.departure else { return };
                 let cause = self.cause(board);
                 if cause != Cause::Random {
-                    self.episode = Episode::Recovery { until, belief: Belief::Answered, later };
                     self.report_loss(now, board, Signal::DupAcks, cause, departure);
-                    self.begin_reduction(board, path_una);
+                    let prr = self.reduction(board, path_una);
+                    self.episode = Episode::Recovery { until, belief: Belief::Answered, later, prr };
                 }
             }
             Episode::Recovery { .. } | Episode::AfterTimeout { .. } => {}
@@ -204,23 +204,20 @@ impl PathControl {
         // A law that also reduces its window for random losses has already responded.
         let is_spared = cause == Cause::Random && self.law.window() >= window;
         self.tally.random += u64::from(is_spared);
-        self.prr = None;
-        if !is_spared {
-            self.begin_reduction(board, path_una);
-        }
-        let belief = if is_spared { Belief::Spared } else { Belief::Answered };
-        self.episode = Episode::Recovery { until: board.next(), belief, later: None };
+        let (belief, prr) =
+            if is_spared { (Belief::Spared, None) } else { (Belief::Answered, self.reduction(board, path_una)) };
+        self.episode = Episode::Recovery { until: board.next(), belief, later: None, prr };
         // The caller decides whether the loss may prove spurious.
         self.suspicion = None;
     }
 
-    /// The law has responded to a loss. The reduction starts from everything in flight at the loss. A lost segment counts as at
-    /// most a full segment.
-    fn begin_reduction<T>(&mut self, board: &Scoreboard<T>, path_una: Offset) {
+    /// The rate reduction of a law that has responded to a loss, if it uses one. It starts from everything in flight at the loss. A
+    /// lost segment counts as at most a full segment.
+    fn reduction<T>(&self, board: &Scoreboard<T>, path_una: Offset) -> Option<Prr> {
         let is_wanted = self.law.reduction() == Reduction::Proportional && self.detection != Detection::NewReno;
         let recover_fs = self.arriving + self.flight + board.damaged(self.id) as u64 * self.mss;
         let ssthresh = (self.law.window() * self.mss as f64) as u64;
-        self.prr = is_wanted.then(|| Prr::new(ssthresh, recover_fs, path_una));
+        is_wanted.then(|| Prr::new(ssthresh, recover_fs, path_una))
     }
 
     /// A marked segment was acknowledged. Once per round trip, this is a congestion signal like a loss ([rfc-3168] sec. 6.1.2).
@@ -247,7 +244,6 @@ impl PathControl {
         let view = self.view(now);
         // [rfc-8985] sec. 6.2 step 4: recoveries of both kinds count.
         self.rack.on_recovered();
-        self.prr = None;
         match std::mem::take(&mut self.episode) {
             Episode::Open => {}
             Episode::Recovery { .. } => self.law.tell(|law| law.on_recovered(&view)),

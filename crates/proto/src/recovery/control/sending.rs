@@ -8,7 +8,6 @@ use anabranch_units::{Bytes, Rate, Span, Time};
 use super::black_hole::Blame;
 use super::timers::{Probe, Timer};
 use super::{PathControl, segments};
-use crate::recovery::episode::Episode;
 use crate::recovery::pacer::{Pacing, of_window};
 use crate::recovery::scoreboard::Scoreboard;
 use crate::seq::Offset;
@@ -32,9 +31,9 @@ impl PathControl {
         if flight == 0 {
             return true;
         }
-        match &self.prr {
-            Some(prr) if matches!(self.episode, Episode::Recovery { .. }) => prr.has_room(len),
-            Some(_) | None => self.segments(flight + len) <= self.law.window(),
+        match self.episode.prr() {
+            Some(prr) => prr.has_room(len),
+            None => self.segments(flight + len) <= self.law.window(),
         }
     }
 
@@ -153,7 +152,7 @@ impl PathControl {
             // [rfc-8985] sec. 7.3: after the probe, the retransmission timer runs.
             self.timers.started = now;
         }
-        if let Some(prr) = &mut self.prr {
+        if let Some(prr) = self.episode.prr_mut() {
             prr.on_sent(len);
         }
         let rate = self.rate();
