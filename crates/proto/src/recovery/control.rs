@@ -16,9 +16,7 @@ mod silence;
 mod timers;
 pub(crate) mod undo;
 
-use anabranch_cc::{
-    Account, Ack, Cause, Controller, Gauges, PathSummary, PathView, Restart, Rounds, Signal, Transmission,
-};
+use anabranch_cc::{Account, Ack, Cause, Controller, Gauges, PathSummary, PathView, Restart, Rounds, Signal};
 use anabranch_units::{Bytes, Span, Time};
 
 use self::black_hole::Blame;
@@ -166,7 +164,7 @@ impl PathControl {
             release: Release::new(timing.pacing, timing.timer),
             episode: Episode::Open,
             arriving: 0,
-            timers: Timers { running: Timer::Idle, probe: Probe::None, started: now },
+            timers: Timers::new(now),
             silence: Silence::new(now),
             suspicion: None,
             blame: Blame::default(),
@@ -294,11 +292,7 @@ impl PathControl {
             Some(Confirmed::There) => {}
             None => self.rack.on_duplicate(board.departures(self.id)),
         }
-        // [rfc-8985] sec. 7.4.2: the probe was unnecessary.
-        if let Probe::Out { probed, transmission: Transmission::Again, .. } = self.timers.probe
-            && right == probed
-        {
-            self.timers.probe = Probe::None;
+        if self.timers.on_duplicate(right) {
             self.arm(now, board);
         }
     }

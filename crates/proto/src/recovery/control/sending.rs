@@ -147,11 +147,7 @@ impl PathControl {
         if transmission == Transmission::Again {
             self.is_urgent = false;
         }
-        if self.timers.probe == Probe::Due {
-            self.timers.probe = Probe::Out { end: board.next(), probed: end, transmission };
-            // [rfc-8985] sec. 7.3: after the probe, the retransmission timer runs.
-            self.timers.started = now;
-        }
+        self.timers.on_sent(now, board.next(), end, transmission);
         if let Some(prr) = self.episode.prr_mut() {
             prr.on_sent(len);
         }
@@ -162,10 +158,7 @@ impl PathControl {
             let sent = Sent { segments: self.segments(len), transmission };
             self.law.count_sent(&view, &sent);
         }
-        // [rfc-6298] sec. 5.1: starts the timer if it is not running. [rfc-8985] sec. 7.2: new data moves the probe.
-        if self.timers.running == Timer::Idle {
-            self.timers.started = now;
-        }
+        // [rfc-8985] sec. 7.2: new data moves the probe.
         if !matches!(self.timers.running, Timer::Reordering(_)) {
             self.arm(now, board);
         }

@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use anabranch_cc::{Cause, Departure, Limit, Loss, Phase, Progress, Round, Sent, Settings, Supply, registry};
+use anabranch_cc::{
+    Cause, Departure, Limit, Loss, Phase, Progress, Round, Sent, Settings, Supply, Transmission, registry,
+};
 
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
