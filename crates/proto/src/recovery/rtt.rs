@@ -24,7 +24,7 @@ pub(crate) struct RttEstimator {
     /// Consecutive timeouts: each doubles the RTO.
     backoff: u32,
     /// Derived values, cached: they are read more often than they change.
-    probe_timeout: Span,
+    ack_timeout: Span,
     timeout: Span,
 }
 
@@ -38,7 +38,7 @@ impl RttEstimator {
             shortest: None,
             margin,
             backoff: 0,
-            probe_timeout: initial,
+            ack_timeout: initial,
             timeout: initial,
         }
     }
@@ -121,7 +121,7 @@ impl RttEstimator {
         self.settle();
     }
 
-    /// Computes the probe timeout and the retransmission timeout.
+    /// Computes both timeouts.
     fn settle(&mut self) {
         let (smoothed, swings) = (self.smoothed, self.variation.saturating_mul(4));
         let after =
@@ -130,7 +130,7 @@ impl RttEstimator {
         let base = after(self.margin);
         self.timeout = base.saturating_mul(1 << self.backoff).min(TIMEOUT_MAX.max(base));
         // A probe is a retransmission: one that always came before the ACK would never let a sample be taken.
-        self.probe_timeout = if smoothed.is_some() { after(PROBE_MARGIN_MIN) } else { self.timeout };
+        self.ack_timeout = if smoothed.is_some() { after(ACK_MARGIN_MIN) } else { self.timeout };
     }
 
     pub(crate) fn smoothed(&self) -> Option<Span> {
@@ -148,9 +148,10 @@ impl RttEstimator {
         self.least
     }
 
-    /// The probe timeout ([rfc-9002] sec. 6.2.1), without backoff.
-    pub(crate) fn probe_timeout(&self) -> Span {
-        self.probe_timeout
+    /// How long an ACK may take on a path that works: the probe timeout of [rfc-9002] sec. 6.2.1, without backoff and ACK delay. That of
+    /// a tail loss probe ([rfc-8985] sec. 7.2) is another one.
+    pub(crate) fn ack_timeout(&self) -> Span {
+        self.ack_timeout
     }
 
     /// The retransmission timeout, with backoff.
@@ -166,7 +167,7 @@ const TIMEOUT_INITIAL: Span = Span::from_secs(1);
 const TIMEOUT_MAX: Span = Span::from_secs(60);
 
 /// The margin for a busy host on a path whose RTT does not vary.
-const PROBE_MARGIN_MIN: Span = Span::from_millis(5);
+const ACK_MARGIN_MIN: Span = Span::from_millis(5);
 
 /// 2^16 times any timeout of at least a millisecond exceeds [`TIMEOUT_MAX`].
 const BACKOFF_MAX: u32 = 16;
@@ -230,9 +231,9 @@ mod tests {
         let mut rtt = RttEstimator::new(ms(200));
         (0..3).for_each(|_| rtt.back_off());
         rtt.on_progress();
-        assert_eq!((rtt.timeout(), rtt.probe_timeout()), (ms(8000), ms(8000)));
+        assert_eq!((rtt.timeout(), rtt.ack_timeout()), (ms(8000), ms(8000)));
         rtt.on_sample(ms(5000));
-        assert_eq!((rtt.timeout(), rtt.probe_timeout()), (ms(15_000), ms(15_000)));
+        assert_eq!((rtt.timeout(), rtt.ack_timeout()), (ms(15_000), ms(15_000)));
     }
 
     /// [rfc-6298] sec. 5, the last note: SRTT and RTTVAR are 400 ms and 200 ms. A sample of 400 ms makes RTTVAR 150 ms.

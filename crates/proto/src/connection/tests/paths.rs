@@ -164,10 +164,10 @@ fn a_repair_may_take_a_faster_path() {
     assert_eq!((run(Repair::SamePath), run(Repair::AnyPath)), (1, 0));
 }
 
-/// The path dies with a window of data on it. The other path carries that data within one and a half probe timeouts, and no data
+/// The path dies with a window of data on it. The other path carries that data within one and a half ACK timeouts, and no data
 /// waits longer than that plus a one-way delay.
 #[test]
-fn a_dead_path_costs_one_and_a_half_probe_timeouts() {
+fn a_dead_path_costs_one_and_a_half_ack_timeouts() {
     let (mut pair, second) = busy();
     let sid = pair.send(996 * 8000);
     pair.run_for(ms(2000));
@@ -483,7 +483,7 @@ fn on_several_paths_a_segment_may_be_so_old_and_no_older() {
     }
 }
 
-/// A full path may be silent for a while and then deliver many ACKs at once. It is suspected one and a half probe timeouts after
+/// A full path may be silent for a while and then deliver many ACKs at once. It is suspected one and a half ACK timeouts after
 /// its last ACK: 176 ms with an RTT of 112 ms, of which 12 ms are queueing. The oldest segment in flight was sent about an RTT
 /// before that ACK.
 #[test]

@@ -33,11 +33,11 @@ impl Silence {
     }
 
     /// When to probe a silent path, if another one would take over. That is when the ACK of the oldest segment in flight is
-    /// overdue, counted from its sending as in [rfc-7765]: a probe timeout later. On a full path ACKs arrive all the time, and
-    /// this would be a moment after the last one, so the minimum is half a probe timeout after the last ACK. The peer may
+    /// overdue, counted from its sending as in [rfc-7765]: `ack_timeout` later. On a full path ACKs arrive all the time, and
+    /// this would be a moment after the last one, so the minimum is half of it after the last ACK. The peer may
     /// hold the ACK back for `ack_delay`.
-    pub(super) fn ask_at(&self, probe_timeout: Span, ack_delay: Span) -> Time {
-        let overdue = self.oldest.saturating_add(probe_timeout);
-        self.heard.saturating_add(probe_timeout / 2).max(overdue).saturating_add(ack_delay)
+    pub(super) fn ask_at(&self, ack_timeout: Span, ack_delay: Span) -> Time {
+        let overdue = self.oldest.saturating_add(ack_timeout);
+        self.heard.saturating_add(ack_timeout / 2).max(overdue).saturating_add(ack_delay)
     }
 }

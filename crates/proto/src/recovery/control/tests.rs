@@ -382,11 +382,11 @@ fn a_loss_beside_another_one_stays() {
     assert_eq!(bench.control.tally.undone, 0);
 }
 
-/// [rfc-7765]: after any ACK, a path is suspected only after one and a half probe timeouts of silence, however old the data in
+/// [rfc-7765]: after any ACK, a path is suspected only after one and a half ACK timeouts of silence, however old the data in
 /// flight is. The ACK may give an RTT sample, acknowledge a retransmission, or report a duplicate.
 #[test]
 fn any_answer_delays_suspicion_of_path() {
-    // SRTT is 90 ms and RTTVAR 45 ms after the handshake: a probe timeout of 270 ms. After another sample of 90 ms: 225 ms.
+    // SRTT is 90 ms and RTTVAR 45 ms after the handshake: an ACK timeout of 270 ms. After another sample of 90 ms: 225 ms.
     let begin = || {
         let mut bench = Bench::new();
         bench.control.detect_by(Detection::Overtaken);

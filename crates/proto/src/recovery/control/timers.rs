@@ -161,17 +161,17 @@ impl PathControl {
         self.timers.deadline()
     }
 
-    /// When a silent path is suspected: a probe timeout ([rfc-9002] sec. 6.2.1) after the time when it is probed. [`Time::NEVER`]
+    /// When a silent path is suspected: an ACK timeout ([`RttEstimator::ack_timeout`]) after the time when it is probed. [`Time::NEVER`]
     /// if nothing is in flight, or if no other path would take over.
     pub(crate) fn suspect_at(&self) -> Time {
         if self.flight == 0 || !self.silence.has_others {
             return Time::NEVER;
         }
-        self.ask_at().saturating_add(self.rtt.probe_timeout())
+        self.ask_at().saturating_add(self.rtt.ack_timeout())
     }
 
     fn ask_at(&self) -> Time {
-        self.silence.ask_at(self.rtt.probe_timeout(), self.ack_delay())
+        self.silence.ask_at(self.rtt.ack_timeout(), self.ack_delay())
     }
 
     /// How long the peer may hold back the next ACK: longer if a segment is alone, with no second one to answer with it.
