@@ -111,14 +111,9 @@ fn module(language: Language) -> Result<Module, String> {
 }
 
 fn view() -> PathView {
-    PathView {
-        now: Time::from_ticks(1_500_000_000),
-        flight: 100.0,
-        mss: Bytes::new(1448),
-        rtt_smoothed: Some(Span::from_millis(20)),
-        rtt_min: Some(Span::from_millis(19)),
-        progress: progress(),
-    }
+    let (now, mss) = (Time::from_ticks(1_500_000_000), Bytes::new(1448));
+    let view = PathView { now, flight: 100.0, mss, progress: progress(), ..PathView::default() };
+    PathView { rtt_smoothed: Some(Span::from_millis(20)), rtt_min: Some(Span::from_millis(19)), ..view }
 }
 
 fn ack() -> Ack {

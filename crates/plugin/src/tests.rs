@@ -67,13 +67,13 @@ fn view() -> PathView {
         flight: 3.5,
         mss: Bytes::new(1448),
         rtt_smoothed: Some(Span::from_millis(20)),
-        rtt_min: None,
         progress: Progress {
             delivered: 7.0,
             lost: 2.0,
             delivered_at: Time::from_ticks(1_250_000_000),
             departed: Time::from_ticks(1_125_000_000),
         },
+        ..PathView::default()
     }
 }
 
@@ -88,16 +88,15 @@ fn departure() -> Departure {
 }
 
 fn ack() -> Ack {
+    let ack = Ack { newly_acked: 2.0, newly_lost: 0.25, newly_marked: 0.5, ..Ack::default() };
     Ack {
-        newly_acked: 2.0,
-        newly_lost: 0.25,
-        newly_marked: 0.5,
         rtt: Some(Span::from_millis(30)),
         size: Bytes::new(1000),
         arrival: Time::from_ticks(1_375_000_000),
         departure: departure(),
         limit: Limit::Application,
         phase: Phase::Recovery,
+        ..ack
     }
 }
 

@@ -203,14 +203,8 @@ fn ack_has_raw_rtt_and_record_of_its_newest_packet() {
     quinn.at(70).ack(&[(10, 1000), (10, 1000), (10, 1000), (20, 1000)], false);
     let heard = quinn.heard();
     let progress = Progress { delivered: 4.0, lost: 0.0, delivered_at: at(70), departed: at(20) };
-    let view = PathView {
-        now: at(70),
-        flight: 1.0,
-        mss: Bytes::new(1000),
-        rtt_smoothed: Some(ms(50)),
-        rtt_min: Some(ms(50)),
-        progress,
-    };
+    let view = PathView { now: at(70), flight: 1.0, mss: Bytes::new(1000), progress, ..PathView::default() };
+    let view = PathView { rtt_smoothed: Some(ms(50)), rtt_min: Some(ms(50)), ..view };
     let departure = Departure {
         time: at(20),
         window: 10.0,
