@@ -128,10 +128,7 @@ pub use ns2_host::{DeliveryRow, Ns2Sink, Ns2Source};
 pub use packet::{Body, Fragment, Raw};
 pub use pcap::Capture;
 pub use probe::{Direction, DropRecord, Drops, Happening, Observed, Observer, PacketEvent, QueueArea, Throughput};
-pub use queue::{
-    CoDelParameters, DropTailParameters, DualPi2Parameters, FqCoDelParameters, PieParameters, QueueSpec, RedParameters,
-    RedWeight, StepParameters, Unit, Unlimited,
-};
+pub use queue::*;
 pub use rng::{Stream, Substreams};
 pub use run_hash::RunHash;
 pub use sctp_host::{Ns2Sctp, SctpDelivery, SctpRow};

@@ -6,7 +6,6 @@
 
 mod codel;
 #[cfg(test)]
-#[expect(unreachable_pub, reason = "the file is as the page on adding a queue shows it, but tests alone use it")]
 mod drop_head;
 mod drop_tail;
 mod dual_pi2;
@@ -16,6 +15,8 @@ mod red;
 mod step;
 
 pub use codel::CoDelParameters;
+#[cfg(test)]
+pub use drop_head::DropHeadParameters;
 pub use drop_tail::{DropTailParameters, Unlimited};
 pub use dual_pi2::DualPi2Parameters;
 pub use fq_codel::FqCoDelParameters;
@@ -139,6 +140,8 @@ impl Part for QueueSpec {
             kind::<FqCoDelParameters>(),
             kind::<PieParameters>(),
             kind::<DualPi2Parameters>(),
+            #[cfg(test)]
+            kind::<DropHeadParameters>(),
         ]
     }
 

@@ -1,24 +1,31 @@
-//! The page on adding a queue is followed.
+//! The page on adding a queue is followed: its queue is one of the kinds in these tests.
 
 use std::collections::BTreeMap;
 
 use anabranch_units::settings::Value;
 
-use super::drop_head::DropHeadParameters;
 use super::*;
 use crate::id::Address;
 use crate::rng::Substreams;
 
-/// The file of the page is the module that these tests compile.
+/// The blocks of the page are the module that these tests compile, and the lines that list it.
 #[test]
-fn page_shows_the_whole_file() {
+fn page_shows_whole_file_and_its_lines() {
     let page = include_str!("../../../../docs/adding-a-queue.md");
-    assert!(page.contains(&format!("```rust\n{}```", include_str!("drop_head.rs"))));
+    let mut blocks = page.split("```rust\n").skip(1).filter_map(|rest| rest.split_inclusive("\n```\n").next());
+    let mut block = || blocks.next().and_then(|block| block.strip_suffix("```\n"));
+    assert!(block() == Some(include_str!("drop_head.rs")), "the page does not show drop_head.rs");
+    let listed: Vec<&str> = include_str!("../queue.rs").lines().map(str::trim).collect();
+    for line in block().unwrap().lines() {
+        assert!(listed.windows(2).any(|pair| pair == ["#[cfg(test)]", line]), "{line}");
+    }
+    assert_eq!(block(), None);
 }
 
 #[test]
 fn queue_of_page_drops_oldest_packet() {
-    let mut spec = kind::<DropHeadParameters>().default;
+    let mut spec = QueueSpec::kinds().into_iter().find(|kind| kind.word == "drop_head").unwrap().default;
+    assert_eq!(spec.parameters_of(), Some(&DropHeadParameters { packets_max: 50 }));
     spec.put(BTreeMap::from([("packets".to_owned(), Value::Whole(2))])).unwrap();
     assert_eq!((spec.shown().as_str(), spec.flaw()), ("drop_head, packets 2", None));
     let stream = |name: &str| Substreams::new(1).stream(name);
