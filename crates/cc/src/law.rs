@@ -13,6 +13,8 @@ pub mod cubic;
 pub mod dctcp;
 pub mod emfast;
 pub mod fast;
+#[cfg(test)]
+pub mod gentle;
 pub mod ledbat;
 pub mod lia;
 pub mod linux;
@@ -38,6 +40,8 @@ pub(crate) const ROWS: &[Row] = &[
     dctcp::ROW,
     emfast::ROW,
     fast::ROW,
+    #[cfg(test)]
+    gentle::ROW,
     ledbat::ROW,
     lia::ROW,
     linux::ROW,
@@ -50,3 +54,6 @@ pub(crate) const ROWS: &[Row] = &[
     westwood::ROW,
     wvegas::ROW,
 ];
+
+#[cfg(test)]
+mod tests;
