@@ -122,7 +122,7 @@ def test_hooks_hear_what_the_seam_says(file):
         assert after == (1.0 if loss.signal == "timeout" else min(before, max(before / 2, 2.0)))
 
 
-def test_what_a_hook_raises_ends_the_run(file):
+def test_exception_in_hook_ends_run(file):
     class Broken(ab.Controller):
         def on_round(self, view, round):
             raise ZeroDivisionError("of mine")

@@ -12,7 +12,7 @@ from network import connected, echo, pattern
 net = ab.net
 
 
-async def test_what_is_said_comes_back():
+async def test_echo_returns_bytes():
     server = await net.listen("127.0.0.1:0", key=net.Key.generate())
     serving = asyncio.create_task(echo(server))
     async with await net.connect(str(server.ticket)) as connection:

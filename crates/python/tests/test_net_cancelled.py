@@ -131,7 +131,7 @@ async def test_a_message_whose_reader_was_cancelled_comes_whole():
     assert await here.accept_message() == b"another"
 
 
-async def test_a_message_whose_writer_was_cancelled_is_never_taken_for_whole():
+async def test_message_of_cancelled_writer_is_reset():
     _, there, here = await connected(server={"receive_buffer": 1 << 20, "receive_buffer_max": 1 << 20})
     with pytest.raises(asyncio.TimeoutError):
         await asyncio.wait_for(there.send_message(bytes(30_000_000)), 0.2)
@@ -139,7 +139,7 @@ async def test_a_message_whose_writer_was_cancelled_is_never_taken_for_whole():
         await here.accept_message()
 
 
-async def test_what_was_cancelled_is_kept_nowhere():
+async def test_cancelled_waits_leave_no_wakers():
     server, there, here = await connected()
     bell = net._bells[asyncio.get_running_loop()]
     out = await there.open_stream()

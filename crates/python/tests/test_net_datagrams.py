@@ -117,7 +117,7 @@ async def test_closed_and_lost_connections_end_a_read():
             refused()
 
 
-async def test_datagrams_that_wait_too_long_or_too_many_are_dropped_and_counted():
+async def test_late_and_excess_datagrams_are_dropped_and_counted():
     """At 100 kbit/s a datagram of 1,000 bytes takes more than 80 ms."""
     _, there, here = await connected(client={"rate_max": "100kbit/s", "datagram_send_buffer": 20_000})
     for _ in range(10):

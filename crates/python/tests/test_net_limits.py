@@ -192,7 +192,7 @@ async def test_close_waits_for_the_delivery():
     assert time.perf_counter() - begin < SOON
 
 
-async def test_what_is_closed_is_not_used():
+async def test_closed_objects_refuse_use():
     server, there, here = await connected()
     waiting = asyncio.create_task(server.accept())
     await asyncio.sleep(0)

@@ -75,7 +75,7 @@ def test_a_series_is_what_expressions_are_asked_about(file):
     assert len(r.series("link.bottleneck.drops")) == r["link.bottleneck.dropped_packets"]
 
 
-def test_what_is_recorded_can_be_chosen(file):
+def test_record_chooses_series(file):
     r = ab.run(file, record=["flow.f0.window"])
     assert r.series_names == ["flow.f0.window"]
     with pytest.raises(ab.Error, match="was not recorded"):

@@ -242,7 +242,7 @@ def test_a_sweep_of_classes_is_the_runs_of_these_classes(lossy):
         ab.sweep(lossy, {"flow.f0.cc.name": [Adds]})
 
 
-def test_what_is_kept_of_a_class_is_not_taken_for_another(lossy, tmp_path):
+def test_kept_rows_belong_to_one_class_of_a_name(lossy, tmp_path):
     def runs(law):
         told = []
         ab.sweep(lossy, {"flow.f0.cc": {"it": law}}, rows=tmp_path / "rows.csv", progress=lambda *it: told.append(it))

@@ -8,7 +8,7 @@ import sys
 import anabranch as ab
 
 
-def test_what_the_template_in_python_makes_is_reno(command, tmp_path):
+def test_python_template_runs_as_reno(command, tmp_path):
     new = [command, "cc", "new", "mine", "--language", "python"]
     told = subprocess.run(new, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
     assert told.endswith("Next:\n  cd mine\n  python3 mine.py\n"), told

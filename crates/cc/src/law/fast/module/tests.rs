@@ -50,7 +50,7 @@ fn an_increase_is_spread_over_a_period() {
 
 /// An increase is not spread if baseRTT is below 4 ms, or the window is four segments, which at most doubles.
 #[test]
-fn what_is_short_is_not_spread() {
+fn short_rtt_or_window_is_not_spread() {
     let mut steps = Steps::new();
     assert_near(steps.turn_to(20.0, 23.5, 0.003_9, 12.0), 23.5, 0.0);
     assert_near(steps.on_ack(23.5), 23.5, 0.0);
@@ -68,7 +68,7 @@ fn a_decrease_comes_at_once_and_drops_what_is_pending() {
 
 /// For a segment that left in recovery, `old` is the flight at the last ACK before the recovery.
 #[test]
-fn nothing_is_counted_in_recovery() {
+fn flights_in_recovery_are_the_last_before_it() {
     let mut flights = Flights::new();
     flights.on_ack(1.0, 50.0);
     flights.on_ack(1.1, 51.0);

@@ -23,7 +23,7 @@ fn an_empty_queue_is_filled_as_in_slow_start() {
 }
 
 #[test]
-fn nothing_moves_in_recovery() {
+fn recovery_keeps_window_and_rtt_average() {
     let mut flow = Flow::new("fast", &[]);
     flow.round();
     flow.phase = Phase::Recovery;
