@@ -147,7 +147,9 @@ def test_progress_is_told_and_may_stop_the_run(file):
 
 def test_ctrl_c_stops_a_run(file):
     program = """
-        import sys, anabranch as ab
+        import signal, sys, anabranch as ab
+        # Whoever runs these tests may ignore Ctrl-C, which is inherited.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         print("running", flush=True)
         try:
             ab.run(sys.argv[1], set={"duration": "100000s"}, record=False)
