@@ -396,11 +396,33 @@ pub(crate) fn combined_hash<'a>(hashes: impl Iterator<Item = &'a str>) -> String
 }
 
 #[cfg(test)]
+#[expect(unreachable_pub, reason = "a table makes a public report, which tests alone use here")]
 mod tests {
+    use super::*;
+
+    reported! {
+        /// A report of the page's line alone.
+        pub struct Marks, MARKS_GAUGES, "Its gauges." {
+            marked_packets: u64 = "packets", "Packets that its queue marked instead of dropping them.";
+        }
+    }
+
+    /// The line of the page is a field, a gauge with its unit and meaning, and a key of the document.
+    #[test]
+    fn one_line_adds_field_gauge_and_key() {
+        let marks = Marks { marked_packets: 3 };
+        let [gauge] = MARKS_GAUGES else { panic!("one line is one gauge") };
+        let meaning = "Packets that its queue marked instead of dropping them.";
+        assert_eq!((gauge.name, gauge.unit, gauge.meaning), ("marked_packets", "packets", meaning));
+        assert_eq!((gauge.of(&marks), gauge.none), (Number::Count(Some(3)), Number::Count(None)));
+        assert_eq!(serde_json::to_string(&marks).unwrap(), r#"{"marked_packets":3}"#);
+    }
+
     #[test]
     fn page_on_adding_measures_shows_lines_of_one() {
         let page = include_str!("../../../docs/adding-a-measure.md");
-        let sources = [include_str!("report.rs"), include_str!("world/reports.rs")];
+        let table = include_str!("report.rs").split("#[cfg(test)]").next().unwrap();
+        let sources = [table, include_str!("world/reports.rs")];
         let lines: Vec<&str> = page.split("```rust\n").skip(1).filter_map(|rest| rest.lines().next()).collect();
         assert_eq!(lines.len(), sources.len());
         for (line, source) in lines.iter().zip(sources) {
