@@ -16,13 +16,13 @@
 //! those for its own address and from networks that are routed to the tunnel.
 //!
 //! * [`Hub`] is the server's side: addresses for clients (`pool`), and the device that they share. [`Seat`] is the client's.
-//! * [`Device`] is what reads and writes packets; [`Lease`] has the client's addresses, [`Network`] is an address with its prefix.
+//! * [`Device`] is what reads and writes packets; [`Lease`] has the client's addresses, [`IpNetwork`] is an address with its prefix.
 
 mod carrier;
 mod hub;
+mod ip_network;
 mod lane;
 mod lease;
-mod network;
 mod order;
 mod packet;
 mod pool;
@@ -35,8 +35,8 @@ use std::io;
 pub(crate) use carrier::Streams;
 pub(crate) use carrier::inbox as datagrams;
 pub use hub::Hub;
+pub use ip_network::{IpNetwork, ParseIpNetworkError};
 pub use lease::{Address, Lease};
-pub use network::{Network, ParseNetworkError};
 pub use seat::{Seat, Traffic};
 
 /// What reads and writes IP packets: a TUN device.

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use anabranch::measure::SIZE_MAX;
 use anabranch::units::{ParseError, Rate};
 use anabranch::{Cipher, PublicKey, Scheduling, Ticket};
-use anabranch_tunnel::vpn::Network;
+use anabranch_tunnel::vpn::IpNetwork;
 use anabranch_tunnel::{ListenAt, PortForward, Target};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
@@ -279,7 +279,7 @@ pub(crate) struct TunnelVpn {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum VpnRoute {
     Default,
-    To(Network),
+    To(IpNetwork),
 }
 
 impl FromStr for VpnRoute {
@@ -289,7 +289,7 @@ impl FromStr for VpnRoute {
         match text {
             "default" => Ok(Self::Default),
             _ => {
-                let network: Network = text.parse().map_err(|error| format!("{error}; or it is `default`"))?;
+                let network: IpNetwork = text.parse().map_err(|error| format!("{error}; or it is `default`"))?;
                 let first = network.first();
                 match network.len {
                     0 => Err("for all addresses, write `default`".to_owned()),
@@ -337,7 +337,7 @@ pub(crate) struct TunnelServe {
     /// Allow clients to join a virtual network by `anabranch tunnel vpn`, in which this computer has this private address, such as 10.90.0.1/24; repeatable
     /// once, for one of IPv6 (Linux, root). They reach this computer's ports, and where the system forwards to.
     #[arg(long, value_name = "ADDRESS/LENGTH")]
-    pub(crate) vpn: Vec<Network>,
+    pub(crate) vpn: Vec<IpNetwork>,
     /// The name of the TUN device for --vpn; the default is anabranch0, or the next number that is free.
     #[arg(long, value_name = "NAME", requires = "vpn", default_value = VPN_DEVICE, hide_default_value = true, value_parser = device)]
     pub(crate) vpn_device: String,

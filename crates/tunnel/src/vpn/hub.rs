@@ -11,9 +11,9 @@ use bytes::Bytes;
 use tokio::sync::mpsc;
 
 use super::carrier::Streams;
+use super::ip_network::IpNetwork;
 use super::lane::Lane;
 use super::lease::{Address, Lease};
-use super::network::Network;
 use super::packet::Header;
 use super::pool::Pool;
 use super::{Device, MTU_MIN, PACKET_MAX};
@@ -27,7 +27,7 @@ pub struct Hub {
 #[derive(Debug)]
 struct Shared {
     /// The server's own addresses, at most one of a family.
-    own: Vec<Network>,
+    own: Vec<IpNetwork>,
     state: Mutex<State>,
     /// Packets for the device.
     sink: mpsc::Sender<Bytes>,
@@ -57,8 +57,8 @@ pub(crate) struct Member {
 impl Hub {
     /// A network in which the server has these addresses, one of a family. `None` if they are more, none, not private, or their networks have no room for a
     /// client.
-    pub fn new(own: &[Network]) -> Option<Self> {
-        let is_good = |network: &Network| {
+    pub fn new(own: &[IpNetwork]) -> Option<Self> {
+        let is_good = |network: &IpNetwork| {
             let is_only = own.iter().filter(|other| other.is_ipv4() == network.is_ipv4()).count() == 1;
             let number = number_in(network);
             is_only && network.is_private() && network.hosts() >= 2 && (1..=network.hosts()).contains(&number)
@@ -67,7 +67,7 @@ impl Hub {
             return None;
         }
         // A client has the same number in both networks, so the server has, too, or none of the clients' numbers.
-        let hosts = own.iter().map(Network::hosts).min()?;
+        let hosts = own.iter().map(IpNetwork::hosts).min()?;
         let taken = number_in(own.first()?);
         let is_same = own.iter().all(|network| number_in(network) == taken);
         let pool =
@@ -127,8 +127,8 @@ impl Hub {
     pub(crate) fn join(&self, key: PublicKey) -> Option<Member> {
         let mut state = self.lock();
         let number = state.pool.take(key)?;
-        let address = |own: &Network| Address {
-            own: Network { address: own.with(number.into()), len: own.len },
+        let address = |own: &IpNetwork| Address {
+            own: IpNetwork { address: own.with(number.into()), len: own.len },
             server: own.address,
         };
         let lease = Lease { addresses: self.shared.own.iter().map(address).collect() };
@@ -189,7 +189,7 @@ impl Drop for Member {
 }
 
 /// The number of the server's address in its network.
-fn number_in(network: &Network) -> u128 {
+fn number_in(network: &IpNetwork) -> u128 {
     match (network.address, network.first().address) {
         (IpAddr::V4(own), IpAddr::V4(first)) => (own.to_bits() - first.to_bits()).into(),
         (IpAddr::V6(own), IpAddr::V6(first)) => own.to_bits() - first.to_bits(),

@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use anabranch::RecvStream;
 
-use super::network::Network;
+use super::ip_network::IpNetwork;
 
 /// A client's addresses: one of IPv4, one of IPv6, or both.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub struct Lease {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Address {
     /// The client's address, with the prefix of the network.
-    pub own: Network,
+    pub own: IpNetwork,
     /// The server's address in the same network.
     pub server: IpAddr,
 }
@@ -71,7 +71,7 @@ impl Lease {
             let (own, rest) = rest.split_at_checked(size)?;
             let (server, rest) = rest.split_at_checked(size)?;
             bytes = rest;
-            let own = Network::new(address(own)?, *len)?;
+            let own = IpNetwork::new(address(own)?, *len)?;
             let given = Address { own, server: address(server)? };
             let is_known = addresses.iter().any(|of| of.own.is_ipv4() == own.is_ipv4());
             if is_known || !own.is_private() || !own.has(given.server) || own.address == given.server {

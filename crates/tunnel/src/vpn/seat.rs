@@ -7,9 +7,9 @@ use bytes::Bytes;
 use tokio::sync::mpsc;
 
 use super::carrier::Streams;
+use super::ip_network::IpNetwork;
 use super::lane::Lane;
 use super::lease::Lease;
-use super::network::Network;
 use super::packet::Header;
 use super::{Device, PACKET_MAX};
 
@@ -23,7 +23,7 @@ pub struct Seat<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct Traffic {
     /// The networks that are routed to the tunnel, besides the server's own: only they may be the sources of packets that arrive.
-    pub routed: Vec<Network>,
+    pub routed: Vec<IpNetwork>,
     /// The UDP ports of this end's endpoint, whose datagrams never go through the tunnel that they are.
     pub own_ports: Vec<u16>,
 }

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use anabranch::{Config, Endpoint, SecretKey};
-use anabranch_tunnel::vpn::{Device, Hub, Network, Traffic};
+use anabranch_tunnel::vpn::{Device, Hub, IpNetwork, Traffic};
 use anabranch_tunnel::{Answer, Common, OpenError, Permissions, Tunnel};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
@@ -87,7 +87,7 @@ async fn join(tunnel: &Tunnel) -> Result<(Ipv4Addr, Probe, JoinHandle<io::Result
     let ((queues, probe), tunnel) = (device(), tunnel.clone());
     let (tell, told) = oneshot::channel();
     let task = tokio::spawn(async move {
-        let all = Traffic { routed: vec![Network::all(true)], own_ports: vec![] };
+        let all = Traffic { routed: vec![IpNetwork::all(true)], own_ports: vec![] };
         let joined = tunnel.join(async |seat| {
             _ = tell.send(Ok(seat.lease().addresses[0].own.address));
             seat.run(&queues, &all).await

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use anabranch::{Config, Connection, Endpoint, Lost, Ticket};
-use anabranch_tunnel::vpn::{Lease, MTU_MIN, Network, Traffic};
+use anabranch_tunnel::vpn::{IpNetwork, Lease, MTU_MIN, Traffic};
 use anabranch_tunnel::{Answer, OpenError, Permissions, Tunnel};
 use serde::Serialize;
 use tokio::task::JoinSet;
@@ -134,7 +134,7 @@ async fn discover(connection: &Connection) {
 }
 
 /// The networks that are routed to the tunnel.
-fn routed(args: &Args, lease: &Lease) -> Result<Vec<Network>, Failure> {
+fn routed(args: &Args, lease: &Lease) -> Result<Vec<IpNetwork>, Failure> {
     let has = |is_ipv4: bool| lease.addresses.iter().any(|address| address.own.is_ipv4() == is_ipv4);
     let mut routed = vec![];
     for route in &args.routes {
@@ -147,7 +147,7 @@ fn routed(args: &Args, lease: &Lease) -> Result<Vec<Network>, Failure> {
                 )));
             }
             VpnRoute::Default => {
-                routed.extend([true, false].into_iter().filter(|is_ipv4| has(*is_ipv4)).map(Network::all))
+                routed.extend([true, false].into_iter().filter(|is_ipv4| has(*is_ipv4)).map(IpNetwork::all))
             }
         }
     }
@@ -160,7 +160,7 @@ fn settle<'a>(
     tun: &Tun,
     place: &'a mut Option<DeviceSetup>,
     lease: &Lease,
-    routed: &[Network],
+    routed: &[IpNetwork],
     peers: &BTreeSet<Outer>,
 ) -> Result<&'a mut DeviceSetup, Failure> {
     let is_inside = |peer: &&Outer| lease.addresses.iter().any(|address| address.own.has(peer.address.ip()));
@@ -190,10 +190,10 @@ fn settle<'a>(
 }
 
 /// Refuses a lease that would take over an address of this computer's own networks, such as that of its router.
-fn check_overlap(lease: &Lease, networks: &[(String, Network)]) -> Outcome {
+fn check_overlap(lease: &Lease, networks: &[(String, IpNetwork)]) -> Outcome {
     for address in &lease.addresses {
         let is_ours =
-            |(_, network): &&(String, Network)| network.has(address.own.address) || network.has(address.server);
+            |(_, network): &&(String, IpNetwork)| network.has(address.own.address) || network.has(address.server);
         if let Some((device, network)) = networks.iter().find(is_ours) {
             return Err(Failure::failed(format!(
                 "the server's virtual network {} has addresses of this computer's own network {network} ({device}): the server needs another --vpn",
@@ -249,7 +249,7 @@ async fn follow(connection: &Connection, ticket: &Ticket, routes: &mut Routes) -
     }
 }
 
-fn tell(args: &Args, connection: &Connection, tun: &Tun, lease: &Lease, routed: &[Network]) -> Outcome {
+fn tell(args: &Args, connection: &Connection, tun: &Tun, lease: &Lease, routed: &[IpNetwork]) -> Outcome {
     let paths = connection.paths();
     let to = paths.first().map(|path| if path.is_relayed() { "its relay".to_owned() } else { path.remote.to_string() });
     let (to, count, device) = (to.unwrap_or_default(), paths.len(), tun.name());

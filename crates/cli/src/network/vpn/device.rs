@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::net::IpAddr;
 
-use anabranch_tunnel::vpn::{Device, MTU_MIN, Network};
+use anabranch_tunnel::vpn::{Device, IpNetwork, MTU_MIN};
 use tun_rs::{AsyncDevice, DeviceBuilder};
 
 use super::ip::{self, Ip};
@@ -35,7 +35,7 @@ impl Tun {
     }
 
     /// Gives it these addresses, in the place of others, and sets it up.
-    pub(super) fn set_addresses(&self, addresses: &[Network]) -> Outcome {
+    pub(super) fn set_addresses(&self, addresses: &[IpNetwork]) -> Outcome {
         let name = &self.name;
         Ip::new(&format!("address flush dev {name}")).run()?;
         for address in addresses {
@@ -63,25 +63,25 @@ impl Device for Tun {
 }
 
 /// The networks of the other devices, by their addresses.
-pub(super) fn networks_besides(device: &str) -> Vec<(String, Network)> {
+pub(super) fn networks_besides(device: &str) -> Vec<(String, IpNetwork)> {
     listed(&Ip::new("-o address show").text()).filter(|(name, _)| name != device).collect()
 }
 
 /// What `ip -o address show` lists, without addresses that only this computer sees.
-fn listed(text: &str) -> impl Iterator<Item = (String, Network)> {
+fn listed(text: &str) -> impl Iterator<Item = (String, IpNetwork)> {
     text.lines().filter_map(|line| {
         let words: Vec<_> = line.split_ascii_whitespace().collect();
         let [_, name, "inet" | "inet6", address, rest @ ..] = &words[..] else { return None };
         // `ADDRESS peer NETWORK`, or the address with its prefix.
         let network = if let ["peer", peer, ..] = rest { peer } else { address };
-        let network: Network = network.parse().ok()?;
+        let network: IpNetwork = network.parse().ok()?;
         let is_link_local = matches!(network.address, IpAddr::V6(address) if address.is_unicast_link_local());
         (!is_link_local && !network.address.is_loopback()).then(|| ((*name).to_owned(), network))
     })
 }
 
-pub(super) fn host(address: IpAddr) -> Network {
-    Network { address, len: if address.is_ipv4() { 32 } else { 128 } }
+pub(super) fn host(address: IpAddr) -> IpNetwork {
+    IpNetwork { address, len: if address.is_ipv4() { 32 } else { 128 } }
 }
 
 /// Why there is no device, and what to do.

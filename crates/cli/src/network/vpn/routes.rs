@@ -16,7 +16,7 @@
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
-use anabranch_tunnel::vpn::{Lease, Network};
+use anabranch_tunnel::vpn::{IpNetwork, Lease};
 
 use super::ip::Ip;
 use crate::failure::{Failure, Outcome};
@@ -130,7 +130,7 @@ impl Routes {
     pub(super) fn add(
         device: &str,
         lease: &Lease,
-        routes: &[Network],
+        routes: &[IpNetwork],
         peers: &BTreeSet<Outer>,
     ) -> Result<Self, Failure> {
         let place = RoutingTable::find()?;
@@ -181,7 +181,7 @@ impl Drop for Routes {
 }
 
 /// What is added for these routes.
-fn plan(place: RoutingTable, device: &str, lease: &Lease, routes: &[Network]) -> Vec<Step> {
+fn plan(place: RoutingTable, device: &str, lease: &Lease, routes: &[IpNetwork]) -> Vec<Step> {
     let mut steps = vec![];
     for address in &lease.addresses {
         let is_ipv4 = address.own.is_ipv4();

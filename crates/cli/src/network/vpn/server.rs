@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use anabranch_tunnel::vpn::{Hub, Network};
+use anabranch_tunnel::vpn::{Hub, IpNetwork};
 use serde::Serialize;
 
 use super::device::{Tun, does_forward};
@@ -13,7 +13,7 @@ use crate::failure::{Failure, Outcome};
 pub(in crate::network) struct Server {
     hub: Hub,
     tun: Tun,
-    own: Vec<Network>,
+    own: Vec<IpNetwork>,
 }
 
 /// The document of `--json`.
@@ -44,11 +44,11 @@ impl Server {
         let Self { hub, tun, own } = self;
         tun.set_addresses(&own)?;
         if json {
-            let addresses = own.iter().map(Network::to_string).collect();
+            let addresses = own.iter().map(IpNetwork::to_string).collect();
             crate::network::print_line(&VpnServerEvent::Network { device: tun.name(), addresses })?;
         } else {
             let mut out = anstream::stderr();
-            let list: Vec<_> = own.iter().map(Network::to_string).collect();
+            let list: Vec<_> = own.iter().map(IpNetwork::to_string).collect();
             writeln!(
                 out,
                 "clients of {} join by `anabranch tunnel vpn TICKET`; the device is {}",
@@ -70,7 +70,7 @@ impl Server {
 }
 
 /// What to do so that clients reach what is behind this computer, which forwards nothing.
-fn advice(network: &Network, device: &str) -> String {
+fn advice(network: &IpNetwork, device: &str) -> String {
     let (family, setting, of) = if network.is_ipv4() {
         ("IPv4", "net.ipv4.ip_forward", "ip")
     } else {

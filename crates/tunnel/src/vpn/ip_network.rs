@@ -1,4 +1,4 @@
-//! Networks: an address with the length of its prefix.
+//! IP networks: an address with the length of its prefix.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 /// An address, and how many of its first bits are those of its network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Network {
+pub struct IpNetwork {
     /// The address of a host in the network, or the first one.
     pub address: IpAddr,
     /// The length of the prefix in bits; at most that of the address.
@@ -15,14 +15,14 @@ pub struct Network {
 
 /// Why a text is not a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ParseNetworkError {
+pub enum ParseIpNetworkError {
     /// The address is invalid.
     Address,
     /// The length of the prefix is missing or too large.
     Len,
 }
 
-impl Network {
+impl IpNetwork {
     /// A network; `None` if the prefix is longer than the address.
     pub fn new(address: IpAddr, len: u8) -> Option<Self> {
         (len <= bits(address)).then_some(Self { address, len })
@@ -84,25 +84,25 @@ fn bits(address: IpAddr) -> u8 {
     if address.is_ipv4() { 32 } else { 128 }
 }
 
-impl FromStr for Network {
-    type Err = ParseNetworkError;
+impl FromStr for IpNetwork {
+    type Err = ParseIpNetworkError;
 
-    fn from_str(text: &str) -> Result<Self, ParseNetworkError> {
-        let (address, len) = text.split_once('/').ok_or(ParseNetworkError::Len)?;
-        let address = address.parse().map_err(|_| ParseNetworkError::Address)?;
+    fn from_str(text: &str) -> Result<Self, ParseIpNetworkError> {
+        let (address, len) = text.split_once('/').ok_or(ParseIpNetworkError::Len)?;
+        let address = address.parse().map_err(|_| ParseIpNetworkError::Address)?;
         let is_plain = !len.is_empty() && len.bytes().all(|byte| byte.is_ascii_digit());
-        let len = len.parse().ok().filter(|_| is_plain).ok_or(ParseNetworkError::Len)?;
-        Self::new(address, len).ok_or(ParseNetworkError::Len)
+        let len = len.parse().ok().filter(|_| is_plain).ok_or(ParseIpNetworkError::Len)?;
+        Self::new(address, len).ok_or(ParseIpNetworkError::Len)
     }
 }
 
-impl fmt::Display for Network {
+impl fmt::Display for IpNetwork {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.address, self.len)
     }
 }
 
-impl fmt::Display for ParseNetworkError {
+impl fmt::Display for ParseIpNetworkError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Address => "it begins with an address, as in 10.0.0.0/8 or fd90::/64",
@@ -113,7 +113,7 @@ impl fmt::Display for ParseNetworkError {
     }
 }
 
-impl std::error::Error for ParseNetworkError {}
+impl std::error::Error for ParseIpNetworkError {}
 
 const PRIVATE: [(IpAddr, u8); 5] = [
     (IpAddr::V4(Ipv4Addr::new(10, 0, 0, 0)), 8),
@@ -127,7 +127,7 @@ const PRIVATE: [(IpAddr, u8); 5] = [
 mod tests {
     use super::*;
 
-    fn network(text: &str) -> Network {
+    fn network(text: &str) -> IpNetwork {
         text.parse().unwrap()
     }
 
@@ -142,11 +142,11 @@ mod tests {
 
     #[test]
     fn invalid_network_is_refused() {
-        use ParseNetworkError::{Address, Len};
+        use ParseIpNetworkError::{Address, Len};
         let cases =
             [("10.0.0.0", Len), ("10.0.0.0/33", Len), ("::/129", Len), ("10.0.0.0/", Len), ("10.0.0.0/+8", Len)];
         for (text, error) in cases.into_iter().chain([("10.0.0/8", Address), ("/8", Address), ("host/8", Address)]) {
-            assert_eq!(text.parse::<Network>(), Err(error), "{text}");
+            assert_eq!(text.parse::<IpNetwork>(), Err(error), "{text}");
         }
     }
 
