@@ -10,8 +10,8 @@ use super::keys::{
 };
 use crate::diagnostic::Diagnostic;
 use crate::document::Document;
+use crate::load::assembly::ScenarioKeys;
 use crate::load::keys::{ClockKeys, FlowKeys, HostKeys, LinkKeys, RouteKeys, TopologyKeys};
-use crate::load::network::NetworkKeys;
 use crate::load::values::Text;
 use crate::scenario::Scenario;
 
@@ -95,7 +95,7 @@ impl FileKeys {
     /// # Errors
     /// The first mistake, with its place in `document` and its correction.
     pub(crate) fn scenario(&self, document: &Document) -> Result<Scenario, Diagnostic> {
-        NetworkKeys {
+        ScenarioKeys {
             seed: self.seed,
             duration: self.duration.0,
             clock: self.clock,

@@ -19,8 +19,8 @@ use crate::scenario::class::EmptyPath;
 use crate::scenario::transport::Transport;
 use crate::scenario::{Clock, Flow, Interfaces, LinkIndex, NodeIndex, Scenario};
 
-/// The keys of a file that describe the network and its traffic.
-pub(crate) struct NetworkKeys<'a> {
+/// The keys of a file that describe a scenario: its network and traffic.
+pub(crate) struct ScenarioKeys<'a> {
     pub(crate) seed: u64,
     pub(crate) duration: SimSpan,
     pub(crate) clock: ClockKeys,
@@ -32,7 +32,7 @@ pub(crate) struct NetworkKeys<'a> {
     pub(crate) routes: &'a [RouteKeys],
 }
 
-impl NetworkKeys<'_> {
+impl ScenarioKeys<'_> {
     /// Makes a scenario from the keys.
     ///
     /// # Errors
@@ -42,7 +42,7 @@ impl NetworkKeys<'_> {
     }
 }
 
-fn scenario(keys: &NetworkKeys<'_>, plugins: &Plugins) -> Checked<Scenario> {
+fn scenario(keys: &ScenarioKeys<'_>, plugins: &Plugins) -> Checked<Scenario> {
     let root = Path::default();
     if keys.duration.is_zero() {
         return Err((root.key("duration"), Fault::new("nothing happens in no time").remedy("use a duration above 0s")));
@@ -84,7 +84,7 @@ fn scenario(keys: &NetworkKeys<'_>, plugins: &Plugins) -> Checked<Scenario> {
     }
     routes.sort_by_key(|route| route.at);
     let Network { nodes, links, .. } = network;
-    let &NetworkKeys { seed, duration, resolution, is_multipath, .. } = keys;
+    let &ScenarioKeys { seed, duration, resolution, is_multipath, .. } = keys;
     let clock = match keys.clock {
         ClockKeys::Exact => Clock::Exact,
         ClockKeys::Ns2 => Clock::Ns2,
