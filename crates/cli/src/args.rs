@@ -2,7 +2,7 @@
 
 pub(crate) mod kernel;
 pub(crate) mod link;
-pub(crate) mod network;
+pub(crate) mod online;
 mod rate;
 pub(crate) mod relay;
 pub(crate) mod tcp;
@@ -52,14 +52,14 @@ pub(crate) enum Command {
     /// Receive files and folders: print a ticket for the sender, and wait; or come to a sender that waits, with its code or ticket.
     Recv(Box<transfer::Recv>),
     /// Measure a network path: rate, RTT, window, losses.
-    Bench(Box<network::Bench>),
+    Bench(Box<online::Bench>),
     /// Serve a relay, through which ends behind NATs reach each other.
     #[command(subcommand)]
     Relay(relay::Relay),
     /// Forward TCP ports, as `ssh -L`, `-R` and `-D` do. Each TCP connection is an independent stream.
-    Tunnel(Box<network::Tunnel>),
+    Tunnel(Box<online::Tunnel>),
     /// Watch a running transfer, measurement or tunnel: rate, RTT, window, queue and limit of each path.
-    Watch(network::Watch),
+    Watch(online::Watch),
     /// Test which features this machine has for the transport and the emulator, and print remedies.
     Doctor(Doctor),
     /// Emulate the links of a scenario between network namespaces of this machine, for real programs (Linux; root, or `link sandbox`).
@@ -73,7 +73,7 @@ pub(crate) enum Command {
     Tcp(tcp::Tcp),
     /// Create a key, or show its public key.
     #[command(subcommand)]
-    Key(network::Key),
+    Key(online::Key),
     /// Generate completions, man pages, or the reference of scenario files.
     #[command(subcommand)]
     Generate(Generate),

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::args::Doctor;
 use crate::failure::{Failure, Outcome};
-use crate::network;
+use crate::online;
 use crate::terminal::{Align, PLAIN, Table};
 
 /// The result of one test.
@@ -26,13 +26,13 @@ pub(crate) fn doctor(args: &Doctor) -> Outcome {
     let wanted = Config::default().socket_buffer;
     let here = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let failed = |error| Failure::failed(format!("two UDP sockets of this computer cannot communicate: {error}"));
-    let socket = network::block_on(async { Diagnosis::of(here, wanted).await.map_err(failed) })?;
+    let socket = online::block_on(async { Diagnosis::of(here, wanted).await.map_err(failed) })?;
     let mut findings = of_socket(&socket, wanted);
     findings.push(ciphers());
     findings.extend(of_emulator());
     findings.push(of_kernel());
     if args.json {
-        return network::print_line(&findings);
+        return online::print_line(&findings);
     }
     print(&findings)
 }

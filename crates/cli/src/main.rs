@@ -11,7 +11,7 @@ mod files;
 mod generate;
 mod kernel;
 mod link;
-mod network;
+mod online;
 mod playground;
 mod reproduce;
 mod sim;
@@ -60,14 +60,14 @@ fn run(anabranch: Anabranch) -> Outcome {
         Command::Link(command) => link::link(&command),
         Command::Kernel(command) => kernel::kernel(&command),
         Command::Tcp(command) => tcp::tcp(&command),
-        Command::Key(command) => network::key(&command),
-        Command::Recv(args) => network::recv(&args),
-        Command::Send(args) => network::send(&args),
-        Command::Bench(args) => network::bench(&args),
-        Command::Relay(command) => network::relay(&command),
-        Command::Tunnel(args) => network::tunnel(&args),
+        Command::Key(command) => online::key(&command),
+        Command::Recv(args) => online::recv(&args),
+        Command::Send(args) => online::send(&args),
+        Command::Bench(args) => online::bench(&args),
+        Command::Relay(command) => online::relay(&command),
+        Command::Tunnel(args) => online::tunnel(&args),
         Command::Watch(args) if args.kernel => kernel::watch(args.once),
-        Command::Watch(args) => network::watch(&args),
+        Command::Watch(args) => online::watch(&args),
         Command::Doctor(args) => doctor::doctor(&args),
     }
 }

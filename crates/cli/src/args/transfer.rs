@@ -9,7 +9,7 @@ use anabranch::units::Rate;
 use anabranch::{Code, PublicKey, Ticket};
 use clap::Args;
 
-use super::network::{Listen, Log};
+use super::online::{Listen, Log};
 use super::relay::RelayName;
 use super::{rate, ticket};
 

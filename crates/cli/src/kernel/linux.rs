@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::args::kernel::{Default, Kernel, Load, Run, Set, Status, Unload};
 use crate::failure::{Failure, Outcome};
-use crate::network;
+use crate::online;
 use crate::terminal::{Align, PLAIN, Table};
 
 /// Runs a command.
@@ -179,7 +179,7 @@ struct Connection {
 fn status(args: &Status) -> Outcome {
     let laws = laws()?;
     if args.json {
-        return network::print_line(&laws);
+        return online::print_line(&laws);
     }
     let mut out = anstream::stdout().lock();
     write!(out, "{}", text(&laws))?;

@@ -19,11 +19,11 @@ use tokio::sync::Semaphore;
 use super::idle::{Counted, Moved};
 use crate::args::tcp::{Connect, Device, From, Listen, Proxy, Tcp, To};
 use crate::failure::{Failure, Outcome};
-use crate::network;
+use crate::online;
 
 /// Runs a command.
 pub(crate) fn tcp(command: &Tcp) -> Outcome {
-    network::block_on(async {
+    online::block_on(async {
         match command {
             Tcp::Listen(args) => listen(args).await,
             Tcp::Connect(args) => connect(args).await,

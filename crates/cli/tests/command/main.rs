@@ -10,7 +10,7 @@ mod evaluation;
 mod extends;
 mod files;
 mod limits;
-mod network;
+mod online;
 mod outcomes;
 mod pages;
 mod pictures;

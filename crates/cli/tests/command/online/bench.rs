@@ -10,7 +10,7 @@ use crate::support::{anabranch, assert_exit, document, folder, stdout};
 
 #[test]
 fn a_network_is_measured() {
-    let here = folder("network-bench");
+    let here = folder("online-bench");
     let server = Server::start(&here, &["bench", "serve"]);
     for args in [&["--streams", "3"][..], &["--reverse"]] {
         let measured =
@@ -39,7 +39,7 @@ fn a_network_is_measured() {
 /// The commands of docs/commands.md. The names are those of iperf3's report of UDP.
 #[test]
 fn datagrams_and_round_trips_of_a_network_are_measured() {
-    let here = folder("network-bench-datagrams");
+    let here = folder("online-bench-datagrams");
     let server = Server::start(&here, &["bench", "serve"]);
     let run = |begin: &str, options: &[&str]| {
         let words = documented(begin).into_iter().map(|word| word.replace("ab1...", &server.ticket));
@@ -92,7 +92,7 @@ fn datagrams_and_round_trips_of_a_network_are_measured() {
 /// The kernel's TCP alone, ours alone, and both, in one run.
 #[test]
 fn tcp_beside_is_measured_alone_and_together() {
-    let here = folder("network-bench-beside");
+    let here = folder("online-bench-beside");
     let server = Server::start(&here, &["bench", "serve"]);
     let run = |options: &[&str]| anabranch(&here, &[&["bench", &server.ticket, "--time", "1"], options].concat());
     let measured = document(&run(&["--beside", "tcp", "--reverse", "--connections", "2", "--json"]));
@@ -123,7 +123,7 @@ fn tcp_beside_is_measured_alone_and_together() {
 #[cfg(unix)]
 #[test]
 fn interrupted_measurement_prints_the_result_so_far() {
-    let here = folder("network-bench-interrupted");
+    let here = folder("online-bench-interrupted");
     let server = Server::start(&here, &["bench", "serve"]);
     let mut command = Command::new(env!("CARGO_BIN_EXE_anabranch"));
     command.args(["bench", &server.ticket, "--time", "60", "--rate", "8Mbit/s", "--jsonl"]).current_dir(&here);
@@ -142,7 +142,7 @@ fn interrupted_measurement_prints_the_result_so_far() {
 /// Both ends send at most 8 Mbit/s each, far less than loopback carries: so both are limited by the application for most of the time.
 #[test]
 fn a_network_is_measured_both_ways_at_a_rate() {
-    let here = folder("network-bench-bidir");
+    let here = folder("online-bench-bidir");
     let server = Server::start(&here, &["bench", "serve"]);
     let measured =
         anabranch(&here, &["bench", &server.ticket, "--time", "3", "--bidir", "--rate", "8Mbit/s", "--jsonl"]);

@@ -6,19 +6,19 @@ use std::time::Duration;
 use anabranch::{Config, Connection, Limit, Limits};
 use anabranch_transfer::Progress;
 
-use crate::network::observe;
-use crate::network::relay::Way;
+use crate::online::observe;
+use crate::online::relay::Way;
 use crate::terminal;
 
 /// The role of an end of a transfer.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(in crate::network) enum Side {
+pub(in crate::online) enum Side {
     Sends,
     Receives,
 }
 
 /// Updates a progress bar.
-pub(in crate::network) async fn draw(
+pub(in crate::online) async fn draw(
     bar: &terminal::Progress,
     progress: &Progress,
     connection: &Connection,

@@ -37,7 +37,7 @@ fn fed(here: &Path, args: &[&str], bytes: &[u8]) -> std::process::Output {
 
 #[test]
 fn standard_input_reaches_file_and_standard_output() {
-    let here = folder("network-stdin");
+    let here = folder("online-stdin");
     let bytes = noise(1, 2_345_678);
     let page = fs::read_to_string(crate::support::repository().join("docs/commands.md")).unwrap();
     assert!(page.contains("tar c pictures | anabranch send - ab1... "));
@@ -63,7 +63,7 @@ fn standard_input_reaches_file_and_standard_output() {
 /// A reader that has seen enough, such as `head`, ends both ends at once.
 #[test]
 fn standard_output_that_is_closed_ends_both_ends() {
-    let here = folder("network-closed");
+    let here = folder("online-closed");
     let (mut receiver, ticket) = begin(&here, &["recv", "--stdout", "--listen", "127.0.0.1:0"]);
     drop(receiver.stdout.take());
     let sent = fed(&here, &["send", "-", &ticket], &vec![7; 50_000_000]);
@@ -73,7 +73,7 @@ fn standard_output_that_is_closed_ends_both_ends() {
 
 #[test]
 fn text_is_shown_and_its_control_characters_are_not_obeyed() {
-    let here = folder("network-text");
+    let here = folder("online-text");
     let mut receiver = Command::new(env!("CARGO_BIN_EXE_anabranch"));
     receiver.args(["recv", "--to", "there", "--once", "--listen", "127.0.0.1:0"]).current_dir(&here);
     let mut receiver = receiver.stdout(Stdio::piped()).spawn().unwrap();
@@ -97,7 +97,7 @@ fn text_is_shown_and_its_control_characters_are_not_obeyed() {
 /// Three receivers at once; a fourth one is not there.
 #[test]
 fn several_tickets_reach_several_receivers() {
-    let here = folder("network-several");
+    let here = folder("online-several");
     fs::create_dir(here.join("f")).unwrap();
     fs::write(here.join("f/x"), noise(2, 3_000_000)).unwrap();
     let servers = ["one", "two", "three"].map(|to| Server::start(&here, &["recv", "--to", to, "--once"]));
@@ -121,7 +121,7 @@ fn several_tickets_reach_several_receivers() {
 /// The sender waits, and everyone who comes gets it, also at the same time.
 #[test]
 fn sender_that_waits_serves_all_who_come() {
-    let here = folder("network-wait");
+    let here = folder("online-wait");
     fs::create_dir(here.join("pictures")).unwrap();
     fs::write(here.join("pictures/x"), noise(3, 5_000_000)).unwrap();
     let words = documented("anabranch send --wait");
@@ -155,7 +155,7 @@ fn sender_that_waits_serves_all_who_come() {
 /// Each of two codes is typed once.
 #[test]
 fn several_codes_reach_several_receivers() {
-    let here = folder("network-codes");
+    let here = folder("online-codes");
     fs::write(here.join("x"), noise(4, 100_000)).unwrap();
     let relay = Server::start(&here, &["relay", "serve"]);
     let mut sender = Command::new(env!("CARGO_BIN_EXE_anabranch"));
@@ -178,7 +178,7 @@ fn several_codes_reach_several_receivers() {
 
 #[test]
 fn verification_names_what_differs_at_the_receiver() {
-    let here = folder("network-verify");
+    let here = folder("online-verify");
     fs::create_dir(here.join("pictures")).unwrap();
     for name in ["a", "b"] {
         fs::write(here.join("pictures").join(name), noise(5, 50_000)).unwrap();
@@ -203,7 +203,7 @@ fn verification_names_what_differs_at_the_receiver() {
 #[cfg(unix)]
 fn archive_keeps_names_of_one_file() {
     use std::os::unix::fs::MetadataExt as _;
-    let here = folder("network-archive");
+    let here = folder("online-archive");
     fs::create_dir(here.join("home")).unwrap();
     fs::write(here.join("home/a"), "content").unwrap();
     fs::hard_link(here.join("home/a"), here.join("home/b")).unwrap();
@@ -221,7 +221,7 @@ fn archive_keeps_names_of_one_file() {
 /// A file that is named like a ticket is a file, and a text is a text, whatever it says. The same ticket twice is one receiver.
 #[test]
 fn ticket_in_place_of_file_or_text_is_none() {
-    let here = folder("network-named");
+    let here = folder("online-named");
     let other = Server::start(&here, &["recv", "--to", "other"]).ticket.clone();
     let mut server = Server::start(&here, &["recv", "--to", "there"]);
     fs::write(here.join("aaa"), "a").unwrap();
@@ -238,7 +238,7 @@ fn ticket_in_place_of_file_or_text_is_none() {
 #[test]
 #[cfg(unix)]
 fn sender_that_waits_ends_with_what_it_could_not_send() {
-    let here = folder("network-wait-link");
+    let here = folder("online-wait-link");
     fs::create_dir(here.join("f")).unwrap();
     fs::write(here.join("f/a"), "a").unwrap();
     std::os::unix::fs::symlink("a", here.join("f/l")).unwrap();
@@ -252,7 +252,7 @@ fn sender_that_waits_ends_with_what_it_could_not_send() {
 #[test]
 #[cfg(unix)]
 fn interrupted_receiver_says_goodbye() {
-    let here = folder("network-interrupted");
+    let here = folder("online-interrupted");
     let mut server = Server::start(&here, &["recv", "--to", "there"]);
     let mut sender = Command::new(env!("CARGO_BIN_EXE_anabranch"));
     sender.args(["send", "-", &server.ticket]).current_dir(&here).stdin(Stdio::piped()).stderr(Stdio::piped());
@@ -276,7 +276,7 @@ fn interrupted_receiver_says_goodbye() {
 
 #[test]
 fn mistakes_about_items_and_receivers_are_said() {
-    let here = folder("network-items");
+    let here = folder("online-items");
     fs::write(here.join("f"), "f").unwrap();
     let tickets = [(); 2].map(|()| Server::start(&here, &["recv"]).ticket.clone());
     let [one, two] = &tickets;

@@ -20,7 +20,7 @@ use self::datagrams::Datagrams;
 use self::round_trips::RoundTrips;
 use super::observe::{self, PathSeen, Shares, rate};
 use super::offer::Offer;
-use crate::args::network::{Bench, BenchServer, Listen, Log};
+use crate::args::online::{Bench, BenchServer, Listen, Log};
 use crate::failure::{Failure, Outcome};
 use crate::terminal::{self, Align, DIM, PLAIN, Table};
 

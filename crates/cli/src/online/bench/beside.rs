@@ -7,9 +7,9 @@ use anabranch::{Endpoint, Ticket};
 use serde::Serialize;
 
 use super::{Ended, Print};
-use crate::args::network::{Bench, Rival};
+use crate::args::online::{Bench, Rival};
 use crate::failure::Failure;
-use crate::network::observe::rate;
+use crate::online::observe::rate;
 
 /// The same time and as many connections as of this transport; on one path each.
 #[derive(Serialize)]

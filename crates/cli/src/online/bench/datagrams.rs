@@ -6,7 +6,7 @@ use anabranch::measure::{DatagramReport, DatagramReports};
 use serde::Serialize;
 
 use crate::failure::Failure;
-use crate::network::observe::rate;
+use crate::online::observe::rate;
 use crate::terminal;
 
 /// Both directions; `null` for one that was not measured.

@@ -18,7 +18,7 @@ pub(super) use self::server::Server;
 
 /// Reports that this system is not supported.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn vpn(_args: &crate::args::network::TunnelVpn) -> crate::failure::Outcome {
+pub(super) fn vpn(_args: &crate::args::online::TunnelVpn) -> crate::failure::Outcome {
     Err(crate::failure::Failure::usage("a virtual network needs a TUN device of Linux"))
 }
 
@@ -28,7 +28,7 @@ pub(super) enum Server {}
 
 #[cfg(not(target_os = "linux"))]
 impl Server {
-    pub(super) fn open(args: &crate::args::network::TunnelServe) -> Result<Option<Self>, crate::failure::Failure> {
+    pub(super) fn open(args: &crate::args::online::TunnelServe) -> Result<Option<Self>, crate::failure::Failure> {
         if args.vpn.is_empty() {
             return Ok(None);
         }

@@ -14,7 +14,7 @@ use super::Ended;
 use super::offer::{Offer, Showing};
 use super::relay::Way;
 use super::send::{Side, draw};
-use crate::args::network::Listen;
+use crate::args::online::Listen;
 use crate::args::relay::RelayName;
 use crate::args::transfer::{Recv, Sender};
 use crate::failure::{Failure, Outcome};

@@ -82,7 +82,7 @@ fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
 #[test]
 #[cfg(target_os = "linux")]
 fn ticket_not_among_arguments_of_running_command() {
-    let here = folder("network-ticket");
+    let here = folder("online-ticket");
     let server = Server::start(&here, &["bench", "serve"]);
     fs::write(here.join("ticket"), format!("{}\n", server.ticket)).unwrap();
     let places = ["-", "@ticket", "env:MINE", &server.ticket];
@@ -110,7 +110,7 @@ fn ticket_not_among_arguments_of_running_command() {
 
 #[test]
 fn a_folder_goes_from_one_shell_to_another() {
-    let here = folder("network-folder");
+    let here = folder("online-folder");
     fs::create_dir_all(here.join("pictures/old")).unwrap();
     for (name, len) in [("a", 0), ("b", 1000), ("old/c", 3_000_000)] {
         fs::write(here.join("pictures").join(name), noise(1, len)).unwrap();
@@ -129,7 +129,7 @@ fn a_folder_goes_from_one_shell_to_another() {
 /// The sender ends after the receiver's confirmation, and confirms it.
 #[test]
 fn both_ends_of_a_transfer_end_at_once() {
-    let here = folder("network-end");
+    let here = folder("online-end");
     fs::write(here.join("f"), noise(7, 1000)).unwrap();
     let server = Server::start(&here, &["recv", "--to", "there", "--once"]);
     let mut command = Command::new(env!("CARGO_BIN_EXE_anabranch"));
@@ -153,7 +153,7 @@ fn both_ends_of_a_transfer_end_at_once() {
 #[test]
 fn a_transfer_that_was_killed_goes_on() {
     const SIZE: usize = 60 << 20;
-    let here = folder("network-killed");
+    let here = folder("online-killed");
     fs::write(here.join("big"), noise(2, SIZE)).unwrap();
     let arrived = || {
         let parts = fs::read_dir(here.join("there/.anabranch")).into_iter().flatten();
@@ -197,7 +197,7 @@ fn a_transfer_that_was_killed_goes_on() {
 #[cfg(unix)]
 #[test]
 fn unreadable_file_is_named() {
-    let here = folder("network-unreadable");
+    let here = folder("online-unreadable");
     fs::create_dir(here.join("f")).unwrap();
     fs::write(here.join("f/good"), "good").unwrap();
     std::os::unix::fs::symlink("nowhere", here.join("f/link")).unwrap();
@@ -213,7 +213,7 @@ fn unreadable_file_is_named() {
 /// A file of the same size and time counts as there, and the output says so; with `--checksum` its content counts.
 #[test]
 fn changed_file_of_same_size_and_time_needs_checksum() {
-    let here = folder("network-checksum");
+    let here = folder("online-checksum");
     let time = std::time::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
     let write = |name: &str, content: &str| {
         fs::write(here.join(name), content).unwrap();
@@ -238,7 +238,7 @@ fn changed_file_of_same_size_and_time_needs_checksum() {
 #[cfg(unix)]
 #[test]
 fn links_are_sent_with_links_and_names_are_escaped() {
-    let here = folder("network-links");
+    let here = folder("online-links");
     fs::create_dir(here.join("f")).unwrap();
     fs::write(here.join("f/good"), "good").unwrap();
     std::os::unix::fs::symlink("good", here.join("f/link")).unwrap();
@@ -255,7 +255,7 @@ fn links_are_sent_with_links_and_names_are_escaped() {
 /// The folder is a file, or not writable: both ends report it.
 #[test]
 fn a_folder_that_cannot_be_written_is_told() {
-    let here = folder("network-folder-is-file");
+    let here = folder("online-folder-is-file");
     fs::write(here.join("there"), "a file").unwrap();
     fs::write(here.join("f"), "f").unwrap();
     let server = Server::start(&here, &["recv", "--to", "there", "--once"]);
@@ -273,7 +273,7 @@ fn refused(output: &Output, code: i32, message: &str) {
 
 #[test]
 fn mistakes_are_said() {
-    let here = folder("network-mistakes");
+    let here = folder("online-mistakes");
     fs::write(here.join("f"), "f").unwrap();
     let ticket = Server::start(&here, &["recv"]).ticket.clone();
     refused(&anabranch(&here, &["send", "f", "hello"]), 2, "a ticket begins with `ab1`");
@@ -291,7 +291,7 @@ fn mistakes_are_said() {
 #[test]
 fn keys_are_made_shown_and_used() {
     use std::os::unix::fs::PermissionsExt as _;
-    let here = folder("network-keys");
+    let here = folder("online-keys");
     fs::write(here.join("f"), "f").unwrap();
     let made = anabranch(&here, &["key", "new", "mine"]);
     assert_exit(&made, 0);
@@ -310,7 +310,7 @@ fn keys_are_made_shown_and_used() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_told() {
-    let here = folder("network-full");
+    let here = folder("online-full");
     fs::create_dir(here.join("there")).unwrap();
     fs::write(here.join("big"), noise(3, 20 << 20)).unwrap();
     let script =
@@ -338,7 +338,7 @@ fn a_full_disk_is_told() {
 /// 500,000 bytes at 4 Mbit/s take a second, and the packets' headers some more.
 #[test]
 fn sending_keeps_its_rate() {
-    let here = folder("network-rate");
+    let here = folder("online-rate");
     fs::write(here.join("f"), noise(6, 500_000)).unwrap();
     let server = Server::start(&here, &["recv", "--to", "there", "--once"]);
     let sent = document(&anabranch(&here, &["send", "f", &server.ticket, "--json", "--rate", "4Mbit/s"]));
@@ -362,7 +362,7 @@ fn documented(begin: &str) -> Vec<String> {
 /// The rates of the page, 20 Mbit/s asked for by the receiving end and 10 Mbit/s of the sending one: 2,500,000 bytes take a second at the one, and two at the other.
 #[test]
 fn sender_keeps_the_rate_that_the_receiver_asks_for() {
-    let here = folder("network-rate-asked");
+    let here = folder("online-rate-asked");
     fs::write(here.join("pictures"), noise(6, 2_500_000)).unwrap();
     let recv = documented("anabranch recv --rate");
     assert_eq!(recv[1..], ["--rate", "20Mbit/s"]);
@@ -383,7 +383,7 @@ fn sender_keeps_the_rate_that_the_receiver_asks_for() {
 /// Both ends write a log of a transfer. If the log cannot be written, nothing is sent.
 #[test]
 fn transfers_are_logged() {
-    let here = folder("network-qlog");
+    let here = folder("online-qlog");
     fs::write(here.join("f"), noise(5, 2_000_000)).unwrap();
     let server = Server::start(&here, &["recv", "--to", "there", "--once", "--qlog", "logs"]);
     refused(&anabranch(&here, &["send", "f", &server.ticket, "--qlog", "f"]), 1, "no logs can be written into f: ");
@@ -401,7 +401,7 @@ fn transfers_are_logged() {
 /// Standard error reports the begin and end of a connection, with the peer and its address. Standard output is the same as without.
 #[test]
 fn connection_begin_and_end_are_logged() {
-    let here = folder("network-told");
+    let here = folder("online-told");
     fs::write(here.join("f"), b"hello").unwrap();
     let server = Server::start(&here, &["recv", "--to", "there", "--once"]);
     let ticket = server.ticket.clone();
@@ -420,7 +420,7 @@ fn connection_begin_and_end_are_logged() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_disk_that_is_full_of_logs_stops_no_transfer() {
-    let here = folder("network-qlog-full");
+    let here = folder("online-qlog-full");
     fs::create_dir(here.join("logs")).unwrap();
     fs::write(here.join("big"), noise(6, 20 << 20)).unwrap();
     let server = Server::start(&here, &["recv", "--to", "there", "--once"]);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anabranch::{Endpoint, Lost};
 use serde::Serialize;
 
-use crate::args::network::Log;
+use crate::args::online::Log;
 use crate::failure::{Failure, Outcome};
 
 /// The document of `--json`.

@@ -9,9 +9,9 @@ use anabranch::measure::{self, SetUpReport};
 use serde::Serialize;
 
 use super::times::Times;
-use crate::args::network::Bench;
+use crate::args::online::Bench;
 use crate::failure::{Failure, Outcome};
-use crate::network::print_line;
+use crate::online::print_line;
 use crate::terminal::{Align, DIM, PLAIN, Table};
 
 /// The document.

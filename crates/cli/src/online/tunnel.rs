@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 
 use super::keep;
 use super::offer::Offer;
-use crate::args::network::{Tunnel as Args, TunnelServe, TunnelServer};
+use crate::args::online::{Tunnel as Args, TunnelServe, TunnelServer};
 use crate::failure::{Failure, Outcome};
 use crate::terminal;
 

@@ -7,7 +7,7 @@ use std::io::{IsTerminal as _, Write as _};
 use self::view::View;
 use super::offer::{Frame, SHOWN_MAX};
 use super::place;
-use crate::args::network::Watch;
+use crate::args::online::Watch;
 use crate::failure::{Failure, Outcome};
 
 /// Shows a command, or lists the running ones.

@@ -15,10 +15,10 @@ use tokio::time::sleep;
 
 use super::device::{Tun, host, networks_besides};
 use super::routes::{Outer, Protocol, ROUTES_MAX, Routes};
-use crate::args::network::{TunnelVpn as Args, VpnRoute};
+use crate::args::online::{TunnelVpn as Args, VpnRoute};
 use crate::failure::{Failure, Outcome};
-use crate::network::offer::Offer;
-use crate::network::{self, keep};
+use crate::online::offer::Offer;
+use crate::online::{self, keep};
 
 /// The documents of `--json`.
 #[derive(Serialize)]
@@ -35,8 +35,8 @@ enum VpnEvent<'a> {
 }
 
 /// Connects, and carries the packets of a device.
-pub(in crate::network) fn vpn(args: &Args) -> Outcome {
-    network::block_on(async {
+pub(in crate::online) fn vpn(args: &Args) -> Outcome {
+    online::block_on(async {
         if args.routes.len() > ROUTES_MAX / 2 {
             return Err(Failure::usage(format!(
                 "there are {} routes; {} are allowed",
@@ -53,8 +53,8 @@ pub(in crate::network) fn vpn(args: &Args) -> Outcome {
             })?;
         }
         let tun = Tun::open(&args.device)?;
-        let config = Config { keep_alive: Some(keep::ASKED_EACH), ..network::sending(&args.sending)? };
-        let endpoint = network::client(args.key.as_deref(), network::logged(config, &args.log))?;
+        let config = Config { keep_alive: Some(keep::ASKED_EACH), ..online::sending(&args.sending)? };
+        let endpoint = online::client(args.key.as_deref(), online::logged(config, &args.log))?;
         let (offer, mut place) = (Offer::new("tunnel vpn"), None);
         keep::keep(args.json, async || serve(args, &endpoint, &tun, &mut place, &offer).await).await?;
         drop(place);
@@ -77,7 +77,7 @@ async fn serve(
     offer: &Offer,
 ) -> Result<Option<Lost>, Failure> {
     let connection = tokio::select! {
-        connected = network::relay::connect(endpoint, &args.ticket) => connected?,
+        connected = online::relay::connect(endpoint, &args.ticket) => connected?,
         _ = tokio::signal::ctrl_c() => return Ok(None),
     };
     let mut adding = JoinSet::new();
@@ -258,7 +258,7 @@ fn tell(args: &Args, connection: &Connection, tun: &Tun, lease: &Lease, routed: 
     let of_lease = lease.addresses.iter().map(|address| address.own.first());
     let routes: Vec<_> = of_lease.chain(routed.iter().copied()).map(|network| network.to_string()).collect();
     if args.json {
-        return network::print_line(&VpnEvent::Connected { to, paths: count, device, addresses, servers, routes });
+        return online::print_line(&VpnEvent::Connected { to, paths: count, device, addresses, servers, routes });
     }
     let (own, server, routes) = (addresses.join(" and "), servers.join(" and "), routes.join(", "));
     writeln!(anstream::stderr(), "connected to {to}, paths: {count}")?;

@@ -6,11 +6,11 @@ use anabranch_tunnel::vpn::{Hub, IpNetwork};
 use serde::Serialize;
 
 use super::device::{Tun, does_forward};
-use crate::args::network::TunnelServe;
+use crate::args::online::TunnelServe;
 use crate::failure::{Failure, Outcome};
 
 /// A network whose device is made, and has no address yet.
-pub(in crate::network) struct Server {
+pub(in crate::online) struct Server {
     hub: Hub,
     tun: Tun,
     own: Vec<IpNetwork>,
@@ -25,7 +25,7 @@ enum VpnServerEvent<'a> {
 
 impl Server {
     /// Makes the device, if there is to be a network.
-    pub(in crate::network) fn open(args: &TunnelServe) -> Result<Option<Self>, Failure> {
+    pub(in crate::online) fn open(args: &TunnelServe) -> Result<Option<Self>, Failure> {
         if args.vpn.is_empty() {
             return Ok(None);
         }
@@ -40,12 +40,12 @@ impl Server {
     }
 
     /// Gives the device its addresses. The future serves clients.
-    pub(in crate::network) fn begin(self, json: bool) -> Result<(Hub, impl Future<Output = Outcome>), Failure> {
+    pub(in crate::online) fn begin(self, json: bool) -> Result<(Hub, impl Future<Output = Outcome>), Failure> {
         let Self { hub, tun, own } = self;
         tun.set_addresses(&own)?;
         if json {
             let addresses = own.iter().map(IpNetwork::to_string).collect();
-            crate::network::print_line(&VpnServerEvent::Network { device: tun.name(), addresses })?;
+            crate::online::print_line(&VpnServerEvent::Network { device: tun.name(), addresses })?;
         } else {
             let mut out = anstream::stderr();
             let list: Vec<_> = own.iter().map(IpNetwork::to_string).collect();

@@ -19,7 +19,7 @@ pub(super) use self::draw::{Side, draw};
 use super::Ended;
 use super::offer::Offer;
 use super::relay::Way;
-use crate::args::network::Listen;
+use crate::args::online::Listen;
 use crate::args::relay::RelayName;
 use crate::args::ticket;
 use crate::args::transfer::Send;

@@ -8,8 +8,8 @@ use ratatui::style::{Color, Style, Stylize as _};
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Paragraph, Sparkline};
 
-use crate::network::observe::{self, PathSeen};
-use crate::network::offer::{Frame, Shown};
+use crate::online::observe::{self, PathSeen};
+use crate::online::offer::{Frame, Shown};
 use crate::terminal::{number, shown};
 
 /// The history of a command.

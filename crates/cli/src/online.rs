@@ -1,4 +1,4 @@
-//! The common part of the commands that use a network.
+//! The common part of the commands that use a connection or a network.
 
 mod bench;
 mod code;
@@ -33,7 +33,7 @@ pub(crate) use self::relay::relay;
 pub(crate) use self::send::send;
 pub(crate) use self::tunnel::tunnel;
 pub(crate) use self::watch::watch;
-use crate::args::network::{Key, Level, Listen, Log, Sending};
+use crate::args::online::{Key, Level, Listen, Log, Sending};
 use crate::failure::{Failure, Outcome};
 use crate::terminal;
 

@@ -13,7 +13,7 @@ use crate::support::{anabranch, assert_exit, folder, stdout};
 #[test]
 fn running_measurement_can_be_watched() {
     use std::os::unix::fs::PermissionsExt as _;
-    let here = folder("network-watch");
+    let here = folder("online-watch");
     // Names of sockets must be short.
     let runtime = std::env::temp_dir().join(format!("ab-watch-{}", std::process::id()));
     _ = fs::remove_dir_all(&runtime);
@@ -66,7 +66,7 @@ fn running_measurement_can_be_watched() {
 #[test]
 fn silent_socket_ends_watch_within_seconds() {
     use std::os::unix::net::{UnixListener, UnixStream};
-    let here = folder("network-watch-silent");
+    let here = folder("online-watch-silent");
     let runtime = std::env::temp_dir().join(format!("ab-silent-{}", std::process::id()));
     _ = fs::remove_dir_all(&runtime);
     fs::create_dir(&runtime).unwrap();
@@ -95,7 +95,7 @@ fn silent_socket_ends_watch_within_seconds() {
 /// Prometheus metrics, on loopback by default; a port in use is reported.
 #[test]
 fn a_server_tells_prometheus() {
-    let folder = folder("network-metrics");
+    let folder = folder("online-metrics");
     let mut command = Command::new(env!("CARGO_BIN_EXE_anabranch"));
     command.args(["bench", "serve", "--listen", "127.0.0.1:0", "--metrics", "0", "--json"]).current_dir(&folder);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

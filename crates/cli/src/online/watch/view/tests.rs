@@ -2,7 +2,7 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
 use super::*;
-use crate::network::observe::Seen;
+use crate::online::observe::Seen;
 
 /// A path that has delivered a megabyte a second for `tenths` tenths of a second.
 fn path(tenths: u64) -> PathSeen {
