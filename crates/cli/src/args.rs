@@ -261,8 +261,8 @@ pub(crate) enum Sim {
     Merge(Merge),
     /// Run the transport over random networks with random faults, and check that no data is lost, duplicated or stuck.
     Swarm(Swarm),
-    /// Measure the simulator's speed on experiments/bench.
-    Bench(Bench),
+    /// Measure the simulator's speed on experiments/speed.
+    Bench(SimBench),
 }
 
 #[derive(Debug, Args)]
@@ -383,7 +383,7 @@ pub(crate) struct Swarm {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Bench {
+pub(crate) struct SimBench {
     /// Print one JSON document.
     #[arg(long)]
     pub(crate) json: bool,

@@ -8,7 +8,7 @@ use anabranch_lab::run;
 use anabranch_lab::scenario::Scenario;
 use serde::Serialize;
 
-use crate::args::Bench;
+use crate::args::SimBench;
 use crate::failure::{Failure, Outcome};
 use crate::files::Inputs;
 use crate::terminal::{Align, BOLD, DIM, PLAIN, Table, named, number};
@@ -45,8 +45,8 @@ struct Measurement {
     hash: String,
 }
 
-pub(crate) fn bench(args: &Bench) -> Outcome {
-    let folder = args.experiments.folder.join("bench");
+pub(crate) fn bench(args: &SimBench) -> Outcome {
+    let folder = args.experiments.folder.join("speed");
     let mut scenarios = Vec::new();
     for (name, runs) in SCENARIOS {
         let file = folder.join(name);

@@ -44,7 +44,7 @@ fn a_link_is_followed_and_a_device_left_alone() {
     fs::write(folder.join("target.csv"), "old").unwrap();
     std::os::unix::fs::symlink("target.csv", folder.join("link.csv")).unwrap();
     let sweep = |out: &str| {
-        let file = repository().join("experiments/bench/small.toml");
+        let file = repository().join("experiments/speed/small.toml");
         anabranch(&folder, &["sim", "sweep", file.to_str().unwrap(), "--seeds", "1", "--out", out])
     };
     assert_eq!(sweep("link.csv").status.code(), Some(0));

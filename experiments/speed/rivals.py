@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures `highspeed` by anabranch, by htsim and by ns-2.
 
-    experiments/bench/rivals.py path/to/anabranch path/to/htsim/sim [rounds]
+    experiments/speed/rivals.py path/to/anabranch path/to/htsim/sim [rounds]
 
 htsim (github.com/Broadcom/csg-htsim) must be built in that folder with its Makefile; g++, valgrind and ns-2 (`ns`, Debian's package ns2) are needed. The programs
 take turns with 100 s of the network. It prints a line of JSON for each: the median of its user CPU seconds with the least and the most, its bottleneck packets, and
