@@ -31,14 +31,14 @@ struct Row {
     name: String,
     size: usize,
     segment: Segment<Bytes>,
-    ends: Ends,
+    ends: SealedEnds,
     out: Vec<u8>,
     buffer: BytesMut,
     sealing: Duration,
     opening: Duration,
 }
 
-enum Ends {
+enum SealedEnds {
     Ours(Box<(Seal, Seal)>),
     Snow(Box<Snow>),
 }
@@ -94,7 +94,7 @@ impl Random for Sevens {
 }
 
 impl Row {
-    fn new(name: String, size: usize, ends: Ends) -> Self {
+    fn new(name: String, size: usize, ends: SealedEnds) -> Self {
         let (segment, most) = (segment(size + Seal::OVERHEAD as usize), Duration::MAX);
         Self { name, size, segment, ends, out: vec![], buffer: BytesMut::new(), sealing: most, opening: most }
     }
@@ -107,12 +107,12 @@ impl Row {
         let begin = Instant::now();
         let mut size = 0;
         match &mut self.ends {
-            Ends::Ours(ends) => {
+            SealedEnds::Ours(ends) => {
                 for _ in 0..BATCH {
                     size = ends.0.seal(Time::ZERO, &to, segment, out).expect("there are keys").size;
                 }
             }
-            Ends::Snow(snow) => {
+            SealedEnds::Snow(snow) => {
                 for number in 0..BATCH {
                     snow.plain.clear();
                     encode(segment, Ports::default(), Checksum::None, &mut snow.plain);
@@ -127,13 +127,13 @@ impl Row {
         let middle = Instant::now();
         let mut batch = arrived(buffer, out);
         match &mut self.ends {
-            Ends::Ours(ends) => {
+            SealedEnds::Ours(ends) => {
                 while !batch.is_empty() {
                     let opened = ends.1.open(Time::ZERO, PATH.reversed(), batch.split_to(size));
                     assert!(opened.is_ok_and(|segment| segment.is_some()), "it is sealed");
                 }
             }
-            Ends::Snow(snow) => {
+            SealedEnds::Snow(snow) => {
                 while !batch.is_empty() {
                     let mut plain = vec![0; size - 16];
                     snow.ends[1].read_message(snow.nonce, &batch.split_to(size), &mut plain).expect("it is sealed");
@@ -152,10 +152,10 @@ fn main() {
     let mut rows = vec![];
     for size in SIZES {
         for cipher in Cipher::ALL {
-            let ends = Ends::Ours(Box::new(pair(CipherPreference::new(&[cipher]))));
+            let ends = SealedEnds::Ours(Box::new(pair(CipherPreference::new(&[cipher]))));
             rows.push(Row::new(format!("{cipher:?}, {size} B"), size, ends));
         }
-        rows.push(Row::new(format!("snow, ChaChaPoly, {size} B"), size, Ends::Snow(Box::new(Snow::new()))));
+        rows.push(Row::new(format!("snow, ChaChaPoly, {size} B"), size, SealedEnds::Snow(Box::new(Snow::new()))));
     }
     for _ in 0..TURNS {
         rows.iter_mut().for_each(Row::turn);

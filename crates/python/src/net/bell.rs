@@ -23,7 +23,7 @@ pub(crate) struct Bell {
 struct Line {
     /// The operations to poll, each once for every wait.
     rung: Mutex<Vec<u64>>,
-    ends: Ends,
+    ends: SocketPair,
 }
 
 /// The waker of one operation.
@@ -76,7 +76,7 @@ impl Bell {
 impl Bell {
     #[new]
     fn new() -> PyResult<Self> {
-        let ends = Ends::new().map_err(|error| PyOSError::new_err(error.to_string()))?;
+        let ends = SocketPair::new().map_err(|error| PyOSError::new_err(error.to_string()))?;
         let line = Arc::new(Line { rung: Mutex::default(), ends });
         Ok(Self { line, waiting: Mutex::default(), numbered: AtomicU64::new(0) })
     }
@@ -117,13 +117,13 @@ impl Bell {
 
 /// A pair of connected sockets.
 #[cfg(unix)]
-struct Ends {
+struct SocketPair {
     near: std::os::unix::net::UnixStream,
     far: std::os::unix::net::UnixStream,
 }
 
 #[cfg(unix)]
-impl Ends {
+impl SocketPair {
     fn new() -> io::Result<Self> {
         let (near, far) = std::os::unix::net::UnixStream::pair()?;
         near.set_nonblocking(true)?;
@@ -150,10 +150,10 @@ impl Ends {
 
 /// A socket that is connected to itself, which works on every system.
 #[cfg(not(unix))]
-struct Ends(std::net::UdpSocket);
+struct SocketPair(std::net::UdpSocket);
 
 #[cfg(not(unix))]
-impl Ends {
+impl SocketPair {
     fn new() -> io::Result<Self> {
         let socket = std::net::UdpSocket::bind((std::net::Ipv4Addr::LOCALHOST, 0))?;
         socket.connect(socket.local_addr()?)?;

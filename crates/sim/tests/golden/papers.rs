@@ -17,7 +17,7 @@ struct Paper {
     name: &'static str,
     agent: Agent,
     /// The packet that is lost, and where: on the access link (emfast-2019) or before the bottleneck (mfast-2019).
-    drop: Option<(u64, Place)>,
+    drop: Option<(u64, LossyLink)>,
     /// Whether halving keeps fractions of a packet; old ns-2 did not.
     precise_halving: bool,
     /// Streams of MFast; `None` is FAST.
@@ -29,7 +29,7 @@ struct Paper {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Place {
+enum LossyLink {
     Access,
     Bottleneck,
 }
@@ -64,7 +64,7 @@ fn run(paper: &Paper) -> (World, HostId, HostId, LinkId) {
     let spec = |rate: u64, delay: u64, limit: u32| {
         LinkSpec::new(Rate::from_bits_per_second(rate), SimSpan::from_millis(delay)).queue(QueueSpec::packets(limit))
     };
-    let lossy = |spec: LinkSpec, place: Place| match paper.drop {
+    let lossy = |spec: LinkSpec, place: LossyLink| match paper.drop {
         Some((packet, at)) if at == place => spec.error(ErrorSpec::List(vec![packet])),
         _ => spec,
     };
@@ -75,9 +75,9 @@ fn run(paper: &Paper) -> (World, HostId, HostId, LinkId) {
         builder.link(nodes[to], nodes[from], back).unwrap();
         link
     };
-    duplex(0, 4, lossy(spec(2_000_000, 10, 10), Place::Access), spec(2_000_000, 10, 10));
+    duplex(0, 4, lossy(spec(2_000_000, 10, 10), LossyLink::Access), spec(2_000_000, 10, 10));
     duplex(2, 4, spec(1_000_000, 10, competitors.entrance), spec(1_000_000, 10, 10));
-    let bottleneck = duplex(4, 5, lossy(spec(1_500_000, 100, 10), Place::Bottleneck), spec(1_500_000, 100, 10));
+    let bottleneck = duplex(4, 5, lossy(spec(1_500_000, 100, 10), LossyLink::Bottleneck), spec(1_500_000, 100, 10));
     duplex(5, 3, spec(1_000_000, 10, 10), spec(1_000_000, 10, 10));
     let exit = competitors.exit_delay;
     duplex(5, 1, spec(2_000_000, exit, 10), spec(2_000_000, exit, 10));
@@ -153,7 +153,7 @@ fn mfast_alpha_8() {
 
 #[test]
 fn mfast_with_a_drop() {
-    let drop = Some((6682, Place::Bottleneck));
+    let drop = Some((6682, LossyLink::Bottleneck));
     let (world, source) = check(&Paper { name: "mfast_fast_a8b2_drop6682", drop, received: 17906, ..SINGLE });
     compare_acks("mfast_fast_a8b2_drop6682", world.host(source).unwrap());
 }
@@ -163,7 +163,7 @@ fn mfast_with_a_drop() {
 fn goodput_with_a_drop() {
     let golden = read("papers/mfast_fast_a8b2_drop6682.goodput");
     let packets = |kilobits: &f64| (kilobits / 76.8).round() as u32;
-    let drop = Some((6682, Place::Bottleneck));
+    let drop = Some((6682, LossyLink::Bottleneck));
     let fast = Paper { name: "mfast_fast_a8b2_drop6682", drop, received: 17906, ..SINGLE };
     let theirs: Vec<Vec<u32>> = golden.iter().map(|row| vec![packets(&row[1])]).collect();
     compare_bins(&theirs, &fast, |row| (row.packets > 0).then_some(0));
@@ -189,7 +189,7 @@ fn compare_bins(theirs: &[Vec<u32>], paper: &Paper, column: fn(&DeliveryRow) -> 
 
 #[test]
 fn emfast_with_a_drop() {
-    let (drop, agent) = (Some((6682, Place::Access)), fast(8.0, 2.0, Refill::Ccafr(refill::Rule::QUICK_IPD)));
+    let (drop, agent) = (Some((6682, LossyLink::Access)), fast(8.0, 2.0, Refill::Ccafr(refill::Rule::QUICK_IPD)));
     let name = "emfast_em_best_drop6682";
     let (world, source) = check(&Paper { name, agent, drop, received: 17998, ..SINGLE });
     compare_acks(name, world.host(source).unwrap());
@@ -215,14 +215,14 @@ const LONGER: Competitors = Competitors { window: 20.0, entrance: 50, exit_delay
 
 #[test]
 fn emfast_with_competitors() {
-    let (name, drop) = ("emfast4_A_fast_a8", Some((2050, Place::Access)));
+    let (name, drop) = ("emfast4_A_fast_a8", Some((2050, LossyLink::Access)));
     let (world, source) = check(&Paper { name, drop, competitors: Some(PRINTED), received: 5895, ..SINGLE });
     compare_acks(name, world.host(source).unwrap());
 }
 
 #[test]
 fn emfast_with_competitors_on_a_longer_way() {
-    let (name, drop, agent) = ("emfast4_B2_fast_a4", Some((2050, Place::Access)), fast(4.0, 4.0, Refill::PerRtt));
+    let (name, drop, agent) = ("emfast4_B2_fast_a4", Some((2050, LossyLink::Access)), fast(4.0, 4.0, Refill::PerRtt));
     let (world, source) = check(&Paper { name, drop, agent, competitors: Some(LONGER), received: 5311, ..SINGLE });
     compare_acks(name, world.host(source).unwrap());
 }

@@ -26,7 +26,7 @@ enum Route {
     Shorter,
 }
 
-struct Ends {
+struct ReroutedFlows {
     world: World,
     sources: Vec<HostId>,
     sinks: Vec<HostId>,
@@ -34,7 +34,7 @@ struct Ends {
     cores: Vec<LinkId>,
 }
 
-fn build(route: Route, base: BaseRtt) -> Ends {
+fn build(route: Route, base: BaseRtt) -> ReroutedFlows {
     let mut builder = Builder::new(1);
     builder.ns2_clock();
     let spec = |rate: &str, delay: &str| LinkSpec::new(rate.parse::<Rate>().unwrap(), delay.parse().unwrap());
@@ -79,13 +79,13 @@ fn build(route: Route, base: BaseRtt) -> Ends {
         sources.push(source);
         sinks.push(sink);
     }
-    Ends { world: builder.build().unwrap(), sources, sinks, cores: ways.map(|way| way.0).to_vec() }
+    ReroutedFlows { world: builder.build().unwrap(), sources, sinks, cores: ways.map(|way| way.0).to_vec() }
 }
 
 /// Compares row by row. A value may differ by a little more than half of the last printed digit.
 #[track_caller]
 fn check(name: &str, route: Route, base: BaseRtt) {
-    let Ends { mut world, sources, sinks, cores } = build(route, base);
+    let ReroutedFlows { mut world, sources, sinks, cores } = build(route, base);
     let (mut all_before, mut first_before) = (0.0, 0.0);
     for (index, golden) in read(&format!("rrfast/{name}")).iter().enumerate() {
         // The script sampled 0.1 ms after each tenth of a second.

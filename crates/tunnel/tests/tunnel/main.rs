@@ -20,13 +20,13 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 
 /// Both ends of a tunnel.
-struct Ends {
+struct TunnelEnds {
     client: Tunnel,
     server: Tunnel,
     connection: Connection,
 }
 
-impl Ends {
+impl TunnelEnds {
     /// The server has these permissions; the client has none.
     async fn new(permissions: Permissions) -> Self {
         Self::sharing(permissions, Common::default()).await
@@ -123,7 +123,7 @@ async fn asks(tcp: &mut TcpStream, request: &[u8]) -> Vec<u8> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_port_leads_to_a_target() {
     let target = echo().await;
-    let ends = Ends::new(to(&[target])).await;
+    let ends = TunnelEnds::new(to(&[target])).await;
     let (port, _failures) = ends.port(target).await;
     let request: Vec<u8> = (0..3_000_000_u32).flat_map(u32::to_le_bytes).collect();
     let (mut reading, mut writing) = TcpStream::connect(port).await.unwrap().into_split();
@@ -143,7 +143,7 @@ async fn a_port_leads_to_a_target() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn four_hundred_connections_at_once() {
     let target = echo().await;
-    let ends = Ends::new(to(&[target])).await;
+    let ends = TunnelEnds::new(to(&[target])).await;
     let (port, _failures) = ends.port(target).await;
     let mut tasks = tokio::task::JoinSet::new();
     for number in 0..400_u32 {
@@ -165,7 +165,7 @@ async fn greedy_client_leaves_tcp_connections_to_others() {
     let common = Common { shares: Shares::new(8), ..Common::default() };
     let (mut held, mut counts) = (vec![], vec![]);
     for _ in 0..2 {
-        let ends = Ends::sharing(to(&[target]), common.clone()).await;
+        let ends = TunnelEnds::sharing(to(&[target]), common.clone()).await;
         let mut opened = vec![];
         let refused = loop {
             match soon(ends.client.open(&at(target))).await {
@@ -186,7 +186,7 @@ async fn greedy_client_leaves_tcp_connections_to_others() {
 #[tokio::test]
 async fn target_not_permitted_is_refused() {
     let (target, other) = (echo().await, echo().await);
-    let ends = Ends::new(to(&[target])).await;
+    let ends = TunnelEnds::new(to(&[target])).await;
     let (port, mut failures) = ends.port(other).await;
     let mut tcp = TcpStream::connect(port).await.unwrap();
     let error = soon(tcp.read(&mut [0])).await.unwrap_err();
@@ -204,13 +204,13 @@ async fn a_target_that_does_not_listen_is_refused() {
         let listener = TcpListener::bind(any()).await.unwrap();
         listener.local_addr().unwrap()
     };
-    let ends = Ends::new(to(&[target])).await;
+    let ends = TunnelEnds::new(to(&[target])).await;
     let (port, mut failures) = ends.port(target).await;
     let mut tcp = TcpStream::connect(port).await.unwrap();
     assert_eq!(soon(tcp.read(&mut [0])).await.unwrap_err().kind(), ErrorKind::ConnectionReset);
     assert_eq!(soon(failures.recv()).await, Some(OpenError::Refused(Answer::Refused)));
     let nobody: Target = "no-such-host.invalid:80".parse().unwrap();
-    let ends = Ends::new(Permissions { targets: Targets::All, ..Permissions::default() }).await;
+    let ends = TunnelEnds::new(Permissions { targets: Targets::All, ..Permissions::default() }).await;
     assert_eq!(soon(ends.client.open(&nobody)).await.unwrap_err(), OpenError::Refused(Answer::NoHost));
 }
 
@@ -219,7 +219,7 @@ async fn a_target_that_does_not_listen_is_refused() {
 async fn a_reset_is_passed_on() {
     let listener = TcpListener::bind(any()).await.unwrap();
     let target = listener.local_addr().unwrap();
-    let ends = Ends::new(to(&[target])).await;
+    let ends = TunnelEnds::new(to(&[target])).await;
     let (port, _failures) = ends.port(target).await;
 
     let (mut tcp, far) = through(port, &listener).await;
@@ -238,7 +238,7 @@ async fn a_reset_is_passed_on() {
 async fn the_end_of_the_tunnel_resets() {
     let listener = TcpListener::bind(any()).await.unwrap();
     let target = listener.local_addr().unwrap();
-    let ends = Ends::new(to(&[target])).await;
+    let ends = TunnelEnds::new(to(&[target])).await;
     let (port, _failures) = ends.port(target).await;
     let (mut tcp, mut far) = through(port, &listener).await;
     ends.connection.abort();
@@ -250,7 +250,7 @@ async fn the_end_of_the_tunnel_resets() {
 #[tokio::test]
 async fn the_other_end_listens() {
     let target = echo().await;
-    let ends = Ends::new(Permissions { listens: true, ..Permissions::default() }).await;
+    let ends = TunnelEnds::new(Permissions { listens: true, ..Permissions::default() }).await;
     let port = soon(ends.client.listen_there("127.0.0.1".parse().unwrap(), 0, &at(target))).await.unwrap();
     for _ in 0..3 {
         let mut tcp = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
@@ -318,7 +318,7 @@ async fn readers_that_stand_still_hold_back_nobody() {
             });
         }
     });
-    let ends = Ends::new(to(&[target])).await;
+    let ends = TunnelEnds::new(to(&[target])).await;
     let (port, _failures) = ends.port(target).await;
     let mut still = vec![];
     for _ in 0..60 {
@@ -349,7 +349,7 @@ async fn uploads_that_stand_still_hold_back_nobody() {
         tcp.read_to_end(&mut upload).await.unwrap();
         upload
     });
-    let ends = Ends::new(to(&[stuck, target])).await;
+    let ends = TunnelEnds::new(to(&[stuck, target])).await;
     let ((port, _failures), (free, _other_failures)) = (ends.port(stuck).await, ends.port(target).await);
     let mut uploads = tokio::task::JoinSet::new();
     for _ in 0..20 {
@@ -374,7 +374,7 @@ async fn uploads_that_stand_still_hold_back_nobody() {
 #[tokio::test]
 async fn socks_goes_where_the_client_wants() {
     let target = echo().await;
-    let ends = Ends::new(to(&[target])).await;
+    let ends = TunnelEnds::new(to(&[target])).await;
     let listener = TcpListener::bind(any()).await.unwrap();
     let (address, tunnel) = (listener.local_addr().unwrap(), ends.client.clone());
     tokio::spawn(async move { socks::serve(&listener, &tunnel, |_| {}).await });
@@ -414,7 +414,7 @@ async fn socks_goes_where_the_client_wants() {
 #[tokio::test]
 async fn rubbish_is_stopped() {
     let target = echo().await;
-    let ends = Ends::new(to(&[target])).await;
+    let ends = TunnelEnds::new(to(&[target])).await;
     for rubbish in [&b"\xff\0\0\0\0"[..], b"\x10\x07\0\0\0\x63\0\0", b"\x01\0\0\0\0\0\0\0", b"GET / HTTP/1.1\r\n\r\n"] {
         let mut stream = ends.connection.open_stream().await.unwrap();
         stream.write_all(rubbish).await.unwrap();

@@ -25,7 +25,7 @@ fn udp_to(targets: &[SocketAddr]) -> Permissions {
     Permissions { udp: Targets::Listed(targets.iter().copied().map(at).collect()), ..Permissions::default() }
 }
 
-impl Ends {
+impl TunnelEnds {
     /// A UDP port here whose packets go to the target there.
     async fn udp_port(&self, target: SocketAddr) -> (SocketAddr, mpsc::UnboundedReceiver<OpenError>) {
         let socket = Arc::new(UdpSocket::bind(any()).await.unwrap());
@@ -54,7 +54,7 @@ async fn answer(program: &UdpSocket) -> Vec<u8> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn packets_of_each_size_come_back_to_their_program() {
     let target = echo().await;
-    let ends = Ends::new(udp_to(&[target])).await;
+    let ends = TunnelEnds::new(udp_to(&[target])).await;
     let (port, _failures) = ends.udp_port(target).await;
     for number in 0..5_u8 {
         let program = program(port).await;
@@ -71,7 +71,7 @@ async fn packets_of_each_size_come_back_to_their_program() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn flow_of_small_packets_finds_the_largest_packet() {
     let target = echo().await;
-    let ends = Ends::new(udp_to(&[target])).await;
+    let ends = TunnelEnds::new(udp_to(&[target])).await;
     let (port, _failures) = ends.udp_port(target).await;
     let program = program(port).await;
     program.send(b"small").await.unwrap();
@@ -89,7 +89,7 @@ async fn flow_of_small_packets_finds_the_largest_packet() {
 async fn end_without_datagrams_carries_packets_by_streams() {
     let target = echo().await;
     let config = Config { datagram_receive_buffer: 0, ..Config::default() };
-    let ends = Ends::configured(udp_to(&[target]), Common::default(), config).await;
+    let ends = TunnelEnds::configured(udp_to(&[target]), Common::default(), config).await;
     let (port, _failures) = ends.udp_port(target).await;
     let program = program(port).await;
     for packet in [&b"one"[..], b"", b"three"] {
@@ -103,7 +103,7 @@ async fn end_without_datagrams_carries_packets_by_streams() {
 #[tokio::test]
 async fn packets_need_permission_of_their_own() {
     let (target, tcp) = (echo().await, super::echo().await);
-    let ends = Ends::new(Permissions { udp: udp_to(&[target]).udp, ..to(&[tcp]) }).await;
+    let ends = TunnelEnds::new(Permissions { udp: udp_to(&[target]).udp, ..to(&[tcp]) }).await;
     let refused = Some(OpenError::Refused(Answer::Forbidden));
     let (port, mut failures) = ends.udp_port(tcp).await;
     let program = program(port).await;
@@ -122,7 +122,7 @@ async fn packets_need_permission_of_their_own() {
 #[tokio::test]
 async fn refused_packet_ends_no_flow() {
     let target = UdpSocket::bind(any()).await.unwrap().local_addr().unwrap();
-    let ends = Ends::new(udp_to(&[target])).await;
+    let ends = TunnelEnds::new(udp_to(&[target])).await;
     let (port, mut failures) = ends.udp_port(target).await;
     let program = program(port).await;
     for _ in 0..3 {
@@ -143,7 +143,7 @@ async fn refused_packet_ends_no_flow() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hostile_end_harms_no_flow() {
     let target = echo().await;
-    let ends = Ends::new(udp_to(&[target])).await;
+    let ends = TunnelEnds::new(udp_to(&[target])).await;
     for datagram in [&b""[..], b"abc", b"\0\0\0\0packet", b"\xff\xff\xff\xffpacket"] {
         ends.connection.send_datagram(Bytes::from_static(datagram)).unwrap();
     }
@@ -171,7 +171,7 @@ async fn socks_associates_packets_with_targets() {
     let name: Target = format!("localhost:{}", other.port()).parse().unwrap();
     let permissions =
         Permissions { udp: Targets::Listed([at(one), name].into_iter().collect()), ..Permissions::default() };
-    let ends = Ends::new(permissions).await;
+    let ends = TunnelEnds::new(permissions).await;
     let listener = bind(any()).unwrap();
     let (socks_port, tunnel) = (listener.local_addr().unwrap(), ends.client.clone());
     let (failed, mut failures) = mpsc::unbounded_channel();

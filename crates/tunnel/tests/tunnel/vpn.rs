@@ -11,7 +11,7 @@ use anabranch_tunnel::{Answer, Common, OpenError, Permissions, Tunnel};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-use super::{Ends, any, soon};
+use super::{TunnelEnds, any, soon};
 
 /// A device that a test fills and reads.
 struct Queues {
@@ -104,7 +104,7 @@ async fn join(tunnel: &Tunnel) -> Result<(Ipv4Addr, Probe, JoinHandle<io::Result
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn packets_pass_in_both_directions() {
     let (common, mut server) = hub();
-    let ends = Ends::sharing(Permissions::default(), common).await;
+    let ends = TunnelEnds::sharing(Permissions::default(), common).await;
     let (own, mut client, _task) = join(&ends.client).await.unwrap();
     for (mark, len) in [(1, 100), (2, 1200), (3, 9000), (4, 60_000)] {
         let there = packet(own, INTERNET, len, mark);
@@ -128,7 +128,7 @@ async fn packets_pass_in_both_directions() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn spoofed_sources_are_refused_by_the_server() {
     let (common, mut server) = hub();
-    let ends = Ends::sharing(Permissions::default(), common).await;
+    let ends = TunnelEnds::sharing(Permissions::default(), common).await;
     let (own, client, _task) = join(&ends.client).await.unwrap();
     // The number of the only request is 0.
     let datagram = |packet: &[u8]| [&[0, 0, 0, 0, 0, 0, 0][..], packet].concat();
@@ -147,7 +147,7 @@ async fn spoofed_sources_are_refused_by_the_server() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn server_without_a_network_refuses() {
-    let ends = Ends::new(Permissions::default()).await;
+    let ends = TunnelEnds::new(Permissions::default()).await;
     let refused = soon(ends.client.join(async |_| ())).await;
     assert_eq!(refused, Err(OpenError::Refused(Answer::Forbidden)));
 }
