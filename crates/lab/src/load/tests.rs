@@ -3,6 +3,7 @@ use std::num::NonZeroU8;
 use anabranch_ns2::config::{Agent, NewRenoOptions};
 use anabranch_proto::{Form, PathMtu};
 use anabranch_sim::{DelaySpec, DriverSpec, ErrorSpec, HoldSpec, QueueSpec, Reads};
+use anabranch_units::settings::Part as _;
 use anabranch_units::{Rate, SimSpan, SimTime};
 
 use crate::diagnostic::Diagnostic;
@@ -112,12 +113,9 @@ fn missing_keys_are_named() {
         "chain.toml:4:1: a link has no rate; write a `rate`, such as \"10Mbit/s\"",
     );
     assert_refused("duration = \"100s\"", "", "chain.toml:1:1: the key `duration` is missing; add it");
-    assert_refused(
-        "kind = \"drop_tail\", ",
-        "",
-        "chain.toml:10:9: the key `kind` is missing; it is one of drop_tail, unlimited, red, codel, step, fq_codel, pie, \
-         dualpi2",
-    );
+    let kinds: Vec<_> = QueueSpec::kinds().iter().map(|kind| kind.word).collect();
+    let says = format!("chain.toml:10:9: the key `kind` is missing; it is one of {}", kinds.join(", "));
+    assert_refused("kind = \"drop_tail\", ", "", &says);
 }
 
 #[test]

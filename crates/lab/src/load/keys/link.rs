@@ -66,8 +66,8 @@ pub(crate) struct LinkKeys {
     /// Whether packets lose their ECN codepoint before the queue, as in a tunnel or a router that does not keep it; false if absent.
     #[serde(default)]
     pub(crate) clear_ecn: bool,
-    /// The release of packets in batches at the far end; at once if absent. Not with a queue that drops at its head (`codel`, `fq_codel`,
-    /// `dualpi2`), `reorder`, `duplicate`, `delay_changes` or `clock = "ns2"`.
+    /// The release of packets in batches at the far end; at once if absent. Not with a queue that decides at its head, as
+    /// `codel` does, `reorder`, `duplicate`, `delay_changes` or `clock = "ns2"`.
     pub(crate) hold: Option<PartKeys<HoldSpec>>,
     /// Outages of the link, in both directions: packets that arrive during an outage are lost.
     #[serde(default)]
