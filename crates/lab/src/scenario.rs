@@ -10,7 +10,7 @@ pub(crate) mod transport;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use anabranch_sim::{DriverSpec, ErrorSpec, HoldSpec, LinkSpec, RouteChange, Spacing, Topology, Wire, WorldSize};
+use anabranch_sim::{DriverSpec, ErrorSpec, HoldSpec, LinkSpec, RouteChange, Topology, Wire, WorldSize};
 use anabranch_units::{SimSpan, SimTime};
 
 use self::class::Class;
@@ -156,7 +156,7 @@ impl Scenario {
         links.any(|link| link.errors.iter().any(loses) || link.queue.is_random() || is_held(link))
             || self.drivers.values().any(|driver| driver.is_random())
             || self.flows.iter().filter(|flow| flow.start.since(SimTime::ZERO) <= self.duration).any(|flow| {
-                let arrives = flow.class.as_ref().is_some_and(|class| matches!(class.spacing, Spacing::Exponential(_)));
+                let arrives = flow.class.as_ref().is_some_and(|class| class.spacing.every_mean.is_some());
                 flow.transport.is_random() || !flow.start_jitter.is_zero() || arrives
             })
     }

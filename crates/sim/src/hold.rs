@@ -3,7 +3,7 @@
 //! Waiting packets are released together. The release times do not depend on the packets, except with [`HoldSpec::Gather`]. The
 //! order is kept.
 
-use anabranch_units::settings::{Fields, Flaw, Parameter, Part, PartKind, Value, word_of};
+use anabranch_units::settings::{Fields, Flaw, Parameter, Part, PartKind, Value};
 use anabranch_units::{SimSpan, SimTime};
 
 use crate::rng::Stream;
@@ -72,10 +72,6 @@ impl Part for HoldSpec {
         ]
     }
 
-    fn word(&self) -> &'static str {
-        word_of(self).expect("every kind has a word")
-    }
-
     fn visit(&mut self, fields: &mut Fields<'_>) {
         match self {
             Self::Grid(every) => fields.required().time("every", every, "The interval between releases"),
@@ -113,10 +109,6 @@ impl Part for DelaySpec {
             kind("exponential", "An exponential delay.", Self::Exponential(SimSpan::ZERO)),
             kind("uniform", "A uniform delay, from zero to the longest.", Self::Uniform(SimSpan::ZERO)),
         ]
-    }
-
-    fn word(&self) -> &'static str {
-        word_of(self).expect("every kind has a word")
     }
 
     fn visit(&mut self, fields: &mut Fields<'_>) {

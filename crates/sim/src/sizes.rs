@@ -1,5 +1,7 @@
 //! Sizes of messages: constant, or random with a heavy tail.
 
+use anabranch_units::settings::{Fields, Flaw, Part, PartKind};
+
 use crate::rng::Stream;
 
 /// The sizes of messages in bytes.
@@ -19,15 +21,42 @@ pub enum Sizes {
     },
 }
 
-impl Sizes {
-    /// Whether the parameters are valid.
-    pub fn is_valid(self) -> bool {
+impl Part for Sizes {
+    const NAME: &'static str = "sizes";
+    const HELP: &'static str = "The sizes of messages.";
+
+    fn kinds() -> Vec<PartKind<Self>> {
+        let kind = |word, help, default| PartKind { word, synonyms: &[], help, default };
+        let pareto = Self::Pareto { shape: 0.0, least: 0, most: 0 };
+        vec![
+            kind("constant", "The same size for all.", Self::Constant(0)),
+            kind("pareto", "A Pareto distribution between two bounds: heavy-tailed.", pareto),
+        ]
+    }
+
+    fn visit(&mut self, fields: &mut Fields<'_>) {
         match self {
-            Self::Constant(bytes) => bytes > 0,
-            Self::Pareto { shape, least, most } => shape.is_finite() && shape > 0.0 && 0 < least && least < most,
+            Self::Constant(bytes) => fields.required().bytes("bytes", bytes, "The bytes of each"),
+            Self::Pareto { shape, least, most } => {
+                let help = "The shape, the exponent of the tail, such as 1.2: the smaller, the heavier the tail";
+                fields.required().number("shape", shape, 0.0..=f64::MAX, "", help);
+                fields.required().bytes("least", least, "The least size");
+                fields.required().bytes("most", most, "The largest size");
+            }
         }
     }
 
+    fn check(&self) -> Result<(), Flaw> {
+        let is_valid = match *self {
+            Self::Constant(bytes) => bytes > 0,
+            Self::Pareto { shape, least, most } => shape.is_finite() && shape > 0.0 && 0 < least && least < most,
+        };
+        let remedy = "use 1B or more; of a Pareto distribution `most` above `least`, `shape` above 0";
+        if is_valid { Ok(()) } else { Err(Flaw::new("sizes", "there are no such sizes", remedy)) }
+    }
+}
+
+impl Sizes {
     /// Whether sizes are random.
     pub fn is_random(self) -> bool {
         matches!(self, Self::Pareto { .. })
@@ -80,9 +109,9 @@ mod tests {
 
     #[test]
     fn distributions_without_sizes_are_none() {
-        assert!(!Sizes::Constant(0).is_valid());
+        assert!(Sizes::Constant(0).check().is_err());
         for (shape, least, most) in [(0.0, 1, 2), (f64::NAN, 1, 2), (1.0, 0, 2), (1.0, 2, 2)] {
-            assert!(!Sizes::Pareto { shape, least, most }.is_valid(), "{shape} {least} {most}");
+            assert!(Sizes::Pareto { shape, least, most }.check().is_err(), "{shape} {least} {most}");
         }
     }
 }

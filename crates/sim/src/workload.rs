@@ -1,6 +1,7 @@
 //! Workloads: the data that an application offers, and when.
 
 use anabranch_units::SimSpan;
+use anabranch_units::settings::{Fields, Flaw, Part, PartKind};
 
 use crate::host::Offer;
 use crate::id::Port;
@@ -62,36 +63,101 @@ pub struct Messages {
     pub spacing: Spacing,
 }
 
-/// The time between two messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Spacing {
-    /// Zero: all at once. Needs a `count`.
-    Together,
+/// The time between two messages: none, or one of these.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spacing {
     /// A constant time.
-    Every(SimSpan),
-    /// Exponential with this mean: a Poisson process.
-    Exponential(SimSpan),
+    pub every: Option<SimSpan>,
+    /// The mean of an exponential time: a Poisson process.
+    pub every_mean: Option<SimSpan>,
 }
 
-impl Workload {
-    /// Whether the series advances in time or ends.
-    pub(crate) fn is_valid(self) -> bool {
-        let messages = match self {
-            Self::Bulk | Self::Fixed { .. } => return true,
-            Self::Messages(messages) => messages,
-            Self::Drawn(drawn) => return drawn.sizes.is_valid(),
-            // The hosts request and answer themselves.
-            Self::Dialogue(_) => return false,
-        };
-        let moves = match messages.spacing {
-            Spacing::Together => false,
-            Spacing::Every(span) | Spacing::Exponential(span) => !span.is_zero(),
-        };
-        messages.streams > 0 && (moves || messages.count.is_some())
+/// The limit of messages with drawn sizes: they are drawn before the run.
+const DRAWN_MAX: u32 = 100_000;
+
+/// The limit of a request: it fits into any send buffer.
+const REQUEST_MAX: u32 = 10_000;
+
+impl Part for Workload {
+    const NAME: &'static str = "workload";
+    const HELP: &'static str = "The data of an application, from the start of its flow on. Agents of ns-2 send whole packets: the last packet \
+                                of a message is padded. With several streams, message m is sent on stream m modulo their number.";
+
+    fn kinds() -> Vec<PartKind<Self>> {
+        let kind = |word, help, default| PartKind { word, synonyms: &[], help, default };
+        let (sizes, spacing) = (Sizes::Constant(0), Spacing::default());
+        let messages = Messages { bytes: 0, count: None, streams: 1, spacing };
+        // A request is a GET of HTTP.
+        let dialogue = Dialogue { sizes, count: 1, request: 200, think: SimSpan::ZERO };
+        vec![
+            kind("bulk", "Endless data.", Self::Bulk),
+            kind("fixed", "A number of bytes, offered at once.", Self::Fixed { bytes: 0 }),
+            kind("messages", "Messages, one after the other.", Self::Messages(messages)),
+            kind(
+                "drawn",
+                "Messages of random sizes, one after the other on one stream, as chunks of a video. With a `count` of 1, the default, it \
+                 is one flow of a random size.",
+                Self::Drawn(Drawn { sizes, count: 1, spacing }),
+            ),
+            kind(
+                "requests",
+                "Requests of the receiver, which the sender answers, one after the other. Only `anabranch`.",
+                Self::Dialogue(dialogue),
+            ),
+        ]
+    }
+
+    fn visit(&mut self, fields: &mut Fields<'_>) {
+        match self {
+            Self::Bulk => {}
+            Self::Fixed { bytes } => fields.required().bytes("bytes", bytes, "The number of bytes"),
+            Self::Messages(Messages { bytes, count, spacing, .. }) => {
+                fields.required().bytes("bytes", bytes, "The bytes of each message");
+                fields.packets("count", count, "The number of messages; endless if absent");
+                spacing.visit(fields);
+            }
+            Self::Drawn(Drawn { sizes, count, spacing }) => {
+                fields.required().part("sizes", sizes, "The sizes");
+                fields.packets("count", count, "The number of messages");
+                spacing.visit(fields);
+            }
+            Self::Dialogue(Dialogue { sizes, count, request, think }) => {
+                fields.required().part("sizes", sizes, "The sizes of the answers");
+                fields.required().packets("count", count, "The number of requests");
+                fields.bytes("request", request, "The bytes of a request, up to `10kB`");
+                fields.time("think_mean", think, "The mean of the random time from an answer to the next request");
+            }
+        }
+    }
+
+    fn check(&self) -> Result<(), Flaw> {
+        match self {
+            Self::Fixed { bytes: 0 } | Self::Messages(Messages { bytes: 0, .. }) => {
+                Err(Flaw::new("bytes", "there is nothing to send in 0B", "use 1B or more"))
+            }
+            Self::Bulk | Self::Fixed { .. } => Ok(()),
+            Self::Messages(Messages { count, spacing, .. }) => spacing.check(count.is_some()),
+            Self::Drawn(Drawn { count, .. }) | Self::Dialogue(Dialogue { count, .. }) if *count > DRAWN_MAX => {
+                let message = format!("a flow with more than {DRAWN_MAX} drawn messages");
+                Err(Flaw::new("count", message, "use several flows"))
+            }
+            Self::Drawn(Drawn { sizes, spacing, .. }) => sizes.check().and_then(|()| spacing.check(true)),
+            Self::Dialogue(Dialogue { request: 1..=REQUEST_MAX, sizes, .. }) => sizes.check(),
+            Self::Dialogue(_) => {
+                let message = format!("a request is from 1 to {REQUEST_MAX} bytes long");
+                Err(Flaw::new("request", message, "use request = \"200B\""))
+            }
+        }
     }
 }
 
 impl Workload {
+    /// Whether a world can offer it. The hosts of a dialogue ask and answer themselves.
+    pub(crate) fn is_offered(&self) -> bool {
+        let is_for_hosts = matches!(self, Self::Dialogue(_) | Self::Messages(Messages { streams: 0, .. }));
+        !is_for_hosts && self.check().is_ok()
+    }
+
     /// The sizes of the workload's messages, if their number is finite. Random sizes are drawn from `stream`.
     pub fn amounts(self, mut stream: Stream) -> Option<Vec<u64>> {
         let mut drawn = |sizes: Sizes, count: u32| Some((0..count).map(|_| sizes.draw(&mut stream)).collect());
@@ -158,11 +224,38 @@ impl Schedule {
 }
 
 impl Spacing {
-    fn next(self, stream: &mut Stream) -> SimSpan {
-        match self {
-            Self::Together => SimSpan::ZERO,
-            Self::Every(span) => span,
-            Self::Exponential(mean) => stream.exponential_span(mean),
+    fn visit(&mut self, fields: &mut Fields<'_>) {
+        fields.time("every", &mut self.every, "The time between messages; all at once if absent");
+        let help = "The mean of that time if it is random: a Poisson process";
+        fields.time("every_mean", &mut self.every_mean, help);
+    }
+
+    /// Checks that one key at most tells the time, and that a series with it moves or is finite.
+    ///
+    /// # Errors
+    /// The flaw.
+    pub fn check(&self, is_finite: bool) -> Result<(), Flaw> {
+        match (self.every, self.every_mean) {
+            (Some(_), Some(_)) => Err(Flaw::new("every_mean", "`every` and `every_mean` say two things", "keep one")),
+            (None, None) if is_finite => Ok(()),
+            (Some(span), None) | (None, Some(span)) if !span.is_zero() => Ok(()),
+            _ => {
+                let message = "nothing says when these messages end or come";
+                Err(Flaw::new("", message, "add count = 100, or every = \"20ms\""))
+            }
+        }
+    }
+
+    /// Whether messages come one after the other.
+    pub fn is_series(self) -> bool {
+        self != Self::default()
+    }
+
+    /// The time to the next message.
+    pub fn next(self, stream: &mut Stream) -> SimSpan {
+        match self.every_mean {
+            Some(mean) => stream.exponential_span(mean),
+            None => self.every.unwrap_or(SimSpan::ZERO),
         }
     }
 }
@@ -193,7 +286,7 @@ mod tests {
 
     #[test]
     fn messages_go_round_the_streams() {
-        let messages = Messages { bytes: 100, count: Some(5), streams: 2, spacing: Spacing::Together };
+        let messages = Messages { bytes: 100, count: Some(5), streams: 2, spacing: Spacing::default() };
         let expected = [0, 1, 0, 1, 0].into_iter().zip(0..).map(|(stream, message)| (stream, message, Some(100)));
         assert_eq!(offers(Workload::Messages(messages), 9), expected.collect::<Vec<_>>());
     }
@@ -202,7 +295,8 @@ mod tests {
     #[test]
     fn drawn_messages_have_the_sizes_that_are_expected() {
         let sizes = Sizes::Pareto { shape: 1.2, least: 100, most: 100_000 };
-        let workload = Workload::Drawn(Drawn { sizes, count: 5, spacing: Spacing::Every(SimSpan::from_millis(1)) });
+        let spacing = Spacing { every: Some(SimSpan::from_millis(1)), every_mean: None };
+        let workload = Workload::Drawn(Drawn { sizes, count: 5, spacing });
         let expected = workload.amounts(Substreams::new(1).stream("sizes")).unwrap();
         let offered: Vec<_> = offers(workload, 9).into_iter().map(|(stream, _, bytes)| (stream, bytes)).collect();
         assert_eq!(offered, expected.iter().map(|&bytes| (0, Some(bytes))).collect::<Vec<_>>());
@@ -211,13 +305,14 @@ mod tests {
 
     #[test]
     fn a_series_of_none_offers_nothing() {
-        let messages = Messages { bytes: 100, count: Some(0), streams: 1, spacing: Spacing::Together };
+        let messages = Messages { bytes: 100, count: Some(0), streams: 1, spacing: Spacing::default() };
         assert_eq!(offers(Workload::Messages(messages), 9), []);
     }
 
     #[test]
     fn an_endless_series_must_move() {
-        let messages = Messages { bytes: 100, count: None, streams: 1, spacing: Spacing::Every(SimSpan::ZERO) };
-        assert!(!Workload::Messages(messages).is_valid());
+        let spacing = Spacing { every: Some(SimSpan::ZERO), every_mean: None };
+        let messages = Messages { bytes: 100, count: None, streams: 1, spacing };
+        assert!(Workload::Messages(messages).check().is_err());
     }
 }

@@ -25,7 +25,7 @@ use self::parameter::is_in;
 
 pub use self::error::SettingError;
 pub use self::parameter::{Kind, PACKETS_MAX, Parameter, Scalar, Value};
-pub use self::part::{Flaw, Part, PartKind, word_of};
+pub use self::part::{Flaw, Part, PartKind, PartTable, word_of};
 
 /// The settings of a law, or of a part of one.
 pub trait Table: Clone + fmt::Debug + Send + Sync + 'static {
@@ -130,6 +130,18 @@ impl Fields<'_> {
         self.field(name, Kind::Times, field, help);
     }
 
+    /// A part of its own: a table within the table.
+    pub fn part<P: Part>(&mut self, name: &'static str, part: &mut P, help: &'static str) {
+        let now = Value::Part(part.word(), BTreeMap::new());
+        let Some(value) = self.scalar(name, Kind::Part(P::table()), now, "", help) else { return };
+        let found = if let Value::Part(word, values) = &value { P::with(word, values.clone()).ok() } else { None };
+        match (found, &mut self.task) {
+            (Some(found), _) => *part = found,
+            (None, Task::Put(values)) => drop(values.insert(name.to_owned(), value)),
+            (None, _) => {}
+        }
+    }
+
     fn field(&mut self, name: &'static str, kind: Kind, field: &mut impl Scalar, help: &'static str) {
         let now = match (&kind, field.value()) {
             (Kind::Bytes, Value::Whole(bytes)) => Value::Bytes(Bytes::new(bytes)),
@@ -142,6 +154,7 @@ impl Fields<'_> {
             (None, _) => {}
         }
     }
+
     /// A number, with its unit or `""`.
     pub fn number(
         &mut self,

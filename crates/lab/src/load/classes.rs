@@ -1,10 +1,12 @@
 //! Makes the class of a flow from its keys.
 
 use anabranch_sim::{Dialogue, Drawn, Messages, Spacing, Workload};
+use anabranch_units::SimSpan;
 
 use super::Checked;
 use super::keys::ClassKeys;
-use super::transport::spacing;
+use super::part::refused;
+use super::values::Text;
 use crate::diagnostic::Fault;
 use crate::document::Path;
 use crate::scenario::Flow;
@@ -30,11 +32,13 @@ pub(super) fn class(keys: &ClassKeys, transport: &Transport, empty_path: EmptyPa
         let fault = Fault::new("messages of several streams arrive in no order");
         return Err((path.clone(), fault.remedy("use streams = 1, or remove `class`")));
     }
-    let spacing = spacing(keys.every, keys.every_mean, path)?;
-    if matches!(spacing, Spacing::Every(span) | Spacing::Exponential(span) if span.is_zero()) {
+    let [every, every_mean] = [keys.every, keys.every_mean].map(|span| span.map(|Text(span)| span));
+    let spacing = Spacing { every, every_mean };
+    if every.or(every_mean).is_some_and(SimSpan::is_zero) {
         let fault = Fault::new("flows of a class that arrive after no time arrive together");
         return Err((path.clone(), fault.remedy("leave out `every` and `every_mean`, or make them longer")));
     }
+    spacing.check(true).map_err(|flaw| refused(flaw, path))?;
     Ok(Class { name: keys.name.0.clone(), spacing, empty_path })
 }
 

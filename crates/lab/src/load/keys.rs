@@ -32,7 +32,7 @@ pub(super) use options::{
 };
 pub(crate) use route::RouteKeys;
 pub(crate) use shapes::TopologyKeys;
-pub(super) use traffic::{CbrKeys, ClassKeys, OnOffKeys, SizesKeys, WorkloadKeys};
+pub(super) use traffic::{CbrKeys, ClassKeys, OnOffKeys};
 
 /// The arithmetic of time. It matters if two times are equal on paper, as in networks with round numbers. Experiments that are
 /// compared with ns-2 packet by packet use `ns2`.

@@ -1,12 +1,11 @@
-//! Parts of the simulator in a file: queues, error models, holds, delays. Each [`Part`] lists its kinds and their settings; here they become
+//! Parts of the simulator in a file: queues, error models, holds, delays, workloads. Each [`Part`] lists its kinds and their settings; here they become
 //! the keys of a table, for reading and for the reference.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::marker::PhantomData;
 
-use anabranch_units::settings::{Flaw, Kind, Parameter, Part, PartKind, Value};
+use anabranch_units::settings::{Flaw, Kind, Parameter, Part, PartKind, PartTable, Value};
 use anabranch_units::{Bytes, Rate, SimSpan, SimTime};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, EnumAccess, Error, MapAccess, VariantAccess, Visitor};
@@ -23,82 +22,91 @@ pub(crate) struct PartKeys<T>(pub(crate) T);
 impl<T: Part> PartKeys<T> {
     /// The part, if its settings are possible together.
     pub(super) fn check(&self, path: &Path) -> Checked<T> {
-        match self.0.flaw() {
-            None => Ok(self.0.clone()),
-            Some(Flaw { key, message, remedy }) => {
-                let path = if key.is_empty() { path.clone() } else { path.key(&key) };
-                Err((path, Fault::new(message).remedy(remedy)))
-            }
-        }
+        self.0.flaw().map_or_else(|| Ok(self.0.clone()), |flaw| Err(refused(flaw, path)))
     }
+}
+
+/// The fault of the part at `path`, and its place.
+pub(super) fn refused(Flaw { key, message, remedy }: Flaw, path: &Path) -> (Path, Fault) {
+    let path = if key.is_empty() { path.clone() } else { path.key(&key) };
+    (path, Fault::new(message).remedy(remedy))
 }
 
 impl<'de, T: Part> Deserialize<'de> for PartKeys<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_enum(T::NAME, &[], TableVisitor(PhantomData))
+        let (word, values) = TableSeed(&T::table()).deserialize(deserializer)?;
+        let fits = T::with(word, values).map(PartKeys);
+        fits.map_err(|flaw| D::Error::custom(format!("{}{REMEDY}{}", flaw.message, flaw.remedy)))
     }
 }
 
-/// Reads the table of a part.
-struct TableVisitor<T>(PhantomData<T>);
+/// The kind of a part, and its settings.
+type Set = (&'static str, BTreeMap<String, Value>);
 
-impl<'de, T: Part> Visitor<'de> for TableVisitor<T> {
-    type Value = PartKeys<T>;
+/// Reads the table of a part.
+struct TableSeed<'a>(&'a PartTable);
+
+impl<'de> DeserializeSeed<'de> for TableSeed<'_> {
+    type Value = Set;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Set, D::Error> {
+        deserializer.deserialize_enum(self.0.name, &[], self)
+    }
+}
+
+impl<'de> Visitor<'de> for TableSeed<'_> {
+    type Value = Set;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "a table with the key `kind`")
     }
 
-    fn visit_unit<E: Error>(self) -> Result<PartKeys<T>, E> {
-        let words: Vec<_> = T::kinds().iter().map(|kind| kind.word).collect();
+    fn visit_unit<E: Error>(self) -> Result<Set, E> {
+        let words: Vec<_> = self.0.kinds.iter().map(|kind| kind.word).collect();
         Err(E::custom(format!("the key `kind` is missing{REMEDY}it is one of {}", words.join(", "))))
     }
 
-    fn visit_enum<A: EnumAccess<'de>>(self, table: A) -> Result<PartKeys<T>, A::Error> {
-        let (part, keys) = table.variant_seed(KindSeed(PhantomData))?;
-        keys.struct_variant(&[], KeysVisitor(part))
+    fn visit_enum<A: EnumAccess<'de>>(self, table: A) -> Result<Set, A::Error> {
+        let (kind, keys) = table.variant_seed(KindSeed(&self.0.kinds))?;
+        Ok((kind.word, keys.struct_variant(&[], KeysVisitor(&kind.default))?))
     }
 }
 
 /// Reads the word for a kind.
-struct KindSeed<T>(PhantomData<T>);
+struct KindSeed<'a>(&'a [PartKind<Vec<Parameter>>]);
 
-impl<'de, T: Part> DeserializeSeed<'de> for KindSeed<T> {
-    type Value = T;
+impl<'de, 'a> DeserializeSeed<'de> for KindSeed<'a> {
+    type Value = &'a PartKind<Vec<Parameter>>;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<T, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         let word = String::deserialize(deserializer)?;
-        let kinds = T::kinds();
-        let means = |kind: &&PartKind<T>| kind.word == word || kind.synonyms.contains(&word.as_str());
-        kinds.iter().find(means).map(|kind| kind.default.clone()).ok_or_else(|| {
-            let remedy = suggestion(&word, kinds.iter().map(|kind| kind.word));
+        let means = |kind: &&PartKind<_>| kind.word == word || kind.synonyms.contains(&word.as_str());
+        self.0.iter().find(means).ok_or_else(|| {
+            let remedy = suggestion(&word, self.0.iter().map(|kind| kind.word));
             Error::custom(format!("unknown kind `{word}`{REMEDY}{remedy}"))
         })
     }
 }
 
 /// Reads the settings of a kind.
-struct KeysVisitor<T>(T);
+struct KeysVisitor<'a>(&'a [Parameter]);
 
-impl<'de, T: Part> Visitor<'de> for KeysVisitor<T> {
-    type Value = PartKeys<T>;
+impl<'de> Visitor<'de> for KeysVisitor<'_> {
+    type Value = BTreeMap<String, Value>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the keys of a {}", T::NAME)
+        write!(f, "the keys of a kind")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<PartKeys<T>, A::Error> {
-        let Self(mut part) = self;
-        let parameters = part.parameters();
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut values = BTreeMap::new();
-        while let Some(parameter) = map.next_key_seed(KeySeed(&parameters))? {
+        while let Some(parameter) = map.next_key_seed(KeySeed(self.0))? {
             values.insert(parameter.name.clone(), map.next_value_seed(ValueSeed(&parameter.kind))?);
         }
-        if let Some(missing) = parameters.iter().find(|one| one.is_required && !values.contains_key(&one.name)) {
-            return Err(Error::custom(format!("the key `{}` is missing{REMEDY}add it", missing.name)));
+        match self.0.iter().find(|one| one.is_required && !values.contains_key(&one.name)) {
+            Some(missing) => Err(Error::custom(format!("the key `{}` is missing{REMEDY}add it", missing.name))),
+            None => Ok(values),
         }
-        let fits = part.put(values);
-        fits.map(|()| PartKeys(part)).map_err(|flaw| Error::custom(format!("{}{REMEDY}{}", flaw.message, flaw.remedy)))
     }
 }
 
@@ -139,6 +147,10 @@ impl<'de> DeserializeSeed<'de> for ValueSeed<'_> {
             Kind::Rate => Value::Rate(Text::<Rate>::deserialize(d)?.0),
             Kind::Wholes => Value::Wholes(Vec::deserialize(d)?),
             Kind::Times => Value::Times(Vec::deserialize(d)?.into_iter().map(time).collect()),
+            Kind::Part(table) => {
+                let (word, values) = TableSeed(table).deserialize(d)?;
+                Value::Part(word, values)
+            }
             Kind::Span { .. } | Kind::Choice { .. } => unreachable!("settings of laws alone have this type"),
         })
     }
@@ -150,15 +162,19 @@ impl<T: Part> JsonSchema for PartKeys<T> {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let kinds: Vec<Schema> = T::kinds().into_iter().map(|kind| kind_schema(&kind, generator)).collect();
-        json_schema!({ "description": T::HELP, "oneOf": kinds })
+        table_schema(T::table(), generator)
     }
 }
 
-fn kind_schema<T: Part>(kind: &PartKind<T>, generator: &mut SchemaGenerator) -> Schema {
+fn table_schema(PartTable { help, kinds, .. }: PartTable, generator: &mut SchemaGenerator) -> Schema {
+    let kinds: Vec<Schema> = kinds.into_iter().map(|kind| kind_schema(kind, generator)).collect();
+    json_schema!({ "description": help, "oneOf": kinds })
+}
+
+fn kind_schema(kind: PartKind<Vec<Parameter>>, generator: &mut SchemaGenerator) -> Schema {
     let mut properties = BTreeMap::from([("kind".to_owned(), json_schema!({ "type": "string", "const": kind.word }))]);
     let mut required = vec!["kind".to_owned()];
-    for Parameter { name, help, kind, value, is_required, .. } in kind.default.parameters() {
+    for Parameter { name, help, kind, value, is_required, .. } in kind.default {
         let mut schema = match kind {
             kind if kind == Kind::PROBABILITY => Probability::json_schema(generator),
             Kind::Number { .. } => f64::json_schema(generator),
@@ -170,6 +186,12 @@ fn kind_schema<T: Part>(kind: &PartKind<T>, generator: &mut SchemaGenerator) -> 
             Kind::Rate => Text::<Rate>::json_schema(generator),
             Kind::Wholes => Vec::<u64>::json_schema(generator),
             Kind::Times => Vec::<Text<SimSpan>>::json_schema(generator),
+            Kind::Part(table) => {
+                let name = table.name;
+                let schema = table_schema(table, generator);
+                generator.definitions_mut().insert(name.to_owned(), schema.into());
+                Schema::new_ref(format!("#/$defs/{name}"))
+            }
             Kind::Span { .. } | Kind::Choice { .. } => unreachable!("settings of laws alone have this type"),
         };
         schema.insert("description".to_owned(), format!("{help}.").into());

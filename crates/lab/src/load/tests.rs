@@ -15,6 +15,7 @@ use crate::testing;
 mod changing;
 mod laws;
 mod links;
+mod workloads;
 
 /// The smallest chain. Each test below changes it in one place.
 const CHAIN: &str = r#"# Does a chain work?

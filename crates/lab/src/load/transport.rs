@@ -26,7 +26,6 @@ use crate::scenario::transport::Transport;
 
 pub use fast::fast_laws;
 pub(crate) use reference::laws_markdown;
-pub(super) use workload::spacing;
 
 /// The transport of a flow by its keys, with what reports and paths need.
 pub(super) struct Drive<'a> {

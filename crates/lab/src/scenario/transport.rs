@@ -8,7 +8,7 @@ use anabranch_ns2::multihome;
 use anabranch_ns2::sctp::{Data, EndpointConfig};
 use anabranch_proto::Config;
 use anabranch_sim::traffic::{Cbr, OnOffParameters};
-use anabranch_sim::{Dialogue, Drawn, Messages, Spacing, Workload};
+use anabranch_sim::{Dialogue, Drawn, Messages, Workload};
 
 /// The transport of a flow with its settings.
 #[derive(Clone, Debug)]
@@ -94,10 +94,8 @@ impl Transport {
 fn is_drawn(workload: Workload) -> bool {
     match workload {
         Workload::Bulk | Workload::Fixed { .. } => false,
-        Workload::Messages(Messages { spacing, .. }) => matches!(spacing, Spacing::Exponential(_)),
-        Workload::Drawn(Drawn { sizes, spacing, .. }) => {
-            sizes.is_random() || matches!(spacing, Spacing::Exponential(_))
-        }
+        Workload::Messages(Messages { spacing, .. }) => spacing.every_mean.is_some(),
+        Workload::Drawn(Drawn { sizes, spacing, .. }) => sizes.is_random() || spacing.every_mean.is_some(),
         Workload::Dialogue(Dialogue { sizes, think, .. }) => sizes.is_random() || !think.is_zero(),
     }
 }

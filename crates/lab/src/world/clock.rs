@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anabranch_ns2::TICK;
 use anabranch_ns2::config::Agent;
 use anabranch_ns2::random::Mrg32k3a;
-use anabranch_sim::{Builder, Spacing, Stream};
+use anabranch_sim::{Builder, Stream};
 use anabranch_units::{SimSpan, SimTime};
 
 use crate::scenario::transport::Transport;
@@ -42,12 +42,9 @@ impl<'a> Arrivals<'a> {
         if let Some(class) = &flow.class {
             let first = || (None, builder.stream(&format!("class.{}.arrivals", class.name)));
             let (after, stream) = self.classes.entry(&class.name).or_insert_with(first);
-            let span = match class.spacing {
-                Spacing::Together => SimSpan::ZERO,
-                // The first flow arrives at once.
-                Spacing::Every(span) => after.map_or(SimSpan::ZERO, |_| span),
-                Spacing::Exponential(mean) => stream.exponential_span(mean),
-            };
+            // The first flow arrives at once, unless arrivals are random.
+            let is_due = after.is_some() || class.spacing.every_mean.is_some();
+            let span = if is_due { class.spacing.next(stream) } else { SimSpan::ZERO };
             let sum = after.unwrap_or(SimSpan::ZERO).saturating_add(span);
             *after = Some(sum);
             start = start.saturating_add(sum);

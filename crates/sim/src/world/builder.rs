@@ -260,7 +260,7 @@ impl Builder {
         if self.station(host)?.attachment.ports.get(port.index()).is_none() {
             return Err(unknown(port));
         }
-        if !workload.is_valid() {
+        if !workload.is_offered() {
             return Err(BuildError::BadWorkload { host });
         }
         if !self.names.insert(name.clone()) {

@@ -85,8 +85,8 @@ fn running_in_steps_changes_nothing() {
 #[test]
 fn a_workload_starts_its_host_and_offers_on_time() {
     let mut pair = Pair::new(Timer::default(), Log::default(), [spec("1Mbit/s", "1ms")]);
-    let messages =
-        Messages { bytes: 100, count: Some(3), streams: 2, spacing: Spacing::Every(SimSpan::from_millis(20)) };
+    let spacing = Spacing { every: Some(SimSpan::from_millis(20)), every_mean: None };
+    let messages = Messages { bytes: 100, count: Some(3), streams: 2, spacing };
     pair.net.workload("messages", millis(5), (pair.source, Port::FIRST), Workload::Messages(messages)).unwrap();
     let mut world = pair.net.build().unwrap();
     world.run_until(SimTime::NEVER);

@@ -1,7 +1,9 @@
 //! A setting with its range and value.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
+use super::part::PartTable;
 use crate::{Bytes, Rate, SimSpan, SimTime, Span};
 
 /// A setting and its present value.
@@ -63,6 +65,8 @@ pub enum Kind {
     Wholes,
     /// A list of simulated times.
     Times,
+    /// A part of its own.
+    Part(PartTable),
 }
 
 /// The most packets of a queue or a window: a larger limit is the same as none, and sums of such numbers stay within 32 bits.
@@ -89,7 +93,7 @@ impl Kind {
             Self::Bytes => text.parse().ok().map(Value::Bytes),
             Self::Time => text.parse().ok().map(Value::Time),
             Self::Rate => text.parse().ok().map(Value::Rate).filter(|value| self.allows(value)),
-            Self::Wholes | Self::Times => None,
+            Self::Wholes | Self::Times | Self::Part(_) => None,
         }
     }
 
@@ -120,6 +124,7 @@ impl fmt::Display for Kind {
             Self::Rate => write!(f, "a rate above 0, such as \"1.5Mbit/s\""),
             Self::Wholes => write!(f, "a list of whole numbers"),
             Self::Times => write!(f, "a list of times"),
+            Self::Part(_) => write!(f, "a table with the key `kind`"),
         }
     }
 }
@@ -147,6 +152,8 @@ pub enum Value {
     Wholes(Vec<u64>),
     /// Several simulated times.
     Times(Vec<SimTime>),
+    /// The kind of a part, and its settings.
+    Part(&'static str, BTreeMap<String, Value>),
     /// None: the setting is one of several alternatives, or has no default.
     Absent,
 }
@@ -165,6 +172,7 @@ impl fmt::Display for Value {
             Self::Rate(rate) => rate.fmt(f),
             Self::Wholes(numbers) => write_list(f, numbers),
             Self::Times(times) => write_list(f, times),
+            Self::Part(word, _) => f.write_str(word),
             Self::Absent => f.write_str("none"),
         }
     }

@@ -17,7 +17,9 @@ pub trait Part: Clone + 'static {
     fn kinds() -> Vec<PartKind<Self>>;
 
     /// The word for the present kind.
-    fn word(&self) -> &'static str;
+    fn word(&self) -> &'static str {
+        word_of(self).expect("every variant is a kind")
+    }
 
     /// Lists the fields of the present kind.
     fn visit(&mut self, fields: &mut Fields<'_>);
@@ -28,6 +30,27 @@ pub trait Part: Clone + 'static {
     /// The first flaw.
     fn check(&self) -> Result<(), Flaw> {
         Ok(())
+    }
+
+    /// What a table of the part may hold.
+    fn table() -> PartTable {
+        let kinds = Self::kinds().into_iter();
+        let kinds = kinds.map(|PartKind { word, synonyms, help, default }| {
+            let default = default.parameters();
+            PartKind { word, synonyms, help, default }
+        });
+        PartTable { name: Self::NAME, help: Self::HELP, kinds: kinds.collect() }
+    }
+
+    /// The part of the kind `word` with these settings.
+    ///
+    /// # Errors
+    /// If there is no such kind, or a setting cannot have its value.
+    fn with(word: &str, values: BTreeMap<String, Value>) -> Result<Self, Flaw> {
+        let kind = Self::kinds().into_iter().find(|kind| kind.word == word);
+        let mut part = kind.ok_or_else(|| Flaw::new("kind", format!("unknown kind `{word}`"), "use another"))?.default;
+        part.put(values)?;
+        Ok(part)
     }
 
     /// The settings of the present kind.
@@ -74,8 +97,19 @@ pub trait Part: Clone + 'static {
     }
 }
 
+/// What a table of a [`Part`] may hold, whatever its type.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PartTable {
+    /// The name of the part in documents, [`Part::NAME`].
+    pub name: &'static str,
+    /// The sentence about it for the reference, [`Part::HELP`].
+    pub help: &'static str,
+    /// The kinds, each with its settings.
+    pub kinds: Vec<PartKind<Vec<Parameter>>>,
+}
+
 /// A kind of a [`Part`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PartKind<T> {
     /// The word for it.
     pub word: &'static str,

@@ -1,10 +1,11 @@
 //! The additional keys of flows with ns-2's agents.
 
+use anabranch_sim::Workload;
 use anabranch_units::{Bytes, SimSpan};
 use schemars::JsonSchema;
 
 use super::options::{AgentOptionKeys, MultihomedOptionKeys};
-use super::traffic::WorkloadKeys;
+use crate::load::part::PartKeys;
 use crate::load::values::{Count, LawKeys, Name, Probability, Text};
 
 /// The additional keys of a flow with a one-way TCP of ns-2.
@@ -23,7 +24,7 @@ pub(crate) struct AgentKeys<O = AgentOptionKeys> {
     /// The receiver; `sack1` if absent and the agent reads selective acknowledgements, else `plain`.
     pub(crate) sink: Option<SinkKeys>,
     /// The data of the application; `bulk` if absent.
-    pub(crate) workload: Option<WorkloadKeys>,
+    pub(crate) workload: Option<PartKeys<Workload>>,
     /// What else a script sets on the agent.
     pub(crate) options: Option<O>,
 }
@@ -59,7 +60,7 @@ pub(crate) struct MultihomedKeys {
     /// The interfaces of both ends, at most 8 pairs; one pair, by the shortest route, if absent.
     pub(crate) paths: Option<Vec<MultihomedPathKeys>>,
     /// The data of the application; `bulk` if absent.
-    pub(crate) workload: Option<WorkloadKeys>,
+    pub(crate) workload: Option<PartKeys<Workload>>,
     /// What else a script sets on the agent.
     pub(crate) options: Option<MultihomedOptionKeys>,
 }
@@ -85,7 +86,7 @@ pub(crate) struct SctpKeys<O> {
     /// The interfaces of both ends; one pair, by the shortest route, if absent.
     pub(crate) paths: Option<Vec<SctpPathKeys>>,
     /// The data of the application; `bulk` if absent.
-    pub(crate) workload: Option<WorkloadKeys>,
+    pub(crate) workload: Option<PartKeys<Workload>>,
     /// What else a script sets on the endpoint.
     pub(crate) options: Option<O>,
 }

@@ -1,9 +1,10 @@
 //! The additional keys of flows of our own transport.
 
+use anabranch_sim::Workload;
 use anabranch_units::{Bytes, SimSpan};
 use schemars::JsonSchema;
 
-use super::traffic::WorkloadKeys;
+use crate::load::part::PartKeys;
 use crate::load::values::{Count, LawKeys, Name, Text};
 
 /// The additional keys of a flow of our own transport.
@@ -16,7 +17,7 @@ pub(crate) struct EngineKeys {
     /// The least term added to the smoothed RTT for the retransmission timeout; 200 ms if absent.
     pub(crate) rto_min: Option<Text<SimSpan>>,
     /// The data of the application; `bulk` if absent.
-    pub(crate) workload: Option<WorkloadKeys>,
+    pub(crate) workload: Option<PartKeys<Workload>>,
     /// The interfaces of both ends, at most 8 pairs; one pair, by the shortest route, if absent.
     pub(crate) paths: Option<Vec<PathKeys>>,
     /// Streams from the source to its destination, 0 to 255; 0 is plain TCP; 1 if absent.

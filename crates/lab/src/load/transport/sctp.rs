@@ -1,7 +1,7 @@
 //! The keys of ns-2's SCTP.
 
 use anabranch_ns2::sctp::{Alternate, CmtOptions, Data, EndpointConfig, RetransmissionPolicy, Variant};
-use anabranch_sim::{Drawn, Messages, Spacing, Workload};
+use anabranch_sim::{Drawn, Messages, Workload};
 use anabranch_units::Bytes;
 
 use super::workload::offered;
@@ -93,8 +93,9 @@ fn drive<'a, O: EndpointOptions>(
 /// Checks a workload. ns-2 never sends data that is offered to an idle association, so all data must be offered at the start.
 fn in_time(workload: Workload, streams: u16, path: &Path) -> Checked<Workload> {
     match workload {
-        Workload::Messages(Messages { spacing: Spacing::Every(_) | Spacing::Exponential(_), .. })
-        | Workload::Drawn(Drawn { spacing: Spacing::Every(_) | Spacing::Exponential(_), .. }) => {
+        Workload::Messages(Messages { spacing, .. }) | Workload::Drawn(Drawn { spacing, .. })
+            if spacing.is_series() =>
+        {
             let fault = Fault::new("ns-2's SCTP does not send what is offered while it is idle");
             Err((path.key("workload"), fault.remedy("offer all messages at once: remove `every` and `every_mean`")))
         }
