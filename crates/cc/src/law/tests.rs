@@ -1,5 +1,17 @@
 //! The page on adding a law is followed: its law is in the list of these tests, and its own test is one of them.
 
+use crate::conformance;
+use crate::registry::{Settings, rows};
+
+/// `tests/conformance.rs` has the laws of the crate; the law of the page is in the list of unit tests alone.
+#[test]
+fn law_of_page_does_what_every_law_must() {
+    let row = rows().iter().find(|row| row.name == "gentle").unwrap();
+    let settings = Settings::default_for(row);
+    assert!(row.build(&settings).copy().is_some(), "it cannot be copied");
+    conformance::grows(&|| row.build(&settings)).unwrap();
+}
+
 /// The blocks of the page are the law that these tests compile, the lines that list it, and its test.
 #[test]
 fn page_shows_whole_law_its_lines_and_its_test() {
