@@ -5,11 +5,12 @@ use std::time::Instant;
 
 use anabranch_tcp::Host;
 use tokio::net::TcpStream;
+use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 
 use super::ends::{all, ask, host_serves, kernel_serves};
-use super::middlebox::{Act, KERNEL, KERNEL_FOR_OURS, Memories, OURS, acts, set_up};
-use super::{V4, host, inside, remote, set_features};
+use super::middlebox::{Act, FAMILIES, Family, Memories, acts, set_up};
+use super::{host, inside, remote, set_features};
 
 /// The port of our server for a box, and that of the kernel's.
 fn ports(number: usize) -> [u16; 2] {
@@ -25,17 +26,18 @@ fn stage(all: &[(&str, Act)]) -> (Host, Memories) {
 }
 
 /// Through each box a connection of the kernel's client and one of ours, at once; `len` bytes each way.
-async fn exchange(host: &Host, boxes: usize, len: usize) {
+async fn exchange(host: &Host, family: &'static Family, boxes: usize, len: usize) {
     let mut clients = JoinSet::new();
     let mut servers = vec![];
     for number in 0..boxes {
         let [ours, kernel] = ports(number);
         servers.push(host_serves(host, ours, 1, len));
-        servers.push(kernel_serves(remote(KERNEL, kernel), 1, len));
-        clients.spawn(async move { ask(TcpStream::connect(remote(OURS, ours)).await?, number as u32, len).await });
+        servers.push(kernel_serves(remote(family.kernel, kernel), 1, len));
+        clients
+            .spawn(async move { ask(TcpStream::connect(remote(family.ours, ours)).await?, number as u32, len).await });
         let host = host.clone();
         clients.spawn(async move {
-            let stream = host.connect(V4[1].parse().unwrap(), remote(KERNEL_FOR_OURS, kernel)).await?;
+            let stream = host.connect(family.host.parse().unwrap(), remote(family.kernel_for_ours, kernel)).await?;
             assert!(!stream.is_shared(), "the kernel's TCP is plain");
             ask(stream, 1000 + number as u32, len).await
         });
@@ -46,7 +48,7 @@ async fn exchange(host: &Host, boxes: usize, len: usize) {
     }
 }
 
-/// All combinations of features, each with every kind of bad path, and each end as client.
+/// All combinations of features, each with every kind of bad path, by IPv4 and IPv6, and each end as client.
 #[test]
 fn every_byte_arrives_with_any_features_over_bad_paths() {
     let Some(runtime) = inside("both_ways::every_byte_arrives_with_any_features_over_bad_paths") else { return };
@@ -62,14 +64,16 @@ fn every_byte_arrives_with_any_features_over_bad_paths() {
         for combination in 0..16 {
             let features = [0, 1, 2, 3].map(|bit| if combination >> bit & 1 == 1 { "1" } else { "0" });
             set_features(features);
-            let begin = Instant::now();
-            exchange(&host, boxes.len(), 100_000).await;
-            println!("timestamps, SACK, scaling, ECN {features:?}: {:?}", begin.elapsed());
+            for family in &FAMILIES {
+                let begin = Instant::now();
+                exchange(&host, family, boxes.len(), 100_000).await;
+                println!("{}: timestamps, SACK, scaling, ECN {features:?}: {:?}", family.kernel, begin.elapsed());
+            }
         }
         let memories = memories.lock().unwrap();
         let (syns, packets) = memories.values().fold((0, 0), |sum, it| (sum.0 + it.ecn_syns, sum.1 + it.ecn_packets));
         assert!(
-            syns >= 8 * 5 && packets == 0,
+            syns >= 2 * 8 * 5 && packets == 0,
             "{syns} SYNs ask for ECN, which ours does not grant; {packets} packets have it"
         );
         for (number, (name, _)) in boxes.iter().enumerate().skip(1) {
@@ -85,6 +89,16 @@ fn every_byte_arrives_with_any_features_over_bad_paths() {
 #[test]
 fn every_byte_arrives_through_middleboxes_to_the_kernel() {
     let Some(runtime) = inside("both_ways::every_byte_arrives_through_middleboxes_to_the_kernel") else { return };
+    through_middleboxes(runtime, &FAMILIES[0]);
+}
+
+#[test]
+fn every_byte_arrives_through_middleboxes_by_ipv6() {
+    let Some(runtime) = inside("both_ways::every_byte_arrives_through_middleboxes_by_ipv6") else { return };
+    through_middleboxes(runtime, &FAMILIES[1]);
+}
+
+fn through_middleboxes(runtime: Runtime, family: &'static Family) {
     runtime.block_on(async {
         let boxes: [(&str, Act); 7] = [
             ("splits", acts::splits),
@@ -96,7 +110,7 @@ fn every_byte_arrives_through_middleboxes_to_the_kernel() {
             ("drops offers", acts::drops_offers),
         ];
         let (host, memories) = stage(&boxes);
-        exchange(&host, boxes.len(), 1_000_000).await;
+        exchange(&host, family, boxes.len(), 1_000_000).await;
         let memories = memories.lock().unwrap();
         for (number, (name, _)) in boxes.iter().enumerate() {
             let [ours, kernel] = ports(number);

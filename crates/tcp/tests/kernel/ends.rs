@@ -51,7 +51,7 @@ fn part(number: u32, is_server: bool, len: usize) -> Vec<u8> {
 
 /// A server of the kernel's TCP for so many connections.
 pub(crate) fn kernel_serves(at: SocketAddr, connections: usize, len: usize) -> JoinHandle<()> {
-    let socket = TcpSocket::new_v4().unwrap();
+    let socket = if at.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }.unwrap();
     socket.set_reuseaddr(true).unwrap();
     socket.bind(at).unwrap();
     let listener = socket.listen(1024).unwrap();

@@ -1,7 +1,7 @@
 //! A middlebox between the kernel's TCP and ours: a device that gets the packets of both, and gives them back to the kernel with other addresses.
 //!
 //! ```text
-//! the kernel 10.96.0.1 <-> 10.96.0.2 the box 10.96.0.3 <-> 10.99.0.2 ours
+//! the kernel 10.96.0.1 <-> 10.96.0.2 the box 10.96.0.3 <-> 10.99.0.2 ours        and fd00:96::1, ::2, ::3, fd00:99::2
 //! ```
 //!
 //! What it does with a packet depends on the port of the connection's server.
@@ -14,15 +14,25 @@ use tokio::time::timeout;
 use tun_rs::{AsyncDevice, DeviceBuilder};
 
 use self::segment::Segment;
-use super::{V4, ip, sysctl};
+use super::{V4, V6, ip, sysctl};
 
 pub(crate) mod acts;
 mod segment;
 
-/// The kernel's address, that by which it knows ours, and that by which ours knows it.
-pub(crate) const KERNEL: &str = "10.96.0.1";
-pub(crate) const OURS: &str = "10.96.0.2";
-pub(crate) const KERNEL_FOR_OURS: &str = "10.96.0.3";
+/// Addresses of a family.
+pub(crate) struct Family {
+    pub(crate) kernel: &'static str,
+    /// That by which the kernel knows ours, and that by which ours knows the kernel.
+    pub(crate) ours: &'static str,
+    pub(crate) kernel_for_ours: &'static str,
+    /// That of our host.
+    pub(crate) host: &'static str,
+}
+
+pub(crate) const FAMILIES: [Family; 2] = [
+    Family { kernel: "10.96.0.1", ours: "10.96.0.2", kernel_for_ours: "10.96.0.3", host: V4[1] },
+    Family { kernel: "fd00:96::1", ours: "fd00:96::2", kernel_for_ours: "fd00:96::3", host: V6[1] },
+];
 
 /// What a box does with a segment of a connection.
 pub(crate) type Act = fn(&mut Memory, Segment) -> Vec<Segment>;
@@ -49,9 +59,12 @@ pub(crate) type Memories = Arc<Mutex<BTreeMap<(u16, u16), Memory>>>;
 /// Sets a box between the kernel and the host behind the other device; which must be up. It acts on connections by the ports of their servers.
 pub(crate) fn set_up(acts: BTreeMap<u16, Act>) -> Memories {
     let device = DeviceBuilder::new().name("box0").inherit_enable_state().build_async().unwrap();
-    ip(&format!("address add {KERNEL}/24 dev box0"));
+    let [v4, v6] = FAMILIES;
+    ip(&format!("address add {}/24 dev box0", v4.kernel));
+    ip(&format!("address add {}/64 dev box0 nodad", v6.kernel));
     ip("link set box0 up txqueuelen 5000");
     sysctl("ip_forward", "1");
+    std::fs::write("/proc/sys/net/ipv6/conf/all/forwarding", "1").unwrap();
     let memories = Memories::default();
     tokio::spawn(run(device, acts, Arc::clone(&memories)));
     memories
@@ -64,7 +77,7 @@ async fn run(device: AsyncDevice, acts: BTreeMap<u16, Act>, memories: Memories) 
             Ok(len) => Segment::read(&buffer[..len.unwrap()]).map_or(vec![], |segment| {
                 let mut memories = memories.lock().unwrap();
                 let memory = memories.entry(segment.ports()).or_default();
-                let is_ours = segment.is_from(V4[1]);
+                let is_ours = segment.is_from(segment.family().host);
                 memory.syns += u32::from(is_ours && segment.is_syn() && !segment.is_ack());
                 memory.offers += u32::from(is_ours && segment.is_syn() && segment.asks_for_streams());
                 memory.ecn_syns += u32::from(segment.is_syn() && segment.asks_for_ecn());
@@ -82,9 +95,21 @@ async fn run(device: AsyncDevice, acts: BTreeMap<u16, Act>, memories: Memories) 
                 .collect(),
         };
         for segment in out {
-            let ends = if segment.is_from(V4[1]) { [OURS, KERNEL] } else { [KERNEL_FOR_OURS, V4[1]] };
+            let family = segment.family();
+            let ends = if segment.is_from(family.host) {
+                [family.ours, family.kernel]
+            } else {
+                [family.kernel_for_ours, family.host]
+            };
             device.send(&segment.between(ends)).await.unwrap();
         }
+    }
+}
+
+impl Segment {
+    fn family(&self) -> Family {
+        let [v4, v6] = FAMILIES;
+        if self.is_v6() { v6 } else { v4 }
     }
 }
 

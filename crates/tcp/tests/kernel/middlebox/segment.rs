@@ -1,6 +1,6 @@
-//! A TCP segment in an IPv4 packet without options, as a middlebox sees it.
+//! A TCP segment in an IP packet without options or extension headers, as a middlebox sees it.
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 use anabranch_proto::wire::internet_checksum;
 
@@ -26,10 +26,14 @@ pub(crate) const MSS: u8 = 2;
 pub(crate) const SACK: u8 = 5;
 pub(crate) const EXPERIMENT: u8 = 253;
 
-const IP: usize = 20;
+/// Bytes of the IP headers, and the number of TCP in them.
+const V4: usize = 20;
+const V6: usize = 40;
+const TCP: u8 = 6;
 
 #[derive(Clone)]
 pub(crate) struct Segment {
+    /// The IP header; its length says the version.
     head: Vec<u8>,
     /// With its header.
     pub(crate) bytes: Vec<u8>,
@@ -37,26 +41,42 @@ pub(crate) struct Segment {
 
 impl Segment {
     pub(crate) fn read(packet: &[u8]) -> Option<Self> {
-        let is_tcp = packet.len() >= IP + OPTIONS && packet[0] == 0x45 && packet[9] == 6;
-        is_tcp.then(|| Self { head: packet[..IP].to_vec(), bytes: packet[IP..].to_vec() })
+        let (len, protocol) = match packet.first()? {
+            0x45 => (V4, 9),
+            0x60..=0x6f => (V6, 6),
+            _ => return None,
+        };
+        let is_tcp = packet.len() >= len + OPTIONS && packet[protocol] == TCP;
+        is_tcp.then(|| Self { head: packet[..len].to_vec(), bytes: packet[len..].to_vec() })
     }
 
     /// Its packet, from the first of these addresses to the second.
     pub(crate) fn between(mut self, ends: [&str; 2]) -> Vec<u8> {
-        let addresses = ends.map(|end| end.parse::<Ipv4Addr>().unwrap().octets()).concat();
-        self.head[2..4].copy_from_slice(&((IP + self.bytes.len()) as u16).to_be_bytes());
-        self.head[12..20].copy_from_slice(&addresses);
-        self.head[10..12].fill(0);
-        let sum = internet_checksum(&[&self.head]);
-        self.head[10..12].copy_from_slice(&sum.to_be_bytes());
+        let addresses = ends.map(octets).concat();
+        let len = self.bytes.len() as u16;
+        if self.is_v6() {
+            self.head[4..6].copy_from_slice(&len.to_be_bytes());
+            self.head[8..40].copy_from_slice(&addresses);
+        } else {
+            self.head[2..4].copy_from_slice(&(V4 as u16 + len).to_be_bytes());
+            self.head[12..20].copy_from_slice(&addresses);
+            self.head[10..12].fill(0);
+            let sum = internet_checksum(&[&self.head]);
+            self.head[10..12].copy_from_slice(&sum.to_be_bytes());
+        }
         self.bytes[CHECKSUM..CHECKSUM + 2].fill(0);
-        let sum = internet_checksum(&[&addresses, &[0, 6], &(self.bytes.len() as u16).to_be_bytes(), &self.bytes]);
+        let sum = internet_checksum(&[&addresses, &[0, TCP], &len.to_be_bytes(), &self.bytes]);
         self.bytes[CHECKSUM..CHECKSUM + 2].copy_from_slice(&sum.to_be_bytes());
         [self.head, self.bytes].concat()
     }
 
+    pub(crate) fn is_v6(&self) -> bool {
+        self.head.len() == V6
+    }
+
     pub(crate) fn is_from(&self, address: &str) -> bool {
-        self.head[12..16] == address.parse::<Ipv4Addr>().unwrap().octets()
+        let source = if self.is_v6() { &self.head[8..24] } else { &self.head[12..16] };
+        source == octets(address)
     }
 
     pub(crate) fn ports(&self) -> (u16, u16) {
@@ -88,7 +108,8 @@ impl Segment {
     }
 
     pub(crate) fn may_be_marked(&self) -> bool {
-        self.head[1] & 3 != 0
+        // Of IPv6 the field's end is in the second byte, above four bits of the flow label.
+        self.head[1] >> if self.is_v6() { 4 } else { 0 } & 3 != 0
     }
 
     pub(crate) fn clear_reserved(&mut self) {
@@ -152,5 +173,12 @@ impl Segment {
     pub(crate) fn join(&mut self, next: &Self) {
         self.bytes.extend_from_slice(next.content());
         self.bytes[FLAGS] |= next.bytes[FLAGS] & (FIN | PSH);
+    }
+}
+
+fn octets(address: &str) -> Vec<u8> {
+    match address.parse().unwrap() {
+        IpAddr::V4(address) => address.octets().into(),
+        IpAddr::V6(address) => address.octets().into(),
     }
 }
