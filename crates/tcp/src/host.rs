@@ -463,9 +463,25 @@ impl Inner {
         }
     }
 
+    /// Gives the stack what waits at the device, at most a batch; `None` if the device is gone.
+    fn receive(&mut self, shared: &Shared, buffer: &mut [u8]) -> Option<Waiting> {
+        for _ in 0..BATCH {
+            match shared.device.try_recv(buffer) {
+                Ok(len) => {
+                    let Some((sum, packet)) = offload::take(&buffer[..len]) else { continue };
+                    // Of its own: what the engine keeps of it holds no memory of others.
+                    self.mux.handle_with(shared.now(), &Bytes::copy_from_slice(packet), sum);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Some(Waiting::Nothing),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return None,
+            }
+        }
+        Some(Waiting::Perhaps)
+    }
+
     /// Sends what there is, and wakes whom it concerns. Returns the next deadline.
     fn turn(&mut self, now: Time, device: &AsyncDevice, Outgoing { packet, train }: &mut Outgoing) -> Time {
-        self.mux.handle_timeout(now);
         loop {
             packet.clear();
             let is_last = !self.mux.poll_transmit(now, packet);
@@ -495,6 +511,13 @@ impl Inner {
         }
         self.mux.poll_timeout()
     }
+}
+
+/// What waits at the device after a read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Waiting {
+    Nothing,
+    Perhaps,
 }
 
 /// Buffers for what leaves.
@@ -534,11 +557,20 @@ async fn drive(shared: Arc<Shared>) {
     let device = &shared.device;
     let mut out = Outgoing::new();
     let mut buffer = vec![0; offload::HEADER + PACKET_MAX];
-    let mut over_at = None;
+    let (mut over_at, mut read_all_at) = (None, shared.now());
     loop {
         let deadline = {
             let mut inner = shared.lock();
-            let deadline = inner.turn(shared.now(), device, &mut out);
+            let Some(waiting) = inner.receive(&shared, &mut buffer) else { return };
+            let now = shared.now();
+            if waiting == Waiting::Nothing {
+                read_all_at = now;
+            }
+            // What waits may acknowledge what a timer would send again.
+            if waiting == Waiting::Nothing || now.since(read_all_at) >= LATE_MAX {
+                inner.mux.handle_timeout(now);
+            }
+            let deadline = inner.turn(now, device, &mut out);
             if inner.is_over {
                 inner.mux.end();
                 let over_at = *over_at.get_or_insert_with(|| Instant::now() + LINGER);
@@ -556,20 +588,6 @@ async fn drive(shared: Arc<Shared>) {
             ready = device.readable() => {
                 if ready.is_err() {
                     return;
-                }
-                let mut inner = shared.lock();
-                for _ in 0..BATCH {
-                    match device.try_recv(&mut buffer) {
-                        Ok(len) => {
-                            let Some((sum, packet)) = offload::take(&buffer[..len]) else { continue };
-                            // Of its own: what the engine keeps of it holds no memory of others.
-                            inner.mux.handle_with(shared.now(), &Bytes::copy_from_slice(packet), sum);
-                        }
-                        Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                        Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                        // The device is gone.
-                        Err(_) => return,
-                    }
                 }
             }
             () = shared.wake.notified() => {}
@@ -616,6 +634,8 @@ impl std::error::Error for HostError {}
 /// Bytes of the largest packet, and packets that are read before what they ask for is sent.
 const PACKET_MAX: usize = 65_536;
 const BATCH: usize = 64;
+/// Timers wait so long at most for a device that always has more to read: as long as the least retransmission timeout of [rfc-6298] sec. 2.4.
+const LATE_MAX: Span = Span::from_secs(1);
 
 /// Bytes that one write copies at most.
 const WRITE_MAX: usize = 65_536;
