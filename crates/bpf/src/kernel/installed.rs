@@ -7,6 +7,7 @@
 //! ```
 //!
 //! All names are made of the names of [`Law`]. Nothing is mounted or removed anywhere else; with the last law the mount and the folder go.
+//! Commands at one time take turns ([`Turn`]).
 
 use std::ffi::CString;
 use std::fmt;
@@ -14,7 +15,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd as _, OwnedFd};
 
-use rustix::fs::{AtFlags, Mode, OFlags, fstat, fstatfs, mkdir, open, unlinkat};
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, flock, fstat, fstatfs, mkdir, open, unlinkat};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
@@ -26,6 +27,8 @@ use crate::sys::{self, Map};
 
 /// Where laws are pinned.
 const FOLDER: &str = "/run/anabranch-kernel";
+/// Where the folder is. It is there before the folder and after it, so it is what commands lock.
+const PARENT: &str = "/run";
 /// `BPF_FS_MAGIC`.
 const BPF_FS: u64 = 0xcafe_4a11;
 const LINK: &str = "link";
@@ -75,6 +78,7 @@ impl From<LoadError> for InstallError {
 /// If the law cannot be loaded, or the folder for pins is not ours. Nothing stays then.
 pub fn install(law: Law, settings: &Settings) -> Result<(), InstallError> {
     check(law)?;
+    let _turn = Turn::take(FlockOperation::LockExclusive)?;
     let folder = Folder::make()?;
     let pinned = Loaded::load(law, settings).map_err(InstallError::from).and_then(|loaded| {
         let pin = |fd, part| sys::pin(fd, &path(law, part)).map_err(|error| InstallError::Call("pin", error));
@@ -86,7 +90,7 @@ pub fn install(law: Law, settings: &Settings) -> Result<(), InstallError> {
         pin(loaded.link_raw(), LINK)
     });
     if pinned.is_err() {
-        // If another process has installed the law in the meantime, its link is there, and its files stay.
+        // A law of this name that was there before has its link, and its files stay.
         if !folder.has(law) {
             folder.remove(law)?;
         }
@@ -101,6 +105,7 @@ pub fn install(law: Law, settings: &Settings) -> Result<(), InstallError> {
 /// If this process is not root, or the folder for pins is not ours.
 pub fn installed() -> Result<Vec<Law>, InstallError> {
     check_root()?;
+    let _turn = Turn::take(FlockOperation::LockShared)?;
     let folder = Folder::find()?;
     Ok(folder.map_or_else(Vec::new, |folder| Law::ALL.into_iter().filter(|&law| folder.has(law)).collect()))
 }
@@ -111,6 +116,7 @@ pub fn installed() -> Result<Vec<Law>, InstallError> {
 /// If this process is not root, or a file cannot be removed.
 pub fn remove(law: Law) -> Result<bool, InstallError> {
     check_root()?;
+    let _turn = Turn::take(FlockOperation::LockExclusive)?;
     let Some(folder) = Folder::find()? else { return Ok(false) };
     let was_there = folder.remove(law)?;
     folder.leave()?;
@@ -123,6 +129,7 @@ pub fn remove(law: Law) -> Result<bool, InstallError> {
 /// If this process is not root, the folder is not ours, or a file cannot be removed.
 pub fn sweep() -> Result<(), InstallError> {
     check_root()?;
+    let _turn = Turn::take(FlockOperation::LockExclusive)?;
     run::sweep();
     let Some(folder) = Folder::find()? else { return remove_folder() };
     for law in Law::ALL {
@@ -148,6 +155,7 @@ impl Installed {
     /// If it is not loaded, or this process is not root.
     pub fn open(law: Law) -> Result<Self, InstallError> {
         check_root()?;
+        let _turn = Turn::take(FlockOperation::LockShared)?;
         if !Folder::find()?.is_some_and(|folder| folder.has(law)) {
             return Err(InstallError::NotLoaded(law));
         }
@@ -262,6 +270,20 @@ impl Socket {
 
 /// Bytes of `struct ab_report`.
 const REPORT: usize = 88;
+
+/// The turn of a command: while one loads or removes laws no other one looks at the folder, which may be half made, or is to be unmounted. It ends with its
+/// process, also with one that is killed.
+struct Turn(#[expect(dead_code, reason = "the lock is held as long as this is open")] OwnedFd);
+
+impl Turn {
+    fn take(operation: FlockOperation) -> Result<Self, InstallError> {
+        let failed = |error: Errno| InstallError::Call("lock", error.into());
+        let parent =
+            open(PARENT, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).map_err(failed)?;
+        rustix::io::retry_on_intr(|| flock(&parent, operation)).map_err(failed)?;
+        Ok(Self(parent))
+    }
+}
 
 /// The folder for pins, with its file system mounted.
 struct Folder(OwnedFd);

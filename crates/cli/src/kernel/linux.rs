@@ -206,7 +206,7 @@ pub(crate) fn watch(once: bool) -> Outcome {
 }
 
 fn laws() -> Result<Vec<LawStatus>, Failure> {
-    kernel::installed()?.into_iter().map(of_law).collect()
+    kernel::installed()?.into_iter().map(of_law).filter_map(Result::transpose).collect()
 }
 
 fn text(laws: &[LawStatus]) -> String {
@@ -224,12 +224,16 @@ fn plain(value: &serde_json::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-fn of_law(law: Law) -> Result<LawStatus, Failure> {
-    let installed = Installed::open(law)?;
+/// The status of a law; `None` if another command has just unloaded it.
+fn of_law(law: Law) -> Result<Option<LawStatus>, Failure> {
+    let installed = match Installed::open(law) {
+        Err(InstallError::NotLoaded(_)) => return Ok(None),
+        opened => opened?,
+    };
     let settings = installed.settings()?.pairs().into_iter();
     let settings = settings.map(|(key, value)| (key.to_owned(), value.into())).collect();
     let connections = installed.sockets()?.iter().map(Connection::of).collect();
-    Ok(LawStatus { law: law.name(), settings, connections })
+    Ok(Some(LawStatus { law: law.name(), settings, connections }))
 }
 
 impl Connection {

@@ -26,14 +26,14 @@ fn kill(mut child: Child) {
 }
 
 #[track_caller]
-fn assert_nothing_is_left() {
+pub(crate) fn assert_nothing_is_left() {
     assert!(!fs::exists(FOLDER).unwrap(), "{FOLDER} is left");
     assert!(!fs::read_to_string("/proc/self/mounts").unwrap().contains(FOLDER), "a mount is left");
 }
 
 /// Waits until the kernel has no law of this name: it frees a link some time after its last owner has ended.
 #[track_caller]
-fn wait_until_gone(law: &str) {
+pub(crate) fn wait_until_gone(law: &str) {
     let until = Instant::now() + Duration::from_secs(10);
     let is_there = || {
         let available = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap();

@@ -8,6 +8,7 @@
 #[path = "../command/support.rs"]
 mod support;
 
+mod at_once;
 mod killed;
 mod multipath;
 
