@@ -7,6 +7,9 @@ use serde_json::Value;
 
 use crate::run::{self, say};
 
+/// The scenario with one path, by which several measurements go.
+pub(crate) const ONE: &str = "experiments/reality/one-path.toml";
+
 /// Emulated links, which are removed at the end in any case.
 pub(crate) struct Links<'a> {
     anabranch: &'a str,

@@ -11,7 +11,7 @@ mod cuts;
 mod files;
 mod kills;
 mod multipath;
-mod page;
+pub(crate) mod page;
 pub(crate) mod program;
 mod transfers;
 
@@ -242,6 +242,6 @@ pub(crate) fn is_equal(one: &Path, other: &Path) -> Result<bool, String> {
 /// The name of the emulator.
 pub(crate) const NAME: &str = "proofs";
 /// One path of 100 Mbit/s and 100 ms.
-pub(crate) use crate::reality::ONE;
+pub(crate) use crate::links::ONE;
 /// The limit for a program that should answer at once.
 pub(crate) const SOON: Duration = Duration::from_secs(30);

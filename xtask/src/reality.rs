@@ -11,7 +11,6 @@ mod record;
 
 use clap::Args;
 
-pub(crate) use self::cells::ONE;
 use self::cells::{CELLS, Came, Cell};
 use crate::links::{Links, Server, json, output};
 use crate::machine::Machine;

@@ -6,6 +6,8 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::program::Program;
 use super::{Bench, NAME, SOON, Table, is_equal};
@@ -40,9 +42,7 @@ pub(super) fn run(bench: &Bench, table: &mut Table) -> Result<(), String> {
 
 /// All pages over one link.
 fn cells(bench: &Bench, table: &mut Table, site: &Site, loss: &str) -> Result<(), String> {
-    let config = site.folder.join("nginx.conf").to_string_lossy().into_owned();
-    let _nginx =
-        Program::start(&bench.anabranch, &bench.at("server", &["nginx", "-e", "stderr", "-c", config.as_str()]))?;
+    let _nginx = site.serve(bench)?;
     let exit = format!("127.0.0.1:{PORT}");
     let serve = [&bench.anabranch, "tunnel", "serve", "--json", "--listen", "10.77.1.1:4000", "--to", &exit];
     let mut serve = Program::start(&bench.anabranch, &bench.at("server", &serve))?;
@@ -104,6 +104,24 @@ fn cells(bench: &Bench, table: &mut Table, site: &Site, loss: &str) -> Result<()
         }
     }
     Ok(())
+}
+
+/// The seconds of pages by HTTP/2 over one way, over links that are up; each begins [`EVERY`] after the one before. A first one does not count: a connection
+/// that exists all the time has seen the path.
+pub(crate) fn times(bench: &Bench, way: &str, count: usize) -> Result<Vec<f64>, String> {
+    let ways = [Way::Tcp("cubic"), Way::Tcp("bbr"), Way::Proxies, Way::PlainProxies];
+    let way = ways.into_iter().find(|it| it.name() == way).ok_or_else(|| format!("there is no way `{way}`"))?;
+    let site = Site::make(bench)?;
+    let _nginx = site.serve(bench)?;
+    let _proxies = if matches!(way, Way::Tcp(_)) { None } else { Some(proxies(bench)?) };
+    way.choose(bench)?;
+    let mut seconds = vec![];
+    for _ in 0..=count {
+        let begin = Instant::now();
+        seconds.push(site.get(bench, way, HTTPS[1], None)?);
+        thread::sleep(EVERY.saturating_sub(begin.elapsed()));
+    }
+    Ok(seconds.split_off(1))
 }
 
 /// The transport of a page from the server.
@@ -243,6 +261,20 @@ impl Site {
         Ok(Self { folder, sizes })
     }
 
+    /// Starts nginx, and waits until it listens.
+    fn serve(&self, bench: &Bench) -> Result<Program, String> {
+        let config = self.folder.join("nginx.conf").to_string_lossy().into_owned();
+        let nginx = Program::start(&bench.anabranch, &bench.at("server", &["nginx", "-e", "stderr", "-c", &config]))?;
+        let (begin, port) = (Instant::now(), format!("sport = :{PORT}"));
+        while output(&bench.anabranch, &bench.at("server", &["ss", "-Hltn", &port]))?.trim().is_empty() {
+            if begin.elapsed() > SOON {
+                return Err(format!("nginx does not listen after {} s", SOON.as_secs()));
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        Ok(nginx)
+    }
+
     /// Gets the page and returns the seconds, curl's start included. Objects are kept in a folder, or discarded.
     fn get(&self, bench: &Bench, way: Way, http: Http, keep: Option<&Path>) -> Result<f64, String> {
         let server = way.server();
@@ -328,7 +360,7 @@ fn told(seconds: &[f64]) -> String {
 }
 
 /// The percentile by nearest rank: the least number that `percent` per cent do not exceed.
-fn percentile(numbers: &[f64], percent: usize) -> f64 {
+pub(crate) fn percentile(numbers: &[f64], percent: usize) -> f64 {
     let mut sorted = numbers.to_vec();
     sorted.sort_by(f64::total_cmp);
     let rank = (sorted.len() * percent).div_ceil(100).max(1);
@@ -336,6 +368,9 @@ fn percentile(numbers: &[f64], percent: usize) -> f64 {
 }
 
 const OBJECTS: usize = 100;
+
+/// From the begin of a page to that of the next, in [`times`].
+const EVERY: Duration = Duration::from_secs(3);
 
 /// The server's port; a new tunnel for a page listens at the next one.
 const PORT: u16 = 8443;

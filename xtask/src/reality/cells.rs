@@ -1,5 +1,7 @@
 //! The quantities compared, and the results.
 
+use crate::links::ONE;
+
 /// A variant of a scenario.
 pub(super) struct Cell {
     /// Its label in the experiment.
@@ -21,8 +23,6 @@ impl Cell {
     }
 }
 
-/// The scenario with one path, which other measurements use, too.
-pub(crate) const ONE: &str = "experiments/reality/one-path.toml";
 const TWO: &str = "experiments/reality/two-paths.toml";
 const REROUTE: &str = "experiments/reality/reroute.toml";
 

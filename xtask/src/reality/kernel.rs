@@ -1,7 +1,8 @@
 //! `cargo xtask reality --kernel`: measures the experiments of `experiments/kernel/` with the laws in the Linux kernel.
 //!
 //! Each variant's links are emulated, each of its flows is a transfer of iperf3, or in `curl.toml` a download, and the law is loaded with the settings that the
-//! file says. The measures of the file are asked of what iperf3 or curl told, as they are asked of a simulated run. Runs alternate: all variants once, then all
+//! file says. The measures of the file are asked of what iperf3 or curl told, as they are asked of a simulated run. Two files are of our own TCP instead:
+//! `own-tcp.toml`, downloads through it, and `page.toml`, pages of `proofs page`. Runs alternate: all variants once, then all
 //! again, so that a busy minute does not fall on one variant alone. With `--write` the figures of each run go to `measured.csv`, and their means into the tables.
 
 mod download;
@@ -9,6 +10,7 @@ mod flow;
 mod laws;
 mod multipath;
 mod outcome;
+mod page;
 mod stored;
 mod transfer;
 
@@ -20,6 +22,7 @@ use anabranch_lab::experiment::{Experiment, Variant};
 use anabranch_lab::run::{Records, run_recording};
 use anabranch_lab::scenario::Scenario;
 
+use self::download::Sender;
 use self::flow::Flow;
 use self::laws::Laws;
 use self::outcome::Values;
@@ -106,14 +109,18 @@ fn alone(experiment: &Experiment, variant: &Variant, seed: u64) -> Result<String
 fn measure(plan: &Plan<'_>, experiment: &Experiment, variant: &Variant, run: u32) -> Result<Values, String> {
     let anabranch = plan.anabranch;
     let text = alone(experiment, variant, u64::from(run))?;
-    let (flows, seconds) = flow::flows(&text, run)?;
     let path = run::target()?.join(format!("{NAME}.toml"));
     fs::write(&path, &text).map_err(|error| format!("{}: {error}", path.display()))?;
-    let _laws = Laws::load(anabranch, &flows)?;
+    if experiment.name() == page::EXPERIMENT {
+        return page::run(anabranch, &path, experiment.labels(variant)[0]);
+    }
+    let (flows, seconds) = flow::flows(&text, run)?;
+    let sender = Sender::of(experiment.name());
+    let _laws = Laws::load(anabranch, if sender == Some(Sender::Ours) { &[] } else { &flows })?;
     let links = Links::up(anabranch, NAME, &path.to_string_lossy(), &[])?;
-    let transfers = match experiment.name() {
-        download::EXPERIMENT => download::run(anabranch, NAME, &flows, seconds)?,
-        _ => transfer::run(anabranch, NAME, &flows, seconds, plan.quick_acks)?,
+    let transfers = match sender {
+        Some(sender) => download::run(anabranch, NAME, sender, &flows, seconds)?,
+        None => transfer::run(anabranch, NAME, &flows, seconds, plan.quick_acks)?,
     };
     let status = links.status()?;
     links.down()?;
