@@ -14,8 +14,10 @@ use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::thread;
+use std::time::{Duration, Instant};
 
-use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, flock, fstat, fstatfs, mkdir, open, unlinkat};
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, flock, fstat, fstatfs, mkdir, open, stat, unlink, unlinkat};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
@@ -27,8 +29,8 @@ use crate::sys::{self, Map};
 
 /// Where laws are pinned.
 const FOLDER: &str = "/run/anabranch-kernel";
-/// Where the folder is. It is there before the folder and after it, so it is what commands lock.
-const PARENT: &str = "/run";
+/// What commands lock. Only root can open it, so nobody else can hold them up.
+const LOCK: &str = "/run/anabranch-kernel.lock";
 /// `BPF_FS_MAGIC`.
 const BPF_FS: u64 = 0xcafe_4a11;
 const LINK: &str = "link";
@@ -46,6 +48,8 @@ pub enum InstallError {
     Folder(&'static str),
     /// A map holds what is no settings, or no reports of sockets.
     Foreign(Law),
+    /// Another command has its turn for too long.
+    Busy,
     /// A call failed: which one, and how.
     Call(&'static str, io::Error),
 }
@@ -58,6 +62,12 @@ impl fmt::Display for InstallError {
             Self::Folder(problem) => write!(f, "{FOLDER}: {problem}"),
             Self::Foreign(law) => {
                 write!(f, "{law} was loaded by another version: anabranch kernel unload {law}")
+            }
+            Self::Busy => {
+                write!(
+                    f,
+                    "another command has held {LOCK} for {PATIENCE:?}: end it (`lslocks` has its PID), then try again"
+                )
             }
             Self::Call(call, error) => write!(f, "{FOLDER}: {call}: {error}"),
         }
@@ -78,7 +88,7 @@ impl From<LoadError> for InstallError {
 /// If the law cannot be loaded, or the folder for pins is not ours. Nothing stays then.
 pub fn install(law: Law, settings: &Settings) -> Result<(), InstallError> {
     check(law)?;
-    let _turn = Turn::take(FlockOperation::LockExclusive)?;
+    let _turn = Turn::take()?;
     let folder = Folder::make()?;
     let pinned = Loaded::load(law, settings).map_err(InstallError::from).and_then(|loaded| {
         let pin = |fd, part| sys::pin(fd, &path(law, part)).map_err(|error| InstallError::Call("pin", error));
@@ -105,7 +115,7 @@ pub fn install(law: Law, settings: &Settings) -> Result<(), InstallError> {
 /// If this process is not root, or the folder for pins is not ours.
 pub fn installed() -> Result<Vec<Law>, InstallError> {
     check_root()?;
-    let _turn = Turn::take(FlockOperation::LockShared)?;
+    let _turn = Turn::take()?;
     let folder = Folder::find()?;
     Ok(folder.map_or_else(Vec::new, |folder| Law::ALL.into_iter().filter(|&law| folder.has(law)).collect()))
 }
@@ -116,7 +126,7 @@ pub fn installed() -> Result<Vec<Law>, InstallError> {
 /// If this process is not root, or a file cannot be removed.
 pub fn remove(law: Law) -> Result<bool, InstallError> {
     check_root()?;
-    let _turn = Turn::take(FlockOperation::LockExclusive)?;
+    let _turn = Turn::take()?;
     let Some(folder) = Folder::find()? else { return Ok(false) };
     let was_there = folder.remove(law)?;
     folder.leave()?;
@@ -129,7 +139,7 @@ pub fn remove(law: Law) -> Result<bool, InstallError> {
 /// If this process is not root, the folder is not ours, or a file cannot be removed.
 pub fn sweep() -> Result<(), InstallError> {
     check_root()?;
-    let _turn = Turn::take(FlockOperation::LockExclusive)?;
+    let _turn = Turn::take()?;
     run::sweep();
     let Some(folder) = Folder::find()? else { return remove_folder() };
     for law in Law::ALL {
@@ -155,7 +165,7 @@ impl Installed {
     /// If it is not loaded, or this process is not root.
     pub fn open(law: Law) -> Result<Self, InstallError> {
         check_root()?;
-        let _turn = Turn::take(FlockOperation::LockShared)?;
+        let _turn = Turn::take()?;
         if !Folder::find()?.is_some_and(|folder| folder.has(law)) {
             return Err(InstallError::NotLoaded(law));
         }
@@ -272,18 +282,43 @@ impl Socket {
 const REPORT: usize = 88;
 
 /// The turn of a command: while one loads or removes laws no other one looks at the folder, which may be half made, or is to be unmounted. It ends with its
-/// process, also with one that is killed.
+/// process, also with one that is killed, whose file the next turn removes.
 struct Turn(#[expect(dead_code, reason = "the lock is held as long as this is open")] OwnedFd);
 
 impl Turn {
-    fn take(operation: FlockOperation) -> Result<Self, InstallError> {
+    fn take() -> Result<Self, InstallError> {
         let failed = |error: Errno| InstallError::Call("lock", error.into());
-        let parent =
-            open(PARENT, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).map_err(failed)?;
-        rustix::io::retry_on_intr(|| flock(&parent, operation)).map_err(failed)?;
-        Ok(Self(parent))
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let begin = Instant::now();
+        loop {
+            let file = open(LOCK, flags, Mode::RUSR | Mode::WUSR).map_err(failed)?;
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) if is_lock(&file) => return Ok(Self(file)),
+                // The turn before has removed the file in the meantime.
+                Ok(()) | Err(Errno::INTR) => {}
+                Err(Errno::WOULDBLOCK) if begin.elapsed() < PATIENCE => thread::sleep(Duration::from_millis(20)),
+                Err(Errno::WOULDBLOCK) => return Err(InstallError::Busy),
+                Err(error) => return Err(failed(error)),
+            }
+        }
     }
 }
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        // A file that stays is empty, and the next turn takes it.
+        let _ = unlink(LOCK);
+    }
+}
+
+/// Whether the file is the one that commands lock now.
+fn is_lock(file: &OwnedFd) -> bool {
+    let of = |stat: rustix::fs::Stat| (stat.st_dev, stat.st_ino);
+    matches!((fstat(file), stat(LOCK)), (Ok(ours), Ok(there)) if of(ours) == of(there))
+}
+
+/// How long a command waits for its turn: a load takes a second or two on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The folder for pins, with its file system mounted.
 struct Folder(OwnedFd);

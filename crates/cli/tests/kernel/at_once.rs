@@ -1,9 +1,11 @@
 //! Commands that run at one time take turns.
 
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::killed::{assert_nothing_is_left, wait_until_gone};
+use crate::killed::{LOCK, assert_nothing_is_left, wait_until_gone};
 use crate::support::assert_exit;
 use crate::{is_inside, kernel};
 
@@ -37,5 +39,34 @@ fn laws_are_loaded_while_others_unload_all() {
     });
     assert!(loads > 10, "{loads} loads in {FOR:?}");
     assert_exit(&kernel("unload"), 0);
+    assert_nothing_is_left();
+}
+
+/// What any user may lock holds nobody up. A file that a killed command has left is taken; one that a command of root holds is waited for.
+#[test]
+fn only_root_holds_commands_up() {
+    if !is_inside("at_once::only_root_holds_commands_up") {
+        return;
+    }
+    let everybodys = File::open("/run").unwrap();
+    everybodys.lock().unwrap();
+    let left = File::create(LOCK).unwrap();
+    fs::set_permissions(LOCK, Permissions::from_mode(0o600)).unwrap();
+    assert_exit(&kernel("status"), 0);
+    assert_nothing_is_left();
+    drop(left);
+    let held = File::create(LOCK).unwrap();
+    held.lock().unwrap();
+    let begin = Instant::now();
+    thread::scope(|scope| {
+        let status = scope.spawn(|| {
+            assert_exit(&kernel("status"), 0);
+            begin.elapsed()
+        });
+        thread::sleep(Duration::from_secs(2));
+        drop(held);
+        let waited = status.join().unwrap();
+        assert!(waited >= Duration::from_secs(2), "{waited:?}");
+    });
     assert_nothing_is_left();
 }

@@ -14,6 +14,9 @@ use rustix::net::sockopt::{set_tcp_congestion, tcp_congestion};
 use crate::support::{assert_exit, stdout};
 use crate::{FOLDER, is_inside, kernel, status};
 
+/// What commands lock.
+pub(crate) const LOCK: &str = "/run/anabranch-kernel.lock";
+
 fn start(arguments: &str) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_anabranch"));
     command.arg("kernel").args(arguments.split(' ')).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -27,7 +30,9 @@ fn kill(mut child: Child) {
 
 #[track_caller]
 pub(crate) fn assert_nothing_is_left() {
-    assert!(!fs::exists(FOLDER).unwrap(), "{FOLDER} is left");
+    for path in [FOLDER, LOCK] {
+        assert!(!fs::exists(path).unwrap(), "{path} is left");
+    }
     assert!(!fs::read_to_string("/proc/self/mounts").unwrap().contains(FOLDER), "a mount is left");
 }
 
