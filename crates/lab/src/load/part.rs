@@ -34,7 +34,7 @@ pub(super) fn refused(Flaw { key, message, remedy }: Flaw, path: &Path) -> (Path
 
 impl<'de, T: Part> Deserialize<'de> for PartKeys<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let (word, values) = TableSeed(&T::table()).deserialize(deserializer)?;
+        let (word, values) = TableSeed(T::table()).deserialize(deserializer)?;
         let fits = T::with(word, values).map(PartKeys);
         fits.map_err(|flaw| D::Error::custom(format!("{}{REMEDY}{}", flaw.message, flaw.remedy)))
     }
@@ -44,9 +44,9 @@ impl<'de, T: Part> Deserialize<'de> for PartKeys<T> {
 type Set = (&'static str, BTreeMap<String, Value>);
 
 /// Reads the table of a part.
-struct TableSeed<'a>(&'a PartTable);
+struct TableSeed(PartTable);
 
-impl<'de> DeserializeSeed<'de> for TableSeed<'_> {
+impl<'de> DeserializeSeed<'de> for TableSeed {
     type Value = Set;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Set, D::Error> {
@@ -54,7 +54,7 @@ impl<'de> DeserializeSeed<'de> for TableSeed<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for TableSeed<'_> {
+impl<'de> Visitor<'de> for TableSeed {
     type Value = Set;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -62,27 +62,28 @@ impl<'de> Visitor<'de> for TableSeed<'_> {
     }
 
     fn visit_unit<E: Error>(self) -> Result<Set, E> {
-        let words: Vec<_> = self.0.kinds.iter().map(|kind| kind.word).collect();
+        let words: Vec<_> = self.0.kinds().iter().map(|kind| kind.word).collect();
         Err(E::custom(format!("the key `kind` is missing{REMEDY}it is one of {}", words.join(", "))))
     }
 
     fn visit_enum<A: EnumAccess<'de>>(self, table: A) -> Result<Set, A::Error> {
-        let (kind, keys) = table.variant_seed(KindSeed(&self.0.kinds))?;
-        Ok((kind.word, keys.struct_variant(&[], KeysVisitor(&kind.default))?))
+        let (word, keys) = table.variant_seed(KindSeed(self.0))?;
+        Ok((word, keys.struct_variant(&[], KeysVisitor(&self.0.parameters(word)))?))
     }
 }
 
 /// Reads the word for a kind.
-struct KindSeed<'a>(&'a [PartKind<Vec<Parameter>>]);
+struct KindSeed(PartTable);
 
-impl<'de, 'a> DeserializeSeed<'de> for KindSeed<'a> {
-    type Value = &'a PartKind<Vec<Parameter>>;
+impl<'de> DeserializeSeed<'de> for KindSeed {
+    type Value = &'static str;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         let word = String::deserialize(deserializer)?;
+        let kinds = self.0.kinds();
         let means = |kind: &&PartKind<_>| kind.word == word || kind.synonyms.contains(&word.as_str());
-        self.0.iter().find(means).ok_or_else(|| {
-            let remedy = suggestion(&word, self.0.iter().map(|kind| kind.word));
+        kinds.iter().find(means).map(|kind| kind.word).ok_or_else(|| {
+            let remedy = suggestion(&word, kinds.iter().map(|kind| kind.word));
             Error::custom(format!("unknown kind `{word}`{REMEDY}{remedy}"))
         })
     }
@@ -148,7 +149,7 @@ impl<'de> DeserializeSeed<'de> for ValueSeed<'_> {
             Kind::Wholes => Value::Wholes(Vec::deserialize(d)?),
             Kind::Times => Value::Times(Vec::deserialize(d)?.into_iter().map(time).collect()),
             Kind::Part(table) => {
-                let (word, values) = TableSeed(table).deserialize(d)?;
+                let (word, values) = TableSeed(*table).deserialize(d)?;
                 Value::Part(word, values)
             }
             Kind::Span { .. } | Kind::Choice { .. } => unreachable!("settings of laws alone have this type"),
@@ -166,15 +167,15 @@ impl<T: Part> JsonSchema for PartKeys<T> {
     }
 }
 
-fn table_schema(PartTable { help, kinds, .. }: PartTable, generator: &mut SchemaGenerator) -> Schema {
-    let kinds: Vec<Schema> = kinds.into_iter().map(|kind| kind_schema(kind, generator)).collect();
-    json_schema!({ "description": help, "oneOf": kinds })
+fn table_schema(table: PartTable, generator: &mut SchemaGenerator) -> Schema {
+    let kinds: Vec<Schema> = table.kinds().iter().map(|kind| kind_schema(table, kind, generator)).collect();
+    json_schema!({ "description": table.help, "oneOf": kinds })
 }
 
-fn kind_schema(kind: PartKind<Vec<Parameter>>, generator: &mut SchemaGenerator) -> Schema {
+fn kind_schema(table: PartTable, kind: &PartKind<()>, generator: &mut SchemaGenerator) -> Schema {
     let mut properties = BTreeMap::from([("kind".to_owned(), json_schema!({ "type": "string", "const": kind.word }))]);
     let mut required = vec!["kind".to_owned()];
-    for Parameter { name, help, kind, value, is_required, .. } in kind.default {
+    for Parameter { name, help, kind, value, is_required, .. } in table.parameters(kind.word) {
         let mut schema = match kind {
             kind if kind == Kind::PROBABILITY => Probability::json_schema(generator),
             Kind::Number { .. } => f64::json_schema(generator),

@@ -34,12 +34,15 @@ pub trait Part: Clone + 'static {
 
     /// What a table of the part may hold.
     fn table() -> PartTable {
-        let kinds = Self::kinds().into_iter();
-        let kinds = kinds.map(|PartKind { word, synonyms, help, default }| {
-            let default = default.parameters();
-            PartKind { word, synonyms, help, default }
-        });
-        PartTable { name: Self::NAME, help: Self::HELP, kinds: kinds.collect() }
+        let kinds = || {
+            let kinds = Self::kinds().into_iter();
+            kinds.map(|PartKind { word, synonyms, help, .. }| PartKind { word, synonyms, help, default: () }).collect()
+        };
+        let parameters = |word: &str| {
+            let kind = Self::kinds().into_iter().find(|kind| kind.word == word);
+            kind.map_or_else(Vec::new, |kind| kind.default.parameters())
+        };
+        PartTable { name: Self::NAME, help: Self::HELP, kinds, parameters }
     }
 
     /// The part of the kind `word` with these settings.
@@ -98,18 +101,37 @@ pub trait Part: Clone + 'static {
 }
 
 /// What a table of a [`Part`] may hold, whatever its type.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug)]
 pub struct PartTable {
     /// The name of the part in documents, [`Part::NAME`].
     pub name: &'static str,
     /// The sentence about it for the reference, [`Part::HELP`].
     pub help: &'static str,
-    /// The kinds, each with its settings.
-    pub kinds: Vec<PartKind<Vec<Parameter>>>,
+    kinds: fn() -> Vec<PartKind<()>>,
+    parameters: fn(&str) -> Vec<Parameter>,
+}
+
+impl PartTable {
+    /// The kinds, in the order for readers.
+    pub fn kinds(&self) -> Vec<PartKind<()>> {
+        (self.kinds)()
+    }
+
+    /// The default settings of the kind `word`; none if there is no such kind.
+    pub fn parameters(&self, word: &str) -> Vec<Parameter> {
+        (self.parameters)(word)
+    }
+}
+
+/// A part has one name.
+impl PartialEq for PartTable {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
 }
 
 /// A kind of a [`Part`].
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug)]
 pub struct PartKind<T> {
     /// The word for it.
     pub word: &'static str,
