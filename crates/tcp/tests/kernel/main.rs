@@ -77,19 +77,35 @@ fn sysctl(name: &str, value: &str) {
     std::fs::write(format!("/proc/sys/net/ipv4/{name}"), value).unwrap();
 }
 
-/// A second device and the address of a host of ours behind it.
+/// Lets the kernel be a router of both families.
+fn forward() {
+    sysctl("ip_forward", "1");
+    std::fs::write("/proc/sys/net/ipv6/conf/all/forwarding", "1").unwrap();
+}
+
+/// A second device, and the addresses of the kernel on it and of a host of ours behind it, by family.
 const FAR_DEVICE: &str = "tcp1";
-const FAR: &str = "10.98.0.2";
+const FAR_V4: [&str; 2] = ["10.98.0.1", "10.98.0.2"];
+const FAR_V6: [&str; 2] = ["fd00:98::1", "fd00:98::2"];
+
+/// Both of our hosts, the near one first, by family.
+const TWO_OF_OURS: [[&str; 2]; 2] = [[V4[1], FAR_V4[1]], [V6[1], FAR_V6[1]]];
 
 /// A host behind a device of its own: what goes from the other one to it is forwarded by the kernel.
 fn far_host() -> Host {
     let mut connection = Config::new(Law::default_for(registry::find("anabranch").unwrap()));
     (connection.time_wait, connection.timestamps) = (Span::from_secs(1), true);
-    let settings = Settings { addresses: vec![FAR.parse().unwrap()], connection, sockets_max: 4000, backlog: 128 };
+    let settings = Settings {
+        addresses: [FAR_V4[1], FAR_V6[1]].map(|address| address.parse().unwrap()).into(),
+        connection,
+        sockets_max: 4000,
+        backlog: 128,
+    };
     let host = Host::open(FAR_DEVICE, settings, [8; 32]).unwrap();
-    ip(&format!("address add 10.98.0.1/24 dev {FAR_DEVICE}"));
+    ip(&format!("address add {}/24 dev {FAR_DEVICE}", FAR_V4[0]));
+    ip(&format!("address add {}/64 dev {FAR_DEVICE} nodad", FAR_V6[0]));
     ip(&format!("link set {FAR_DEVICE} up txqueuelen 5000"));
-    sysctl("ip_forward", "1");
+    forward();
     host
 }
 
@@ -295,7 +311,8 @@ fn every_byte_arrives_without_options() {
     }
 }
 
-/// Between two of ours, connections share one where the path lets streams pass, and have their own where a middlebox does not: every byte comes back.
+/// Between two of ours, connections share one where the path lets streams pass, and have their own where a middlebox does not: every byte comes back, by
+/// IPv4 and IPv6.
 #[test]
 fn two_of_ours_share_a_connection_or_fall_back() {
     let Some(runtime) = inside("two_of_ours_share_a_connection_or_fall_back") else { return };
@@ -320,32 +337,41 @@ fn two_of_ours_share_a_connection_or_fall_back() {
         if !nft(&format!("table inet box {{\nchain forward {{\ntype filter hook forward priority 0\n{rules}}}\n}}\n")) {
             return;
         }
-        let data = content(1 << 20);
-        runtime.block_on(async {
-            let mut tasks = tokio::task::JoinSet::new();
-            for number in 0..4 {
-                let (near, data) = (near.clone(), data.clone());
-                tasks.spawn(async move {
-                    let stream = near.connect(V4[1].parse().unwrap(), remote(FAR, port)).await.unwrap();
-                    assert_eq!(stream.is_shared(), is_shared, "{rules}");
-                    let (mut from, mut to) = tokio::io::split(stream);
-                    let told = data[number..].to_vec();
-                    let writer = tokio::spawn(async move {
-                        to.write_all(&told).await.unwrap();
-                        to.shutdown().await.unwrap();
-                    });
-                    let mut back = vec![];
-                    from.read_to_end(&mut back).await.unwrap();
-                    writer.await.unwrap();
-                    assert!(back == data[number..], "{rules}");
-                });
-            }
-            while let Some(done) = tasks.join_next().await {
-                done.unwrap();
-            }
-        });
+        for ends in TWO_OF_OURS {
+            runtime.block_on(four_come_back(&near, ends, port, is_shared, rules));
+        }
         assert!(nft("delete table inet box\n"));
     }
+}
+
+/// Four connections at once, of which every byte comes back.
+async fn four_come_back(near: &Host, [ours, far]: [&'static str; 2], port: u16, is_shared: bool, rules: &'static str) {
+    let mut tasks = tokio::task::JoinSet::new();
+    for number in 0..4 {
+        let near = near.clone();
+        tasks.spawn(async move {
+            let data = content(1 << 20).split_off(number);
+            let mut stream = near.connect(ours.parse().unwrap(), remote(far, port)).await.unwrap();
+            assert_eq!(stream.is_shared(), is_shared, "{far}: {rules}");
+            assert!(echo(&mut stream, &data).await == data, "{far}: {rules}");
+        });
+    }
+    while let Some(done) = tasks.join_next().await {
+        done.unwrap();
+    }
+}
+
+/// Sends `data`, closes the side, and reads all that comes back.
+async fn echo(stream: &mut anabranch_tcp::TcpStream, data: &[u8]) -> Vec<u8> {
+    let (mut from, mut to) = tokio::io::split(stream);
+    let write = async {
+        to.write_all(data).await.unwrap();
+        to.shutdown().await.unwrap();
+    };
+    let mut back = vec![];
+    let (_, read) = tokio::join!(write, from.read_to_end(&mut back));
+    read.unwrap();
+    back
 }
 
 /// Behind a route with a smaller MTU, of which the kernel tells us, our packets fit: every byte comes back, over one connection and over their own.
@@ -357,16 +383,15 @@ fn every_byte_arrives_over_narrow_route() {
     _ = serve_echo(&far, PORT);
     ip(&format!("link set {FAR_DEVICE} mtu 1300"));
     let data = content(1 << 20);
-    let back = runtime.block_on(async {
-        let mut stream = near.connect(V4[1].parse().unwrap(), remote(FAR, PORT)).await.unwrap();
-        stream.write_all(&data).await.unwrap();
-        stream.shutdown().await.unwrap();
-        let mut back = vec![];
-        stream.read_to_end(&mut back).await.unwrap();
-        back
-    });
-    assert!(back == data);
-    assert!(near.tally().0.too_big > 0);
+    for [ours, far] in TWO_OF_OURS {
+        let before = near.tally().0.too_big;
+        let back = runtime.block_on(async {
+            let mut stream = near.connect(ours.parse().unwrap(), remote(far, PORT)).await.unwrap();
+            echo(&mut stream, &data).await
+        });
+        assert!(back == data, "{far}");
+        assert!(near.tally().0.too_big > before, "{far}");
+    }
 }
 
 #[test]

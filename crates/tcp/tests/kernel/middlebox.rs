@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use tun_rs::{AsyncDevice, DeviceBuilder};
 
 use self::segment::Segment;
-use super::{V4, V6, ip, sysctl};
+use super::{V4, V6, forward, ip};
 
 pub(crate) mod acts;
 mod segment;
@@ -63,8 +63,7 @@ pub(crate) fn set_up(acts: BTreeMap<u16, Act>) -> Memories {
     ip(&format!("address add {}/24 dev box0", v4.kernel));
     ip(&format!("address add {}/64 dev box0 nodad", v6.kernel));
     ip("link set box0 up txqueuelen 5000");
-    sysctl("ip_forward", "1");
-    std::fs::write("/proc/sys/net/ipv6/conf/all/forwarding", "1").unwrap();
+    forward();
     let memories = Memories::default();
     tokio::spawn(run(device, acts, Arc::clone(&memories)));
     memories
