@@ -23,6 +23,9 @@
 #define AB_CRUISE_LOSSES_MOST AB_PART(0.12)
 #define AB_CRUISE_LOSSES_LONG AB_PART(0.08)
 #define AB_CRUISE_AFTER_LOSS AB_PART(0.8)
+/* Losses leave so much of alpha at least, and less after too many. */
+#define AB_ALPHA_AFTER_LOSSES AB_PART(0.35)
+#define AB_ALPHA_AFTER_MANY AB_PART(0.2)
 /* Behind a policer the window stays at this part of what it has carried for two seconds. */
 #define AB_CEILING AB_PART(0.95)
 #define AB_HELD AB_SPAN(2.0)
@@ -140,6 +143,12 @@ AB_INLINE void ab_hold(const struct ab_model *m, struct ab_cruise *r, ab_segment
 	else
 		r->ceiling = ab_times(fits, AB_CEILING);
 	r->held_until = m->now + ab_ns(AB_HELD);
+}
+
+/* The part of alpha that losses leave at least. */
+AB_INLINE u64 ab_alpha_least(const struct ab_cruise *r, ab_time now)
+{
+	return now < r->slow_until ? AB_ALPHA_AFTER_MANY : AB_ALPHA_AFTER_LOSSES;
 }
 
 /* A loss while the window is `window`. Returns the window that it leaves, or 0 if it stays. */

@@ -265,7 +265,7 @@ AB_INLINE void ab_after_loss(struct ab_state *s, const struct ab_settings *p)
 			}
 			return;
 		}
-		ab_lose(&c->model);
+		ab_lose(&c->model, ab_alpha_least(&s->cruise, c->model.now));
 		if (left)
 			c->window = left;
 		if (p->rival == AB_CUBIC && c->window < AB_WINDOW_JUDGED && ab_is_pressed(&c->model))

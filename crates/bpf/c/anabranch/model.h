@@ -211,14 +211,14 @@ AB_INLINE int ab_has_round(const struct ab_model *m)
 	return m->round_before.acked > 0;
 }
 
-/* A loss: alpha becomes less, as the buffer may not hold it. 2^20 * 2^36 = 2^56. */
-AB_INLINE void ab_lose(struct ab_model *m)
+/* A loss: alpha becomes less, but `least` of it is left. 2^20 * 2^36 = 2^56. */
+AB_INLINE void ab_lose(struct ab_model *m, u64 least)
 {
 	ab_segments own = ab_max(ab_queued(m, ab_queue_most(m)), AB_ALPHA_LEAST);
 	u64 full = m->alpha_full << AB_ALPHA_BITS;
 	u64 most = ab_min(ab_min(full, m->alpha_most), own << AB_ALPHA_BITS);
 
-	most = ab_max(ab_times(most, AB_ALPHA_AFTER_LOSS), ab_times(full, AB_PART(0.2)));
+	most = ab_max(ab_times(most, AB_ALPHA_AFTER_LOSS), ab_times(full, least));
 	m->alpha_most = ab_max(most, AB_ALPHA_LEAST << AB_ALPHA_BITS);
 }
 

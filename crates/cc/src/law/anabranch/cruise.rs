@@ -192,6 +192,11 @@ impl Cruise {
         self.held_until = model.now + HELD_S;
     }
 
+    /// The part of alpha that losses leave at least.
+    pub(super) fn alpha_least(&self, now: f64) -> f64 {
+        if now < self.slow_until { ALPHA_AFTER_MANY } else { ALPHA_AFTER_LOSSES }
+    }
+
     /// A loss while the window is `window`. Returns the window that it leaves, if it reduces it.
     pub(super) fn on_loss(&mut self, core: &Core, window: f64) -> Option<f64> {
         let model = &core.model;
@@ -248,6 +253,11 @@ const ABOVE_CEILING: f64 = 1.05;
 /// that is gone reduces the window again.
 const ROUNDS_OF_QUEUE: f64 = 6.0;
 const ROUNDS_OF_LOSSES: f64 = 3.0;
+
+/// Losses leave so much of alpha at least: what a host that wakes up 0.6 ms late sends at once waits as long as a fifth does, and a window by that is too small.
+/// After too many losses they leave less, as behind a policer each step above its rate is lost.
+const ALPHA_AFTER_LOSSES: f64 = 0.35;
+const ALPHA_AFTER_MANY: f64 = 0.2;
 
 /// The part of what was carried that a loss leaves.
 const AFTER_LOSS: f64 = 0.8;

@@ -88,7 +88,7 @@ impl Mode {
             }
             Self::Cruise(cruise) => {
                 let left = cruise.on_loss(core, core.window);
-                core.model.lose();
+                core.model.lose(cruise.alpha_least(core.model.now));
                 core.window = left.unwrap_or(core.window);
                 if core.settings.rival == Rival::Cubic && core.window < WINDOW_JUDGED && core.model.is_pressed() {
                     core.clock.end(core.model.now, core.clock.interval_beside_rival(core.model.mean), false);

@@ -351,11 +351,11 @@ impl Model {
         self.high.value() - self.least.value() <= 2.0 * self.tolerance
     }
 
-    /// A loss: alpha becomes less, as the buffer may not hold it.
-    pub(super) fn lose(&mut self) {
+    /// A loss: alpha becomes less, as the buffer may not hold it, but `least` of what it is without losses is left.
+    pub(super) fn lose(&mut self, least: f64) {
         let full = self.alpha_full();
         let own = self.queued(self.queue_most()).max(ALPHA_LEAST);
-        self.alpha_most = (ALPHA_AFTER_LOSS * full.min(self.alpha_most).min(own)).max(0.2 * full).max(ALPHA_LEAST);
+        self.alpha_most = (ALPHA_AFTER_LOSS * full.min(self.alpha_most).min(own)).max(least * full).max(ALPHA_LEAST);
     }
 
     fn recover_alpha(&mut self, passed: f64) {
@@ -486,14 +486,14 @@ mod tests {
         }
     }
 
-    /// At 6250 segments a second alpha is √(20² + 6.25²): a loss leaves 0.7 of it behind a queue that holds it, a fifth where there is no queue.
+    /// At 6250 segments a second alpha is √(20² + 6.25²): a loss leaves 0.7 of it behind a queue that holds it, the least where there is no queue.
     #[test]
     fn loss_leaves_part_of_alpha_that_the_queue_held() {
         let full = (400.0_f64 + 39.0625).sqrt();
-        for (peak, left) in [(0.1, 0.7 * full), (0.052, 0.7 * 312.5 * 0.002 / 0.052), (0.05, 0.2 * full)] {
+        for (peak, left) in [(0.1, 0.7 * full), (0.052, 0.7 * 312.5 * 0.002 / 0.052), (0.05, 0.35 * full)] {
             let mut model = Model::new(&AnabranchSettings::DEFAULT);
             (model.base, model.peak, model.old, model.rate) = (0.05, peak, 312.5, 6250.0);
-            model.lose();
+            model.lose(0.35);
             assert_near(model.alpha(), left, 1e-9);
             model.recover_alpha(1.0);
             assert_near(model.alpha(), 1.1 * left, 1e-9);
